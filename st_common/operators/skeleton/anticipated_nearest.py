@@ -29,7 +29,18 @@ class FromCache(Kind, Protocol):
         row: np.ndarray,
         obj: np.ndarray,
     ) -> Criteria:
-        """The criteria of rows as if only these pairs existed."""
+        """The criteria of rows as if only some pairs existed, those that a cache has.
+
+        Args:
+            world: the last fixes of all objects.
+            table: the queries.
+            which: int64[w], ascending, the rows of the table.
+            row: int64[p], places in `which`.
+            obj: int64[p], objects.
+
+        Returns:
+            w criteria, aligned with `which`.
+        """
 
 
 def advanced_nearest(
@@ -42,7 +53,23 @@ def advanced_nearest(
     changed: np.ndarray,
     margin: float,
 ) -> tuple[Criteria, Advanced]:
-    """The criteria of the rows `which` now, and the caches of all rows after some objects changed (bool[n])."""
+    """The criteria of some queries now, and the caches of all.
+
+    A cache is enough as long as the k-th of its objects, seen from where the query is now, is nearer than anything
+    outside of the cached circle can be: `limit now + drift <= limit at the anchor + margin`. Else it is filled anew.
+
+    Args:
+        kind: the kind of the queries.
+        world: the last fixes of all objects.
+        table: the queries.
+        cache: the caches at the tick before.
+        which: int64[w], ascending, the rows that are judged at this tick.
+        changed: bool[objects], who has another fix than at the tick before.
+        margin: by how much a cache area is wider than its query, metres or the unit of the plane.
+
+    Returns:
+        w criteria, aligned with `which`, and the caches of all rows with what was looked at and filled anew.
+    """
     rows = np.arange(len(cache.anchor.query))
     more, objects, count = looked(
         kind, world, cache.anchor, rows, np.flatnonzero(world.alive & changed), margin

@@ -16,10 +16,18 @@ from st_common.runs import ranges
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache:
-    """Pairs of a query's `row` and an `object`, ordered by row and by `border`, which is what `key` says.
+    """Pairs of a query and an object in its cache area, ordered by query and by distance from the query's border.
 
-    `border` is how far the object was from the border of the region around the anchor: below 0 inside of it. `anchor`
-    are the criteria when the caches were filled.
+    Attributes:
+        anchor: the criteria of each query when its cache was filled.
+        key: float64[c], ascending: what pairs are ordered by, the row and a share below 1 for the distance.
+        row: int64[c], the query's row.
+        object: int64[c].
+        border: float64[c], how far the object was from the border of the region around the anchor, below 0 inside of
+            it. For neighbours the distance from the anchor; NaN where it says nothing (boxes on the globe).
+
+    Example:
+        a box of 8 x 8 around (0, 0), margin 2, objects at x = 0, 3, 5, 20:  border -4, -1, 1; the last one is not in it
     """
 
     anchor: Criteria
@@ -29,14 +37,20 @@ class Cache:
     border: np.ndarray
 
     def places_of(self, rows: np.ndarray) -> np.ndarray:
-        """The places of all pairs of some queries."""
+        """The places of all pairs of some queries (int64, rows); int64."""
         start = np.searchsorted(self.key, rows)
         return ranges(start, np.searchsorted(self.key, rows + 1) - start)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advanced:
-    """The caches at a tick, and the distance of each query from its anchor; what was looked at, what was refilled."""
+    """The caches at a tick.
+
+    Attributes:
+        drift: float64[m], the distance of each query from its anchor, metres or the unit of the plane.
+        touched: how many objects and pairs were looked at.
+        refills: how many caches were filled anew.
+    """
 
     cache: Cache
     drift: np.ndarray
@@ -45,7 +59,14 @@ class Advanced:
 
 
 def seeded(kind: Kind, world: World, criteria: Criteria, margin: float) -> Advanced:
-    """The caches of new or restarted queries, filled from the last fixes."""
+    """The caches of new or restarted queries, filled from the last fixes around where the queries are (SPEC G6).
+
+    Args:
+        kind: the kind of the queries.
+        world: the last fixes of all objects.
+        criteria: where each query is; it becomes the anchor.
+        margin: by how much a cache area is wider than its query, metres or the unit of the plane.
+    """
     alive = np.flatnonzero(world.alive)
     row, who = kind.in_cache_area(world, criteria, alive, margin)
     cache = ordered(world, criteria, row, who)
@@ -130,9 +151,21 @@ def looked(
 def to_test(
     cache: Cache, drift: np.ndarray, *, whole: np.ndarray, changed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The places of cached pairs that must be tested, and of those that hold without a test if the object may.
+    """The places of cached pairs that must be tested, and of those that hold untested if the object is admitted.
 
-    A query that went no farther than an object is from its border has not crossed it.
+    A query that went no farther from its anchor than an object is from its border has not crossed it:
+
+        border    -4    -1     1          drift 0.5: nothing to test, the first two are in
+        tested          x     x           drift 1.5: the first one is in, the others are tested
+
+    Args:
+        cache: the pairs.
+        drift: float64[m], how far each query is from its anchor.
+        whole: bool[m], the queries all of whose members are decided anew; of others the changed objects alone are.
+        changed: bool[objects], who has another fix than at the tick before: these are tested, wherever they were.
+
+    Returns:
+        Two arrays of int64, places in the cache.
     """
     asked = changed[cache.object]
     asked[cache.places_of(np.flatnonzero(whole))] = True
@@ -143,12 +176,19 @@ def to_test(
 
 
 def drift_of(world: World, anchor: Criteria, criteria: Criteria) -> np.ndarray:
-    """How far queries are from their anchors, metres or the unit of the plane; NaN where one of them is nowhere."""
+    """How far queries are from their anchors; float64, metres or the plane's unit, NaN where one of them is nowhere."""
     return world.space.distance(anchor.x, anchor.y, criteria.x, criteria.y)
 
 
 def ordered(world: World, anchor: Criteria, row: np.ndarray, who: np.ndarray) -> Cache:
-    """Pairs as caches: a query's objects by their distance from its border, or from its focal point for neighbours."""
+    """Pairs as caches: a query's objects by their distance from its border, or from its focal point for neighbours.
+
+    Args:
+        world: the last fixes of all objects.
+        anchor: where each query is.
+        row: int64[p], the query's row.
+        who: int64[p], the object; each pair once.
+    """
     border = _border(world, anchor, row, who)
     key = _key(row, border)
     order = np.argsort(key)
@@ -169,7 +209,16 @@ def exchanged(
     row: np.ndarray,
     who: np.ndarray,
 ) -> Cache:
-    """The caches around their anchors of now, without the pairs in `drop` (bool[c]) and with more."""
+    """The caches around their anchors of now, without some pairs and with others.
+
+    Args:
+        world: the last fixes of all objects.
+        cache: the caches as they were, of c pairs.
+        anchor: the anchors of now; only pairs that are dropped may be of another one than before.
+        drop: bool[c], the pairs that go.
+        row: int64[p], the query's row of each that comes.
+        who: int64[p], its object.
+    """
     new = ordered(world, anchor, row, who)
     kept = np.flatnonzero(~drop)
     place = np.searchsorted(cache.key[kept], new.key) + np.arange(len(new.key))

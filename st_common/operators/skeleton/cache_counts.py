@@ -15,12 +15,16 @@ from st_common.operators.skeleton.world import Criteria, Floats, World
 class CacheCounts(Summed):
     """Counts of the caches of some queries; sums over ticks, queries and shards mean the same.
 
-    `refills` are caches that were filled anew, `misses` members that came into an answer and that the cache did not
-    have: the others are found because all objects are looked at where nothing is filled anew.
+    `cached / members` is the overhead in fixes, `cache_area / area` that in area.
 
-    The others are sums over the ticks at which caches were used: of `members`, of objects in caches without the focal
-    ones (`cached`), of the areas of regions (`area`) and of cache areas (`cache_area`), square metres or the plane's
-    unit squared. So cached / members is the overhead in fixes, cache_area / area that in area.
+    Attributes:
+        refills: caches that were filled anew.
+        misses: members that came into an answer and that the cache did not have. They are told all the same, for all
+            objects are looked at where nothing is filled anew.
+        members: summed over the ticks at which caches were used, as are all below.
+        cached: objects in caches, the focal ones left out.
+        area: of regions, square metres or the plane's unit squared.
+        cache_area: of cache areas.
     """
 
     refills: int = 0
@@ -83,7 +87,15 @@ def _counted(count: int, one: str, many: str) -> str:
 
 
 def overhead(world: World, cache: Cache, members: int, margin: float) -> CacheCounts:
-    """How much wider than their regions the cache areas of some queries are, and how much more is in them."""
+    """How much wider than their regions the cache areas of some queries are, and how much more is in them.
+
+    Args:
+        world: the last fixes of all objects.
+        cache: the caches, and by their anchors the regions. Queries that are nowhere, or have no radius (fewer than k
+            objects), have no area.
+        members: how many members the queries have.
+        margin: by how much a cache area is wider, metres or the unit of the plane.
+    """
     area, cache_area = _areas(world, cache.anchor, margin)
     others = (cache.anchor.focal[cache.row] != cache.object[:, None]).all(axis=1)
     known = np.isfinite(

@@ -22,13 +22,20 @@ _TOTALS = {"sum": 0, "max": 1, "min": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindQueries:
-    """Columns over the queries of one kind. `ids` are those of the focal objects, each once.
+    """Columns over the m queries of one kind.
 
-    `focal` is the place of each query's focal object among them (-1 without); `place_row` and `place_focal` the same
-    for the places of group queries; `focal_row` and `focal_at` for everything that a query goes with. `rules` say which
-    objects are eligible, `eligible` the number of each query's rule; `moving_rules` are those with a region that goes
-    with an object, by kind, as if each were a query with the rule's number. `columns` are those of `Table` that never
-    change.
+    Attributes:
+        numbers: int64[m], numbers of the queries.
+        ids: the ids of focal objects, each once.
+        focal: int64[m], the place of each query's focal object in `ids`, -1 without.
+        place_row: int64[p], of group queries: the row of each place, ascending.
+        place_focal: int64[p], the place of its focal object in `ids`, -1 for one that stands still.
+        focal_row: int64, with `focal_at`: pairs of a row and an object that it goes with, places of groups included.
+        eligible: int64[m], the number of each query's rule, 0 for that of all objects.
+        rules: which objects are eligible.
+        moving_rules: rules with a region that goes with an object, by kind, as if each were a query with the rule's
+            number.
+        columns: those of `Table` that never change.
     """
 
     numbers: np.ndarray
@@ -44,11 +51,11 @@ class KindQueries:
     columns: dict[str, np.ndarray]
 
     def find(self, objects: Interner) -> np.ndarray:
-        """The object numbers of the focal objects, -1 for those that never reported."""
+        """The object numbers of the focal objects, int64 as `ids`; -1 for those that never reported."""
         return objects.places_of(self.ids)
 
     def table(self, focal: np.ndarray) -> Table:
-        """The table, for focal objects with the given numbers."""
+        """The table that the kind judges, for focal objects with the given numbers (int64, as `find` gives them)."""
         numbers = np.append(focal, -1)
         return Table(
             focal=numbers[self.focal],
@@ -59,7 +66,12 @@ class KindQueries:
         )
 
     def moved(self, focal: np.ndarray, changed: np.ndarray) -> np.ndarray:
-        """Which queries have a focal object among the changed ones (bool per object); bool[m]."""
+        """Which queries have a focal object among the changed ones; bool[m].
+
+        Args:
+            focal: int64, the numbers of the focal objects, as `find` gives them.
+            changed: bool[objects].
+        """
         moved = np.zeros(len(self.numbers), bool)
         if len(focal):
             is_moved = np.append(changed, False)[focal]  # -1: not known, not moved
@@ -68,7 +80,13 @@ class KindQueries:
 
 
 def kind_queries(queries: Queries, numbers: list[int], *, space: Space) -> KindQueries:
-    """The columns of some queries of one kind."""
+    """The columns of some queries of one kind.
+
+    Args:
+        queries: all queries of the stream.
+        numbers: those that are meant, in the order of the rows.
+        space: what coordinates mean, for regions that stand still.
+    """
     plans = [queries[n].plan for n in numbers]
     ids = tuple(dict.fromkeys(focal for plan in plans for focal in plan.focals))
     at = {focal: number for number, focal in enumerate(ids)}

@@ -16,7 +16,7 @@ FEW = 4
 
 
 def few_of(objects: int) -> int:
-    """The length up to which lists of so many objects are short."""
+    """The length up to which lists of so many objects are short; of 10,000 objects 401."""
     return int(FEW * np.sqrt(objects)) + 1
 
 
@@ -27,7 +27,18 @@ def list_conditions(
     places: np.ndarray,
     objects: np.ndarray,
 ) -> Lists:
-    """By simple conditions: for each the objects of that one of its atoms that has the fewest."""
+    """Lists by simple conditions: for each the objects of that one of its atoms that has the fewest.
+
+    `speed > 50 AND type = 'bus'` has two atoms; if few objects are buses its list are these. Values are sorted once for
+    a column, so that an atom's objects are a run of them.
+
+    Args:
+        rules: the rules.
+        simple: bool[conditions], which are simple.
+        seen: the columns that conditions name, by place of fixes.
+        places: int64[n], where the last fix of each object stands.
+        objects: int64[n], the objects that may be in a list.
+    """
     conditions, parts, members, first = rules.conditions, [], [objects[:0]], 0
     for column in range(len(conditions.columns)):
         atoms = np.flatnonzero(conditions.column == column)
@@ -106,7 +117,13 @@ def _fewest(conditions: Conditions, size: np.ndarray) -> np.ndarray:
 
 
 def list_keys(keys: np.ndarray, has_region: np.ndarray, objects: np.ndarray) -> Lists:
-    """By regions, whose sorted keys are `rule << 32 | object`; the rules that have one (bool per rule)."""
+    """Lists by regions.
+
+    Args:
+        keys: int64, ascending, `rule << 32 | object`: who lies in the region of which rule.
+        has_region: bool[1 + rules], the rules that have one; a rule without has no list.
+        objects: int64[n], of whom `keys` speaks: more cannot satisfy any rule.
+    """
     rule = np.flatnonzero(has_region)
     start = np.searchsorted(keys, rule << SHIFT)
     count = np.searchsorted(keys, (rule + 1) << SHIFT) - start
@@ -128,7 +145,14 @@ def list_keys(keys: np.ndarray, has_region: np.ndarray, objects: np.ndarray) -> 
 def list_bits(
     asked: np.ndarray, bits: np.ndarray, objects: np.ndarray, rules: int
 ) -> Lists:
-    """By bits, of which each of the rules `asked` has one per object: lists where they are short, else their sizes."""
+    """Lists by bits: where they are short (`few_of`), else their sizes alone.
+
+    Args:
+        asked: int64, the rules that have a bit, ascending.
+        bits: uint8[all objects, bytes], a bit for each of these, as `asked_together` gives them.
+        objects: int64[n], the objects that may be in a list.
+        rules: how many rules there are, that of all objects included.
+    """
     if not len(asked):
         return no_lists(rules, objects)
     size, of_rule, keys = (

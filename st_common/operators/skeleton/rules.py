@@ -14,7 +14,13 @@ from st_common.regions.registry import index_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What makes an object eligible: a predicate, a region, what is asked of its box."""
+    """What makes an object eligible.
+
+    Attributes:
+        where: a predicate over its last fix, as canonical SQL.
+        region: in which it must lie.
+        steps: what is asked of its box (`USING`).
+    """
 
     where: str | None = None
     region: Region | None = None
@@ -30,9 +36,14 @@ class Rule:
 class Rules:
     """Different rules, which are counted from 1; 0 is that of all objects.
 
-    By number of a rule: `condition`, its place in `conditions` (-1 without), and where its region stands still
-    (`stands`) or goes with an object (`moves`). `still` are indexes of regions that stand still with the rules that
-    these are of; `stepped` the rules that ask something of an object's box.
+    Attributes:
+        all: the rules from 1 on.
+        conditions: the different predicates.
+        condition: int64[1 + rules], the place of each rule's predicate in `conditions`, -1 without.
+        stands: bool[1 + rules], whether it has a region that stands still.
+        moves: bool[1 + rules], whether it has one that goes with an object.
+        still: indexes of regions that stand still, each with the rules that its regions are of.
+        stepped: int64, the rules that ask something of an object's box.
     """
 
     all: tuple[Rule, ...]
@@ -45,7 +56,12 @@ class Rules:
 
 
 def compile_rules(rules: Sequence[Rule], *, space: Space) -> Rules:
-    """Some different rules."""
+    """Different rules as columns and indexes.
+
+    Args:
+        rules: each once; none of them is that of all objects.
+        space: what coordinates mean.
+    """
     texts = {
         text: number
         for number, text in enumerate(

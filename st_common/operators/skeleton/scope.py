@@ -6,7 +6,23 @@ from st_common.operators.arrays.keys import MASK, SHIFT, differences, packed
 
 
 class Scope:
-    """Which keys of the answer a tick decides anew, and what holds instead."""
+    """What of an answer a tick decides anew, and what holds instead.
+
+        scope = Scope(answer, changed)
+        scope.whole(targets)                  all members of these are decided anew
+        scope.by_object(targets)              of these the changed objects are
+        scope.found(target, objects)          what holds, of what is decided
+        scope.differences(len(targets))       what left, what came
+
+    Args:
+        answer: int64, ascending, keys `target << 32 | object`.
+        changed: bool[objects], who has another fix than at the tick before.
+
+    Example:
+        members: objects 1, 2 of target 0, object 2 of target 1; changed: 2 and 3; target 0 is decided as a whole and
+            has
+        now 1 and 3, target 1 by object and has none:  (0, 2) and (1, 2) left, (0, 3) came
+    """
 
     def __init__(self, answer: np.ndarray, changed: np.ndarray) -> None:
         self.answer, self.changed = answer, changed
@@ -16,19 +32,23 @@ class Scope:
         self._by_object: list[np.ndarray] = []
 
     def whole(self, targets: np.ndarray) -> None:
-        """All members of these targets are decided anew."""
+        """Notes that all members of these targets (int64) are decided anew."""
         self._whole.append(targets)
 
     def by_object(self, targets: np.ndarray) -> None:
-        """The changed objects among the members of these targets are decided anew."""
+        """Notes that the changed objects among the members of these targets (int64) are decided anew."""
         self._by_object.append(targets)
 
     def found(self, target: np.ndarray, objects: np.ndarray) -> None:
-        """Pairs that hold."""
+        """Notes pairs that hold: int64[p] targets and objects, each pair once, only of what is decided anew."""
         self.keys.append(packed(target, objects))
 
     def differences(self, targets: int) -> tuple[np.ndarray, np.ndarray]:
-        """The keys that left and those that came."""
+        """The keys that left the answer and those that came; int64, ascending.
+
+        Args:
+            targets: how many targets there are.
+        """
         old = self.answer[self._decided(targets)] if len(self.answer) else self.answer
         new = np.sort(np.concatenate([*self.keys, old[:0]]))
         return differences(old, new)

@@ -20,24 +20,24 @@ class Selection(Protocol):
     """What kinds ask about the rules of their queries, at one moment."""
 
     def holds(self, rule: Ints, obj: Ints) -> Bools:
-        """For each pair whether the object satisfies the rule."""
+        """Whether the object of each pair satisfies its rule; bool[p], for int64[p] rules and objects."""
 
     def lists(self, objects: Ints) -> "Lists":
-        """For each rule those of some objects that may satisfy it; rules of which little is known have none."""
+        """For each rule a list of those of some objects (int64) that may satisfy it; of which little is known, none."""
 
     def exact(self, rules: Ints, objects: Ints) -> "Lists":
-        """For some rules the list of those of some objects that satisfy it."""
+        """For some rules (int64) the list of exactly those of some objects (int64) that satisfy it."""
 
 
 class Everyone:
     """The selection where no rule is but 0."""
 
     def holds(self, rule: Ints, obj: Ints) -> Bools:  # noqa: ARG002 - one signature for all
-        """All."""
+        """All pairs hold; bool[p]."""
         return np.ones(len(obj), np.bool_)
 
     def lists(self, objects: Ints) -> "Lists":
-        """None."""
+        """No list: whoever asks goes over all objects."""
         return no_lists(1, objects)
 
     def exact(self, rules: Ints, objects: Ints) -> "Lists":  # noqa: ARG002 - one signature for all
@@ -52,9 +52,20 @@ EVERYONE = Everyone()
 class Lists:
     """Lists of objects, and which one holds all that can satisfy a rule.
 
-    By number of a rule: `of_rule` is its list, -1 without; `size`, how many objects may satisfy it at most. A list is
-    made of runs of `members`, which begin at `start` and have `count` each; `owner` says of which list, ascending. An
-    object is in a list once.
+    A list is made of runs of `members`; an object is in it once.
+
+        members   1 2 3 4 5 6 7 8 9        rule 1 has list 0: 1 and 6
+        owner     0     0     1            rule 2 has list 1: 3
+        start     0     5     2            rule 0 has none
+        count     1     1     1
+
+    Attributes:
+        of_rule: int64[rules], the list of each rule, -1 without.
+        size: int64[rules], how many objects may satisfy the rule at most.
+        owner: int64[runs], ascending, of which list each run is.
+        start: int64[runs], where it begins in `members`.
+        count: int64[runs], how many it has.
+        members: int64, objects.
     """
 
     of_rule: Ints
@@ -65,7 +76,14 @@ class Lists:
     members: Ints
 
     def pairs(self, rule: Ints) -> tuple[Ints, Ints]:
-        """Pairs of a place in `rule` and an object of that rule's list, sorted by place; none without a list."""
+        """Each of some rules with the objects of its list; none for a rule without a list.
+
+        Args:
+            rule: int64[n], numbers of rules, repeats allowed.
+
+        Returns:
+            Two int64 arrays: the place in `rule`, ascending, and an object of that rule's list.
+        """
         of = self.of_rule[rule]
         first = np.searchsorted(self.owner, of, side="left")
         runs = np.where(
@@ -77,7 +95,7 @@ class Lists:
 
 
 def no_lists(rules: int, objects: Ints) -> Lists:
-    """No list of any of so many rules."""
+    """No list for any of so many rules: all of the objects may satisfy each."""
     none = np.empty(0, np.int64)
     size = np.full(rules, len(objects))
     return Lists(
@@ -91,7 +109,14 @@ def no_lists(rules: int, objects: Ints) -> Lists:
 
 
 def shortest(parts: Sequence[Lists]) -> Lists:
-    """For each rule the shortest of the lists that several parts have for it."""
+    """For each rule the shortest of the lists that several parts have for it.
+
+    Args:
+        parts: lists of the same rules, at least one part.
+
+    Returns:
+        Lists of all rules; `size` is the least that any part says, also where that part has no list.
+    """
     counts = np.array([part.owner.max(initial=-1) + 1 for part in parts])
     lists, places = (
         np.cumsum(of) - of

@@ -27,11 +27,16 @@ from st_common.operators.skeleton.world import Criteria, Kind, Table, World, adm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
-    """What a tick brings to the queries of a kind.
+    """What a tick brings to the m queries of a kind.
 
-    `moved` (bool[m]) are those whose focal object changed, `changed` (bool[n]) the objects that did; `member_row` and
-    `member_object` the members before, in any order. The cache area is `margin` wider than the query, 0 without caches;
-    with `refills` off a cache is never filled anew.
+    Attributes:
+        world: the last fixes of all n objects.
+        table: the queries.
+        moved: bool[m], those whose focal object changed.
+        changed: bool[n], the objects that have another fix than at the tick before.
+        member_row: int64, with `member_object`: the members before, in any order.
+        margin: by how much cache areas are wider than their queries, metres or the plane's unit; 0 without caches.
+        refills: False: a cache is never filled anew, as in the paper.
     """
 
     world: World
@@ -54,10 +59,15 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What a tick found for the queries of a kind.
+    """What a tick found for the m queries of a kind.
 
-    The pairs (`row`, `object`) are all members of the rows in `whole` (bool[m]), and of the other rows the changed
-    objects that are members. `touched` objects and pairs were looked at; `caches` counts what caches cost.
+    Attributes:
+        whole: bool[m], the queries that were judged as a whole.
+        row: int64, with `object`: all members of the rows in `whole`, and of the other rows the changed objects that
+            are members; in any order, each pair once.
+        kept: what the next tick builds on.
+        touched: how many objects and pairs were looked at.
+        caches: what caches cost; None without.
     """
 
     whole: np.ndarray
@@ -69,7 +79,15 @@ class Judged:
 
 
 def judge(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
-    """Judges all queries of a kind at a tick.
+    """Judges all queries of a kind at a tick (paper GPAC, Figures 5 and 6; SPEC G1, G2).
+
+    What comes of it is compared with the answer before, by `Scope`; the cases of the paper are what that tells:
+
+        before   after
+        in       in       Case I     nothing is told
+        in       out      Case II    -
+        out      in       Case III   +
+        out      out      Case IV    nothing is told
 
     Args:
         kind: the four methods.

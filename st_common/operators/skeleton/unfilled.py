@@ -21,9 +21,18 @@ def followed(  # noqa: PLR0917 - what the tick is about, then what it finds
     changed: np.ndarray,
     margin: float,
 ) -> Cache:
-    """The caches after some objects changed (bool[n]) and the queries in `whole` (bool[m]) got new criteria.
+    """The caches after a tick, as the paper keeps them: filled from the last fixes only at first.
 
-    They are filled from the last fixes where there were none, and where the focal object was away.
+    They are filled so where there were none, and where the focal object was away and has come back.
+
+    Args:
+        kind: the kind of the queries.
+        world: the last fixes of all objects.
+        cache: the caches at the tick before, None without.
+        criteria: where the queries are now.
+        whole: bool[m], the queries that got new criteria.
+        changed: bool[objects], who has another fix than at the tick before.
+        margin: by how much a cache area is wider than its query, metres or the unit of the plane.
     """
     if cache is None:
         return seeded(kind, world, criteria, margin).cache
@@ -67,6 +76,13 @@ def _stays(
 
 
 def misses(cache: Cache, row: np.ndarray, who: np.ndarray, before: np.ndarray) -> int:
-    """How many of these members are neither in the caches nor among the members `before` (keys of row and object)."""
+    """How many members came into an answer without having been in the cache.
+
+    Args:
+        cache: the caches.
+        row: int64[p], with `who`: the members now.
+        who: int64[p], objects.
+        before: int64, keys `row << 32 | object` of the members before.
+    """
     came = np.setdiff1d(packed(row, who), before)
     return len(np.setdiff1d(came, packed(cache.row, cache.object)))

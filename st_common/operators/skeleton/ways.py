@@ -1,7 +1,9 @@
 """How queries for neighbours find who is eligible, by how many objects are and how many queries ask alike (X13).
 
-Where many queries share a rule, its objects are found once for all of them. Where few objects can satisfy a rule, each
-query goes over their list. Else it looks at its nearest objects, and tests the rule for these.
+shared      many queries share a rule: its objects are found once, and each query searches among them
+listed      few objects can satisfy a rule: each query goes over their list
+searched    else: a query looks at its nearest objects, tests the rule for these, and looks at more while too few
+            satisfy it
 """
 
 from collections.abc import Iterator
@@ -26,7 +28,16 @@ _AHEAD = 2  # times as many objects are looked at first as would be enough if th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ways:
-    """The rows of queries by how they find who is eligible: each is in one of three."""
+    """The rows of queries by how they find who is eligible: each is in one of three.
+
+    Attributes:
+        world: the last fixes of all objects.
+        eligible: int64[m], the rule of each row.
+        lists: by rule those who may satisfy it.
+        shared: int64, rows that share a rule with many.
+        listed: int64, rows whose rule few objects can satisfy.
+        searched: int64, all other rows.
+    """
 
     world: World
     eligible: Ints
@@ -36,7 +47,7 @@ class Ways:
     searched: Ints
 
     def by_rule(self) -> Iterator[tuple[Ints, Ints]]:
-        """The rows that share a rule, and all living objects that satisfy it."""
+        """For each rule of `shared` rows these rows, and all living objects that satisfy it; int64 each."""
         alive = np.flatnonzero(self.world.alive)
         for rule in np.unique(self.eligible[self.shared]).tolist():
             keep = (
@@ -49,7 +60,15 @@ class Ways:
     def wanted(self, rows: Ints, k: Ints) -> tuple[Ints, Ints]:
         """How many of the nearest objects some rows look at first, and after how many a list is better.
 
-        Of a rule without a list whose size says nothing few objects may satisfy it: a list of these is made then.
+        If half of all objects satisfy a rule, some 2k of the nearest hold k who do: twice as many are looked at first.
+        Of a rule without a list whose size says nothing few objects may satisfy it: soon a list of these is made.
+
+        Args:
+            rows: int64[r].
+            k: int64[r], how many neighbours each wants.
+
+        Returns:
+            Two arrays of int64[r].
         """
         total, size = self.world.alive.sum(), self.lists.size[self.eligible[rows]]
         first = np.ceil(_AHEAD * (k + 1) * total / np.maximum(size, 1)).astype(np.int64)
@@ -58,7 +77,7 @@ class Ways:
         return first, np.where(has_list, size, unknown)
 
     def lists_of(self, rows: Ints) -> Lists:
-        """Lists in which each of these rows finds who satisfies its rule."""
+        """Lists in which each of these rows (int64) finds who satisfies its rule; those that lack are made."""
         rules = np.unique(self.eligible[rows])
         lacking = rules[self.lists.of_rule[rules] < 0]
         if not len(lacking):
@@ -68,7 +87,13 @@ class Ways:
 
 
 def ways_of(world: World, eligible: Ints, *, searches: bool = True) -> Ways:
-    """How each row finds who satisfies its rule, `eligible`; where nobody `searches`, by a list however long it is."""
+    """How each row finds who satisfies its rule.
+
+    Args:
+        world: the last fixes of all objects.
+        eligible: int64[m], the rule of each row.
+        searches: False: no row can look at its nearest objects first (groups), so that `searched` stays empty.
+    """
     alive = np.flatnonzero(world.alive)
     lists = world.selection.lists(alive)
     rules, of, asking = np.unique(eligible, return_inverse=True, return_counts=True)
@@ -95,11 +120,26 @@ def ways_of(world: World, eligible: Ints, *, searches: bool = True) -> Ways:
 def over_lists(
     lists: Lists, eligible: Ints, rows: Ints
 ) -> Iterator[tuple[Ints, tuple[Ints, Ints]]]:
-    """Some of these rows, and pairs of their place and an object that may satisfy their rule, piece by piece."""
+    """Some rows with pairs of their place among these rows and an object that may satisfy their rule, piece by piece.
+
+    Args:
+        lists: each of the rows has one.
+        eligible: int64[m], the rule of each row.
+        rows: int64, the rows that are asked about.
+
+    Yields:
+        int64, a part of the rows, and pairs (place in the part, object), so few that they fit into memory.
+    """
     for part in blocks(lists.size[eligible[rows]], _MOST_PAIRS):
         yield rows[part], lists.pairs(eligible[rows[part]])
 
 
 def is_short(lists: Lists, eligible: Ints, objects: int) -> Bools:
-    """For each row whether its rule has a list that is short among so many objects."""
+    """Whether the rule of each row has a list that is short (`few_of`); bool[m].
+
+    Args:
+        lists: by rule.
+        eligible: int64[m], the rule of each row.
+        objects: how many objects there are.
+    """
     return (lists.of_rule[eligible] >= 0) & (lists.size[eligible] <= few_of(objects))

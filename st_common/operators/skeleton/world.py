@@ -33,10 +33,15 @@ def _no_ints() -> Ints:
 class World:
     """All objects of a stream by number, at one moment; n of them.
 
-    `x`, `y` are of the last fixes in the coordinates of `space`, `vx`, `vy` coordinates per second, NaN
-    when unknown. `selection` says which objects satisfy the rules of the queries, where and inside. It belongs to the
-    moment, not to the queries: criteria that are kept name rules by number, so that a number must mean the same rule as
-    long as criteria are kept that name it.
+    Attributes:
+        x: float64[n], of the last fixes, in the coordinates of `space`; NaN where an object is nowhere. `y` likewise.
+        alive: bool[n], neither gone nor silent.
+        ids: string[n]; ties are decided by them.
+        space: what coordinates mean.
+        selection: which objects satisfy the rules of the queries, where and inside. It belongs to the moment, not to
+            the queries: criteria that are kept name rules by number, so that a number must mean the same rule as long
+            as criteria are kept that name it.
+        vx: float64[n], coordinates per second, NaN when unknown; `vy` likewise. Empty where no kind asks.
     """
 
     x: Floats
@@ -85,12 +90,20 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criteria:
-    """Q.Criteria of some queries, a row each: what an object is held against, as the world was. Unused is empty.
+    """Q.Criteria of w queries: what an object is held against, as the world was. What a kind does not use is empty.
 
-    `query` are the rows of the table. `focal` is int64[w, f], -1 for none: objects that are never members. A centre or
-    place of NaN has no member. `limit` is the greatest distance of a member, as kinds compare distances; of the
-    objects that are exactly so far those whose id is not after that of the object `tie` are members, all when -1.
-    `gap` is not of rows but of objects: the distance to the nearest other one (reverse).
+    Attributes:
+        query: int64[w], rows of the table.
+        focal: int64[w, f], objects that are never members, -1 for none.
+        eligible: int64[w], the rule that members satisfy.
+        x: float64[w], the centre, of groups float64[w, places]; NaN: it has no member. `y` likewise.
+        half_width: float64[w], of boxes, half a side in coordinates; `half_height` likewise.
+        limit: float64[w], the greatest distance of a member, as the kind compares distances: of circles the radius, of
+            neighbours a rank of `Space.rank`, which is infinite with fewer than k objects.
+        tie: int64[w], of the objects that are exactly so far those are members whose id is not after this object's; -1:
+            all.
+        total: int8[w], of groups: 0 sum, 1 max, 2 min of distances.
+        gap: not of rows but of objects, float64[n]: the distance to the nearest other one (reverse).
     """
 
     query: Ints
@@ -106,13 +119,13 @@ class Criteria:
     gap: Floats = field(default_factory=_no_floats)
 
     def take(self, rows: Ints) -> "Criteria":
-        """The criteria of these rows."""
+        """The criteria of these rows (int64, places)."""
         return replace(
             self, **{name: column[rows] for name, column in _columns(self).items()}
         )
 
     def with_rows(self, rows: Ints, other: "Criteria") -> "Criteria":
-        """These criteria with those of `other` in place of these rows, one by one."""
+        """These criteria with those of `other` in place of these rows (int64[r], places; r criteria, one by one)."""
         if not len(rows) and not len(other.gap):
             return self
         theirs = _columns(other)
@@ -168,20 +181,34 @@ class Kind(Protocol):
     searches: ClassVar[bool]
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
-        """Q.Update(): the criteria of these rows of the table in this world, aligned with `which`."""
+        """Q.Update(): the criteria of these rows of the table in this world, aligned with `which` (int64[w])."""
 
     def in_cache_area(
         self, world: World, criteria: Criteria, objects: Ints, margin: float
     ) -> Pairs:
-        """Q.InCacheArea(): pairs of a row of the criteria and one of the objects in the anticipated area.
+        """Q.InCacheArea(): who is in the anticipated area, the query's grown by a margin.
 
-        The area is the query's grown by the margin (metres, or the unit of planar coordinates). With margin 0 the pairs
-        hold at least every member. They are of live objects with a place only, each once, in any order; criteria that
-        were kept from before are held against the objects as they are now.
+        With margin 0 the pairs hold at least every member.
+
+        Args:
+            world: the last fixes of all objects.
+            criteria: where the queries are, or were: those that were kept are held against the objects as they are now.
+            objects: int64, the objects that are asked about.
+            margin: metres, or the unit of planar coordinates.
+
+        Returns:
+            Pairs of a row of the criteria and an object, of live objects with a place only, each once, in any order.
         """
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
-        """Q.satisfy(): for each pair whether the object is a member, exactly."""
+        """Q.satisfy(): whether the object of each pair is a member, exactly; bool[p].
+
+        Args:
+            world: the last fixes of all objects.
+            criteria: of the queries.
+            row: int64[p], rows of the criteria.
+            obj: int64[p], objects.
+        """
 
 
 @runtime_checkable
@@ -192,10 +219,10 @@ class Ranking(Kind, Protocol):
     """
 
     def asked(self, world: World, table: Table, which: Ints) -> Criteria:
-        """The criteria of these rows of the table as far as no member decides them."""
+        """The criteria of these rows of the table as far as no member decides them: a place, no limit."""
 
     def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
-        """What each pair is compared by; NaN where the object cannot be a member."""
+        """What each pair is compared by; float64[p], NaN where the object cannot be a member."""
 
     def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:
         """Who is a member: bool[t, m, n].
@@ -209,7 +236,17 @@ class Ranking(Kind, Protocol):
 
 
 def centres(world: World, focal: Ints, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Where queries are: at their focal objects, or where they stand still; NaN when the focal object is not alive."""
+    """Where queries are; NaN when the focal object is not alive.
+
+    Args:
+        world: the last fixes of all objects.
+        focal: int64[m], the focal objects, -1 without.
+        x: float64[m], where a query without one stands; `y` likewise.
+        y: see `x`.
+
+    Returns:
+        x and y, float64[m], copies.
+    """
     moving = np.flatnonzero(focal >= 0)
     x, y = np.array(x, np.float64), np.array(y, np.float64)
     alive = world.alive[focal[moving]]
@@ -219,7 +256,14 @@ def centres(world: World, focal: Ints, x: Floats, y: Floats) -> tuple[Floats, Fl
 
 
 def admitted(world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
-    """For each pair whether the object can be a member at all: alive, eligible, and not a focal object of the query."""
+    """Whether the object of each pair can be a member at all: alive, eligible, and not a focal object; bool[p].
+
+    Args:
+        world: the last fixes of all objects.
+        criteria: of the queries.
+        row: int64[p], rows of the criteria.
+        obj: int64[p], objects.
+    """
     keep = world.alive[obj]
     for focal in criteria.focal.T:
         keep &= focal[row] != obj
@@ -233,14 +277,27 @@ def admitted(world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
 def those_admitted(
     keep: Bools, world: World, criteria: Criteria, row: Ints, obj: Ints
 ) -> Bools:
-    """For each pair whether it is to be kept and its object can be a member; only pairs to be kept are asked about."""
+    """Whether each pair is to be kept and its object can be a member; bool[p].
+
+    Args:
+        keep: bool[p]; only of these pairs it is asked whether they are admitted, which costs more.
+        world: the last fixes of all objects.
+        criteria: of the queries.
+        row: int64[p], rows of the criteria.
+        obj: int64[p], objects.
+    """
     held, out = np.flatnonzero(keep), np.zeros(len(keep), np.bool_)
     out[held] = admitted(world, criteria, row[held], obj[held])
     return out
 
 
 def measured_where(keep: Bools, measure: Callable[[Ints], Floats]) -> Floats:
-    """What pairs are compared by where they are to be kept, NaN where not; the places of those that are asked for."""
+    """What pairs are compared by where they are to be kept, NaN where not; float64[p].
+
+    Args:
+        keep: bool[p].
+        measure: is given the places of the pairs to be kept, and gives a value for each.
+    """
     out = np.full(len(keep), np.nan)
     which = np.flatnonzero(keep)
     out[which] = measure(which)
@@ -257,7 +314,7 @@ def at_places(world: World, table: Table, which: Ints) -> Criteria:
 
 
 def distances(world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
-    """How far admitted objects are from their query's place, as `Space.rank` orders; NaN for all others."""
+    """How far admitted objects are from their query's place, as `Space.rank` orders; float64[p], NaN for all others."""
     return measured_where(
         admitted(world, criteria, row, obj),
         lambda keep: world.space.rank(

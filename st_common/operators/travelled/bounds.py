@@ -13,7 +13,14 @@ from st_common.runs import last_set, shifted
 
 @dataclass(slots=True, kw_only=True)
 class Bounds:
-    """Arrays [n, W]: the bounds of all windows, by slot or by visit; as in `Tracks`, NEVER before one moves first."""
+    """Where windows are: int64[n, W], by slot or by visit; NEVER before a window moves first.
+
+    Attributes:
+        high: how far it went by whole slides, counted from its origin.
+        low: the least measure that it holds.
+        last: the greatest measure that it holds.
+        seen: the number of the object's newest fix that it knows of.
+    """
 
     high: np.ndarray
     low: np.ndarray
@@ -31,13 +38,18 @@ class Bounds:
         )
 
     def take(self, index: np.ndarray) -> "Bounds":
-        """Those of some slots or visits."""
+        """Those of some slots or visits (int64, places)."""
         return Bounds(
             **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
         )
 
     def of_window(self, number: int, *, where: np.ndarray) -> dict[str, np.ndarray]:
-        """The columns of the windows with a number; those that are not `where` (bool[n]) have not moved yet."""
+        """The columns of one window of each frame; int64[n] by name.
+
+        Args:
+            number: which window, from 0.
+            where: bool[n]; the others are as if they had not moved yet.
+        """
         return {
             name: np.where(where, getattr(self, name)[:, number], NEVER)
             for name in self.__dataclass_fields__
@@ -51,7 +63,15 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The n-th windows of some frames: a column of each of `FrameSpecs`' arrays."""
+    """The n-th windows of some frames: a column of each of `FrameSpecs`' arrays.
+
+    Attributes:
+        by: int64[f], what it slides by: SPACE, TIME, ROWS, or NONE where a frame has no such window.
+        slide: int64[f], micrometres, microseconds or fixes; 0: it moves with every fix.
+        range_by: int64[f], what its range is of.
+        size: int64[f], the range.
+        origin: int64[f], where slides of time are counted from, microseconds; 0 for others.
+    """
 
     by: np.ndarray
     slide: np.ndarray
@@ -78,14 +98,21 @@ class Window:
         return slides
 
     def high(self, measure: np.ndarray) -> np.ndarray:
-        """How far windows go by whole slides, given how far they could."""
+        """How far windows go by whole slides (CQL-S, d_high); int64[f], counted from the origin.
+
+        Args:
+            measure: int64[f], how far they could go: the way, time or number of the fix.
+
+        Example:
+            slide 10, ways 8, 13, 21:  0, 10, 20
+        """
         measure = measure - self.origin
         return np.where(
             self.slide > 0, measure - measure % np.maximum(self.slide, 1), measure
         )
 
     def highs(self, tick: np.ndarray) -> np.ndarray:
-        """The same at each of some ticks; int64[n, ticks]. It says something of windows that slide by time alone."""
+        """The same at each of some ticks (int64, event times); int64[f, ticks]. Of windows that slide by time alone."""
         each = np.repeat(np.arange(len(self.by)), len(tick))
         windows = Window(
             **{name: getattr(self, name)[each] for name in self.__dataclass_fields__}

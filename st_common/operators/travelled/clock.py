@@ -13,8 +13,16 @@ from st_common.operators.turn.turn import Turn
 class FrameClock:
     """The ticks at which the clock alone changes the frames of a run.
 
-    `sliding` (bool[f]) are frames with a window that slides by time. In `strict` ones it can be seen at which ticks a
-    window of time without a slide moves: all is told again at each of them, or nothing before windows are full.
+    Args:
+        turn: the run.
+        specs: the frames.
+        rows: all rows that they remember, those of the run included.
+        newest: the largest event time of any object, in microseconds.
+
+    Attributes:
+        sliding: bool[f], frames with a window that slides by time.
+        strict: bool[f], frames where it can be seen at which ticks a window of time without a slide moves: all is told
+            again at each of them, or nothing before windows are full.
     """
 
     def __init__(
@@ -48,7 +56,14 @@ class FrameClock:
         return ages
 
     def aging(self, tick: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rows that get too old up to the last of some ticks, when they do, and the place of the tick to see it."""
+        """The rows that get too old up to the last of some ticks.
+
+        Args:
+            tick: int64[ticks], event times, ascending, at least one.
+
+        Returns:
+            Places of rows, when each gets too old (microseconds), and the place of the first tick that sees it.
+        """
         few = slice(0, int(np.searchsorted(self._age, tick[-1], side="right")))
         return self._index[few], self._age[few], np.searchsorted(tick, self._age[few])
 
@@ -58,7 +73,11 @@ class FrameClock:
         self._index, self._age = self._index[done:], self._age[done:]
 
     def slides(self, until: int) -> np.ndarray:
-        """The ticks up to a time at which the clock moves windows, of those that were not judged yet."""
+        """The ticks before a time at which the clock moves windows or ages rows; int64, ascending, each once.
+
+        Args:
+            until: an event time in microseconds; ticks from the clock's beginning in the run on are named.
+        """
         specs = self._specs
         # Before the first row of all nothing moves: a window's slide may begin before the stream has a time.
         earliest = int(self._rows.tick.min(initial=LAST))

@@ -17,10 +17,13 @@ from st_common.operators.turn.turn import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """The rows of a run in its end: where in the state each was (-1 for a new one), and what became of it.
+    """The rows of a run in its end.
 
-    Results have those in `held`; `live` are still remembered. The ticks of those `cut_short` are others than in the
-    state, for an end mark came.
+    Attributes:
+        origin: int64[n], where in the state each row was, -1 for a new one.
+        held: bool[n], whether a result has it.
+        live: bool[n], whether it is still remembered.
+        cut_short: bool[n], its tick is another one than in the state, for an end mark came.
     """
 
     rows: FrameRows
@@ -31,7 +34,14 @@ class Kept:
 
 
 def closed(turn: Turn, before: Tracks, tracks: Tracks, kept: Kept) -> Changes:
-    """What a run changes in the state, given the tracks before and after it."""
+    """What a run changes in the state: changes of `FrameRows` and of `Tracks`.
+
+    Args:
+        turn: the run.
+        before: the tracks that the state has; those of queries that are no live frames stay as they are.
+        tracks: those after the run, of this shard's frames.
+        kept: the rows in its end.
+    """
     place, live = turn.known.of(FrameSpecs).place, kept.live
     held = kept.held.astype(np.int8)
     old = (kept.origin >= 0) & ~kept.cut_short  # those cut short are stored anew

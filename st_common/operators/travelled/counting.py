@@ -42,7 +42,12 @@ class Counting:
     at: np.ndarray
 
     def counts(self, slot: np.ndarray, at: np.ndarray) -> np.ndarray:
-        """bool[n]: whether the objects of slots count at ticks."""
+        """Whether the objects of slots count at ticks; bool[n].
+
+        Args:
+            slot: int64[n].
+            at: int64[n], places of ticks.
+        """
         place = (
             np.searchsorted(
                 packed(self._slot, self._at), packed(slot, at), side="right"

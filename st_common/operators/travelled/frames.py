@@ -51,9 +51,14 @@ _WAYS = tuple(Ways.__dataclass_fields__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """What is due in frames at some ticks: events, and pairs that the clock and who counts make.
+    """What is due in frames at some ticks.
 
-    `asked` bool[f, ticks]: the ticks at which the windows of a frame may move.
+    Attributes:
+        tick: int64[ticks], event times, ascending.
+        touches: slots to whose objects something happens.
+        advances: slots whose ways go on.
+        others: pairs that the clock makes, and who begins or ceases to count.
+        asked: bool[f, ticks], at which ticks the windows of a frame may move.
     """
 
     tick: np.ndarray
@@ -73,7 +78,20 @@ class Looked:
 
 
 class Frames:
-    """The frames of a shard in one run; its arrays change from tick to tick."""
+    """The frames of a shard in one run; its arrays change from tick to tick.
+
+        frames = Frames(state, turn, present)
+        held = frames.judge(moments, turns)        for as many ticks at once as there is room for
+        changes = frames.closed(left, tick)        when all due ticks are judged
+
+    Attributes:
+        slots: pairs of a frame and an object.
+        ways: how far the object of each slot has come; taken on by `judge`.
+        bounds: where its windows are; likewise.
+        rows: the rows of the state and those that the run's fixes make, sorted by query and object.
+        held: bool[rows], which are in results now.
+        cut: how many rows newer ones pushed out (`window_rows`).
+    """
 
     def __init__(self, state: State, turn: Turn, present: Present) -> None:
         self.turn, self.specs = turn, turn.known.of(FrameSpecs)
@@ -100,7 +118,14 @@ class Frames:
         self._unbound = ~(self.specs.slide_by != NONE).any(axis=1)
 
     def rows_of(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The places of the rows of some slots that are still remembered, and the place of each one's slot."""
+        """The rows of some slots that are still remembered.
+
+        Args:
+            slots: int64, each once.
+
+        Returns:
+            Two int64 arrays: the place of each row, and the place of its slot among `slots`.
+        """
         key = packed(
             self.specs.numbers[self.slots.frame[slots]], self.slots.number[slots]
         )
@@ -128,7 +153,15 @@ class Frames:
         return slot
 
     def judge(self, moments: Sequence[Moment], turns: Turns) -> Held | None:
-        """What results hold over some ticks, given what comes and goes in the answers below; None: nothing changes."""
+        """What results hold over some ticks.
+
+        Args:
+            moments: the ticks, ascending; each run's ticks are given once, in their order.
+            turns: what comes and goes in the answers of the queries below frames, by place of these ticks.
+
+        Returns:
+            Rows from one tick to before another; None: nothing changes.
+        """
         tick = np.array([moment.tick for moment in moments])
         counting = Counting(
             self._members, self._free, self._slots_of_keys(turns.key), turns

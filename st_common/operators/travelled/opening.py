@@ -35,7 +35,16 @@ def run_of(turn: Turn) -> Run:
 
 
 def resumed(tracks: Tracks, slots: Slots, specs: FrameSpecs) -> tuple[Ways, Bounds]:
-    """Ways and bounds of all slots, from the tracks that a state has; tracks of other queries are passed over."""
+    """Ways and bounds of all slots, from the tracks that a state has; tracks of other queries are passed over.
+
+    Args:
+        tracks: those of the state.
+        slots: pairs of a frame and an object.
+        specs: the frames.
+
+    Returns:
+        New arrays by slot; slots without a track are not alive, and their windows have not moved.
+    """
     ways, bounds = Ways.empty(slots.total), Bounds.unmoved(slots.total, specs.width)
     frame = specs.place[tracks.key >> SHIFT]
     tracks, frame = tracks.take(frame != NONE), frame[frame != NONE]

@@ -30,11 +30,18 @@ def _bounds() -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameRows(Listed):
-    """Fixes that a frame may hold, sorted by query and object, those of one object as they came.
+    """Fixes that a frame may hold, sorted by query and object, those of one object as they came; n rows.
 
-    `key` is `query << 32 | object`. `n` counts the object's fixes, `way` is how far it had come (micrometres), `tick`
-    the tick from which the row is known. `held` says that it is in the result, `begins` (0 or 1) that no way leads to
-    it from the fix before. `group`, `text` and `value` are as in windows' entries; `fields` are the selected columns.
+    Attributes:
+        key: int64[n], `query << 32 | object`.
+        ts: int64[n], event time in microseconds.
+        tick: int64[n], the tick from which the row is known, in microseconds.
+        n: int64[n], the number of the fix among those of its object's stay.
+        way: int64[n], how far the object had come, in micrometres.
+        group: int64[n], as in the entries of windows, as are `text` and `value`.
+        held: int8[n], 1 where the result has it.
+        begins: int8[n], 1 where no way leads to it from the fix before.
+        fields: string[n], the selected columns as JSON.
     """
 
     LAYOUT: ClassVar[Layout] = Layout(
@@ -82,7 +89,14 @@ class FrameRows(Listed):
         return numbers
 
     def with_later(self, more: "FrameRows") -> tuple["FrameRows", np.ndarray]:
-        """These rows and later ones, sorted as well; with the place that each had among these, -1 for the others."""
+        """These rows and later ones, sorted as well; behind those of the same key.
+
+        Args:
+            more: sorted by key.
+
+        Returns:
+            All rows, and int64: the place that each had among these, -1 for the later ones.
+        """
         place = np.arange(len(self))
         if not len(more):
             return self, place
@@ -109,12 +123,17 @@ class FrameRows(Listed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracks(Keyed):
-    """An object's way since a query looks at it: one row per `key` (`query << 32 | object`, sorted).
+    """An object's way since a query looks at it: one row per key, sorted; k rows.
 
-    `since` is the event time of its first fix, `n` how many it had, `way` how far it came (micrometres), `x` and `y`
-    the last fix that counted; NaN where the object ended and its rows outlive it. Arrays [k, W] are the windows'
-    bounds: a window holds measures from `low` to `last` of fixes up to the number `seen`; `high` is the multiple of the
-    slide at which it moved last.
+    Attributes:
+        key: int64[k], `query << 32 | object`.
+        since: int64[k], the event time of its first fix, in microseconds.
+        n: int64[k], how many fixes it had.
+        way: int64[k], how far it came, in micrometres.
+        x: float64[k], the last fix that counted; NaN where the object ended and its rows outlive it. `y` likewise.
+        high: int64[k, W], the bounds of windows; `low`, `last`, `seen` likewise, see `Bounds`. A window holds measures
+            from `low` to `last` of fixes up to the number `seen`; `high` is the multiple of the slide at which it moved
+            last.
     """
 
     LAYOUT: ClassVar[Layout] = Layout(

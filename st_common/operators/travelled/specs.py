@@ -26,15 +26,28 @@ _ONE_OBJECT = re.compile(r"object = '((?:[^']|'')*)'", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameSpecs:
-    """The frames of f queries, each with at most W windows; `numbers` are the queries, `place` finds them by number.
+    """The frames of f queries, each with at most W windows (CQL-S section 3.2).
 
-    Per window (arrays [f, W]): the domains of slide and range (NONE: there is no such window) and their sizes in
-    micrometres, microseconds or fixes, slide 0 for one that moves with every fix. Per query: `origin` in microseconds,
-    `full`, `min_step` in micrometres, `seconds` of its first range of time (NaN without), `restricted` (who counts now
-    is asked of the last fixes), `by_object` (each group is one object), `outlives` (all ranges are of time or of count:
-    fixes stay when their object is gone or silent). `rows` are the queries that say which fixes are rows, `regions`
-    what is to be met beside the first region. `about` is the place in `ids` of the one object that a query is about,
-    -1 where it is about any.
+    Sizes are in micrometres, microseconds or fixes, by their domain: SPACE, TIME or ROWS.
+
+    Attributes:
+        numbers: int64[f], numbers of the queries.
+        place: int64[queries], the place of each query among these, NONE without a frame.
+        slide_by: int64[f, W], the domain of the slide, NONE where there is no such window.
+        slide: int64[f, W], its size, 0 for a window that moves with every fix.
+        range_by: int64[f, W], the domain of the range.
+        range: int64[f, W], its size.
+        origin: int64[f], where slides of time are counted from, in microseconds.
+        full: bool[f], only full ranges are told.
+        min_step: int64[f], micrometres: shorter legs count nothing; 0 for none.
+        seconds: float64[f], the first range of time, NaN without.
+        restricted: bool[f], who counts now is asked of the last fixes.
+        by_object: bool[f], each group is one object.
+        outlives: bool[f], all ranges are of time or of count: fixes stay when their object is gone or silent (SPEC P1).
+        rows: the queries that say which fixes are rows.
+        regions: by frame what is to be met beside the first region.
+        ids: the ids of objects that a query is about alone, each once.
+        about: int64[f], the place of that object in `ids`, -1 where it is about any.
     """
 
     numbers: np.ndarray
@@ -64,7 +77,13 @@ class FrameSpecs:
 def compile_frames(
     queries: Sequence[Registered], numbers: Sequence[int], *, space: Space
 ) -> FrameSpecs:
-    """The frames of some queries."""
+    """The frames of some queries.
+
+    Args:
+        queries: all queries of the stream.
+        numbers: those that are meant; those without a frame are passed over.
+        space: what coordinates mean.
+    """
     frames = [
         (n, frame) for n in numbers if (frame := queries[n].plan.frame) is not None
     ]
@@ -120,7 +139,12 @@ def compile_frames(
 
 
 def one_object(where: str | None) -> str | None:
-    """The id of the object that a condition is about when it says nothing else, else None."""
+    """The id of the object that a condition is about when it says nothing else, else None.
+
+    Example:
+        object = 'bus-2'                 bus-2
+        object = 'bus-2' AND speed > 5   None
+    """
     match = _ONE_OBJECT.fullmatch(where or "")
     return match[1].replace("''", "'") if match else None
 

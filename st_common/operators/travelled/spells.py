@@ -23,7 +23,13 @@ _OF_END = np.array([CAUSE["leave"], CAUSE["gone"], CAUSE["expired"]])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """Visits with the frame of each and the bounds there; `moved`: windows did."""
+    """Visits with where windows are there.
+
+    Attributes:
+        frame: int64[n], the frame of each visit.
+        bounds: the bounds at each.
+        moved: bool[n], whether any window moved there.
+    """
 
     visits: Visits
     frame: np.ndarray
@@ -42,11 +48,19 @@ class Moved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lives:
-    """When rows (`index`, those that are looked at) may be in results, by places of visits.
+    """When rows may be in results, by places of visits; all int64[n] but for the flags.
 
-    `first` is the first visit that knows of a row, `enters` the one from which on it is in all windows, `dies` the one
-    at which it is left behind for ever: `end`, where the visits of its slot end, if there is none. `cut` says that only
-    newer ones push it out. `ts` is the row's time.
+        visits of a slot       0     1     2     3     4
+        a row                  first       enters      dies       in all windows at visits 2 and 3
+
+    Attributes:
+        index: the rows that are looked at.
+        first: the first visit that knows of a row.
+        enters: the visit from which on it is in all windows.
+        dies: the visit at which it is left behind for ever, `end` if there is none.
+        end: where the visits of its slot end.
+        cut: bool, only newer rows push it out (`window_rows`).
+        ts: the row's event time in microseconds.
     """
 
     index: np.ndarray
@@ -58,7 +72,13 @@ class Lives:
     ts: np.ndarray
 
     def stays_at(self, look: Moved, place: np.ndarray, visit: np.ndarray) -> np.ndarray:
-        """bool[n]: whether rows (by place among these) are of the stay that their object has at visits."""
+        """Whether rows are of the stay that their object has at visits; bool[n].
+
+        Args:
+            look: the visits.
+            place: int64[n], places among these rows.
+            visit: int64[n], places of visits.
+        """
         stays: np.ndarray = look.visits.alive[visit] & (
             self.ts[place] >= look.visits.since[visit]
         )
@@ -67,7 +87,14 @@ class Lives:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedRows:
-    """Rows that are asked about (`index`, ascending) with their slots, the ticks, and the `most` that a slot keeps."""
+    """Rows that are asked about.
+
+    Attributes:
+        index: int64[n], ascending, places of the rows.
+        slot: int64[n], the slot of each.
+        tick: int64[ticks], event times, ascending.
+        most: how many rows a slot keeps.
+    """
 
     index: np.ndarray
     slot: np.ndarray
@@ -82,9 +109,13 @@ class AskedRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What results depend on beside windows: who counts at each visit (bool), and the number of ticks.
+    """What results depend on beside windows.
 
-    Of frames (bool[f]): whether rows of objects that ended stay (`outlives`), whether all is told again (`retelling`).
+    Attributes:
+        counts: bool[visits], whether the slot's object counts there.
+        outlives: bool[f], whether rows of objects that ended stay.
+        retelling: bool[f], whether all is told again at each result.
+        ticks: how many ticks there are.
     """
 
     counts: np.ndarray
@@ -95,10 +126,16 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What the results of frames hold over some ticks: rows from one tick (BEFORE: already) to before another.
+    """What the results of frames hold over some ticks.
 
-    `cause` is why each left, -1 for those that are held after all `ticks`. `again` and `again_at` are rows that stay at
-    ticks at which their results are told anew. `looked` are all rows that were looked at.
+    Attributes:
+        row: int64[n], places of rows, each as often as it is held.
+        start: int64[n], the tick from which on; BEFORE: already.
+        until: int64[n], the tick before which that ends, `ticks` for none.
+        cause: int64[n], why it left, a place in `CAUSES`; -1 where it is held after all ticks.
+        again: int64, with `again_at`: rows that stay at ticks at which their results are told anew.
+        looked: int64, all rows that were looked at; of others nothing changes.
+        ticks: how many there are.
     """
 
     row: np.ndarray

@@ -37,10 +37,14 @@ class Swapped:
 
 
 def swap_frames(swapping: Swapping, answer: np.ndarray) -> Swapped:
-    """The part of a swap about frames, given the answers below them after it.
+    """The part of a swap about frames.
 
     Queries that stop lose their rows and ways; groups are told elsewhere. With another version of a layer, windows stay
     as they are and objects that cease or begin to count are told.
+
+    Args:
+        swapping: what stops and what starts.
+        answer: int64, ascending, keys `target << 32 | object`: the answers below frames after the swap.
     """
     state, turn, present = swapping.state, swapping.turn, swapping.present
     if not len(state.memories[FrameRows]) and not len(state.memories[Tracks]):

@@ -70,7 +70,13 @@ def frame_lines(
 
 
 def tell_rows(turn: Turn, frames: Frames, lines: Lines | None) -> pa.Table:
-    """Rows of changes for fixes in frames; the partner is the fix's event time."""
+    """Rows of changes for fixes in frames; the partner is the fix's event time as text.
+
+    Args:
+        turn: the run.
+        frames: the frames with their rows.
+        lines: as `frame_lines` gives them; None: no rows.
+    """
     if lines is None:
         return SHARD_SCHEMA.empty_table()
     times, code = np.unique(lines.fix_ts, return_inverse=True)
@@ -90,7 +96,11 @@ def tell_rows(turn: Turn, frames: Frames, lines: Lines | None) -> pa.Table:
 
 
 def times_as_text(ts: np.ndarray) -> pa.Array:
-    """Times in microseconds since 1970 as `2026-11-22T07:30:50.000000Z`."""
+    """Times as texts such as `2026-11-23T07:30:50.000000Z`; string[n], which sort as the times do.
+
+    Args:
+        ts: int64[n], microseconds since 1970, UTC.
+    """
     text = pc.strftime(
         pa.array(ts).cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%S"
     )
@@ -107,7 +117,13 @@ class FrameParts(Parts):
     def reduced(
         self, function: np.ndarray, cell: np.ndarray, spell: np.ndarray
     ) -> Reduced:
-        """One value per cell and group; average speeds here, all others as over members."""
+        """One value per cell and group; average speeds here, all others as over members.
+
+        Args:
+            function: object[n], the name of the aggregate's function of each row.
+            cell: int64[n], a query at a tick.
+            spell: int64[n], the place of the row among the spells.
+        """
         is_speed = function == "avgspd"
         plain, speeds = np.flatnonzero(~is_speed), np.flatnonzero(is_speed)
         reduced = relational.reduced_cells(
@@ -122,7 +138,13 @@ class FrameParts(Parts):
 
 
 def parts_of_frames(stretch: Stretch, frames: Frames, held: Held) -> FrameParts | None:
-    """What counts in the groups over frames at some ticks; None where nothing can change."""
+    """What counts in the groups over frames at some ticks; None where nothing can change.
+
+    Args:
+        stretch: the ticks.
+        frames: the frames with their rows.
+        held: what results hold over the ticks.
+    """
     turn, rows = stretch.turn, frames.rows
     mine = np.flatnonzero(turn.known.grouped[rows.queries(held.row)])
     again = np.flatnonzero(turn.known.grouped[rows.queries(held.again)])

@@ -27,7 +27,13 @@ class Touches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advances:
-    """Pairs of a slot and a tick at which its way goes on; `after` is the slot among events of the last one there."""
+    """Pairs of a slot and a tick at which its way goes on; int64 each.
+
+    Attributes:
+        slot: the slot among objects.
+        at: the place of the tick.
+        after: the slot among events of the last event of the object there.
+    """
 
     slot: np.ndarray
     at: np.ndarray
@@ -37,7 +43,14 @@ class Advances:
 def advances_of(
     moments: Sequence[Moment], events: Events, objects: Slots, among: Slots
 ) -> Advances:
-    """The ways that go on at ticks: what counts is the last event of each object there; by slot and tick."""
+    """The ways that go on at ticks: what counts is the last event of each object there; sorted by slot and tick.
+
+    Args:
+        moments: the ticks.
+        events: those of the run.
+        objects: slots among objects.
+        among: slots among events.
+    """
     at, event = _joined([moment.events for moment in moments])
     order = np.argsort(event)
     at, event = at[order], event[order]
@@ -51,7 +64,14 @@ def advances_of(
 def touches_of(
     moments: Sequence[Moment], events: Events, objects: Slots, pending: Pending
 ) -> Touches:
-    """The slots of objects that something happened to at ticks."""
+    """The slots of objects that something happened to at ticks.
+
+    Args:
+        moments: the ticks.
+        events: those of the run.
+        objects: slots among objects.
+        pending: what happened in the first tick before the run.
+    """
     at, who = _joined([moment.objects for moment in moments])
     end = _ends(moments, events, pending, packed(at, who))
     order = np.argsort(who, kind="stable")
@@ -78,7 +98,13 @@ def _ends(
 
 
 def first_ends(ends: np.ndarray, events: Events, which: np.ndarray) -> None:
-    """Writes into `ends` (int8 per object) by which kind of event each object's stay ended, the first one counts."""
+    """Writes into `ends` by which kind of event each object's stay ended; the first end of a tick counts.
+
+    Args:
+        ends: int8[objects], 0 for none; those that are set stay.
+        events: those of the run.
+        which: int64, the places of events that are looked at, in their order.
+    """
     over = which[events.kind[which] != FIX][::-1]  # the first is written last
     over = over[ends[events.object[over]] == 0]
     ends[events.object[over]] = events.kind[over]

@@ -25,12 +25,19 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visits:
-    """Visits of slots, sorted by `slot` and tick (`at` is its place, `tick` the time up to which windows move).
+    """Visits of slots, sorted by slot and tick; n of them.
 
-    `is_tick` is False where windows catch up with slides of time that passed since the visit before: they are of the
-    way as it was then, and nothing is told of them. `touched`: something happened to the object, `end` as in `Touches`.
-    `stay` is the place of the first visit of the same stay (a way that begins anew is another one), `goes_on` says that
-    the stay was there before all visits. All others are columns of `Ways`.
+    Attributes:
+        slot: int64[n].
+        at: int64[n], the place of the tick.
+        tick: int64[n], the event time up to which windows move.
+        is_tick: bool[n]; False where windows catch up with slides of time that passed since the visit before: these are
+            of the way as it was then, and nothing is told of them.
+        touched: bool[n], something happened to the object.
+        end: int8[n], the kind of event by which its stay ended there, 0 for none.
+        stay: int64[n], the place of the first visit of the same stay (a way that begins anew is another one).
+        goes_on: bool[n], the stay was there before all visits.
+        alive: bool[n], there is a track; `since`, `n`, `way` are its columns.
     """
 
     slot: np.ndarray
@@ -63,7 +70,14 @@ class Visits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What may make a visit: events, ways that go on (those of `late` slots catch up first), and other pairs."""
+    """What may make a visit.
+
+    Attributes:
+        touches: something happened to an object.
+        advances: its way goes on.
+        late: slots whose windows catch up first, before their way goes on.
+        others: pairs of other origin: the clock, and who counts.
+    """
 
     touches: Touches
     advances: Advances

@@ -19,9 +19,10 @@ _LONGEST = (
 
 @dataclass(slots=True, kw_only=True)
 class Ways:
-    """Arrays [slots]: of frames and objects, or of frames and events; columns as `Tracks`, `alive`: there is a track.
+    """How far objects have come; arrays by slot: of frames and objects, or of frames and events.
 
-    They are changed in place, from tick to tick.
+    Columns are as in `Tracks`, and `alive` (bool) says that there is a track. They are changed in place, from tick to
+    tick.
     """
 
     alive: np.ndarray
@@ -49,7 +50,7 @@ class Ways:
         )
 
     def put(self, slot: np.ndarray, ways: "Ways") -> None:
-        """Takes on those of some slots."""
+        """Takes on those of some slots (int64, each once), one by one."""
         for name in self.__dataclass_fields__:
             getattr(self, name)[slot] = getattr(ways, name)
 
@@ -143,7 +144,18 @@ def begins(
 def legs(
     x1: np.ndarray, y1: np.ndarray, x2: np.ndarray, y2: np.ndarray, *, space: Space
 ) -> np.ndarray:
-    """The lengths between points in micrometres, int64; 0 where one of them is nowhere."""
+    """The lengths between points in whole micrometres: sums of them depend on no order (docs/adr/0012).
+
+    Args:
+        x1: float64[n], one end; `y1` likewise.
+        y1: see `x1`.
+        x2: float64[n], the other end; `y2` likewise.
+        y2: see `x2`.
+        space: by which distances are measured.
+
+    Returns:
+        int64[n], at most 10**15; 0 where one of the ends is NaN. From (0, 0) to (3, 4) in the plane it is 5,000,000.
+    """
     length = space.distance(x1, y1, x2, y2)
     return np.rint(np.minimum(np.nan_to_num(length, nan=0.0) * 1e6, _LONGEST)).astype(
         np.int64

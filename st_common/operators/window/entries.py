@@ -16,10 +16,15 @@ def _ints() -> np.ndarray:
 class Entries(Listed):
     """Fixes in windows, in the order in which they came.
 
-    `target` and `object` say whose entry it is; `ts` is its event time, `position` its row of the log, `tick` the tick
-    from which it counts. `group` is the number of the group's text among the partners, -1 without groups; `value` the
-    aggregate's argument, NaN for null and 1 where only whether there is one matters; `text` then is the number of its
-    text among the partners where different ones are counted, else -1.
+    Attributes:
+        target: int64, in the answer of what each fix counts.
+        object: int64, whose it is.
+        ts: int64, its event time in microseconds.
+        position: int64, the row of the log at which it took effect.
+        tick: int64, the tick from which it counts, in microseconds.
+        group: int64, the number of its group's text among the partners, -1 without groups.
+        text: int64, where different values are counted the number of its text among the partners, else -1.
+        value: float64, the aggregate's argument, NaN for null; 1 where only whether there is one matters.
     """
 
     LAYOUT: ClassVar[Layout] = Layout(

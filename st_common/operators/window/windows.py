@@ -25,9 +25,11 @@ from st_common.runs import is_first, ranks_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """All entries of a run, those of before first.
+    """All entries of a run, those from before it first.
 
-    `changed` (bool per entry): an end mark has cut the tick short from which it counts.
+    Attributes:
+        before: how many those from before are.
+        changed: bool[entries], an end mark has cut the tick short from which an entry counts.
     """
 
     all: Entries
@@ -37,10 +39,16 @@ class Open:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What windows hold at the ticks of a run that are due, entry by entry.
+    """What windows hold at the ticks of a run that are due, entry by entry; n of them.
 
-    `amounts` are what entries add to aggregates. An entry counts from `start` on (the place of a tick, BEFORE them, or
-    after them all) to before `until`. `turns` are the keys that come and go in answers.
+    Attributes:
+        entries: the entries.
+        query: int64[n], the number of each one's query.
+        amounts: float64[n], what each adds to aggregates.
+        start: int64[n], the place of the tick from which on it counts: BEFORE them, or `ticks` for after them all.
+        until: int64[n], the place of the tick from which on it does not any more, `ticks` for none of them.
+        ticks: how many are due.
+        turns: the keys `target << 32 | object` that come and go in answers, of queries without an aggregate.
     """
 
     entries: Open
@@ -64,7 +72,16 @@ class Judged:
         )
 
     def parts(self, grouped: np.ndarray, first: int, end: int) -> Parts:
-        """What counts above windows at some of the ticks, from one place to before another."""
+        """What counts above windows at some of the ticks.
+
+        Args:
+            grouped: bool[queries], those with an aggregate above.
+            first: the place of the first of these ticks.
+            end: the place behind the last one.
+
+        Returns:
+            Spells of entries by query, with ticks counted from `first`.
+        """
         mine = np.flatnonzero(
             grouped[self.query] & (self.start < end) & (self.until >= first)
         )
@@ -125,7 +142,14 @@ def opened(state: State, turn: Turn, present: Present) -> Open:
 
 
 def aging(entries: Entries, turn: Turn) -> np.ndarray:
-    """The ticks at which entries are too old."""
+    """The ticks at which entries are too old; int64, ascending, each once, in microseconds.
+
+    A fix at 1 s in a window of 10 s is in it at 11 s and out at the first tick after that. Windows of count have none.
+
+    Args:
+        entries: those of a run.
+        turn: the run.
+    """
     seconds = (
         turn.known.window_us[turn.numbering.targets.query[entries.target]]
         if len(entries)
@@ -137,7 +161,13 @@ def aging(entries: Entries, turn: Turn) -> np.ndarray:
 
 
 def judged(turn: Turn, entries: Open, due: np.ndarray) -> Judged:
-    """What windows hold at the ticks (int64[ticks], ascending) that are due in a run."""
+    """What windows hold at the ticks that are due in a run.
+
+    Args:
+        turn: the run.
+        entries: all entries of it.
+        due: int64[ticks], ascending, event times in microseconds.
+    """
     held = entries.all
     query = turn.numbering.targets.query[held.target] if len(held) else held.target
     start = np.searchsorted(due, held.tick)

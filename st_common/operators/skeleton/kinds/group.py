@@ -36,6 +36,9 @@ class Group:
 
     The criteria are the places, side by side, and the k-th total with its tie as `nearest` has them. A group of which
     one focal object is not alive has no members.
+
+        places at 0 and 6, k = 1, sum          f at 0    a at 3    b at 5    c at 20
+        total of distances                        6         6         6        34         limit 6, tie a (by id)
     """
 
     is_dynamic: ClassVar[bool] = True

@@ -26,6 +26,10 @@ class MovingBoxes:
 
     On degrees a box goes on across 180 degrees. It ends at a pole; where a side is longer than its parallel, as next to
     a pole, it has all longitudes.
+
+        box 8 x 8 around f at (0, 0)      a at 3      b at 5      c at 20
+        member                              yes         no          no
+        in the area with margin 2           yes         yes         no
     """
 
     is_dynamic: ClassVar[bool] = False

@@ -28,6 +28,10 @@ class Reverse:
 
     The criteria are the place and, of each object, the distance to its nearest other one (`gap`): whatever moves can
     change the gap of anything, so that every change judges all queries anew.
+
+        place at 0        f at 0    a at 3    b at 5    c at 20
+        gap                  3         2         2        15
+        to the place         0         3         5        20        f alone is a member
     """
 
     is_dynamic: ClassVar[bool] = True
