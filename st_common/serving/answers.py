@@ -26,9 +26,13 @@ ANSWER = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """What was read of one stream to answer a question: rows of the snapshot it starts from, and rows after it.
+    """What was read of one stream to answer a question.
 
-    `after_rows` are changes for an answer, fixes for objects. Without a `snapshot` they begin with the log.
+    Attributes:
+        stream: the name of the stream.
+        snapshot: what the reading started from; None: from the log's beginning.
+        snapshot_rows: rows of the snapshot.
+        after_rows: rows after it: changes for an answer, fixes for objects.
     """
 
     stream: str
@@ -46,12 +50,18 @@ class Answered:
 
 
 def answer(home: Home, query: str, at: datetime | None = None) -> pa.Table:
-    """The answer of a query: object, partner (null without a join), since when, value and fields; by object, partner.
+    """The answer of a query, now or at a time, folded from its changes.
 
-    `since_ts` is the event time of the change that brought the pair into the answer; `value` is an aggregate's value or
-    what else the query gives with a member, `fields` the columns that it selects, as JSON; null where it has none.
-    `at` (with a time zone) takes the changes with event times up to then. The answer of a dropped query is empty now,
-    and was not before its drop.
+    Args:
+        home: where the tables lie.
+        query: the query's name; it may be dropped since.
+        at: changes with event times up to then count, with a time zone; None: all.
+
+    Returns:
+        Rows of `ANSWER`, by object and partner. `partner` is null without a join, `since_ts` the event time of the
+        change that brought the pair into the answer, `value` an aggregate's value or what else the query gives with a
+        member, `fields` the columns that it selects, as JSON; null where it has none. The answer of a dropped query is
+        empty now, and was not before its drop.
 
     Raises:
         QueryError: no query was ever registered by that name.
@@ -60,7 +70,7 @@ def answer(home: Home, query: str, at: datetime | None = None) -> pa.Table:
 
 
 def answered(home: Home, query: str, at: datetime | None = None) -> Answered:
-    """The answer of a query as `answer` gives it, with what was read for it.
+    """The answer of a query, as `answer` gives it, with what was read for it, stream by stream.
 
     Raises:
         QueryError: no query was ever registered by that name.

@@ -33,7 +33,13 @@ _KEY = ("query", "query_version", "object", "partner")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was looked at, what of it is wrong (None: nothing), and what was not looked at ("": nothing)."""
+    """What one check of an audit found.
+
+    Attributes:
+        what: what was looked at, for people.
+        problem: what is wrong with it; None: nothing.
+        unchecked: what was not looked at; "": nothing.
+    """
 
     what: str
     problem: str | None
@@ -41,11 +47,18 @@ class Finding:
 
 
 def audit(home: Home, stream: StreamSettings) -> Iterator[Finding]:
-    """Looks through everything that a stream has stored.
+    """Looks through everything that a stream has stored, check by check.
 
     The log's numbers, checksums and control rows; the files of its tables; that folding its changes gives 0 or 1 at
-    every place; that the newest part of the log, done once more from an older state, gives the very rows that the
-    tables hold.
+    every place; filtered fixes, judged again; that the newest part of the log, done once more from an older state,
+    gives the very rows that the tables hold.
+
+    Args:
+        home: the home folder; nothing in it is changed.
+        stream: the settings of the stream.
+
+    Yields:
+        A finding per check, as soon as it is done.
 
     Raises:
         StateError: the stream was begun with other settings.

@@ -21,10 +21,17 @@ _APP = "engine"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """One commit of an engine: the table's version, when, and which places of the log it took the table past.
+    """One commit of an engine, which brought a change into the table.
 
-    A change that only the journal has yet has no version. Tables keep their log for a while only: of an older change
-    `version` is None too, and `file` and `written_ts` say in which file it stands (after a compaction: with others).
+    Attributes:
+        journal: the change is in the journal alone so far: there is no commit yet.
+        version: the table's version by the commit. Tables keep their log for a while only: of an older change it is
+            None, and `file` and `written_ts` say in which file it stands (after a compaction: with others).
+        committed_ts: when it was committed.
+        from_position: the first position that the commit brought.
+        through_position: the last one.
+        file: the data file that holds the change, where its version is not known.
+        written_ts: when that file was written.
     """
 
     journal: bool = False
@@ -37,7 +44,14 @@ class Batch:
 
 
 def batch_of(home: Home, stream: str, position: int, seq: int) -> Batch:
-    """The batch that committed the change of a place in the log; nothing but Nones when no table or log knows it."""
+    """The batch that committed a change; all parts None when neither the table nor its log knows the change.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        position: the change's place in the log.
+        seq: its number among the changes of that place.
+    """
     path = home.table("changes", stream)
     committed = tables.committed(path, _APP)
     if committed is None or position > committed:

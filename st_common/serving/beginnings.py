@@ -19,10 +19,14 @@ _MOST_SEGMENTS = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """Where queries of one stream begin: `fixes` lie before them in the log, and more in `uncounted` segments.
+    """Where queries of one stream begin.
 
-    `blind` are the queries that see none of these: their windows and ways begin with the next fix. `seeing` start from
-    the last fix of each object.
+    Attributes:
+        stream: the name of the stream.
+        fixes: how many fixes lie before them in the log.
+        uncounted: how many segments before them nobody has counted the fixes of.
+        blind: queries that see none of these fixes: their windows and ways begin with the next fix.
+        seeing: queries that start from the last fix of each object.
     """
 
     stream: str
@@ -35,7 +39,15 @@ class Beginning:
 def beginnings(
     home: Home, streams: Mapping[str, StreamSettings], rows: Iterable[QueryRow]
 ) -> list[Beginning]:
-    """Where queries begin that were just registered or replaced; nothing of streams that have no fix before them."""
+    """Where queries begin that were just registered or replaced, stream by stream.
+
+    Streams without a fix before them are left out.
+
+    Args:
+        home: the home folder.
+        streams: the settings; other streams are left out.
+        rows: control rows that were just written, of any kind.
+    """
     made: dict[str, list[QueryRow]] = {}
     for row in rows:
         begins = row.op in ("register", "replace")  # who follows an area goes on
@@ -96,7 +108,7 @@ def _before(home: Home, stream: StreamSettings, end: int) -> tuple[int, int]:
 
 
 def in_words(one: Beginning) -> list[str]:
-    """For people: what the queries do not see, and what they start from."""
+    """A beginning for people: up to two lines, one about what queries do not see, one about what they start from."""
     more = (
         f" and those of {one.uncounted:,} segments that nobody has counted yet"
         if one.uncounted

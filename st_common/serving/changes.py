@@ -29,7 +29,7 @@ class Changes:
 
 
 def parts(home: Home, stream: str) -> Changes:
-    """The changes of a stream at one moment, unread; both parts are empty when there are none."""
+    """The changes of a stream at one moment, not read yet; both parts are empty when there are none."""
     version, waiting = _moment(home, stream)
     empty = ds.dataset(load_contract("changes").arrow_schema().empty_table())
     stored = (
@@ -71,10 +71,20 @@ def stream_changes(
     since: int | None = None,
     until: datetime | None = None,
 ) -> pa.Table:
-    """The changes of a stream, or of one query on it, in the order of (position, seq).
+    """The changes of a stream, or of one query on it, with the columns of the contract `changes`.
 
-    The columns are those of the contract `changes`. `since` leaves out what stands at or before that position, `until`
-    (with a time zone) what has a later event time; files that can hold nothing else are not read.
+    They are read from the table and, behind its commit, from the local engine's journal. Files that can hold nothing
+    wanted are not read.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        query: only changes of this query, by its registered name.
+        since: only changes behind this position of the log.
+        until: only changes with event times up to then; with a time zone.
+
+    Returns:
+        Rows in the order of (position, seq); none when there is no table and no journal.
     """
     wanted: list[tuple[str, str, Any]] = [
         ("position", ">", -1 if since is None else since)
@@ -105,9 +115,16 @@ def passed_changes(
     stream: str | None = None,
     since: int | None = None,
 ) -> pa.Table:
-    """The changes of all queries, or of one, stream after stream, each in the order of (position, seq).
+    """The changes as users see them, of all queries or of one.
 
-    Of queries that give a stream of CQL it is what that stream has (see `Outlet`).
+    Stream comes after stream, each in the order of (position, seq). Of queries that give a stream of CQL it is what
+    that stream has (see `Outlet`).
+
+    Args:
+        home: where the tables lie.
+        query: only changes of this query, whatever the case of its name.
+        stream: only this stream; None: all on which the query is or was.
+        since: only changes behind this position, in each stream's own log.
 
     Raises:
         QueryError: no query was ever registered by that name.
@@ -131,7 +148,7 @@ def _streams(home: Home, query: str | None) -> list[str]:
 
 
 def changed_streams(home: Home) -> list[str]:
-    """The streams that have changes, or a log that may have some."""
+    """The names of the streams that have changes, or a log that may have some; sorted."""
     stored = (path.name for path in home.table("changes").glob("*") if path.is_dir())
     logged = (path.parent.name for path in (home.root / "streams").glob("*/log"))
     return sorted({*stored, *logged})

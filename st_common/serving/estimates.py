@@ -13,9 +13,15 @@ from st_common.settings import StreamSettings
 
 
 def estimates_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
-    """What the table of positions says about a plan: how many objects there are, and the shares of them.
+    """How many objects a stream has, and which shares of them a plan's conditions select, for `explain` (SPEC G10).
 
-    Nothing is known without archived positions.
+    Args:
+        home: where the tables lie.
+        stream: the settings of the plan's stream.
+        plan: the plan.
+
+    Returns:
+        All unknown as long as no positions are archived.
     """
     from st_common import tables
 
@@ -29,9 +35,16 @@ def estimates_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
 def running_order(
     home: Home, stream: StreamSettings, name: str, plan: Plan
 ) -> Running | None:
-    """The order in which the local engine ran a registered query last; None for others and before it ran.
+    """The order in which the local engine ran a registered query last.
 
-    On Spark each shard chooses by its own fixes, and says nothing.
+    Args:
+        home: the home folder.
+        stream: the settings of the query's stream.
+        name: the query's name; "" for a plan that is not registered.
+        plan: what `explain` explains; another plan of that name does not count.
+
+    Returns:
+        None when no order was chosen, before the query ran, and on Spark, where each shard chooses and says nothing.
     """
     rows = (
         [
@@ -53,7 +66,7 @@ def running_order(
 
 
 def caches_of(home: Home, stream: StreamSettings, plan: Plan) -> str | None:
-    """What the caches of queries of the plan's kind cost on this stream so far; None without such a cache."""
+    """What the caches of the plan's kind have cost on this stream so far, as a line for people; None without any."""
     status = read_status(home.stream(stream.name))
     if status is None:
         return None

@@ -16,7 +16,18 @@ from st_common.tables.pruning import Filters
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """One fix and where it stands in the log; `attributes` are those that the stream declares."""
+    """One fix, and where it stands in the log.
+
+    Attributes:
+        object: the object's id.
+        segment: the segment of the log.
+        row: its row in there.
+        event_ts: its time, UTC.
+        x: longitude, or the first coordinate of the plane.
+        y: latitude, or the second one.
+        gone: it says that the object has left.
+        attributes: by name, those that the stream declares; None where the record had none.
+    """
 
     object: str
     segment: int
@@ -29,12 +40,22 @@ class Fix:
 
     @property
     def position(self) -> int:
-        """The place in the log."""
+        """Its position in the log."""
         return position_of(self.segment, self.row)
 
 
 def fix_of(home: Home, stream: str, name: str, event_ts: datetime) -> Fix | None:
-    """The fix of an object and an event time: the first of several; None when none is archived (yet)."""
+    """The fix of an object at an event time, among those that were not filtered.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        name: the object's id.
+        event_ts: its exact time.
+
+    Returns:
+        The first in the log when there are several; None when none is archived (yet).
+    """
     fixes = _rows(home, stream, [("event_ts", "=", event_ts), ("object", "=", name)])
     return min(fixes, key=lambda fix: fix.position, default=None)
 
@@ -48,11 +69,21 @@ def fix_at(
     *,
     late_us: int | None = None,
 ) -> Fix | None:
-    """The last fix that counted of an object at a tick: of event times up to `at`, in the log before `before`.
+    """The last fix that counted of an object at a tick.
 
-    None when there was none, or none is archived (yet). With `late_us` a fix does not count that came when a fix before
-    it in the log was newer by more: the stream's lateness, or without one its silence. What stands before the newest
-    snapshot is not read, unless the object said nothing since.
+    What stands before the newest snapshot is not read, unless the object said nothing since.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        name: the object's id.
+        at: the tick: event times up to then count.
+        before: only fixes in the log before this position.
+        late_us: a fix does not count that came when a fix before it in the log was newer by more: the stream's
+            lateness, or without one its silence. None: each counts.
+
+    Returns:
+        Of several fixes of one time the first in the log; None when there was none, or none is archived (yet).
     """
     usable = [
         each
@@ -95,7 +126,14 @@ def _is_late(home: Home, stream: str, fix: Fix, late_us: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filtered:
-    """Fixes that a position filter took out: how many, and the newest, why and by which value."""
+    """Fixes that a position filter took out (SPEC X11).
+
+    Attributes:
+        count: how many.
+        fix: the newest of them.
+        reason: why that one was filtered.
+        value: what was too much or too little in it: metres, or metres per second.
+    """
 
     count: int
     fix: Fix
@@ -106,7 +144,15 @@ class Filtered:
 def filtered_since(
     home: Home, stream: str, name: str, *, after: datetime | None, at: datetime | None
 ) -> Filtered | None:
-    """What was filtered of an object behind an event time and up to another (None: any); None when nothing was."""
+    """What a position filter took out of an object's fixes; None when nothing was.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        name: the object's id.
+        after: only fixes behind this event time; None: from the beginning.
+        at: only fixes up to this event time; None: to the end.
+    """
     bounds: Filters = [("object", "=", name)]
     bounds += [("event_ts", ">", after)] if after is not None else []
     bounds += [("event_ts", "<=", at)] if at is not None else []

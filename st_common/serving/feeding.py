@@ -72,14 +72,18 @@ class _Note:
 
 
 class Feed:
-    """Feeds one query's stream into the log of `target`, from where it ended before; `records` counts what it wrote.
+    """Feeds one query's stream into the log of another stream, from where it ended before (SPEC W6).
 
     Records have the columns of a change, `x` and `y` of its fix, and the columns that the query selects. Times are in
-    the target's unit. Which of them are the target's object, time, place and attributes is said by its settings:
-    `event_ts` is when the answer changed, `fix_ts` when the fix was.
+    the target's unit: `event_ts` is when the answer changed, `fix_ts` when the fix was. Once all that is committed is
+    fed, the time of the source is passed on: its clock, and its end mark. A target without event times goes by
+    arrivals: its records are live.
 
-    Once all that is committed is fed, the time of the source is passed on: its clock, and its end mark. A target that
-    has no event times goes by arrivals: its records are live.
+    Args:
+        home: the home folder of both streams.
+        query: the query's name.
+        target: the stream that is fed; its settings say which parts of a record are its object, time and place.
+        clock: the time that stamps arrivals, us UTC.
 
     Raises:
         QueryError: no such query, or it gives no stream, or no place.
@@ -117,7 +121,11 @@ class Feed:
             )
 
     def run(self, *, follow: bool = False, seconds: float | None = None) -> None:
-        """Feeds what is committed; with `follow` also what comes, for so many seconds or until it is interrupted.
+        """Feeds what is committed, and with `follow` also what comes.
+
+        Args:
+            follow: go on until interrupted.
+            seconds: stop after this time.
 
         Raises:
             QueryError: a change has no place; what came before it was fed.

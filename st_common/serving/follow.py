@@ -33,6 +33,17 @@ class Follower:
     The changes of a stream are committed in that order, and a position is committed as a whole; engines that die and
     start again make the same rows again. So what lies behind the last place is new, and nothing else is. The journal is
     read before the table: a commit in between shows in both, and not in neither.
+
+        given up to   journal          table     poll gives
+        (40, last)    rows of 45, 50   up to 40  45, 50 from the journal
+        (50, last)    emptied          up to 50  nothing: the table's rows are not behind 50
+        (50, last)    rows of 50, 55   up to 50  55: an engine that started again told 50 a second time
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        after: the place after which it begins; `FIRST`: with everything.
+        query: only changes of this query.
     """
 
     def __init__(
@@ -49,11 +60,17 @@ class Follower:
 
     @property
     def place(self) -> Place:
-        """The place up to which everything was given."""
+        """The place up to which everything was given, or passed over because it is of another query."""
         return self._after
 
     def skip(self) -> Place:
-        """Passes over what is committed now, unread where the table notes its ends; gives the place behind it."""
+        """Passes over everything that is committed now, so that only what comes later is given.
+
+        Files are not read where the table's log notes their ends.
+
+        Returns:
+            The place behind it.
+        """
         batches, self._files = self._journal.read(), self._table.added(self._after[0])
         while self._files and self._files[-1].greatest == UNBOUNDED:
             self._next_part()
@@ -66,7 +83,11 @@ class Follower:
         return self._after
 
     def poll(self) -> pa.Table:
-        """What was committed since the last call, or the next part of it; no rows when there is nothing new."""
+        """What was committed since the last call, or the next part of it: some 100,000 rows of the table at once.
+
+        Returns:
+            Rows with the columns of the contract `changes`; none when there is nothing new.
+        """
         for _ in range(_TRIES):
             try:
                 return self._poll()
@@ -139,20 +160,22 @@ def follow(
     until_idle: bool = False,
     poll_s: float = POLL_S,
 ) -> Iterator[pa.Table]:
-    """Changes as they are committed, in tables with the columns of the contract `changes`, none of them empty.
+    """Changes as they are committed, what is there already first.
 
-    What is there already comes first. In each stream the order is that of (position, seq), also across tables; streams
-    take turns. Of queries that give a stream of CQL it is what that stream has (see `Outlet`). Ends when its caller
-    does not go on.
+    In each stream the order is that of (position, seq), also across tables; streams take turns. Of queries that give a
+    stream of CQL it is what that stream has (see `Outlet`).
 
     Args:
-        home: Where the streams lie.
-        stream: The stream; None: all of them, also those that get their first log meanwhile.
-        query: Only changes of this query.
-        since: Only changes behind this position of the log.
-        seconds: End after this time.
-        until_idle: End when the engines have done all that the logs hold, and their changes were given.
-        poll_s: How long to wait before looking again.
+        home: where the streams lie.
+        stream: the stream; None: all of them, also those that get their first log meanwhile.
+        query: only changes of this query.
+        since: only changes behind this position of the log.
+        seconds: end after this time.
+        until_idle: end when the engines have done all that the logs hold, and their changes were given.
+        poll_s: how long to wait before looking again.
+
+    Yields:
+        Tables with the columns of the contract `changes`, none of them empty, until its caller does not go on.
 
     Raises:
         QueryError: no query was ever registered by that name.

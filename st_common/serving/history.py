@@ -25,7 +25,13 @@ OBJECTS = ("object", "event_ts", "x", "y")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearestTo:
-    """The `k` objects nearest to a point; of equally far ones those whose id comes first as text."""
+    """Asks for the objects nearest to a point; of equally far ones those whose id comes first as text.
+
+    Attributes:
+        k: how many.
+        x: the point, in the stream's coordinates.
+        y: likewise.
+    """
 
     k: int
     x: float
@@ -34,7 +40,13 @@ class NearestTo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """Where objects were at `at`: rows with object, event_ts, x, y, and distance when the nearest were asked for."""
+    """Where objects were at a time.
+
+    Attributes:
+        at: the time; None when nothing was seen.
+        rows: `OBJECTS` as columns, and `distance` when the nearest were asked for; by object, or by distance.
+        reads: what was read for it.
+    """
 
     at: datetime | None
     rows: pa.Table
@@ -185,6 +197,7 @@ def _nearest(rows: pa.Table, place: NearestTo, *, space: Space) -> pa.Table:
     x, y = rows["x"].to_numpy(), rows["y"].to_numpy()
     rank = space.rank(x, y, np.full_like(x, place.x), np.full_like(y, place.y))
     ids = np.array(rows["object"].to_pylist(), object).astype(str)
+    # By rank, not by distance: on the plane distances are rounded roots, which could tie two places that differ.
     order = np.lexsort((ids, rank))[: place.k]
     return rows.append_column("distance", pa.array(space.measure(rank))).take(
         pa.array(order)

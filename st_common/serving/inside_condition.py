@@ -19,8 +19,14 @@ _CONDITION = (
 def rewritten(text: str) -> str:
     """The text with each `a.location INSIDE b.region` as a condition on the pairs in the view `PAIRS`.
 
-    `a` and `b` are the names of an ObjectTable and a QueryTable; anything else in the text stays as it is, also what
-    is no SQL.
+    `O.location INSIDE Q.region` becomes
+
+        (O.x BETWEEN Q.minx AND Q.maxx AND O.y BETWEEN Q.miny AND Q.maxy
+         AND (O.stream, O.ID, Q.ID) IN (FROM "inside pairs" SELECT (stream, object, query)))
+
+    Args:
+        text: SQL, in which `a` and `b` are names of an ObjectTable and a QueryTable; anything else in it stays as it
+            is, also what is no SQL.
     """
     try:
         tokens = DuckDB().tokenize(text)

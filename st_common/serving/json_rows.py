@@ -9,7 +9,11 @@ from typing import Any
 
 
 def json_line(row: Mapping[str, Any]) -> str:
-    """A row as JSON in one line, without its end; infinite and undefined numbers become "inf", "-inf" and "nan"."""
+    r"""A row as JSON in one line, without its end; infinite and undefined numbers become "inf", "-inf" and "nan".
+
+    {"at": datetime(2024, 1, 1, tzinfo=UTC), "raw": b"\x01\xff", "v": inf}
+    {"at": "2024-01-01T00:00:00Z", "raw": "01ff", "v": "inf"}
+    """
     try:
         return json.dumps(row, default=plain, ensure_ascii=False, allow_nan=False)
     except ValueError:
@@ -17,7 +21,7 @@ def json_line(row: Mapping[str, Any]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value of Python in the values of JSON."""
+    """A Python value as a JSON value: times in ISO 8601, bytes in hexadecimal, what JSON does not have as text."""
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, date):

@@ -14,10 +14,13 @@ Ints = npt.NDArray[np.int64]
 
 
 def latency_s(home: Home, stream: str) -> npt.NDArray[np.float64]:
-    """Seconds from arrival to commit of each data segment that is committed, in log order; empty when there are none.
+    """How long the data segments of a stream waited from their arrival until their changes were committed.
 
     Commits without a transaction of the engine (compactions, reloads) do not count, nor do segments whose commit has
     been removed from the table's history.
+
+    Returns:
+        float64, seconds, an entry for each data segment that is committed, in log order; empty when there are none.
     """
     positions, times_us = _commits(home.table("changes", stream))
     segments = [

@@ -63,7 +63,13 @@ _LETTER = 9.5  # about how wide a label's letters are
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """Features to draw: fids, kinds and geometries, one of each per feature."""
+    """Features of layers to draw; arrays of one length.
+
+    Attributes:
+        fid: their ids, text.
+        kind: their kinds, text; see `KINDS`.
+        geometry: Shapely geometries, in the scene's coordinates.
+    """
 
     fid: Objects
     kind: Objects
@@ -72,9 +78,14 @@ class Features:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A query as the map shows it: the shape of its region, the objects and the partners of its answer.
+    """A query as the map shows it.
 
-    The shape is `drawn` as the rectangle or the ellipse in its bounds, or along its outline.
+    Attributes:
+        name: its name, written beside its region.
+        shape: of its region; None: it has none, or it goes with an object that is nowhere.
+        objects: the ids of the objects in its answer.
+        partners: the ids of the features in its answer.
+        drawn: the shape is drawn as the rectangle or the ellipse in its bounds, or along its outline.
     """
 
     name: str
@@ -86,9 +97,18 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What is drawn. `view` is what of the world is shown; `regions` is float64[n, 4], outer edges infinite.
+    """What is drawn.
 
-    `x`, `y` are where the objects `ids` are now. Degrees are drawn with true angles at the middle.
+    Attributes:
+        view: the part of the world that is shown.
+        features: of layers, drawn below everything else.
+        regions: float64[n, 4], minx, miny, maxx, maxy of partition regions; outer edges infinite.
+        queries: drawn with their answers; the n-th one has the class `qN`.
+        ids: object[m], the objects' ids.
+        x: float64[m], where they are now.
+        y: likewise.
+        space: degrees are drawn with true angles at the middle of the view.
+        note: a line of text at the bottom, such as the source of the layers.
     """
 
     view: Box
@@ -120,7 +140,13 @@ class _Paper:
 
 
 def view_of(x: Floats, y: Floats, *, margin: float = 0.03) -> Box:
-    """The box that holds all the points, larger by this share on every side; the unit square for no points."""
+    """The box that holds some points, a little larger on every side; the unit square for no points.
+
+    Args:
+        x: float64[n]; NaN is nowhere.
+        y: likewise.
+        margin: by which share of its width and height the box grows, on each side.
+    """
     known = ~(np.isnan(x) | np.isnan(y))
     if not known.any():
         return Box(minx=0.0, miny=0.0, maxx=1.0, maxy=1.0)
@@ -132,9 +158,11 @@ def view_of(x: Floats, y: Floats, *, margin: float = 0.03) -> Box:
 
 
 def draw(scene: Scene, *, width: int = 900) -> str:
-    """The map as an `<svg>` element, so many pixels wide where nothing scales it.
+    """The map as an `<svg>` element. Features and regions are cut at the view; objects outside of it are left out.
 
-    Features and regions are cut at the view; objects outside of it are left out.
+    Args:
+        scene: what is drawn.
+        width: pixels where nothing scales it; the height follows from the view.
     """
     paper = _paper(scene, width)
     parts = [

@@ -26,7 +26,18 @@ PASSED: Mapping[str, Sequence[int]] = {
 
 
 class Outlet:
-    """Lets through of one stream's changes what the queries' streams give."""
+    """Lets through those of a stream's changes that the streams of its queries give (SPEC W6).
+
+        the query says   passed
+        ISTREAM          +
+        DSTREAM          -
+        RSTREAM          + and 0
+        none of them     all
+
+    Args:
+        home: the home folder.
+        stream: the stream, whose log says which version of which query gives what.
+    """
 
     def __init__(self, home: Home, stream: str) -> None:
         self._log = Log(home.log(stream))
@@ -35,7 +46,11 @@ class Outlet:
         self._sets: dict[str, pa.Array] = {}
 
     def passed(self, rows: pa.Table) -> pa.Table:
-        """The changes without those that their query's stream does not have; queries without a stream pass all."""
+        """The changes without those that their query's stream does not have; queries without a stream pass all.
+
+        Args:
+            rows: changes of the stream, with `query`, `query_version` and `sign`; their order stays.
+        """
         if not len(rows) or not self._learned():
             return rows
         made = _made(rows)
@@ -46,7 +61,11 @@ class Outlet:
         return rows
 
     def streamed(self, rows: pa.Table) -> pa.Table:
-        """Only the changes that are elements of a stream: those of other queries and versions are left out."""
+        """Only the changes that are elements of some query's stream, in their order.
+
+        Args:
+            rows: as for `passed`.
+        """
         if not len(rows) or not self._learned():
             return rows.slice(0, 0)
         made = _made(rows)

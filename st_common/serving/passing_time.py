@@ -20,10 +20,12 @@ from st_common.position import segment_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTime:
-    """How late it is in a source, as far as its changes are committed.
+    """How far time has come in a source, as far as its changes are committed.
 
-    `clock_us` is its clock, `ended` the segment of its newest end mark (-1 without one), `seen` the segment up to
-    which end marks were looked for.
+    Attributes:
+        clock_us: its clock, us UTC; `NEVER` before the first fix.
+        ended: the segment of its newest end mark; -1 without one.
+        seen: the segment up to which end marks were looked for.
     """
 
     clock_us: int = NEVER
@@ -32,7 +34,7 @@ class SourceTime:
 
     @staticmethod
     def of_note(note: dict[str, Any]) -> "SourceTime":
-        """What a feed's note says that was passed on; nothing, where it says nothing."""
+        """What was passed on already, as a feed's note says; the beginning, where it says nothing."""
         return SourceTime(
             **{
                 name: note[name]
@@ -43,7 +45,13 @@ class SourceTime:
 
 
 def time_now(home: Home, stream: str, before: SourceTime) -> SourceTime:
-    """How late it is in a stream by now, when it was `before`: all changes up to then are in its table."""
+    """How far time has come in a stream by now; all changes up to then are in its table. It never goes back.
+
+    Args:
+        home: the home folder.
+        stream: the source.
+        before: what was known last; only the log after it is looked at.
+    """
     status = read_status(home.stream(stream))
     if status is None:
         return before
@@ -71,13 +79,17 @@ def pass_on(
 ) -> None:
     """Writes into the log of a fed stream what is new of one source's time, next to its other sources.
 
+    The clock of the fed stream is that of the source that is furthest behind, and it ends when all have ended:
+
+        clocks 10, 20 become 15, 20   ->   clock 15          clocks 10, 20 become 30, 20   ->   clock 20
+
     Args:
         log: of the stream that is fed; locked.
         before: what was passed on of this source.
         now: what is to be passed on now.
         others: what was passed on of the other sources.
         timed: the stream has event times; else it goes by arrivals, and no other clock is its own.
-        arrival_us: when the rows arrive.
+        arrival_us: when the rows arrive, us UTC.
     """
     clocks = [other.clock_us for other in others]
     clock_us = min([now.clock_us, *clocks])

@@ -55,7 +55,13 @@ INSIDE = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueriesAndObjects:
-    """The two tables, and `inside`: the pairs of an object and a query of its stream whose region it is in."""
+    """The queries and objects of a home as tables.
+
+    Attributes:
+        queries: rows of `QUERY_TABLE`, by ID.
+        objects: rows of `OBJECT_TABLE`, by stream and ID.
+        inside: rows of `INSIDE`, an object and a query of its stream whose region it is in.
+    """
 
     queries: pa.Table
     objects: pa.Table
@@ -74,11 +80,15 @@ class _Found:
 def queries_and_objects(
     home: Home, streams: Mapping[str, StreamSettings]
 ) -> QueriesAndObjects:
-    """The live queries, and the last fixes of the objects that live, of the streams that the settings describe.
+    """The live queries, and the last fixes of the objects that live, with who is inside which region.
 
-    Rows of `QUERY_TABLE` by ID, of `OBJECT_TABLE` by stream and ID, of `INSIDE`. Objects are those of `fairway
-    objects`. A region that goes with an object is around its last fix; without one it has no bounds and contains
-    nothing. The focal object is in no region of its own. Regions are closed; circles are geodesic on degrees.
+    Objects are those of `fairway objects`. A region that goes with an object is around its last fix; without one it has
+    no bounds and contains nothing. The focal object is in no region of its own. Regions are closed; circles are
+    geodesic on degrees.
+
+    Args:
+        home: where the tables lie.
+        streams: the settings by name; other streams are left out.
     """
     of_streams = [_of_stream(home, stream) for _, stream in sorted(streams.items())]
     parts = {

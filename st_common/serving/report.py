@@ -30,9 +30,17 @@ from st_common.settings import StreamSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFacts:
-    """A query and its answer: `pairs` of object and partner (of windows: fixes), `objects` in them; changes by sign.
+    """A query and its answer, in figures.
 
-    `values` are those of an aggregate, by group.
+    Attributes:
+        name: its name.
+        text: the statement as it was written; "" without one.
+        objects: how many objects are in its answer.
+        pairs: how many pairs of object and partner; of windows: fixes.
+        plus: changes with sign +.
+        minus: changes with sign -.
+        again: changes with sign 0.
+        values: of an aggregate, pairs of a group and its value, by group.
     """
 
     name: str
@@ -56,7 +64,15 @@ class LayerFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionFacts:
-    """The regions of the stream's group: rows per region by what they were made from, and how evenly they spread."""
+    """The regions of a stream's group, in figures.
+
+    Attributes:
+        group: its name.
+        version: the newest version of its regions.
+        strategy: how they were cut.
+        rows: per region, by its id, how many rows it held when it was made.
+        std_deviation: of these numbers, from their mean.
+    """
 
     group: str
     version: int
@@ -115,7 +131,11 @@ def collect(
 ) -> Report:
     """The facts of a stream as its tables have them now; what no job has written yet is empty or zero.
 
-    `note` is printed on the map, as sources of layers often ask for.
+    Args:
+        home: where the tables lie.
+        stream: the settings of the stream.
+        steps: what was done on the way, to be shown with its times.
+        note: printed on the map, as sources of layers often ask for.
     """
     status = read_status(home.stream(stream.name)) or _never()
     changes = stream_changes(home, stream.name)

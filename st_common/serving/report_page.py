@@ -16,9 +16,13 @@ _SAID = re.compile(
 
 
 def page(report: Report, *, title: str, lead: str = "", footer: str = "") -> str:
-    """The report as HTML; `title`, `lead` and `footer` are plain text.
+    """The report as one HTML file that needs no network. Pointing at a query's row shows its answer alone on the map.
 
-    Pointing at a query's row shows its answer alone on the map.
+    Args:
+        report: what it shows.
+        title: plain text.
+        lead: plain text below the title.
+        footer: plain text at the end.
     """
     picture = Markup(draw(report.scene))  # noqa: S704 - escaped where it is drawn
     template = _environment().get_template("report.html")

@@ -18,7 +18,12 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Others:
-    """The objects that a query goes with, and those that came when one left, each with its fix (None: not known)."""
+    """The other objects that a change has to do with; their fixes are None where none is known.
+
+    Attributes:
+        focals: the objects that the query goes with, each with its fix at the tick.
+        newcomers: those that came when this object left the nearest ones.
+    """
 
     focals: Mapping[str, Fix | None]
     newcomers: Mapping[str, Fix | None]
@@ -99,14 +104,14 @@ def sentence(
     others: Others,
     stream: StreamSettings | None,
 ) -> str:
-    """Why a change happened, in plain words.
+    """Why a change happened, in one sentence (SPEC X5).
 
     Args:
         change: a row of `changes`.
         plan: of the query's version that was judged; None when no log knows it.
-        fix: that the object was judged by.
+        fix: that the object was judged by; None when it is not archived.
         others: the objects that the query goes with, and those that came when this one left.
-        stream: for its silence.
+        stream: for its silence; None when no settings are at hand.
     """
     case = _Case(
         change=change,

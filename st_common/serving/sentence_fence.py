@@ -11,10 +11,18 @@ from st_common.serving.wording import lasting, moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """What a sentence says of an event: its row of `changes`, the fence, and other parts in words.
+    """What a sentence says of an event of a fence.
 
-    `who` is the object, `where` the border ("inside the rectangle .."), `last` the fix that the object was judged by.
-    Where the border moves, `at_tick` says at which tick and where the focal object was; `ended` is who is gone.
+    Attributes:
+        change: its row of `changes`.
+        fence: what the query says about the border.
+        who: the object.
+        where: the border, "inside the rectangle ..".
+        last: the fix that the object was judged by.
+        query: the query and its version.
+        silence_s: of the stream; None without.
+        at_tick: where the border moves, at which tick and where the focal object was; else "".
+        ended: who is gone.
     """
 
     change: Mapping[str, Any]
@@ -46,7 +54,7 @@ class Visit:
 
 
 def event_sentence(visit: Visit) -> str | None:
-    """What happened at the border, in plain words; None for what ends every answer alike, as DROP QUERY does."""
+    """What happened at the border, in one sentence; None for what ends every answer alike, as DROP QUERY does."""
     said = _SENTENCES.get(visit.change["cause"])
     return None if said is None else said(visit)
 

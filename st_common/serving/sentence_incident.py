@@ -13,9 +13,16 @@ from st_common.serving.wording import lasting, moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a sentence says of a row of `changes`: the incident, and other parts in words.
+    """What a sentence says of a row about an incident.
 
-    `who` is the object, `condition` what begins one ("where speed > 50"), `last` the fix that the object was judged by.
+    Attributes:
+        change: the row of `changes`; its `value` is how many seconds the incident had lasted.
+        incident: what the query says about incidents.
+        who: the object.
+        condition: what begins one, "where speed > 50".
+        last: the fix that the object was judged by.
+        query: the query and its version.
+        silence_s: of the stream; None without.
     """
 
     change: Mapping[str, Any]
@@ -49,7 +56,7 @@ class Told:
 
 
 def incident_sentence(told: Told) -> str | None:
-    """What happened, in plain words; None for what ends every answer alike, as DROP QUERY does."""
+    """What happened, in one sentence; None for what ends every answer alike, as DROP QUERY does."""
     said = _SENTENCES.get(told.change["cause"])
     return None if said is None else said(told)
 

@@ -17,10 +17,16 @@ from st_common.settings import StreamSettings
 
 
 def shares_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
-    """How many objects there are at the end of the table of positions, and the shares of them that a plan asks for.
+    """How many objects a stream has, and which shares of them a plan's conditions select (SPEC G10).
 
-    The objects are those that had not gone at their last archived fix. Of a region that goes with an object nothing is
-    known without that object.
+    Args:
+        home: where the tables lie; positions must be there.
+        stream: the settings of the plan's stream.
+        plan: its `where` and its region are asked of the last fix of each object that had not gone.
+
+    Returns:
+        Shares from 0 to 1; None where the plan has no such condition, or its region goes with an object that is
+        unknown.
     """
     rows, plan = _last_readings(home, stream), in_coordinates(plan, stream.unit_m)
     if not len(rows):

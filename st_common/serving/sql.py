@@ -44,11 +44,17 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
 
     The views: `changes` (all streams, with the column stream), `changes_S`, `positions_S`, `latest_S`, `snapshots_S`
     for each stream S, `layer_L` for each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`,
-    `dead_letters`. A name with `-` is written with `_`. Views of tables that do not exist yet are empty. With the
-    settings of the streams there are also `QueryTable`, `ObjectTable` and the condition `a.location INSIDE b.region`
-    (SPEC P8): `streams_of` is called when a text names one of the tables.
+    `dead_letters`. A name with `-` is written with `_`. Views of tables that do not exist yet are empty. DuckDB reaches
+    nothing else: no files, no network, no variables of this process.
 
-    Of columns with the same name the second one gets `_1`, and so on.
+    Args:
+        home: where the tables lie.
+        text: one SELECT, or EXPLAIN of one.
+        streams_of: gives the settings of the streams. With it there are also `QueryTable`, `ObjectTable` and the
+            condition `a.location INSIDE b.region` (SPEC P8); called only when a text names one of the tables.
+
+    Returns:
+        The rows; of columns with the same name the second one gets `_1`, and so on.
 
     Raises:
         QueryError: the text is no SELECT, or DuckDB refuses it.

@@ -37,7 +37,15 @@ _AT_ONCE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """The feature of a layer that a change is about, in the version that was judged; kind and tags where it is kept."""
+    """The feature of a layer that a change is about.
+
+    Attributes:
+        layer: the layer's name.
+        version: the version that was judged; None where the change names none.
+        fid: the feature's id.
+        kind: its kind; None where that version is not kept any more.
+        tags: its tags; empty likewise.
+    """
 
     layer: str
     version: int | None
@@ -50,12 +58,19 @@ class Joined:
 class Why:
     """One change and everything behind it.
 
-    `fix` is the one that the object was judged by, None for a group of an aggregate and while it is not archived.
-    `tick` is the tick of event time at which the query was judged, None for a query that is judged fix by fix; `focals`
-    are the objects that the query goes with, each with its fix at that tick (None: none was known). `newcomers` are, of
-    an object that left the nearest ones, those that came in at the same moment, each with its fix likewise.
-    `filtered` are fixes of the object since then that a position filter took out.
-    `registered` is the control row of the version that was judged, `newest` the number of the newest one.
+    Attributes:
+        stream: the stream of the query.
+        change: the row of `changes`, with `segment` and `row` of its position.
+        batch: the commit that brought it.
+        registered: the control row of the version that was judged; None when no log has it.
+        newest: the number of the query's newest version.
+        fix: the one that the object was judged by; None for a group of an aggregate, and while it is not archived.
+        joined: the feature it is about; None without a layer.
+        tick: the event time at which the query was judged; None for a query that is judged fix by fix.
+        focals: the objects that the query goes with, each with its fix at that tick; None: none was known.
+        newcomers: of an object that left the nearest ones, those that came in at the same moment, likewise.
+        sentence: all this in one sentence.
+        filtered: fixes of the object since then that a position filter took out.
     """
 
     stream: str

@@ -11,7 +11,7 @@ from st_common.regions.region import Region
 
 
 def moment(time: datetime | None) -> str:
-    """A time as people read it: UTC, with fractions of a second only where there are some."""
+    """A time for people: UTC, with fractions of a second only where there are some: `2024-01-01 12:00:00.5 UTC`."""
     if time is None:
         return "an unknown time"
     text = f"{time:%Y-%m-%d %H:%M:%S}"
@@ -26,7 +26,7 @@ _LENGTHS = (("day", 86_400), ("hour", 3600), ("minute", 60))
 
 
 def lasting(seconds: float) -> str:
-    """How long something took, as people say it: 5 minutes, 1 hour, 90 s."""
+    """How long something took, as people say it: 300 s is "5 minutes", 3600 s "1 hour", 90 s stays "90 s"."""
     for name, length in _LENGTHS:
         if seconds >= length and seconds % length == 0:
             count = round(seconds / length)
@@ -126,7 +126,12 @@ def _(part: Window) -> str:
 
 
 def why_filtered(reason: str, value: float) -> str:
-    """Why a position filter took a fix out, for people: `implausible speed, 412 m/s`."""
+    """Why a position filter took a fix out, for people: "speed", 412.0 gives `implausible speed, 412 m/s`.
+
+    Args:
+        reason: as in the column `filtered` of `positions`.
+        value: as in `filtered_value`: metres, or metres per second.
+    """
     return _FILTERED.get(reason, f"{reason}, {{:.4g}}").format(value)
 
 
