@@ -10,7 +10,12 @@ from st_common.operators.state.component import Keyed, Layout, Numbers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Groups(Keyed):
-    """Sorted `target` numbers (a query and the text of its group, as a partner) and their `value` (NaN for none)."""
+    """The groups of aggregates with the value of each, as they were told last; sorted by target.
+
+    Attributes:
+        target: int64[n], a query and the text of its group, as a partner.
+        value: float64[n], NaN for a group without one (`DISTINCT`, or null).
+    """
 
     LAYOUT: ClassVar[Layout] = Layout(
         name="groups",
@@ -23,5 +28,5 @@ class Groups(Keyed):
     value: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def among(self, targets: np.ndarray) -> "Groups":
-        """The groups of some targets."""
+        """The groups of some targets (int64, in any order)."""
         return self.take(np.isin(self.target, targets))

@@ -23,10 +23,15 @@ from st_common.runs import is_first, shifted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What counts in groups while it is held: the number of its group, and a value. `spells` are of holders.
+    """What counts in groups while it is held; n of them.
 
-    `again` are the targets and ticks, packed and sorted, of groups that are told again; None where that follows from
-    the query.
+    Attributes:
+        spells: of holders: from which tick to before which each counts. A holder is a query, or one group of it (see
+            `holders_of`).
+        group: int64[n], the number of its group's name among the partners.
+        value: float64[n], what it adds, NaN for null.
+        again: int64, ascending, `target << 32 | tick`: groups that are told again; None where that follows from the
+            query.
     """
 
     spells: Spells
@@ -37,7 +42,13 @@ class Parts:
     def reduced(
         self, function: np.ndarray, cell: np.ndarray, spell: np.ndarray
     ) -> relational.Reduced:
-        """One value per cell and group, given the spells of cells and the aggregate of each."""
+        """One value per cell and group.
+
+        Args:
+            function: object[p], the name of the aggregate's function of each row.
+            cell: int64[p], the place of a cell.
+            spell: int64[p], the place of a spell that is held there.
+        """
         return relational.reduced_cells(
             function, cell, self.group[spell], self.value[spell]
         )
@@ -45,9 +56,15 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """Pairs of a holder and a tick at which it is decided, sorted; `first` and `last` are those of the cell's holder.
+    """Pairs of a holder and a tick at which it is decided, sorted by both; n of them.
 
-    A holder is a `query`; or one group of it, where each group is of one object and nobody else's change matters.
+    Attributes:
+        holder: int64[n]: a query; or one group of it, where each group is of one object and nobody else's change
+            matters.
+        query: int64[n], the query of the holder.
+        at: int64[n], the place of the tick.
+        first: int64[n], the place of the holder's first cell.
+        last: int64[n], that of its last one.
     """
 
     holder: np.ndarray
@@ -73,7 +90,11 @@ class _Run:
 
 
 def parts_of_members(stretch: Stretch) -> Parts:
-    """What the members of aggregates count for, at the ticks at which these are decided; nobody else is asked about."""
+    """What the members of aggregates count for, at the ticks at which these are decided; nobody else is asked about.
+
+    Args:
+        stretch: the ticks, with the members over them. Windows have parts of their own.
+    """
     turn, members = stretch.turn, stretch.members
     spells = members.spells
     mine = np.flatnonzero((turn.known.grouped & ~turn.known.windowed)[spells.query])
@@ -131,7 +152,11 @@ def regroup(
 
 
 def holders_of(turn: Turn, target: np.ndarray) -> np.ndarray:
-    """The holders of some targets: their query, or where frames have a group of each object a number of its own."""
+    """The holders of some targets (int64[n]); int64[n].
+
+    A holder is the query, or, where frames have a group of each object, a number for that group alone, beyond all
+    numbers of queries: then an object that moves does not make the groups of all others be found anew.
+    """
     query = turn.numbering.targets.query[target]
     alone = turn.known.holds_by_object[query]
     return np.where(alone, len(turn.queries) + target, query)
@@ -296,7 +321,7 @@ def _again(stretch: Stretch, cells: Cells) -> np.ndarray:
 
 
 def joined(one: Parts, other: Parts) -> Parts:
-    """Both, in the order of spells."""
+    """Both parts together, in the order of spells; of the same ticks, and without `again`."""
     query, start, until = (
         np.concatenate([getattr(one.spells, name), getattr(other.spells, name)])
         for name in ("query", "start", "until")

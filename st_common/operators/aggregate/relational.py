@@ -26,7 +26,14 @@ PARTNER = "partner"
 def groups_of_members(
     turn: Turn, fixes: Present, answer: np.ndarray, dirty: np.ndarray
 ) -> Groups:
-    """The groups of some queries over their members' last fixes."""
+    """The groups of some queries over their members' last fixes.
+
+    Args:
+        turn: the run.
+        fixes: the last fixes.
+        answer: int64, keys `target << 32 | object` of members.
+        dirty: int64, the numbers of the queries.
+    """
     if not len(dirty):
         return Groups()
     is_dirty = np.zeros(len(turn.queries), bool)
@@ -43,9 +50,10 @@ def groups_of_members(
 class Adds(Protocol):
     """What fixes add to aggregates, row by row.
 
-    `group` is the number of the group's name among the partners. `value` is the aggregate's argument, NaN for null and
-    1 where only whether there is one matters. `text` is the number of the argument's text where different ones are
-    counted, else `NO_PARTNER`.
+    Attributes:
+        group: the number of the group's name among the partners.
+        text: the number of the argument's text where different ones are counted, else `NO_PARTNER`.
+        value: the aggregate's argument, NaN for null; 1 where only whether there is one matters.
     """
 
     @property
@@ -73,9 +81,16 @@ class Contributions:
 def amounts_of(
     turn: Turn, query: np.ndarray, objects: np.ndarray, adds: Adds
 ) -> np.ndarray:
-    """What aggregates are made of, f64[n], NaN for null: the values.
+    """What the values of aggregates are made of; float64[n], NaN for null.
 
-    Where different ones are counted it is the number of the text, or that of the object where there is no argument.
+    It is the argument, but where different ones are counted: there it is the number of its text, or of the object where
+    there is no argument.
+
+    Args:
+        turn: the run.
+        query: int64[n], the query of each row.
+        objects: int64[n], whose fix it is.
+        adds: what it adds.
     """
     is_different = turn.known.counts_different[query]
     if not is_different.any():
@@ -88,7 +103,14 @@ def amounts_of(
 def contributions(
     turn: Turn, of: Sample, point: np.ndarray, target: np.ndarray
 ) -> Contributions:
-    """What each pair of a fix and a target adds to the target's query."""
+    """What each pair of a fix and a target adds to the target's query; expressions are evaluated once for all fixes.
+
+    Args:
+        turn: the run.
+        of: the fixes.
+        point: int64[p], places of fixes.
+        target: int64[p].
+    """
     query = turn.numbering.targets.query[target]
     group, text = np.full(len(point), NO_PARTNER), np.full(len(point), NO_PARTNER)
     value = np.ones(len(point))
@@ -148,7 +170,13 @@ def _argument(function: str, argument: str, of: Sample) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reduced:
-    """One value per `cell` (a query, or a query at a tick) and group; NaN for distinct."""
+    """One value per cell (a query, or a query at a tick) and group.
+
+    Attributes:
+        cell: int64[n].
+        group: int64[n].
+        value: float64[n], NaN for distinct.
+    """
 
     cell: np.ndarray
     group: np.ndarray
@@ -169,7 +197,14 @@ def both(one: Reduced, other: Reduced) -> Reduced:
 def reduced(
     turn: Turn, query: np.ndarray, group: np.ndarray, value: np.ndarray
 ) -> Groups:
-    """One value per query and group; NaN for distinct."""
+    """One value per query and group, as groups.
+
+    Args:
+        turn: the run.
+        query: int64[n], the query of each row.
+        group: int64[n], numbers of groups' names.
+        value: float64[n], NaN for null.
+    """
     values = reduced_cells(turn.known.function[query], query, group, value)
     target = turn.numbering.targets_of(values.cell, values.group)
     order = np.argsort(target, kind="stable")
@@ -179,7 +214,24 @@ def reduced(
 def reduced_cells(
     function: np.ndarray, cell: np.ndarray, group: np.ndarray, value: np.ndarray
 ) -> Reduced:
-    """One value per cell and group, by the aggregate of each row. Sums are taken in the order of the values."""
+    """One value per cell and group (SPEC G9).
+
+    Sums are taken in the order of the values, so that they depend on nothing but these (docs/adr/0009).
+
+    Args:
+        function: object[n], by which aggregate each row counts; one for all rows of a cell.
+        cell: int64[n].
+        group: int64[n].
+        value: float64[n], NaN for null: it adds nothing.
+
+    Returns:
+        Values of groups with any; counts and distinct ones also of groups whose values are all null. None of a cell
+        without rows.
+
+    Example:
+        SUM of group 5: 2, 3; group 6: null; group 7: 1      5: 5, 7: 1
+        COUNT of group 5: null, null                         5: 0
+    """
     order = np.lexsort((value, group, cell))
     function, cell, group, value = (
         function[order],
@@ -246,7 +298,14 @@ _REDUCE: dict[
 def regrouped(
     turn: Turn, before: Groups, dirty: np.ndarray, fresh: Groups
 ) -> Change[Groups]:
-    """What changes when the groups of the `dirty` queries become `fresh`; counts without groups never vanish."""
+    """What changes when the groups of some queries become others; counts without groups become 0 and never vanish.
+
+    Args:
+        turn: the run.
+        before: all groups as they were told last.
+        dirty: int64, the numbers of the queries.
+        fresh: all groups that these have now.
+    """
     fresh = joined([fresh, zeros(turn, dirty, fresh)])
     is_dirty = np.zeros(len(turn.queries), bool)
     is_dirty[dirty] = True
@@ -260,7 +319,19 @@ def regrouped(
 def regrouped_targets(
     before: Groups, targets: np.ndarray, fresh: Groups
 ) -> Change[Groups]:
-    """What changes when the groups of some targets become `fresh`; those with another value are removed, too."""
+    """What changes when the groups of some targets become others.
+
+    Args:
+        before: all groups as they were told last.
+        targets: int64, those that are decided anew.
+        fresh: the groups among these that are now.
+
+    Returns:
+        A change that removes groups that went or have another value, and adds those that came or have one.
+
+    Example:
+        before 1: 5, 2: 6, 3: null, fresh 2: 7, 3: null, 4: 1        removed 1, 2, added 2: 7, 4: 1
+    """
     old = before.among(targets)
     at = np.minimum(np.searchsorted(old.target, fresh.target), max(len(old) - 1, 0))
     same = np.zeros(len(fresh), bool)
@@ -286,7 +357,13 @@ def untold(turn: Turn, groups: Groups) -> Groups:
 
 
 def zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
-    """Counts of nothing, for queries that count without groups and have no value."""
+    """Counts of nothing, for those of some queries that count without groups and have no value.
+
+    Args:
+        turn: the run.
+        dirty: int64, the numbers of the queries.
+        fresh: the groups that have a value.
+    """
     query = np.setdiff1d(
         dirty[counting(turn, dirty)], turn.numbering.targets.query[fresh.target]
     )
@@ -299,7 +376,7 @@ def zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
 
 
 def counting(turn: Turn, queries: np.ndarray) -> np.ndarray:
-    """bool[n]: which of some queries count without groups."""
+    """Which of some queries (int64[n]) count without groups, so that nothing is a value; bool[n]."""
     specs = [turn.queries[n].plan.aggregate for n in queries.tolist()]
     return np.array(
         [

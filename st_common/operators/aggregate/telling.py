@@ -33,10 +33,11 @@ from st_common.runs import ranges
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """Changes before they become rows: those of many ticks become rows at once.
+    """Changes before they become rows: those of many ticks become rows at once. Columns as `change_rows` takes them.
 
-    `objects` are partners where the changes are of groups. `place` is where the fix stands whose columns are shown, -1
-    where none are.
+    Attributes:
+        objects: int64[n], partners where the changes are of groups.
+        place: int64[n], where the fix stands whose columns are shown, -1 where none are.
     """
 
     position: np.ndarray
@@ -89,7 +90,12 @@ class Stretch:
     members: Members
 
     def counts(self, query: np.ndarray, at: np.ndarray) -> np.ndarray:
-        """bool[n]: whether the events of ticks came after queries; not in the tick in which one was registered."""
+        """Whether the events of ticks came after queries; bool[n], false in the tick in which a query was registered.
+
+        Args:
+            query: int64[n].
+            at: int64[n], places of ticks.
+        """
         since, settings = self.turn.known.since[query], self.turn.settings
         known = since != NEVER
         pending = ticks_of(
@@ -100,7 +106,13 @@ class Stretch:
 
 
 def one_tick(turn: Turn, fixes: Present, tick: int) -> Stretch:
-    """A time at which nothing happens to objects, and no answer changes."""
+    """A stretch of one time at which nothing happens to objects, and no answer changes: for swaps.
+
+    Args:
+        turn: the run.
+        fixes: the last fixes.
+        tick: the event time in microseconds.
+    """
     nothing, turns = np.empty(0, np.int64), Turns.joined([])
     course = Now(fixes, nothing)
     members = members_of(
@@ -118,7 +130,7 @@ def one_tick(turn: Turn, fixes: Present, tick: int) -> Stretch:
 
 
 def wants_members(turn: Turn) -> np.ndarray:
-    """bool[q]: the queries of which members are told or counted that neither come nor go."""
+    """The queries of which members are told or counted that neither come nor go; bool[queries]."""
     known = turn.known
     fixes = (known.every | known.valid_until) & ~known.windowed
     return np.where(
@@ -127,7 +139,13 @@ def wants_members(turn: Turn) -> np.ndarray:
 
 
 def pair_lines(stretch: Stretch) -> Lines | None:
-    """The members that left and entered, and further fixes of members where a query wants them; None without any."""
+    """What is told of members at some ticks; None where nothing is.
+
+    Returns:
+        A line for each that left (-) or entered (+), and for further fixes of members (0) where a query wants them. Why
+        one left is what ended its object (gone, expired), else what ended its partner, else a focal object; else it
+        left by itself.
+    """
     turn, course, turns = stretch.turn, stretch.course, stretch.turns
     of_target = turn.numbering.targets.query
     told = turn.known.tells_members

@@ -20,9 +20,17 @@ SAME_S = 0.001  # what differs by no more is the same time, found by another way
 def told_anew(
     turn: Turn, lines: Lines | None, groups: Groups
 ) -> tuple[Lines | None, Groups]:
-    """The changes of some ticks without members that stay as long as was said last, and all groups after them.
+    """The changes of some ticks without members that stay as long as was said last.
 
     A query that tells each further fix, or everything again, does so whatever the time is.
+
+    Args:
+        turn: the run.
+        lines: what would be told; None: nothing.
+        groups: the groups as they were told last; among them are the notes of what was said of members.
+
+    Returns:
+        The lines that are left, None without any, and all groups after them.
     """
     if lines is None or not turn.known.valid_until.any():
         return lines, groups
@@ -61,7 +69,14 @@ def _one_after_another(
 
 
 def said_at_once(turn: Turn, fixes: Present, keys: np.ndarray, at_us: int) -> Groups:
-    """What is said of members (`target << 32 | object`) when their queries are registered."""
+    """The notes of what is said of members when their queries are registered.
+
+    Args:
+        turn: the run.
+        fixes: the last fixes.
+        keys: int64, `target << 32 | object`, of members of any queries.
+        at_us: the event time, in microseconds.
+    """
     query = turn.numbering.targets.query[keys >> SHIFT]
     mine = turn.known.valid_until[query]
     query, who = query[mine], keys[mine] & MASK

@@ -37,7 +37,14 @@ _MOST_MOVING = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ahead:
-    """What comes and goes at so many ticks in the answers of some `sources`: kinds by name, and others."""
+    """What comes and goes at some ticks in the answers of some sources.
+
+    Attributes:
+        ticks: how many ticks were taken together.
+        sources: whose answers are known over them: kinds by name, and `still`, `pairs`, `joins`.
+        turns: the keys `target << 32 | object` that come and go.
+        touched: how many pairs were looked at.
+    """
 
     ticks: int
     sources: frozenset[str]
@@ -92,7 +99,7 @@ def ahead_of(
         turn: the run.
         fixes: the last fixes before the ticks.
         moments: the ticks, with their events.
-        answer: sorted keys `target << 32 | object` before them.
+        answer: int64, ascending, keys `target << 32 | object` before them.
 
     Returns:
         How many ticks were taken, and for which sources all is known of them: for none where there are too many

@@ -17,7 +17,11 @@ _ALL = slice(None)
 
 
 def guarded(layer_of: LayerOf) -> LayerOf:
-    """The same layers; what raises `LayerError` in them is noted and matches nothing. Other errors go through."""
+    """The same layers, of which one that cannot be read matches nothing (SPEC S3).
+
+    What raises `LayerError` is noted (`failures.note`), so that the queries that join it are suspended; the other
+    queries of the stream go on. Other errors go through.
+    """
 
     def found(name: str, version: int) -> Layer:
         try:

@@ -13,7 +13,11 @@ Tags = tuple[tuple[str, str], ...]
 
 
 class Layer(Protocol):
-    """One version of a layer, as far as matching needs it."""
+    """One version of a layer, as far as matching needs it.
+
+    Attributes:
+        fids: object[features], the ids of features; pairs name features by their places here.
+    """
 
     fids: np.ndarray
 
@@ -28,7 +32,23 @@ class Layer(Protocol):
         within: bool = False,
         growth: Growth = POINT,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of a point, or of the box around it, and a feature, each once, sorted."""
+        """Pairs of a point, or of the box around it, and a feature.
+
+        Args:
+            x: float64[n]; `y` likewise, in the coordinates of the stream.
+            y: see `x`.
+            distance_m: how far a feature may be, in metres; None: they must meet.
+            kinds: only features of these kinds; empty: of all.
+            tags: only features with these tags.
+            within: the point must lie inside a surface, not on its border.
+            growth: how the box around a point is made of it.
+
+        Returns:
+            Two int64 arrays, places of points and of features; each pair once, sorted.
+
+        Raises:
+            LayerError: a part of the layer that is needed cannot be read.
+        """
 
     def keyed(
         self,
@@ -38,7 +58,17 @@ class Layer(Protocol):
         kinds: tuple[str, ...] = (),
         tags: Tags = (),
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of a value (its place, nulls match nothing) and a feature whose `column` has it as text."""
+        """Pairs of a value and a feature that has it.
+
+        Args:
+            values: string[n]; nulls match nothing.
+            column: `fid`, `kind`, or the name of a tag.
+            kinds: only features of these kinds; empty: of all.
+            tags: only features with these tags.
+
+        Returns:
+            Two int64 arrays, places of values and of features.
+        """
 
     def crossed(
         self,
@@ -48,7 +78,17 @@ class Layer(Protocol):
         kinds: tuple[str, ...] = (),
         tags: Tags = (),
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs of a straight way and a feature that meet, or come so near to each other, each once, sorted."""
+        """Pairs of a straight way and a feature that meet, or come near to each other.
+
+        Args:
+            ways: n segments, from fix to fix.
+            distance_m: how near they must come, in metres; None: they must meet.
+            kinds: only features of these kinds; empty: of all.
+            tags: only features with these tags.
+
+        Returns:
+            Two int64 arrays, places of ways and of features; each pair once, sorted.
+        """
 
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag (by name) of every feature, as text; null for none."""

@@ -25,9 +25,13 @@ _MOST_PAIRS = 1 << 22  # of points and queries that look everywhere, tested toge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """Points with what else decides: the `truth` of conditions, `keys` of joins on a key, by expression.
+    """Points with what else decides; n of them.
 
-    `asked` are the readings that they are of, for screens. `truth` is None where there are no conditions.
+    Attributes:
+        x: float64[n], NaN for one that is nowhere; `y` likewise.
+        truth: what conditions say of the points; None where there are no conditions.
+        keys: by expression the texts of joins on a key, string[n].
+        asked: the readings that the points are of, for screens.
     """
 
     x: np.ndarray
@@ -39,9 +43,13 @@ class Points:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hits:
-    """Pairs of a point (its place) and a target.
+    """Pairs of a point and a target, in no order, each once.
 
-    `probed` points were looked up in an index or a layer, `matched` pairs came out of that, before the predicates.
+    Attributes:
+        point: int64[p], places of points.
+        target: int64[p].
+        probed: how many points were looked up in an index or a layer.
+        matched: how many pairs came out of that, before the predicates.
     """
 
     point: np.ndarray
@@ -59,6 +67,8 @@ def match(
     first: int = 0,
 ) -> Hits:
     """All pairs of a point and what it satisfies; borders are closed, points with NaN satisfy nothing.
+
+        points -> selection below -> index by type of region -> screens -> layer -> predicates above -> targets
 
     Args:
         queries: queries whose regions stand still, compiled.
@@ -222,7 +232,19 @@ def join_pairs(
     numbering: Numbering,
     pairs: Pairs,
 ) -> Triples:
-    """Pairs of a point and a query of the group, each with the features that the point joins."""
+    """Pairs of a point and a query, each with the features that the point joins.
+
+    Args:
+        group: the queries' join.
+        queries: the set that the group is of.
+        points: the points.
+        layer: the layer in the version that the group joins.
+        numbering: gives numbers to partners.
+        pairs: int64 each, places of points and numbers of queries of the group.
+
+    Returns:
+        int64 each: the point, the query, and the feature's number among the partners.
+    """
     met = _met(group, points, np.unique(pairs[0]), layer)
     return _with_features(met, queries, points, layer, numbering, *pairs)
 
@@ -292,7 +314,15 @@ def have_key(
     point: np.ndarray,
     feature: np.ndarray,
 ) -> np.ndarray:
-    """Which pairs of a point and a feature by place have the key, too, that the join asks for; bool[n]."""
+    """Whether pairs that meet by place also have the key that the join asks for; bool[p], all where it asks for none.
+
+    Args:
+        group: the queries' join.
+        points: the points, with their keys.
+        layer: the layer.
+        point: int64[p], places of points.
+        feature: int64[p], places of features.
+    """
     join = group.join
     if join.left is None or join.right is None:
         return np.ones(len(point), bool)

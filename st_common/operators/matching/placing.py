@@ -24,9 +24,13 @@ _MOST_PREDICATES = 256  # to estimate more costs longer than it can save
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """What shares can be estimated on: the last fixes, and the fixes of a run with the reading before each.
+    """What shares can be estimated on.
 
-    `objects` are all that are known then.
+    Attributes:
+        fixes: the last fixes.
+        objects: all objects that are known then.
+        run: the readings after the events of a run; None without one.
+        run_fixes: int64, the places of fixes among these.
     """
 
     fixes: LastFixes
@@ -35,7 +39,7 @@ class Source:
     run_fixes: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
 
     def sample(self) -> readings.Readings:
-        """Some readings: of the last fixes, or of those of the run where that has more."""
+        """At most some 2,000 readings, evenly spread: of the last fixes, or of those of the run where that has more."""
         alive = np.flatnonzero(self.fixes.status == ALIVE)
         if self.run is not None and len(self.run_fixes) > len(alive):
             return self.run.take(_some(self.run_fixes))
@@ -57,9 +61,13 @@ class Shares:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """Which queries have their selection first: those that say so (`fixed`), and those of `open` where it is cheaper.
+    """Which queries have their selection below the spatial operator (SPEC G10).
 
-    `shares` are those by which the latter were chosen, by number, and `readings` on how many they were estimated.
+    Attributes:
+        fixed: the numbers of queries whose plan says so.
+        open: those of queries where it is chosen, by what is cheaper.
+        shares: the estimates by which it was, by number.
+        readings: on how many readings they were made.
     """
 
     fixed: frozenset[int]
@@ -81,7 +89,14 @@ class Placed:
 def placed(
     queries: Queries, numbers: list[int], source: Source, *, space: Space
 ) -> Placed:
-    """The order of operators of the queries `numbers`; without a reading the spatial operator comes first."""
+    """The order of operators of some queries; without a reading to estimate by, the spatial operator comes first.
+
+    Args:
+        queries: all queries of the stream.
+        numbers: those that are meant; only such with a condition, a region and no join can be chosen for.
+        source: what shares are estimated on.
+        space: what coordinates mean.
+    """
     fixed = frozenset(
         n
         for n in numbers
@@ -108,7 +123,14 @@ def placed(
 def placed_anew(
     queries: Queries, before: Placed, source: Source, *, space: Space
 ) -> Placed:
-    """The same choice, made on what is known now; without a reading it stays as it was."""
+    """The same choice, made on what is known now; without a reading it stays as it was.
+
+    Args:
+        queries: all queries of the stream.
+        before: the choice before.
+        source: what shares are estimated on.
+        space: what coordinates mean.
+    """
     sample = source.sample() if before.open else None
     if sample is None or not len(sample):
         return before

@@ -28,9 +28,15 @@ from st_common.regions.registry import has_index, index_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup:
-    """Queries that join with one version of a layer in the same way: in indexes where they have a region.
+    """Queries that join with one version of a layer in the same way.
 
-    `everywhere` has those without one. `growth` is that of the boxes that must meet a feature.
+    Attributes:
+        join: what they ask for.
+        version: of the layer.
+        growth: how the box that must meet a feature is made of a point.
+        everywhere: int64, the queries without a region.
+        parts: the others: their numbers and the index of their regions, by type of region. Its rows are the numbers'
+            places.
     """
 
     join: LayerJoin
@@ -49,10 +55,14 @@ class JoinGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Indexes:
-    """Queries of one place in the plan, in indexes by what they look at; `everywhere` has those without a region.
+    """Queries of one place in the plan, in indexes by what they look at.
 
-    `below` is the predicate that decides before the spatial operator which points come to it, -1 for none. Those of
-    `everywhere` that are found by their conditions are in `conditions`.
+    Attributes:
+        below: the predicate that decides before the spatial operator which points come to it, -1 for none.
+        everywhere: int64, the queries without a region.
+        parts: the numbers of others and the index of their regions, by type of region.
+        joins: those that join with a layer.
+        conditions: of `everywhere` those that are found by their conditions; None where none are.
     """
 
     below: int
@@ -75,9 +85,15 @@ class Indexes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuerySet:
-    """Queries compiled for matching: `predicate` int32 per query of the stream, its place in `conditions` or -1.
+    """Queries compiled for matching.
 
-    `screens` test what indexes and layers find.
+    Attributes:
+        units: the queries by what decides first.
+        screens: what tests the pairs that indexes and layers give.
+        conditions: the different predicates.
+        predicate: int32[queries of the stream], the place of each one's in `conditions`, -1 without.
+        keys: the different expressions that joins on a key ask of points.
+        space: what coordinates mean.
     """
 
     units: tuple[Indexes, ...]

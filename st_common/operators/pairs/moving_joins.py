@@ -16,7 +16,17 @@ from st_common.operators.turn.turn import Turn
 
 
 def judge_moving_joins(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
-    """Decides the pairs of all queries that join a layer below a region that moves; how many objects were looked at."""
+    """Decides the pairs of all queries that join a layer below a region that moves.
+
+    Args:
+        scope: is told what is decided anew, and what holds.
+        turn: the run.
+        fixes: the last fixes at the tick.
+        world: the same as kinds see them.
+
+    Returns:
+        How many pairs of a query and an object in its region were looked at.
+    """
     moving, numbering = turn.known.of(MovingJoins), turn.numbering
     few = np.flatnonzero(world.alive & scope.changed)
     members = inside(moving, fixes, world, few, scope.changed)

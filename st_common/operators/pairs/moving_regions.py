@@ -13,7 +13,13 @@ from st_common.operators.turn.present import Present
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
-    """Pairs of a query (its number) and an object in its region, never its focal one; and the queries that `moved`."""
+    """Who is in regions that move.
+
+    Attributes:
+        query: int64[p], with `object`: pairs of a query's number and an object in its region, never its focal one.
+        object: int64[p].
+        moved: int64, the numbers of the queries whose focal object changed.
+    """
 
     query: np.ndarray
     object: np.ndarray
@@ -23,7 +29,15 @@ class Inside:
 def inside(
     moving: Moving, fixes: Present, world: World, few: np.ndarray, changed: np.ndarray
 ) -> Inside:
-    """Who is inside: of all living objects where the region moved, of the `few` living ones where it did not."""
+    """Who is inside regions that move: of all living objects where the region moved, of few where it did not.
+
+    Args:
+        moving: the queries.
+        fixes: the last fixes at the tick.
+        world: the same as kinds see them.
+        few: int64, the living objects of which something is asked anew.
+        changed: bool[objects], who has another fix than at the tick before.
+    """
     none = np.empty(0, np.int64)
     query, objects, moved = [none], [none], [none]
     alive = np.flatnonzero(world.alive) if moving.kinds else few
@@ -55,7 +69,14 @@ def _members(
 def selected(
     moving: Moving, points: Points, point: np.ndarray, query: np.ndarray
 ) -> np.ndarray:
-    """Which pairs of a point and a query satisfy the query's selection; bool[n]."""
+    """Whether pairs of a point and a query satisfy the query's selection; bool[p].
+
+    Args:
+        moving: the queries.
+        points: the points, for the queries' conditions.
+        point: int64[p], places of points.
+        query: int64[p], numbers of queries.
+    """
     queries = moving.screened
     if points.truth is None:
         return np.ones(len(query), bool)

@@ -33,10 +33,19 @@ class _Firsts:
 
 
 def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
-    """Decides the pairs that a changed object takes part in; how many pairs were tested.
+    """Decides the pairs that a changed object takes part in, and all of queries whose region moved (SPEC G9, B9).
 
     A shard decides those whose first object is its own, so every pair has one owner; pairs that are counted all lie in
     the query's shard.
+
+    Args:
+        scope: is told what is decided anew, and what holds.
+        turn: the run.
+        fixes: the last fixes at the tick.
+        world: the same as kinds see them.
+
+    Returns:
+        How many pairs were tested.
     """
     specs = turn.known.of(PairSpecs)
     codes = [codes_of(keys, fixes, world) for keys in specs.keys]
@@ -130,7 +139,15 @@ def _near_changed(
 def codes_of(
     keys: tuple[str, ...], fixes: Present | Course, world: World
 ) -> np.ndarray:
-    """A number for every combination of keys among the living objects, -1 where a key is null; int64[n]."""
+    """A number for every combination of keys; int64[objects], -1 where a key is null and for who is not alive.
+
+    Objects with equal codes have equal keys; a code means nothing at another tick.
+
+    Args:
+        keys: the expressions.
+        fixes: the last fixes, at one tick or over several.
+        world: the same as kinds see them.
+    """
     alive = np.flatnonzero(world.alive)
     code, is_null = np.zeros(len(alive), np.int64), np.zeros(len(alive), bool)
     for number, text in enumerate(keys):

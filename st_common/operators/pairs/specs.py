@@ -15,7 +15,12 @@ from st_common.regions.region import MovingRegion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moving:
-    """Queries whose region moves: their regions by kind, and what else their objects must satisfy, by number."""
+    """Queries whose region moves, in two parts, each without what the other says.
+
+    Attributes:
+        kinds: their regions, by kind.
+        screened: all else that their objects must satisfy, as queries that look everywhere.
+    """
 
     kinds: dict[str, KindQueries]
     screened: QuerySet
@@ -28,10 +33,16 @@ class MovingJoins(Moving):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairSpecs:
-    """The queries (`numbers`) that pair objects: whose region stands still or is none, and whose moves.
+    """The queries that pair objects.
 
-    Per query of the stream, by number: `distance_m` (NaN without), `key`, the place of its keys in `keys` (-1 without),
-    and `spread`: whether every shard judges the pairs of its own objects.
+    Attributes:
+        numbers: int64, their numbers.
+        still: those whose region stands still, or that have none.
+        moving: those whose region goes with an object.
+        distance_m: float64[queries of the stream], how far a partner may be, NaN without.
+        key: int64[queries of the stream], the place of its keys in `keys`, -1 without.
+        keys: different keys of joins, each some expressions.
+        spread: bool[queries of the stream], whether every shard judges the pairs of its own objects.
     """
 
     numbers: np.ndarray
@@ -61,7 +72,14 @@ def compile_pairs(
     spread: Sequence[int],
     space: Space,
 ) -> PairSpecs:
-    """The queries of `numbers`, of which those in `spread` are judged by all shards."""
+    """The queries that pair objects, compiled.
+
+    Args:
+        queries: all queries of the stream.
+        numbers: those that are meant.
+        spread: of these the ones that are judged by all shards, each the pairs of its own objects.
+        space: what coordinates mean.
+    """
     joins = {n: join for n in numbers if (join := queries[n].plan.pairs) is not None}
     keys = {
         keys: place
@@ -102,7 +120,13 @@ def compile_moving_joins(
 def compile_moving(
     queries: Sequence[Registered], numbers: list[int], *, space: Space
 ) -> Moving:
-    """The queries of `numbers`, whose regions move: each of the two parts without what the other says."""
+    """Queries whose regions move, in two parts: what the kinds know of them, and what else they ask.
+
+    Args:
+        queries: all queries of the stream.
+        numbers: those that are meant.
+        space: what coordinates mean.
+    """
     kinds: dict[str, list[int]] = {}
     bare, still = list(queries), list(queries)
     for number in numbers:
