@@ -82,6 +82,9 @@ class Client:
     def cancel(self, query: QueryId | Registration) -> None:
         """Drops a query, and ends the iteration of its registrations in this client at once.
 
+        Args:
+            query: its name and version, or what `register` gave.
+
         Raises:
             QueryError: no such query is registered, or a newer version of it; that one stays.
         """

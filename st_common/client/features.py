@@ -13,7 +13,12 @@ _HELD = 100_000  # features
 
 
 class FeatureCache:
-    """Reads what is not known yet once for many rows; every version of the layer has its own features."""
+    """The features of a layer by their ids, read once for many rows; every version of the layer has its own features.
+
+    Args:
+        home: where the layer's table lies.
+        layer: the layer.
+    """
 
     def __init__(self, home: Home, layer: str) -> None:
         self._path, self._layer = home.table("layers", layer), layer
@@ -21,7 +26,14 @@ class FeatureCache:
         self._known: OrderedDict[str, Feature] = OrderedDict()
 
     def of(self, rows: pa.Table) -> Mapping[str, Feature]:
-        """The features that these changes are about, as the newest of their layer versions has them."""
+        """The features that some changes are about, by fid, as the newest of their layer versions has them.
+
+        Args:
+            rows: changes, with `layer_version` and `partner`; null where a change is about no feature.
+
+        Returns:
+            At least those of `rows` that the layer has; valid until the next call.
+        """
         version = max(
             (each for each in rows["layer_version"].to_pylist() if each is not None),
             default=None,

@@ -27,19 +27,25 @@ _LOOK_S = 0.5  # between two looks for a drop while nothing comes
 
 
 class QueryId(NamedTuple):
-    """What a registered query is known by."""
+    """What a registered query is known by: its name, and its version from 1 on."""
 
     name: str
     version: int
 
 
 class Registration:
-    """Iterating it blocks until the next change of the query and gives a MultiTuple.
+    """The changes of one version of a query, as they come: iterating blocks until the next one and gives a MultiTuple.
 
     Of an ISTREAM query only what enters is given, of a DSTREAM query only what leaves, of an RSTREAM query what is in.
 
     The iteration ends when the query is dropped or replaced, by whomever, and all changes of this version were given;
     at once when it is closed or cancelled by its client. One thread iterates; any thread may close.
+
+    Args:
+        home: the home folder.
+        row: the control row that registered the query.
+        tags: read the kind and the tags of features that a join pairs with.
+        poll_s: how long to wait before looking again.
     """
 
     def __init__(
@@ -78,7 +84,14 @@ class Registration:
         return change
 
     def next(self, timeout_s: float | None = None) -> MultiTuple | None:
-        """The next change; None when none came in this time, or when no more will come (`closed`)."""
+        """The next change, waiting for it.
+
+        Args:
+            timeout_s: how long to wait; 0 takes what is there; None: until one comes, or no more will.
+
+        Returns:
+            None when none came in this time, or when no more will come (see `closed`).
+        """
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
         while not self._closed.is_set():
             if self._waiting or self._fetched():
@@ -94,7 +107,7 @@ class Registration:
         return None
 
     def within(self, seconds: float) -> Iterator[MultiTuple]:
-        """The changes that come in this time."""
+        """The changes that come within so many seconds from now, each as soon as it is there."""
         until_s = time.monotonic() + seconds
         while (change := self.next(max(0.0, until_s - time.monotonic()))) is not None:
             yield change

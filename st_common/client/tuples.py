@@ -11,10 +11,14 @@ from st_common.query.plan import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Element:
-    """An element of the stream: a fix of an object, or of an aggregate the group (`object` is its text).
+    """An element of the stream: a fix of an object, or of an aggregate the group.
 
-    `event_ts` is the fix's event time, or the change's when no fix made it (UTC). `x` and `y` are known where the query
-    selects them, or is an ISTREAM, DSTREAM or RSTREAM; `fields` are the columns that it selects.
+    Attributes:
+        object: the object's id, or the group's text.
+        event_ts: the fix's event time, or the change's when no fix made it (UTC).
+        x: known where the query selects it, or is an ISTREAM, DSTREAM or RSTREAM; else None.
+        y: likewise.
+        fields: the columns that the query selects, by name.
     """
 
     object: str
@@ -36,12 +40,20 @@ class Feature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiTuple:
-    """An ordered set of tuples, and what happened to it in the answer.
+    """An ordered set of tuples, and what happened to it in the answer (BBoxDB's MultiTuple, SPEC B14).
 
     One tuple for a range query, the stream's; two for a join, the stream's first, then the feature or the other object.
-    `sign` is +1 when it entered the answer, -1 when it left, 0 for a further fix of a member or
-    an event of a fence, which `cause` names. `position` and `seq` are
-    its place in the stream's log.
+
+    Attributes:
+        tuples: the tuples; iterating and indexing go to them.
+        sign: +1 when it entered the answer, -1 when it left, 0 for a further fix of a member or an event of a fence.
+        cause: why, such as `enter`, `leave`, `gone`; see the contract `changes`.
+        value: of an aggregate, or what else the query gives with a member; None without.
+        event_ts: when it happened, in event time (UTC).
+        query_version: the version of the query that was judged.
+        layer_version: the version of the layer that was judged; None without one.
+        position: its place in the stream's log.
+        seq: its number among the changes of that place.
     """
 
     tuples: tuple[Element | Feature, ...]
@@ -74,7 +86,13 @@ class MultiTuple:
 def multi_tuple(
     row: Mapping[str, Any], plan: Plan, features: Mapping[str, Feature]
 ) -> MultiTuple:
-    """One row of the table `changes` of a query with this plan; `features` are those that are known more of."""
+    """One row of the table `changes` as a MultiTuple.
+
+    Args:
+        row: the row, by column.
+        plan: of the query that it is of; says what a partner is.
+        features: by fid, those of which kind and tags are known.
+    """
     return MultiTuple(
         tuples=(_element(row), *_partner(row, plan, features)),
         sign=row["sign"],

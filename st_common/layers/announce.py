@@ -29,7 +29,7 @@ def announce(
     stream: str | None = None,
     arrival_us: int | None = None,
 ) -> list[Announcement]:
-    """The control rows written: one for each stream whose log does not yet name a layer's newest version.
+    """Writes which version of each layer counts from here on into the logs that do not say so yet (control rows).
 
     A load does this at its end. Called again it completes a load that died in between, and it tells a new stream about
     the layers that exist; once all is said it writes nothing.
@@ -39,6 +39,9 @@ def announce(
         layer: this layer only.
         stream: this stream only; it need not exist yet.
         arrival_us: the arrival stamp of the rows (us UTC); the clock's when not given.
+
+    Returns:
+        What was written, stream by stream.
     """
     stamp = time.time_ns() // 1000 if arrival_us is None else arrival_us
     layers = [layer] if layer else list(layer_names(home))

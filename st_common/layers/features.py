@@ -20,9 +20,16 @@ Geometries = npt.NDArray[np.object_]
 
 @dataclass(slots=True)
 class Found:
-    """Features while a file is read, before their geometry was looked at. `wkb` is hexadecimal or bytes.
+    """Features while a file is read, before anybody looked at their geometries; the lists have one item per feature.
 
-    `wanted` counts what has a kind in the file: each of them is among the features or among the rejected.
+    Attributes:
+        fids: the features' ids, which may repeat.
+        kinds: their kinds.
+        tags: their tags, by name.
+        geometries: WKB, as hexadecimal text or bytes.
+        rejected: how many were left out, by reason.
+        repaired: how many lines lack nodes that the file does not have.
+        wanted: how many have a kind in the file: each of them is among the features or among the rejected.
     """
 
     fids: list[str] = field(default_factory=list)
@@ -47,8 +54,14 @@ class Found:
 class Features:
     """Features with valid, non-empty geometries, one row each, sorted by fid; every fid stands once.
 
-    `wanted` counts what the file has of the kinds that were asked for: as many as there are features and rejected ones.
-    `rejected` counts what was left out, by reason; `repaired` counts geometries that had to be made valid.
+    Attributes:
+        fids: object[n], texts, ascending.
+        kinds: object[n], texts.
+        tags: object[n], a dict each.
+        geometries: object[n], Shapely geometries.
+        wanted: how many the file has of the kinds that were asked for: features and rejected ones together.
+        repaired: how many geometries had to be made valid.
+        rejected: how many were left out, by reason.
     """
 
     fids: npt.NDArray[np.object_]
@@ -61,11 +74,15 @@ class Features:
 
 
 def checked(drafts: Found, *, space: Space = GLOBE) -> Features:
-    """The features with geometries made valid; those that cannot be are rejected.
+    """The features whose geometries are valid or can be made so; the others are rejected.
 
     Reasons: `bad_geometry` (GEOS cannot build it), `degenerate` (nothing of its own dimension is left when made valid,
     as in a ring without area), `duplicate_fid` (the first one stays), `crosses_180` (on the globe: a side is
     longer than 180 degrees, so that it can be read in two ways; RFC 7946 splits such features at 180 degrees).
+
+    Args:
+        drafts: the features as a file has them.
+        space: what coordinates mean; on the plane nothing crosses 180 degrees.
     """
     geometries = shapely.from_wkb(
         np.array(drafts.geometries, dtype=object), on_invalid="ignore"

@@ -80,6 +80,12 @@ def read_geojson(
     `no_geometry`, `bad_geometry`, `bad_coordinates`, `too_few_points`, `ring_not_closed`, `out_of_crs` (longitude or
     latitude out of range, on the globe).
 
+    Args:
+        file: a FeatureCollection, a sequence of records (RFC 8142), or one feature a line; also gzipped.
+        kinds: the rules.
+        space: what coordinates mean.
+        progress: told now and then how many features were read.
+
     Raises:
         LayerError: the file cannot be read, or nothing in it is a JSON object.
     """

@@ -126,6 +126,10 @@ class LayerIndex:
         Returns:
             `(point_idx, feature_idx)`, int64, sorted by point, then feature; each pair once, also when the feature
             stands in several regions or beyond the border of the point's region.
+
+        Raises:
+            LayerError: the geometries of a region cannot be read.
+            TransientError: they cannot be read now, which may pass.
         """
         total, chosen = len(x), (tuple(sorted(set(kinds))), tuple(sorted(set(tags))))
         x, y, owner = self._turned(x, y, distance_m, growth)
@@ -230,10 +234,16 @@ class LayerIndex:
         kinds: Sequence[str] = (),
         tags: Tags = (),
     ) -> tuple[Ints, Ints]:
-        """All pairs of a value and a feature whose `column` ("fid", "kind" or the name of a tag) is equal to it.
+        """All pairs of a value and a feature whose `column` is equal to it, as text.
+
+        Args:
+            values: n values; null matches nothing.
+            column: "fid", "kind" or the name of a tag.
+            kinds: features of these kinds only; none given means of every kind.
+            tags: features with all of these names and values only.
 
         Returns:
-            `(value_idx, feature_idx)`, int64, sorted by value, then feature; null matches nothing.
+            `(value_idx, feature_idx)`, int64, sorted by value, then feature.
         """
         if column not in self._keyed:
             self._keyed[column] = KeyIndex.of(self.values(column))
@@ -244,7 +254,10 @@ class LayerIndex:
         return value, feature
 
     def values(self, column: str) -> pa.Array:
-        """The fid, the kind or a tag (by name) of every feature, as text; null for none. Read once."""
+        """The fid, the kind or a tag (by name) of every feature, string[n]; null for none.
+
+        In the order of `fids`; read once and kept.
+        """
         if column not in self._values:
             self._values[column] = self._column(column)
         return self._values[column]
@@ -269,7 +282,7 @@ class LayerIndex:
             return self._read_tag(name)
 
     def kinds_of(self, feature_idx: Ints) -> npt.NDArray[np.object_]:
-        """The kinds of features."""
+        """The kinds of features given by their numbers, object[m]."""
         return np.asarray(self._kind[feature_idx], dtype=object)
 
     @property

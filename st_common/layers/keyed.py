@@ -12,7 +12,15 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyIndex:
-    """The features in the order of their keys; features without one are left out."""
+    """Features by a key, as a table of starts; features without a key are left out.
+
+        keys of features 0 .. 3: a, b, null, a   ->   keys a, b; start 0, 2, 3; features 0, 3, 1
+
+    Attributes:
+        keys: string[k], distinct.
+        start: int64[k + 1], where the features of each key begin.
+        features: int64, the numbers of features, key by key, ascending in each.
+    """
 
     keys: pa.Array
     start: Ints
@@ -33,7 +41,16 @@ class KeyIndex:
         )
 
     def find(self, values: pa.Array) -> tuple[Ints, Ints]:
-        """Pairs of a value (its place) and a feature with that key, sorted by both; null has none."""
+        """Pairs of a value and a feature with that key.
+
+            b, a, null, c in the index above   ->   places 0, 1, 1 and features 1, 0, 3
+
+        Args:
+            values: n texts; null matches nothing.
+
+        Returns:
+            The places of the values and the numbers of the features, int64, sorted by both.
+        """
         key = pc.index_in(values.cast(pa.string()), self.keys, skip_nulls=True)
         place = np.flatnonzero(pc.is_valid(key).to_numpy(zero_copy_only=False))
         code = key.take(pa.array(place)).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -16,7 +16,13 @@ OTHER = "other"  # the kind of a GeoJSON feature that no rule matches
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Features of this geometry with one of these tags are of this kind; value None stands for any value."""
+    """Says that features of a geometry with one of some tags are of a kind.
+
+    Attributes:
+        kind: the kind.
+        geometry: area, line or point.
+        tags: pairs of name and value; None stands for any value. One that matches is enough.
+    """
 
     kind: str
     geometry: Geometry
@@ -30,7 +36,16 @@ class Kinds:
     rules: tuple[Rule, ...]
 
     def of(self, tags: Mapping[str, str], geometry: Geometry) -> str | None:
-        """The kind of a feature with these tags, or None."""
+        """The kind of a feature; None when no rule matches.
+
+            rules park (area, leisure=park), building (area, building)
+            {"leisure": "park", "building": "yes"}, area   ->   park, for its rule comes first
+            {"building": "yes"}, line                      ->   None
+
+        Args:
+            tags: the feature's tags.
+            geometry: area, line or point.
+        """
         for rule in self.rules:
             if rule.geometry == geometry and any(
                 key in tags and value in (None, tags[key]) for key, value in rule.tags

@@ -21,11 +21,19 @@ from st_common.settings import conf_dir
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerReport:
-    """What a load did: `version` is the Delta version, `rows` counts a feature once for each region it touches.
+    """What a load did.
 
-    `wanted` counts what the file has of the kinds that were asked for: `features` and `rejected` together, always.
-    `repaired` counts geometries that had to be made valid or lines that lack nodes; `rejected` what was left out, by
-    reason; `by_kind` the features of each kind; `streams` those whose logs were told.
+    Attributes:
+        layer: the layer's name.
+        version: the Delta version of its table.
+        wanted: how many features the file has of the kinds that were asked for: `features` and `rejected` together,
+            always.
+        features: how many were loaded.
+        rows: how many rows that made: a feature counts once for each region that it touches.
+        repaired: geometries that had to be made valid, or lines that lack nodes.
+        rejected: what was left out, by reason.
+        by_kind: how many features there are of each kind.
+        streams: the streams whose logs were told.
     """
 
     layer: str
@@ -50,7 +58,7 @@ def load(
     space: Space = GLOBE,
     progress: Progress | None = None,
 ) -> LayerReport:
-    """What came of replacing a layer by the features of an OSM or GeoJSON file.
+    """Replaces a layer by the features of an OSM or GeoJSON file; says what came of it.
 
     All rows are replaced in one commit; then every stream's log gets a control row, from which on its queries see the
     new version. A load that died between the two is completed by the next one of any layer.

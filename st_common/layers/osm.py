@@ -43,6 +43,11 @@ def read_osm(file: Path, kinds: Kinds, *, progress: Progress | None = None) -> F
     could only be an area), `no_area` (osmium could build no area from a closed way or a relation, for instance because
     its rings are open or members are not in the file).
 
+    Args:
+        file: .osm.pbf, .osm, .osm.gz or .osm.bz2, sorted.
+        kinds: the rules; things with none of their keys are not looked at.
+        progress: told now and then how many features were read.
+
     Raises:
         LayerError: the file cannot be read as a whole; nothing of it is used then.
     """

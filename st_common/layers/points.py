@@ -15,7 +15,7 @@ from st_common.partition.sample import Points, PointSource
 
 
 def file_points(file: Path, rules: Kinds) -> PointSource:
-    """The middles of the boxes of all features of an OSM or GeoJSON file, which is read once.
+    """The middles of the boxes of all features of an OSM or GeoJSON file, which is read once, at once.
 
     Raises:
         LayerError: the file cannot be read.

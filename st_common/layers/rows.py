@@ -12,10 +12,16 @@ Ints = npt.NDArray[np.int64]
 
 
 def layer_rows(features: Features, regions: Regions) -> pa.Table:
-    """The rows of the table, sorted by region, then fid.
+    """The rows of a layer's table: one for each region that a feature touches, sorted by region, then fid.
+
+        feature across regions "0" and "1", a point on it in "1"   ->   rows ("0", home False), ("1", home True)
 
     A feature stands in every closed region that its geometry touches. Its home is the region of one point on it, so
-    that it is home in exactly one.
+    that it is home in exactly one, and who counts features counts those.
+
+    Args:
+        features: sorted by fid.
+        regions: of the layer's group; they tile the plane.
     """
     bounds = shapely.bounds(features.geometries)
     feature, region, home = _places(features, bounds, regions)

@@ -25,7 +25,10 @@ _AREA = 2
 
 
 class RegionShapes:
-    """The features that are home in one region, in the order of their fids.
+    """The features that are home in one region, in the order of their fids, prepared for exact tests.
+
+    Its methods take pairs: `which`, int64[m], numbers of features here, and for each of them a point, box or line; they
+    give bool[m].
 
     Args:
         wkb: the geometries as WKB.
@@ -49,14 +52,14 @@ class RegionShapes:
         return self._size + (self._outlines.nbytes if self._outlines else 0)
 
     def intersect(self, which: Ints, x: Floats, y: Floats) -> Bools:
-        """For each pair of a feature and a point, whether the point lies in or on the feature."""
+        """For each pair of a feature and a point (float64[m] each), whether the point lies in or on the feature."""
         return self._ask(
             which,
             lambda shapes, pairs: shapely.intersects_xy(shapes, x[pairs], y[pairs]),
         )
 
     def contain(self, which: Ints, x: Floats, y: Floats) -> Bools:
-        """For each pair of a feature and a point, whether the point is within the feature: on a border it is not."""
+        """For each pair of a feature and a point, whether the point is within it: on an area's border it is not."""
         return self._ask(
             which, lambda shapes, pairs: shapely.contains_xy(shapes, x[pairs], y[pairs])
         )
@@ -77,7 +80,15 @@ class RegionShapes:
     def near(
         self, which: Ints, x: Floats, y: Floats, distance_m: float, *, space: Space
     ) -> Bools:
-        """For each pair of a feature and a point, whether their distance is at most `distance_m`."""
+        """For each pair of a feature and a point, whether their distance is at most `distance_m`; 0 inside an area.
+
+        Args:
+            which: int64[m], numbers of features.
+            x: float64[m], of the points.
+            y: likewise.
+            distance_m: the limit, included; in metres on the globe, in the unit of the coordinates on a plane.
+            space: says which of the two it is.
+        """
         areas = np.flatnonzero(self._areas[which])
         result = np.zeros(len(which), np.bool_)
         result[areas] = self.intersect(which[areas], x[areas], y[areas])
@@ -95,7 +106,14 @@ class RegionShapes:
         *,
         space: Space,
     ) -> Bools:
-        """For each pair of a feature and a line of two places, whether their distance is at most `distance_m`."""
+        """For each pair of a feature and a straight line, whether their distance is at most `distance_m`.
+
+        Args:
+            which: int64[m], numbers of features.
+            lines: object[m], Shapely lines of two places each.
+            distance_m: as for `near`.
+            space: as for `near`.
+        """
         result = self.cut(which, lines)
         left = np.flatnonzero(~result)
         ways = shapely.get_coordinates(lines[left]).reshape(-1, 4).T
@@ -124,6 +142,10 @@ class ShapeCache:
     """The shapes of regions, read when first asked for; those asked for longest ago go when the limit is passed.
 
     One region stays, however large: it is being used.
+
+    Args:
+        read: gives the WKB of the features that are home in a region.
+        limit_bytes: about how much memory all shapes may take.
     """
 
     __slots__ = ("_limit_bytes", "_read", "_shapes")
@@ -136,7 +158,7 @@ class ShapeCache:
         self._shapes: OrderedDict[str, RegionShapes] = OrderedDict()
 
     def get(self, region_id: str) -> RegionShapes:
-        """The shapes of a region."""
+        """The shapes of a region, by its id; from memory where they are held."""
         shapes = self._shapes.pop(region_id, None) or RegionShapes(
             self._read(region_id)
         )

@@ -13,7 +13,17 @@ from st_common.layers.announce import layer_names, newest_version
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerSummary:
-    """The newest version of a layer; `by_region` counts a feature in the region where it is home."""
+    """The newest version of a layer, in figures.
+
+    Attributes:
+        layer: its name.
+        version: the Delta version of its table.
+        features: how many it has.
+        rows: how many rows these take.
+        by_kind: how many features there are of each kind.
+        by_region: how many are home in each region.
+        box: minx, miny, maxx, maxy of all of them.
+    """
 
     layer: str
     version: int

@@ -12,8 +12,9 @@ Floats = npt.NDArray[np.float64]
 class Split:
     """Half-open cells that tile the space, in the order of their paths.
 
-    `bounds` is float64[n, 2 * d]: the lower corner, then the upper one, infinite at the outer edges. `paths` are the
-    ways down the tree: "0" to the lower side of a split, "1" to the upper one.
+    Attributes:
+        paths: the ways down the tree: "0" to the lower side of a split, "1" to the upper one.
+        bounds: float64[n, 2 * d], the lower corner, then the upper one, infinite at the outer edges.
     """
 
     paths: list[str]
@@ -27,11 +28,22 @@ def median_split(points: Floats, regions: int) -> Split:
     on which all points agree is passed over. A cell of identical points cannot be split, so there may be fewer cells
     than wanted, and exactly one, with the path "0", when nothing can be split.
 
+        points (0, 0) (1, 5) (2, 1) (3, 4) (6, 0) (7, 3) (8, 2) (9, 9), 4 cells
+
+                  x < 6        x >= 6
+                +----------+----------+
+                | 01       | 11       |
+                |   y >= 4 |          |
+                +----------+   y >= 3 |
+                | 00       +----------+
+                |   y < 4  | 10 y < 3 |
+                +----------+----------+
+
     Args:
         points: float64[n, d], finite.
         regions: how many cells are wanted, at least 1; it need not be a power of two.
 
-    Source: BBoxDB's KD-tree space partitioner with the split at the median (spec B3).
+    Source: BBoxDB's KD-tree space partitioner with the split at the median (SPEC B3).
     """
     dimensions = points.shape[1]
     outer = np.concatenate([np.full(dimensions, -np.inf), np.full(dimensions, np.inf)])
@@ -63,7 +75,12 @@ def median_split(points: Floats, regions: int) -> Split:
 def refined(split: Split, points: Floats, regions: int) -> Split:
     """A split whose fullest cells are halved at the median until there are `regions` of them, or no cell can be.
 
-    The other cells stay what they are, and so do their paths.
+    The other cells stay what they are, and so do their paths; halves of the cell "01" are called "010" and "011".
+
+    Args:
+        split: the cells to begin with. A single one is split anew.
+        points: float64[n, d], by which cells are full.
+        regions: how many cells are wanted.
     """
     if len(split.paths) == 1:
         return median_split(points, regions)

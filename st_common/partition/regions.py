@@ -16,9 +16,14 @@ Ints = npt.NDArray[np.int64]
 class Regions:
     """One version of the partition of a group.
 
-    `bounds` is float64[n, 4] of minx, miny, maxx, maxy; the outer edges are infinite. Cells are half-open (the lower
-    edges belong to them), so every point lies in exactly one. `region_id[i]` is the path of region i in the tree of
-    splits: "0110" came from "011", and a further split of it touches no other region.
+    Cells are half-open (the lower edges belong to them), so every point lies in exactly one.
+
+    Attributes:
+        group: the name of the group.
+        version: counts from 1; 0 stands for no partition.
+        region_id: of each region its path in the tree of splits: "0110" came from "011", and a further split of it
+            touches no other region.
+        bounds: float64[n, 4] of minx, miny, maxx, maxy; the outer edges are infinite.
     """
 
     group: str
@@ -38,10 +43,18 @@ def whole(group: str) -> Regions:
 
 
 def assign(regions: Regions, x: Floats, y: Floats) -> npt.NDArray[np.int32]:
-    """The region of each point, as int32 index into `regions.region_id`.
+    """The region of each point.
 
     A point on a common edge belongs to the region on its upper side. A point without coordinates (NaN, as in rows that
     say that an object is gone) belongs to the first region.
+
+    Args:
+        regions: n regions.
+        x: float64[m].
+        y: float64[m].
+
+    Returns:
+        int32[m], numbers of regions, from 0.
 
     Raises:
         StateError: a point lies in no region or in two, so that the regions do not tile the plane.
@@ -69,9 +82,11 @@ def assign(regions: Regions, x: Floats, y: Floats) -> npt.NDArray[np.int32]:
 def touching(regions: Regions, boxes: Floats) -> tuple[Ints, Ints]:
     """All pairs of a closed box and a closed region that have a point in common.
 
+        regions x < 3, x >= 3; boxes from x = 0 to 1 and from 2 to 8   ->   (0, 0), (1, 0), (1, 1)
+
     Args:
         regions: the regions.
-        boxes: float64[m, 4].
+        boxes: float64[m, 4] of minx, miny, maxx, maxy.
 
     Returns:
         `(box_idx, region_idx)`, int64, sorted by box, then region.

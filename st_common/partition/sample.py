@@ -18,24 +18,36 @@ _WHOLE = 2.0**64
 
 
 def shortage(points: Floats, regions: int) -> str:
-    """Why a sample is too small for a tree of so many regions; empty when it is large enough."""
+    """Why a sample is too small for a tree of so many regions, for people; "" when it is large enough.
+
+    Args:
+        points: float64[k, 2], the sample.
+        regions: how many are wanted; each needs 20 points.
+    """
     if len(points) >= ROWS_PER_REGION * regions:
         return ""
     return f"{len(points)} rows are too few for {regions} regions of {ROWS_PER_REGION}"
 
 
 def known(x: Floats, y: Floats) -> Points:
-    """The points that have coordinates."""
+    """The points whose coordinates are both finite, in their order."""
     finite = np.isfinite(x) & np.isfinite(y)
     return x[finite], y[finite]
 
 
 def sampled(source: PointSource, *, share: float, at_least: int) -> tuple[Floats, int]:
-    """The chosen points as float64[k, 2], in the order of their hashes, and how many points there are at all.
+    """A share of the points of a source that is the same each time.
 
-    A point is chosen by a hash of its row number: those below the share, or more when that gives fewer than
-    `at_least`. So the same source gives the same sample, a larger share contains a smaller one, and a crowd of points
-    at one place counts like any other.
+    A point is chosen by a hash of its row number. So a larger share contains a smaller one, and a crowd of points at
+    one place counts like any other. No more than the sample and one batch are held at once.
+
+    Args:
+        source: gives the points in batches.
+        share: from 0 to 1; points whose hash is below it are chosen.
+        at_least: as many are chosen when the share gives fewer, the ones with the smallest hashes.
+
+    Returns:
+        The chosen points as float64[k, 2], in the order of their hashes, and how many points there are at all.
     """
     kept, hashes, total = np.empty((0, 2)), np.empty(0, np.uint64), 0
     for x, y in source():
@@ -70,6 +82,7 @@ def after(source: PointSource, count: int) -> Iterator[Points]:
 
 def _hashed(rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """splitmix64: every bit of the result depends on every bit of the row number."""
+    # Steele, Lea, Flood: Fast splittable pseudorandom number generators (2014); sums wrap around.
     mixed = rows + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -19,7 +19,11 @@ _READ_BYTES = 64 << 20  # of a log at once
 
 
 def log_points(home: Home, streams: Sequence[StreamSettings]) -> PointSource:
-    """The places of all fixes in the logs of streams, in the order of each log."""
+    """The places of all fixes in the logs of some streams, stream by stream, each in the order of its log.
+
+    Returns:
+        A source; each call of it reads the logs again. Fixes without coordinates are left out.
+    """
 
     def read() -> Iterator[Points]:
         for stream in streams:
@@ -29,9 +33,17 @@ def log_points(home: Home, streams: Sequence[StreamSettings]) -> PointSource:
 
 
 def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:
-    """The points of a CSV file with a header, from its columns `x` and `y`.
+    """The points of a CSV file with a header, in the order of the file.
 
-    Rows whose coordinates are no numbers are passed over.
+    Rows whose coordinates are no numbers are left out.
+
+    Args:
+        file: the file.
+        x: the column with the first coordinate.
+        y: the column with the second one.
+
+    Returns:
+        A source; it raises ConfigError when the file cannot be read, or has no such columns.
     """
 
     def read() -> Iterator[Points]:

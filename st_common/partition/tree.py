@@ -9,13 +9,18 @@ Floats = npt.NDArray[np.float64]
 
 
 def split_of(boxes: Floats) -> Split | None:
-    """Half-open cells that tile the plane, one for each box, with their paths; None when the boxes do not tile.
+    """Half-open cells that tile the plane, one for each box, with their paths.
 
     The outer edges become infinite. Where several cuts are possible, the one that parts the boxes most evenly is taken,
     so that the paths depend on the boxes alone.
 
+        (0, 0, 4, 10)   (4, 0, 10, 3)   (4, 3, 10, 10)   ->   "0": x < 4   "10": x >= 4, y < 3   "11": x >= 4, y >= 3
+
     Args:
         boxes: float64[n, 4] of minx, miny, maxx, maxy: leaves of a tree that halves rectangles along an axis.
+
+    Returns:
+        None when the boxes do not tile a rectangle that way.
     """
     if not len(boxes) or not np.isfinite(boxes).all():
         return None

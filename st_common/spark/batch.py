@@ -19,9 +19,18 @@ _RESULT = pa.schema([("key", pa.int32()), ("blob", pa.binary())])
 
 
 def replay(spark: SparkSession, feed: Feed, *, end: int | None = None) -> pa.Table:
-    """The changes of the log from its beginning up to segment `end` (not included), as the streaming engine gives them.
+    """The changes of a log up to some place, found by a Spark batch: the same rows as the streaming engine gives.
 
-    Columns are those of the contract `changes`, but for `event_date`.
+    Args:
+        spark: a session.
+        feed: the stream and the keys of its shards.
+        end: the segment to stop before; None: the log's end.
+
+    Returns:
+        Rows with the columns of the contract `changes` but `event_date`, in the order of (position, seq).
+
+    Raises:
+        LogError: a segment is missing or damaged.
     """
     numbers = [segment.number for segment in feed.log().segments(0, end=end)]
     shards, text = len(feed.keys), feed.to_json()

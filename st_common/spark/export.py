@@ -16,7 +16,20 @@ from st_common.spark.stream import Sink, follow
 
 
 def of_spark(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
-    """The states of all shards, after the stream has followed its log to a mark that is put at its end."""
+    """The states of all shards of a stream on Spark, after it has followed its log to a mark that is put at its end.
+
+    Args:
+        home: the home folder.
+        stream: the settings, with the shards that it has.
+        owner: of the stream.
+
+    Returns:
+        The states at one place of the log, in the order of the shards.
+
+    Raises:
+        StateError: the engine did not come that far, or a state cannot be used.
+        FencedError: another process took the stream over.
+    """
     spark = session(f"fairway-{stream.name}", log_file=owner.folder / "spark.log")
     try:
         return states(spark, home, stream, owner)

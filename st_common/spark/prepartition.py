@@ -43,9 +43,18 @@ SAMPLE, ELEMENTS = "sample", "elements"
 class Partitioned:
     """What a partitioning gave.
 
-    `chosen` rows made the split; `rows` were counted for the deviations: all of them for a sample, the rest of the
-    stream for its first elements. `std_deviation` is over regions, `std_deviation_workers` over workers that take the
-    regions in turn. `tree` says who split, `sedona` or `median`; `note` why not Sedona, if it should have.
+    Attributes:
+        group: the group.
+        version: of its regions, as stored.
+        strategy: `sample` or `elements`.
+        tree: who split, `sedona` or `median`.
+        regions: how many regions there are.
+        chosen: how many rows made the split.
+        rows: how many were counted for the deviations: all of them for a sample, the rest of the stream for its first
+            elements.
+        std_deviation: of the rows over the regions.
+        std_deviation_workers: of the rows over workers that take the regions in turn.
+        note: why Sedona did not split, if it should have; else "".
     """
 
     group: str
@@ -77,12 +86,23 @@ def prepartition(
     session: "SparkSession | None" = None,
     stage: Stage = lambda _what, _rows: None,
 ) -> Partitioned:
-    """Finds regions, counts the rows of the source in them and stores them as the group's next version.
+    """Finds regions, counts the rows of a source in them and stores them as the group's next version (SPEC B3).
 
     `sample` takes a share of the data (at least 20 rows per region) and Sedona's KDB tree on Spark, or the own median
     split where Sedona cannot; `elements` takes the first rows and the own median split. What is stored as `strategy`
-    says both, such as "sample, sedona". A Spark `session` is started, and stopped again, only when one is needed and
-    none is given.
+    says both, such as "sample, sedona".
+
+    Args:
+        home: the home folder.
+        group: the name of the group.
+        source: the points; read twice for a sample.
+        strategy: `sample` or `elements`.
+        regions: how many are wanted.
+        share: of the points in a sample, above 0 and at most 1.
+        elements: how many first rows.
+        workers: for the deviation over workers alone.
+        session: a Spark session; None: one is started when it is needed, and stopped again.
+        stage: told what is being done, and how many rows of it are done.
 
     Raises:
         ConfigError: an unknown strategy, a number out of its range, or a source without points.
@@ -137,9 +157,15 @@ def source_of(
     *,
     group: str,
 ) -> PointSource:
-    """The points that a text names: `stream:NAME`, `layer:NAME`, or a file (.csv with x and y, OSM, GeoJSON).
+    """The points that a text names.
 
-    Without a text: the logs of all streams of the group.
+    Args:
+        home: the home folder.
+        conf: the folder of the settings, for the kinds of layer files.
+        streams: the settings of all streams.
+        text: `stream:NAME`, `layer:NAME`, or a file (.csv with x and y, OSM, GeoJSON). None or "": the logs of all
+            streams of the group.
+        group: the group's name.
 
     Raises:
         ConfigError: no such stream or file.

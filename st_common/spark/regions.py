@@ -20,7 +20,7 @@ _USUAL = 0.72  # how many leaves Sedona wants to be asked for to give one
 
 
 def sedona_split(spark: SparkSession, points: Floats, regions: int) -> Split | str:
-    """The leaves of Sedona's KDB tree over the points, opened at the outer edges; or why there is no such split.
+    """The leaves of Sedona's KDB tree over some points, opened at the outer edges; or why there is no such split.
 
     Sedona gives more or fewer leaves than it is asked for (58 to 67 for 40), so the number to ask for is searched; what
     is still missing then comes of halving the fullest leaves. The result repeats: rows go in by the order of a hash,
@@ -28,8 +28,11 @@ def sedona_split(spark: SparkSession, points: Floats, regions: int) -> Split | s
 
     Args:
         spark: a session with Sedona's jar.
-        points: float64[n, 2].
+        points: float64[n, 2], finite; at least 20 per region.
         regions: how many leaves are wanted.
+
+    Returns:
+        A split of `regions` cells, or fewer where points are identical; else a reason for people.
     """
     if too_few := shortage(points, regions):
         return too_few

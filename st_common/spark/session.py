@@ -47,11 +47,17 @@ def session(
     extended: bool = True,
     **conf: str | int,
 ) -> SparkSession:
-    """A session on this machine, on `cores` cores; what the JVM and its workers print goes to `log_file` when given.
-
-    Not `extended`, it knows neither Delta nor Sedona: streams need neither, and their rules cost time in every batch.
+    """A Spark session on this machine, started or found.
 
     A failed task is tried four times (`local[2]` alone retries nothing: one killed worker would end a stream).
+
+    Args:
+        app: its name, for people.
+        cores: how many tasks run at once, and how many partitions a shuffle has.
+        memory: of the JVM, as Java writes it.
+        log_file: takes what the JVM and its workers print; None: they print where this process does.
+        extended: with Delta and Sedona. Streams need neither, and their rules cost time in every batch.
+        **conf: further settings of Spark, by name.
 
     Raises:
         ConfigError: there is no Java 17 or 21, or the jars are not there.

@@ -57,9 +57,12 @@ _stored: dict[
 
 
 def result_blob(done: Step, read: list[Packet], *, wanted: int | None = None) -> bytes:
-    """A step's changes and counters as one blob, with what decoding counted in the packets that it read.
+    """What a shard gives for a batch, as one blob: changes, counters, and what the engine must know beside them.
 
-    With it goes what they tell of time, and the time that the shard waits for (`wanted`, see `operators.wanted`).
+    Args:
+        done: what the step did.
+        read: the packets that it read; what decoding counted in them, and what they say about time, goes along.
+        wanted: the time that the shard waits for, us UTC (see `operators.wanted`); None: it waits for none.
     """
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, done.changes.schema, options=PACKED) as writer:
@@ -91,13 +94,25 @@ def result_blob(done: Step, read: list[Packet], *, wanted: int | None = None) ->
 
 
 def read_result(blob: bytes) -> tuple[pa.Table, dict[str, Any]]:
-    """The changes and the meta of a `result_blob`."""
+    """The changes and the other values of a `result_blob`, those by their names."""
     arrays, meta = from_blob(blob)
     return pa.ipc.open_stream(arrays["changes"][0].as_buffer()).read_all(), meta
 
 
 class ShardProcessor(StatefulProcessor):
-    """Steps one shard per key; see `step`. What it writes to the state store per batch is as small as the batch."""
+    """Steps one shard per key in Spark's stateful stage; see `step`. What it stores per batch is as small as the batch.
+
+        head      version 7, base 4, ..      which base and deltas make the present state
+        base      parts of the state of version 4
+        journal   4, 5, 6                    what changed from each of these versions to the next
+        queries   apart from the base, for they change seldom
+
+    A worker keeps the state that it decoded last, so as a rule it reads nothing of this but the head.
+
+    Args:
+        feed: the `Feed` as JSON.
+        checkpoint: the folder of Spark's checkpoint; it tells streams apart in a worker.
+    """
 
     def __init__(self, feed: str, checkpoint: str) -> None:
         self._feed_text, self._checkpoint = feed, checkpoint
@@ -115,7 +130,16 @@ class ShardProcessor(StatefulProcessor):
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
-        """One result row for the packets of a batch."""
+        """Steps a shard over the packets of a batch, and stores its state.
+
+        Args:
+            key: a tuple of the shard's grouping key.
+            rows: frames with a packet in each row, as `packet_rows` makes them.
+            timerValues: not used: time is in the log.
+
+        Yields:
+            One frame with one row: the key and a `result_blob`.
+        """
         shard_key = int(key[0])
         read = [Packet.from_blob(blob) for frame in rows for blob in frame["blob"]]
         head = tuple(self._head.get() or _NO_HEAD) if self._head.exists() else _NO_HEAD

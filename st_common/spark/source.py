@@ -33,8 +33,12 @@ _SCHEMA = pa.schema(
 class Feed:
     """What source, processor and workers must know of a stream; frozen when its checkpoint is made.
 
-    `keys` has the grouping key of each shard, chosen so that each falls into a partition of its own. After a reshard
-    the log is read from segment `start` on, and each shard begins with its state in the folder `seed`.
+    Attributes:
+        home: the path of the home folder.
+        stream: the settings.
+        keys: the grouping key of each shard, chosen so that each falls into a partition of its own.
+        start: the segment from which the log is read; above 0 after a reshard.
+        seed: the folder with the states from which the shards begin after a reshard; None: they begin empty.
     """
 
     home: str
@@ -86,7 +90,16 @@ class Feed:
 
 
 def packet_rows(feed: Feed, segments: list[Segment]) -> Iterator[pa.RecordBatch]:
-    """One batch per segment, or per many small ones, with a row per shard: its key, the first segment, the packet."""
+    """The packets of some segments as rows for Spark.
+
+    Args:
+        feed: the stream and its shards.
+        segments: adjacent, in order.
+
+    Yields:
+        Record batches with a row per shard, for a segment or for many small ones: the shard's key (int32), the first
+        segment (int64), the packet (binary).
+    """
     notice = partial(tell_damage, Home(Path(feed.home)), feed.stream.name)
     for made in packets_of(
         feed.log(), segments, feed.stream, shards=len(feed.keys), notice=notice
@@ -102,9 +115,11 @@ def packet_rows(feed: Feed, segments: list[Segment]) -> Iterator[pa.RecordBatch]
 
 
 class LogSource(DataSource):
-    """`spark.readStream.format("fairway_log")` with the options `feed`, `checkpoint`, `hold`, `max_bytes`, `tasks`.
+    """The log as a streaming source: `spark.readStream.format("fairway_log")` (docs/adr/0001).
 
-    With the option `end` it stops before that segment.
+    Its options: `feed` as JSON; `checkpoint`, the folder of the checkpoint; `hold`, a file that stops it from planning
+    batches while it is there; `max_bytes` of a batch; `tasks` that read one; and `end`, the segment before which it
+    stops.
     """
 
     @classmethod

@@ -132,7 +132,7 @@ def _shard_keys_of(
 
 @dataclass
 class Sink:
-    """Commits each batch to `changes`, once; `committed` is the last position that the table has."""
+    """Commits each batch to `changes`, once; `committed` is the last position that the table has, -1 for none."""
 
     home: Home
     stream: StreamSettings
