@@ -32,7 +32,7 @@ from st_common.testing import oracle
 from st_common.testing.effort import tries
 from st_common.testing.globe import distances, neighbourhood, track
 from st_common.testing.laws import assert_alike, holds, run_course, told, told_by_oracle
-from st_common.testing.random_fences import draw_fence
+from st_common.testing.random_fences import draw_fence, draw_moving_fence
 from st_common.testing.random_grid import FOCALS, LAYER, STREAM
 from st_common.testing.strategies import case_of, courses
 
@@ -286,6 +286,60 @@ def test_fences_on_the_globe_tell_what_brute_force_tells(seed, data):
     assume(max(abs(y) for _, y in here.places) <= 85)
     case = on_degrees(seed, here.places, lambda rng: fence_plan(rng, here))
     holds(case, data.draw(courses(len(case.rows), shards=(1, 3))))
+
+
+def fence_around(rng, here):
+    """A fence around an object, wherever that is among the places: who is inside or near is beyond doubt."""
+    region, hysteresis_m = rng.choice((circle_around, rectangle_around))(rng, here)
+    fence = draw_moving_fence(rng, region)
+    near_m = rng.choice((0.0, hysteresis_m))  # 0: another region may take its place
+    return Plan(
+        stream=STREAM,
+        inside=region,
+        fence=replace(fence, hysteresis_m=near_m),
+        where=rng.choice((None, None, "NOT free")),
+    )
+
+
+def circle_around(rng, here):
+    """Its radius, also with the hysteresis, lies between the distances of places."""
+    radius, wider = sorted(rng.choices(here.radii, k=2))
+    return MovingCircle(focal=rng.choice(FOCALS), radius_m=radius), wider - radius
+
+
+def rectangle_around(rng, here):
+    """The hysteresis lies clearly between the distances of places from the rectangles around all places."""
+    wide, high = (2 * here.reach_m * rng.uniform(0.1, 1.2) for _ in range(2))
+    wide, high = wide / 70_000, high / 111_000
+    shapes = [
+        shapely.box(x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
+        for x, y in here.places
+    ]
+    far = sorted(
+        min(
+            oracle.distance_m(shape, x + turn, y, geographic=True)
+            for turn in (0, 360, -360)
+        )
+        for shape in shapes
+        for x, y in here.places
+    )
+    clear = [(a + b) / 2 for a, b in pairwise(far) if b > 1.05 * a + 1.0]
+    region = MovingBox(focal=rng.choice(FOCALS), width=wide, height=high)
+    return region, rng.choice((0.0, *clear))
+
+
+@pytest.mark.spec("X3", "G4", "G5", "X1", "X4")
+@tries(20)
+@given(st.integers(0, (1 << 48) - 1), st.data())
+def test_fences_around_objects_on_the_globe_tell_what_brute_force_tells(seed, data):
+    here = neighbourhood(Random(seed))
+    # Further up the nearest place of a rectangle is none of the nearest longitude and latitude.
+    assume(max(abs(y) for _, y in here.places) <= 85)
+    case = on_degrees(
+        seed, here.places, lambda rng: fence_around(rng, here), kind="moving fences"
+    )
+    margins = [0.0, *(share * here.reach_m for share in (0.5, 20.0))]
+    holds(case, data.draw(courses(len(case.rows), margins=margins, shards=(1, 3))))
 
 
 def feature_among(rng, here, fid):

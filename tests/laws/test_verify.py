@@ -120,13 +120,25 @@ def versions(home):
 
 @pytest.mark.spec("X1", "X3")
 @pytest.mark.parametrize(
-    "cause", ["enter", "leave", "inside", "outside", "cross", "dwell"]
+    ("kind", "cause"),
+    [
+        *(
+            ("fences", cause)
+            for cause in ("enter", "leave", "inside", "outside", "cross", "dwell")
+        ),
+        *(
+            ("moving fences", cause)
+            for cause in ("enter", "leave", "inside", "dwell", "expired")
+        ),
+    ],
 )
-def test_an_event_of_a_fence_that_is_taken_away_is_found(cause, tmp_path, monkeypatch):
+def test_an_event_of_a_fence_that_is_taken_away_is_found(
+    kind, cause, tmp_path, monkeypatch
+):
     """Also of fences without an answer, where nothing would be missing from a fold."""
     for seed in range(7, 300):
         home = Home(tmp_path / str(seed))
-        stream = lived(home, case_of(seed, kind="fences"))
+        stream = lived(home, case_of(seed, kind=kind))
         whole = verifying.stream_changes(home, "grid")
         found = {one.query: one for one in verifying.verify(home, stream)}
         told, now = whole.to_pandas(), versions(home)
