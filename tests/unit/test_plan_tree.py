@@ -55,6 +55,8 @@ def test_a_tree_is_fused_into_the_plan_that_it_was_made_from(seed):
     tree = tree_of(drawn)
     assert plan_of(tree) == drawn
     assert tree.by_ticks == drawn.by_ticks
+    gives_events = any(node.gives_events for node in walk(tree))
+    assert gives_events == drawn.tells_events
     assert all(len(node.inputs) <= 2 for node in walk(tree))
 
 
