@@ -30,8 +30,7 @@ from st_common.operators.state.codec import PACKED, from_blob, to_blob
 from st_common.operators.state.delta import apply
 from st_common.operators.state.registered import (
     Queries,
-    queries_from_blob,
-    queries_to_blob,
+    SharedQueries,
 )
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
@@ -54,6 +53,7 @@ _decoded: dict[
 _stored: dict[
     tuple[str, int], Queries
 ] = {}  # of this worker: the queries that the state store has
+_shared = SharedQueries()  # of this worker: one for all shards that it has
 
 
 def result_blob(done: Step, read: list[Packet], *, wanted: int | None = None) -> bytes:
@@ -172,7 +172,7 @@ class ShardProcessor(StatefulProcessor):
                 State() if chunks or self._feed.seed is None else self._seed(key),
             )
             if chunks:
-                queries = queries_from_blob(
+                queries = _shared.from_blob(
                     b"".join(_value(self._queries, n) for n in range(query_chunks))
                 )
                 state, _stored[self._checkpoint, key] = (
@@ -215,7 +215,7 @@ class ShardProcessor(StatefulProcessor):
                 not query_chunks
                 or _stored.get((self._checkpoint, key)) is not state.queries
             ):
-                query_chunks = _put(self._queries, queries_to_blob(state.queries))
+                query_chunks = _put(self._queries, _shared.to_blob(state.queries))
                 _stored[self._checkpoint, key] = state.queries
             self._journal.clear()
             base, base_bytes, journal_bytes = version + 1, len(base_blob), 0

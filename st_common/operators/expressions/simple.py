@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from st_common.operators.expressions.evaluation import constants
+from st_common.operators.expressions.remembered import Remembered
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<text>'(?:[^']|'')*')|(?P<name>[A-Za-z_]\w*)"
@@ -89,20 +90,9 @@ def _conjuncts(condition: str) -> list[str]:
     ]
 
 
-_values: dict[str, float | None] = {}
-_MOST_VALUES = 1 << 18
-
-
 def values_of(texts: Sequence[str]) -> dict[str, float | None]:
     """The value of each constant as a double, as DuckDB says; None for one that is not a finite number."""
-    if len(_values) > _MOST_VALUES:
-        _values.clear()
-    new = [text for text in dict.fromkeys(texts) if text not in _values]
-    plain = {text: float(text) for text in new if _is_plain(text)}
-    rest = [text for text in new if text not in plain]
-    _values.update(plain)
-    _values.update(zip(rest, constants(rest), strict=True))
-    return {text: _values[text] for text in texts}
+    return _VALUES.of(texts)
 
 
 def is_whole(constant: str) -> bool:
@@ -110,9 +100,14 @@ def is_whole(constant: str) -> bool:
     return not constant or constant.removeprefix("-").isdecimal()
 
 
-def _is_plain(text: str) -> bool:
+def _plain_value(text: str) -> float | None:
+    """The value of a number that is a double without a doubt; None of other constants."""
     digits = text.removeprefix("-").replace(".", "", 1)
-    return digits.isdecimal() and len(digits) <= _MOST_DIGITS
+    is_plain = digits.isdecimal() and len(digits) <= _MOST_DIGITS
+    return float(text) if is_plain else None
+
+
+_VALUES: Remembered[str, float | None] = Remembered(_plain_value, constants)
 
 
 def _tokens(condition: str) -> list[Token]:

@@ -10,7 +10,7 @@ from st_common.operators.fence.specs import Detections, columns_of
 from st_common.operators.matching.query_set import QuerySet
 from st_common.operators.pairs.specs import compile_moving
 from st_common.operators.skeleton.kind_queries import KindQueries
-from st_common.operators.state.registered import Queries
+from st_common.operators.state.registered import Registered
 from st_common.operators.turn.lookups import Lookups
 
 
@@ -33,7 +33,7 @@ class MovingFences(Detections):
 
 
 def compile_moving_fences(
-    queries: Queries, which: Sequence[int], *, space: Space
+    queries: Sequence[Registered], which: Sequence[int], *, space: Space
 ) -> MovingFences:
     """The fences among the queries with the numbers `which`, all on regions that move, compiled."""
     numbers = [n for n in which if queries[n].plan.fence is not None]

@@ -14,7 +14,7 @@ from st_common.operators.expressions import evaluation as expressions
 from st_common.operators.expressions import readings
 from st_common.operators.state.fixes import ALIVE, LastFixes
 from st_common.operators.state.intern import Interner
-from st_common.operators.state.registered import Queries
+from st_common.operators.state.registered import Registered
 from st_common.query.order import choose
 from st_common.regions.registry import index_of
 
@@ -87,7 +87,7 @@ class Placed:
 
 
 def placed(
-    queries: Queries, numbers: list[int], source: Source, *, space: Space
+    queries: Sequence[Registered], numbers: list[int], source: Source, *, space: Space
 ) -> Placed:
     """The order of operators of some queries; without a reading to estimate by, the spatial operator comes first.
 
@@ -121,7 +121,7 @@ def placed(
 
 
 def placed_anew(
-    queries: Queries, before: Placed, source: Source, *, space: Space
+    queries: Sequence[Registered], before: Placed, source: Source, *, space: Space
 ) -> Placed:
     """The same choice, made on what is known now; without a reading it stays as it was.
 
@@ -139,7 +139,7 @@ def placed_anew(
 
 
 def _shares(
-    queries: Queries,
+    queries: Sequence[Registered],
     numbers: Sequence[int],
     sample: readings.Readings,
     objects: Interner,
@@ -161,7 +161,7 @@ def _shares(
 
 
 def _shares_inside(
-    queries: Queries,
+    queries: Sequence[Registered],
     numbers: Sequence[int],
     sample: readings.Readings,
     *,

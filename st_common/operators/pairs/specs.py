@@ -138,9 +138,6 @@ def compile_moving(
         )
         still[number] = replace(queries[number], plan=replace(plan, inside=None))
     return Moving(
-        kinds={
-            name: kind_queries(tuple(bare), of, space=space)
-            for name, of in kinds.items()
-        },
+        kinds={name: kind_queries(bare, of, space=space) for name, of in kinds.items()},
         screened=compile_queries(still, numbers, space=space),
     )

@@ -1,6 +1,6 @@
 """How the queries of a shard are dealt out to operators and compiled, and what of that is kept (SPEC P8)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from st_common.operators.pairs.specs import (
 from st_common.operators.skeleton.kind_queries import KindQueries, kind_queries
 from st_common.operators.state.fixes import NEVER
 from st_common.operators.state.intern import hashes_of
-from st_common.operators.state.registered import Queries
+from st_common.operators.state.registered import Queries, Registered
 from st_common.operators.state.settings import Settings
 from st_common.operators.travelled.specs import (
     FrameSpecs,
@@ -41,7 +41,6 @@ _STILL = "still"
 _HOLDS = 64
 """For how many fixes an order of operators holds, for each reading that it was estimated on."""
 _HOLDS_MOST = 1 << 17
-_KEPT = 8
 
 
 def kind_of(plan: Plan) -> str | None:
@@ -74,11 +73,9 @@ def is_spread(plan: Plan) -> bool:
 
 
 @dataclass(slots=True)
-class _Entry:
-    """Compiled queries that were looked up lately; their order of operators `holds` so long, for `fixes` more."""
+class _Running:
+    """What runs of queries in a shard; the order of operators `holds` for so many fixes, for `fixes` more."""
 
-    queries: Queries
-    settings: Settings
     known: Compiled
     holds: int = 0
     fixes: int = 0
@@ -90,49 +87,44 @@ class _Entry:
         self.fixes = self.holds
 
 
-_seen: list[_Entry] = []
-
-
 def compiled(queries: Queries, settings: Settings, source: Source) -> Compiled:
-    """The live ones of the queries, compiled; kept for the tuples seen last, for a batch rarely changes them.
+    """The live ones of the queries, compiled; kept with them, for a batch rarely changes them.
 
-    Tuples are told apart by identity: comparing ten thousand plans would cost more than a small batch. The fixes of
-    `source` only suggest which operator comes first. That is looked at again after 64 fixes for each reading that it
-    was estimated on, later and later: soon where little was known, as of a query that was there before all fixes.
+    The fixes of `source` only suggest which operator comes first. That is looked at again after 64 fixes for each
+    reading that it was estimated on, later and later: soon where little was known, as of a query that was there before
+    all fixes.
     """
-    entry = _seen_entry(queries, settings)
-    if entry is None:
-        entry = _Entry(queries, settings, compile_shard(queries, settings, source))
-        _seen.insert(0, entry)
-        del _seen[_KEPT:]
-        entry.renew()
-    elif entry.known.order.open and entry.fixes <= 0 and len(source.run_fixes):
-        entry.known = _placed_anew(entry, source)
-        entry.renew()
-    entry.fixes -= len(source.run_fixes)
-    return entry.known
+    running = _running(queries, settings)
+    if running is None:
+        running = _Running(compile_shard(queries, settings, source))
+        queries.derived[_Running, settings] = running
+        running.renew()
+    elif running.known.order.open and running.fixes <= 0 and len(source.run_fixes):
+        running.known = _placed_anew(running.known, queries, settings, source)
+        running.renew()
+    running.fixes -= len(source.run_fixes)
+    return running.known
 
 
 def order_now(queries: Queries, settings: Settings) -> Placed | None:
-    """The order of operators in which queries that were compiled lately run now; None for others."""
-    entry = _seen_entry(queries, settings)
-    return None if entry is None else entry.known.order
+    """The order of operators in which queries run now in a shard; None for those that never ran there."""
+    running = _running(queries, settings)
+    return None if running is None else running.known.order
 
 
-def _seen_entry(queries: Queries, settings: Settings) -> _Entry | None:
-    for entry in _seen:
-        if entry.queries is queries and entry.settings == settings:
-            return entry
-    return None
+def _running(queries: Queries, settings: Settings) -> _Running | None:
+    running: _Running | None = queries.derived.get((_Running, settings))
+    return running
 
 
-def _placed_anew(entry: _Entry, source: Source) -> Compiled:
+def _placed_anew(
+    known: Compiled, queries: Queries, settings: Settings, source: Source
+) -> Compiled:
     """The same queries with the order of operators that these fixes suggest; caches at ticks go by the same kinds."""
-    known, settings = entry.known, entry.settings
-    order = placed_anew(entry.queries, known.order, source, space=settings.space)
+    order = placed_anew(queries, known.order, source, space=settings.space)
     if order.below == known.order.below:
         return replace(known, order=order)
-    new = compile_shard(entry.queries, settings, source)
+    new = compile_shard(queries, settings, source)
     kept: dict[type, Any] = {
         kind: known.specs[kind] for kind in (PairSpecs, MovingJoins)
     }
@@ -262,7 +254,7 @@ def _dealt(queries: Queries, live: list[int], mine: np.ndarray, flags: Flags) ->
 
 
 def _of_kinds(
-    queries: Queries, kinds: dict[str, list[int]], settings: Settings
+    queries: Sequence[Registered], kinds: dict[str, list[int]], settings: Settings
 ) -> dict[str, KindQueries]:
     return {
         name: kind_queries(queries, numbers, space=settings.space)
@@ -270,18 +262,24 @@ def _of_kinds(
     }
 
 
-def _following(queries: Queries, numbers: list[int], settings: Settings) -> KindQueries:
+def _following(
+    queries: Sequence[Registered], numbers: list[int], settings: Settings
+) -> KindQueries:
     """Those that go with an object."""
     following = [n for n in sorted(numbers) if queries[n].plan.focals]
     return kind_queries(queries, following, space=settings.space)
 
 
-def _pairs(queries: Queries, numbers: list[int], settings: Settings) -> PairSpecs:
+def _pairs(
+    queries: Sequence[Registered], numbers: list[int], settings: Settings
+) -> PairSpecs:
     spread = [n for n in numbers if is_spread(queries[n].plan)]
     return compile_pairs(queries, numbers, spread=spread, space=settings.space)
 
 
-def _early(queries: Queries, ticking: list[int], mine: np.ndarray) -> np.ndarray:
+def _early(
+    queries: Sequence[Registered], ticking: list[int], mine: np.ndarray
+) -> np.ndarray:
     """Own queries at ticks that were there before the stream had a time."""
     return np.array(
         [n for n in ticking if mine[n] and queries[n].since == NEVER], np.int64
@@ -293,7 +291,9 @@ def _has_members(plan: Plan) -> bool:
     return plan.frame is None or is_restricted(plan)
 
 
-def _below_frames(queries: Queries, frames: list[int]) -> Queries:
+def _below_frames(
+    queries: Sequence[Registered], frames: list[int]
+) -> Sequence[Registered]:
     """The queries, in place of those with a frame what says which objects count in it."""
     if not frames:
         return queries

@@ -172,7 +172,7 @@ def _clock_run(
 def _register(state: State, part: Part, settings: Settings) -> Swap:
     start = len(state.queries)
     with uncollected():
-        queries = state.queries + tuple(_registered(state, part, settings))
+        queries = state.queries.with_more(_registered(state, part, settings))
     numbers = np.arange(start, len(queries))
     position = np.zeros(len(queries), np.int64)
     position[numbers] = part.position
@@ -221,7 +221,7 @@ def _asked(part: Part) -> Iterator[tuple[str, int, int | None, Plan]]:
         yield row.query, row.version, row.layer_version, plan
 
 
-def _live(queries: tuple[Registered, ...]) -> dict[str, int]:
+def _live(queries: Queries) -> dict[str, int]:
     return {query.name: number for number, query in enumerate(queries) if query.live}
 
 
@@ -238,18 +238,18 @@ def _fail(state: State, part: Part) -> Swap:
 
 def _ended(state: State, rows: list[tuple[int, str]], cause: str) -> Swap:
     """Queries that end, by name, each at its position in the log; those that are not live are passed over."""
-    live, queries = _live(state.queries), list(state.queries)
-    gone, position = [], np.zeros(len(queries), np.int64)
+    live, queries = _live(state.queries), state.queries
+    ended: dict[int, Registered] = {}
+    position = np.zeros(len(queries), np.int64)
     for at, name in rows:
         number = live.pop(name, None)
         if number is not None:
-            queries[number] = replace(queries[number], live=False)
-            gone.append(number)
+            ended[number] = replace(queries[number], live=False)
             position[number] = at
     return Swap(
-        queries=tuple(queries),
+        queries=queries.with_changed(ended),
         layers=state.layers,
-        before=np.array(gone, np.int64),
+        before=np.array(list(ended), np.int64),
         after=np.empty(0, np.int64),
         position=position,
         minus=cause,
@@ -262,7 +262,7 @@ def _replace(state: State, row: Replace, part: Part, settings: Settings) -> Swap
     at = int(part.position[0])
     dropped = _ended(state, [(at, row.query)], "dropped")
     added = _register(state, part, settings)
-    queries = dropped.queries + added.queries[len(state.queries) :]
+    queries = dropped.queries.with_more(added.queries[len(state.queries) :])
     return Swap(
         queries=queries,
         layers=state.layers,
@@ -287,9 +287,9 @@ def _takes_over(queries: Queries, before: np.ndarray, after: np.ndarray) -> bool
 
 def _follow(state: State, part: Part, settings: Settings, cause: str) -> Swap:
     """Queries whose region is another one; what is no longer live, or another version by now, is passed over."""
-    live, queries = _live(state.queries), list(state.queries)
+    live, queries = _live(state.queries), state.queries
     position = np.zeros(len(queries), np.int64)
-    followed: list[int] = []
+    followed: dict[int, Registered] = {}
     for at, row in _placed(part, Follow):
         number = live.get(row.query)
         if number is None or queries[number].version != row.version:
@@ -300,12 +300,11 @@ def _follow(state: State, part: Part, settings: Settings, cause: str) -> Swap:
                 f"the row at position {at} gives query {row.query!r} more than another region",
                 hint="restore the segment from a copy",
             )
-        queries[number] = replace(queries[number], plan=plan)
-        followed.append(number)
+        followed[number] = replace(queries[number], plan=plan)
         position[number] = at
-    numbers = np.array(followed, np.int64)
+    numbers = np.array(list(followed), np.int64)
     return Swap(
-        queries=tuple(queries),
+        queries=queries.with_changed(followed),
         layers=state.layers,
         before=numbers,
         after=numbers,
@@ -317,17 +316,15 @@ def _follow(state: State, part: Part, settings: Settings, cause: str) -> Swap:
 
 
 def _layer(state: State, row: LayerVersion, position: int) -> Swap:
-    queries = list(state.queries)
-    on_layer = [
-        n
+    queries = state.queries
+    on_layer = {
+        n: replace(q, layer_version=row.version)
         for n, q in enumerate(queries)
         if q.live and q.plan.join is not None and q.plan.join.layer == row.layer
-    ]
-    for number in on_layer:
-        queries[number] = replace(queries[number], layer_version=row.version)
-    numbers = np.array(on_layer, np.int64)
+    }
+    numbers = np.array(list(on_layer), np.int64)
     return Swap(
-        queries=tuple(queries),
+        queries=queries.with_changed(on_layer),
         layers={**state.layers, row.layer: row.version},
         before=numbers,
         after=numbers,

@@ -27,6 +27,7 @@ from st_common.operators.state.fixes import NEVER
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.memories import Memories
 from st_common.operators.state.numbering import Numbering
+from st_common.operators.state.registered import Queries
 from st_common.operators.state.state import Pending, State
 from st_common.operators.state.targets import NO_PARTNER, Targets
 
@@ -136,7 +137,7 @@ def with_queries(state: State, kept: np.ndarray) -> State:
     queries = zip(state.queries, kept, strict=True)
     return replace(
         state,
-        queries=tuple(query for query, is_kept in queries if is_kept),
+        queries=Queries(query for query, is_kept in queries if is_kept),
         targets=Targets(query_of[state.targets.query], state.targets.partner),
         memories=state.memories.renumbered({Numbers.QUERIES: query_of}),
     )

@@ -12,7 +12,7 @@ from st_common.operators.expressions.comparing import steps_of
 from st_common.operators.skeleton.rules import Rule, Rules, compile_rules
 from st_common.operators.skeleton.world import Table
 from st_common.operators.state.intern import Interner, Sought
-from st_common.operators.state.registered import Queries
+from st_common.operators.state.registered import Registered
 from st_common.query.neighbours import GroupNearest, Nearest, Place, places_of
 from st_common.query.plan import Plan
 from st_common.regions.region import Extents, MovingRegion
@@ -79,7 +79,9 @@ class KindQueries:
         return moved
 
 
-def kind_queries(queries: Queries, numbers: list[int], *, space: Space) -> KindQueries:
+def kind_queries(
+    queries: Sequence[Registered], numbers: list[int], *, space: Space
+) -> KindQueries:
     """The columns of some queries of one kind.
 
     Args:
@@ -122,7 +124,7 @@ def kind_queries(queries: Queries, numbers: list[int], *, space: Space) -> KindQ
 
 
 def _moving(
-    queries: Queries, rules: Sequence[Rule], *, space: Space
+    queries: Sequence[Registered], rules: Sequence[Rule], *, space: Space
 ) -> dict[str, KindQueries]:
     """The rules whose region goes with an object, by kind of region."""
     kinds: dict[str, list[int]] = {}

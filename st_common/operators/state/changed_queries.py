@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from st_common.operators.state.registered import (
     Queries,
+    Registered,
     queries_from_arrays,
     queries_to_arrays,
 )
@@ -49,20 +50,20 @@ class ChangedQueries:
 
     def after(self, before: Queries) -> Queries:
         """The queries now, given those `before`: the changed ones replaced, the new ones behind."""
-        queries = list(before)
+        changed: dict[int, Registered] = {}
         columns = (self.numbers, self.live, self.layer)
         numbers, lives, layers = (column.tolist() for column in columns)
         for number, live, layer, plan in zip(
             numbers, lives, layers, self.plan.to_pylist(), strict=True
         ):
             was = before[number]
-            queries[number] = replace(
+            changed[number] = replace(
                 was,
                 live=bool(live),
                 layer_version=None if layer < 0 else layer,
                 plan=was.plan if plan is None else Plan.from_json(json.loads(plan)),
             )
-        return (*queries, *self.added)
+        return before.with_changed(changed).with_more(self.added)
 
 
 _OWN = ("numbers", "live", "layer", "plan")
@@ -102,5 +103,5 @@ def changed_queries(before: Queries, after: Queries) -> ChangedQueries | None:
         live=np.array([one.live for one in changed], np.int8),
         layer=np.array(versions, np.int64),
         plan=pa.array(plans, pa.string()),
-        added=after[len(before) :],
+        added=Queries(after[len(before) :]),
     )

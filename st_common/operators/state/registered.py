@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -34,49 +34,113 @@ class Registered:
     since: int = NEVER
 
 
-Queries = tuple[Registered, ...]
-
 _KEPT = 8
-_known: dict[bytes, Queries] = {}  # by the digest of their bytes
-_texts: list[tuple[Queries, dict[str, Any]]] = []
 
 
-def queries_to_blob(queries: Queries) -> bytes:
-    """The queries as bytes, for a state that stores them by themselves: they are large and seldom change."""
-    blob = to_blob(queries_to_arrays(queries), {}, compressed=True)
-    _remember(hashlib.sha256(blob).digest(), queries)
-    return blob
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The queries that others were made of: what is behind them is new, and others have the numbers `changed`."""
+
+    queries: "Queries"
+    changed: frozenset[int] = frozenset()
 
 
-def queries_from_blob(blob: bytes) -> Queries:
-    """The queries that `queries_to_blob` gave.
+class Queries(tuple[Registered, ...]):
+    """The queries of a stream, by their numbers, with what was derived of them: columns, texts, compiled operators.
 
-    The same bytes give the same tuple, for shards of one stream share their queries: a hundred thousand plans stand in
-    memory once.
+    A batch rarely changes queries, and comparing ten thousand plans would cost more than a small batch. So what is
+    derived is kept here, in `derived`, and goes when the queries go. `origin` says what they were made of, for what can
+    be derived of that in less time; `forget_origin` lets go of it.
+
+        queries                      derived: {Flags: ..}
+        queries.with_more([q])       derived: {}, origin: queries    flags of one query, put behind the others
     """
-    digest = hashlib.sha256(blob).digest()
-    found = _known.get(digest)
-    return _remember(
-        digest, queries_from_arrays(from_blob(blob)[0]) if found is None else found
-    )
+
+    derived: dict[Hashable, Any]
+    origin: Origin | None
+
+    def __new__(
+        cls, queries: Iterable[Registered] = (), origin: Origin | None = None
+    ) -> Self:
+        """Queries of which nothing is derived yet."""
+        made = super().__new__(cls, queries)
+        made.derived, made.origin = {}, origin
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Queries alone: what is derived of them can be derived again."""
+        return type(self), (tuple(self),)
+
+    def with_more(self, more: Iterable[Registered]) -> "Queries":
+        """These queries, and others behind them."""
+        return Queries((*self, *more), self._origin_of(()))
+
+    def with_changed(self, changed: Mapping[int, Registered]) -> "Queries":
+        """These queries, with others in place of those with some numbers."""
+        queries = list(self)
+        for number, query in changed.items():
+            queries[number] = query
+        return Queries(queries, self._origin_of(changed))
+
+    def forget_origin(self) -> None:
+        """Lets go of what these queries were made of."""
+        self.origin = None
+
+    def _origin_of(self, changed: Iterable[int]) -> Origin | None:
+        """What queries made of these are made of: these, or what these were made of when nothing is derived here."""
+        if self.derived:
+            return Origin(self, frozenset(changed))
+        if self.origin is None:
+            return None
+        first = self.origin.queries
+        known = (number for number in changed if number < len(first))
+        return Origin(first, self.origin.changed.union(known))
 
 
-def _remember(digest: bytes, queries: Queries) -> Queries:
-    """Those that are known by a digest, which are the newest now."""
-    kept = _known.pop(digest, queries)
-    _known[digest] = kept
-    for old in list(_known)[:-_KEPT]:
-        del _known[old]
-    return kept
+class SharedQueries:
+    """Queries by the bytes that they are stored as: shards of one stream, in one process, share theirs.
+
+    The last few are kept; the same bytes give the same queries, with all that is derived of them: a hundred thousand
+    plans stand in memory once.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Queries] = {}  # by the digest of their bytes
+
+    def to_blob(self, queries: Queries) -> bytes:
+        """The queries as bytes, for a state that stores them by themselves: they are large and seldom change."""
+        blob = to_blob(queries_to_arrays(queries), {}, compressed=True)
+        self._remember(hashlib.sha256(blob).digest(), queries)
+        return blob
+
+    def from_blob(self, blob: bytes) -> Queries:
+        """What `to_blob` gave."""
+        digest = hashlib.sha256(blob).digest()
+        known = self._known.get(digest)
+        if known is None:
+            known = queries_from_arrays(from_blob(blob)[0])
+        return self._remember(digest, known)
+
+    def _remember(self, digest: bytes, queries: Queries) -> Queries:
+        """Those that are known by a digest, which are the newest now."""
+        kept = self._known.pop(digest, queries)
+        self._known[digest] = kept
+        for old in list(self._known)[:-_KEPT]:
+            del self._known[old]
+        return kept
 
 
 def queries_to_arrays(queries: Queries) -> dict[str, Any]:
-    """The queries as arrays for a blob; kept for the tuple seen last, for a hundred thousand plans take a second."""
-    for known, arrays in _texts:
-        if known is queries:
-            return arrays
+    """The queries as arrays for a blob; kept with them, for a hundred thousand plans take a second."""
+    kept: dict[str, Any] | None = queries.derived.get(queries_to_arrays)
+    if kept is None:
+        kept = queries.derived[queries_to_arrays] = _arrays(queries)
+    return kept
+
+
+def _arrays(queries: Queries) -> dict[str, Any]:
     versions = [-1 if q.layer_version is None else q.layer_version for q in queries]
-    arrays = {
+    return {
         "query_name": pa.array([q.name for q in queries], pa.string()),
         "query_plan": pa.array([plan_text(q.plan) for q in queries], pa.string()),
         "query_version": np.array([q.version for q in queries], np.int64),
@@ -84,9 +148,6 @@ def queries_to_arrays(queries: Queries) -> dict[str, Any]:
         "query_live": np.array([q.live for q in queries], np.int8),
         "query_since": np.array([q.since for q in queries], np.int64),
     }
-    _texts.insert(0, (queries, arrays))
-    del _texts[4:]
-    return arrays
 
 
 def queries_from_arrays(arrays: Mapping[str, Any]) -> Queries:
@@ -100,7 +161,7 @@ def queries_from_arrays(arrays: Mapping[str, Any]) -> Queries:
         arrays["query_since"].tolist(),
         strict=True,
     )
-    return tuple(
+    return Queries(
         Registered(
             name=name,
             version=version,

@@ -149,7 +149,7 @@ class State:
     raised_us: int = 0
     objects: Interner = field(default_factory=Interner.empty)
     fixes: LastFixes = field(default_factory=LastFixes)
-    queries: Queries = ()
+    queries: Queries = field(default_factory=Queries)
     layers: dict[str, int] = field(default_factory=dict)
     partners: Interner = field(default_factory=Interner.empty)
     targets: Targets = field(default_factory=Targets.empty)

@@ -1,5 +1,6 @@
 """What is asked again and again of every query of a stream, dropped ones too: as columns, by their numbers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -7,9 +8,6 @@ import numpy as np
 from st_common.operators.expressions.fields import shown_columns
 from st_common.operators.state.registered import Queries, Registered
 from st_common.query.plan import Plan, Window
-
-_KEPT = 4
-_seen: list[tuple[Queries, "Flags"]] = []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,33 +56,31 @@ class Flags:
 
 
 def flags_of(queries: Queries) -> Flags:
-    """The flags of queries, in their order.
-
-    The last few answers are kept: of queries that begin as others that were seen lately only what came since is looked
-    at, so that a registration among a hundred thousand queries does not cost a look at all of them.
-    """
-    for known, flags in _seen:
-        if known is queries:
-            return flags
-    begun = (pair for pair in _seen if pair[0] and queries[: len(pair[0])] == pair[0])
-    known, flags = max(begun, key=lambda pair: len(pair[0]), default=((), _flags(())))
-    made = _joined(flags, _flags(queries[len(known) :]))
-    _seen.insert(0, (queries, made))
-    del _seen[_KEPT:]
-    return made
+    """The flags of queries, kept with them; of those that were made of others only what is new is looked at."""
+    kept: Flags | None = queries.derived.get(Flags)
+    if kept is None:
+        kept = queries.derived[Flags] = _flags_by_origin(queries)
+        queries.forget_origin()
+    return kept
 
 
-def _joined(first: Flags, then: Flags) -> Flags:
-    names = [field.name for field in fields(Flags)]
-    return Flags(
-        **{
-            name: np.concatenate([getattr(first, name), getattr(then, name)])
-            for name in names
-        }
-    )
+def _flags_by_origin(queries: Queries) -> Flags:
+    origin = queries.origin
+    known = None if origin is None else origin.queries.derived.get(Flags)
+    if origin is None or known is None:
+        return _flags(queries)
+    new = _flags(queries[len(origin.queries) :])
+    numbers = sorted(origin.changed)
+    changed = _flags([queries[number] for number in numbers])
+    columns = {}
+    for name in (field.name for field in fields(Flags)):
+        column = np.concatenate([getattr(known, name), getattr(new, name)])
+        column[numbers] = getattr(changed, name)
+        columns[name] = column
+    return Flags(**columns)
 
 
-def _flags(queries: tuple[Registered, ...]) -> Flags:
+def _flags(queries: Sequence[Registered]) -> Flags:
     plans = [query.plan for query in queries]
     return Flags(
         every=np.array([plan.emit == "every" for plan in plans], bool),
