@@ -21,10 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from bench.aircraft_forms import aircraft_plans
 from bench.forms import (
     CARS,
     FORMS,
-    aircraft_plans,
     cars,
     joins_plans,
     pairs_plans,
