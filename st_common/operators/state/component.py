@@ -8,6 +8,7 @@ query. That is all that a state needs to store it, to tell what changed in it, a
     go with:              the query of the target
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum, auto
@@ -56,7 +57,7 @@ class Layout:
     wide: tuple[str, ...] = ()
 
 
-class Component:
+class Component(ABC):
     """A frozen dataclass of columns of one length (NumPy or Arrow), whose defaults are columns without rows.
 
     `LAYOUT` says what the columns hold; bytes, deltas and cutting into shards follow from that.
@@ -128,13 +129,13 @@ class Component:
         order = np.lexsort(columns[::-1])
         return self if _is_sorted(order) else self.take(order)
 
+    @abstractmethod
     def changed(self, change: "Change[Self]") -> Self:
         """These rows after a change."""
-        raise NotImplementedError
 
+    @abstractmethod
     def change_to(self, after: Self) -> "Change[Self]":
         """What leads from these rows to others: `self.changed(self.change_to(after))` has the rows of `after`."""
-        raise NotImplementedError
 
     def to_arrays(self) -> dict[str, Any]:
         """The columns as flat arrays for a blob, by `name/column`; wide ones row after row."""
