@@ -14,7 +14,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def multiple_us(clock_us: int, every_us: int) -> int:
-    """The first multiple that a clock is not past: the time of a snapshot of what that clock has seen."""
+    """The first multiple that a clock is not past: the time of a snapshot of what that clock has seen.
+
+        every 3600: clock 3600 -> 3600, clock 3601 -> 7200, clock 0 -> 0
+
+    Args:
+        clock_us: a time, us UTC.
+        every_us: the time between two multiples, which are counted from 1970.
+    """
     return -(-clock_us // every_us) * every_us
 
 
@@ -28,19 +35,25 @@ def due(
     lateness_us: int,
     every_us: int,
 ) -> Iterator[int]:
-    """The places in the log from `start` up to `end` (not included) at which a snapshot is due, rising.
+    """The places in the log at which a snapshot is due, ascending.
 
     Such a place is that of the first fix whose event time, less the lateness, is past a multiple of `every_us`; one
     that is past several is due once. So it depends on the fixes in the log alone, not on when or how they were read.
 
+        event times (minutes)  50  58  62  61  130  131      every 60, no lateness
+        due at                          *        *           62 is past 60; 130 is past 120
+
     Args:
         home: where the table of positions lies.
         stream: whose.
-        start: the place after the last snapshot; 0 without one.
-        end: before this place all fixes are archived.
+        start: the position to begin at, behind the last snapshot; 0 without one.
+        end: the position to stop before; all fixes before it must be archived.
         highest_us: the largest event time before `start`; None when there is no fix before it.
         lateness_us: the stream's.
         every_us: the time between two snapshots.
+
+    Yields:
+        Positions from `start` up to `end`, not included.
     """
     highest = NEVER if highest_us is None else highest_us
     for low, high in parts(home.table("positions", stream), start, end):

@@ -31,15 +31,24 @@ _SOURCES = {"since_ts": "event_ts"}
 
 
 def fold(changes: pa.Table, members: pa.Table | None = None) -> pa.Table:
-    """The answers that changes of one stream lead to, as rows of `MEMBERS` in no special order.
+    """The answers that the changes of one stream lead to.
 
-    The changes may come in any order: (position, seq) orders them. A pair is in the answer when its last change with a
-    sign other than 0 has +1; `position` and `since_ts` (event time) are that change's. Value and fields are the newest
-    that a change gave since then: of a further fix of a member (sign 0), too.
+    A pair of object and partner is in the answer when its last change with a sign other than 0 has +1. Value and fields
+    are the newest that a change gave since then: of a further fix of a member (sign 0), too.
+
+        position  object  sign  value
+        1         a       +1    2.0
+        2         b       +1    5.0
+        3         a        0    3.0
+        4         b       -1                 ->   a, position 1, value 3.0
 
     Args:
-        changes: rows of the contract `changes`.
-        members: the answers before them, as this function gave them; none when the changes begin with the log.
+        changes: rows of the contract `changes`, in any order: (position, seq) orders them.
+        members: the answers before them, as this function gave them; None when the changes begin with the log.
+
+    Returns:
+        Rows of `MEMBERS`, in no order; `position` and `since_ts` (event time) are those of the change that brought the
+        pair in. A null partner is a partner of its own.
     """
     rows = (
         pa.concat_tables([_as_changes(members), _needed(changes)])

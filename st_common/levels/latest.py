@@ -59,7 +59,12 @@ FROM state s FULL JOIN kept k USING (object) ORDER BY object""".format(  # noqa:
 
 @dataclass
 class Focals:
-    """Which objects live queries go with, before a segment of the log; read forward, each control row once."""
+    """Which objects live queries go with, before a segment of the log; read forward, each control row once.
+
+    Attributes:
+        stream: the name of the stream.
+        next_segment: the log before it was read.
+    """
 
     stream: str
     next_segment: int = 0
@@ -67,7 +72,15 @@ class Focals:
     _versions: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def at(self, home: Home, end: int) -> pa.Table:
-        """The pairs before the place `end`, which begins a segment: object, query, query_version."""
+        """The objects and the queries that go with them, before a place in the log.
+
+        Args:
+            home: where the log lies.
+            end: the position of a segment's first row; not before that of the last call.
+
+        Returns:
+            Columns object, query and query_version (int32), a row per pair.
+        """
         log = Log(home.log(self.stream))
         for segment in log.control_segments(self.next_segment):
             if segment.number >= segment_of(end):
@@ -111,11 +124,18 @@ def _may_have_focals(plan: Mapping[str, Any]) -> bool:
 def flush_latest(
     home: Home, stream: StreamSettings, focals: Focals | None = None
 ) -> int | None:
-    """Brings `latest` up to what `positions` holds, and gives its number of rows; None when there is nothing new.
+    """Brings the table `latest` up to what `positions` holds (SPEC P2).
 
     The rows depend on the log up to the place that the table remembers with them, and on `latest_every`: on neither
-    batches nor the number of flushes. Attributes are not here: (segment, row) finds them in `positions`. Who flushes
-    again and again hands in the same `focals`.
+    batches nor the number of flushes. Attributes are not here: (segment, row) finds them in `positions`.
+
+    Args:
+        home: where the tables lie.
+        stream: the settings of the stream.
+        focals: kept by who flushes again and again, so that control rows are read once; None: read from the beginning.
+
+    Returns:
+        The table's number of rows; None when there is nothing new.
     """
     path, end = home.table("latest", stream.name), archived_end(home, stream.name)
     done = tables.committed(path, APP)
@@ -139,12 +159,17 @@ def flush_latest(
 
 
 def advance(state: pa.Table, fixes: pa.Table, *, every: int) -> pa.Table:
-    """The rows of objects (without query) after more fixes, which all stand later in the log than those before.
+    """The rows of objects (without query) after more fixes.
+
+    A reading counts when it is newer than all before it of its object. Of those from when an object came until it is
+    gone, the first is kept and every `every`-th after it, and the one that says that it is gone:
+
+        every 3:   readings 1 2 3 4 5 6 7 gone   ->   kept in turn: 1, 4, 7, gone
 
     Args:
         state: rows of the contract `latest`; times may be timestamps or int64 of microseconds.
-        fixes: fixes with their position.
-        every: which readings are kept: each first one and every `every`-th after it; also what says that it is gone.
+        fixes: fixes with their position, which all stand later in the log than those before.
+        every: which readings are kept.
     """
     if not len(fixes):
         return state

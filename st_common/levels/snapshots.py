@@ -31,7 +31,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Which snapshot: its time, the place in the log before which it has everything, from when on it serves."""
+    """Which snapshot of a stream it is.
+
+    Attributes:
+        snapshot_ts: its time: the first multiple of `snapshot_s` that the clock was not past.
+        position: it holds what all rows of the log before this position came to.
+        from_ts: the largest event time in it, in whole milliseconds: it serves questions about that time and later
+            ones.
+    """
 
     snapshot_ts: datetime
     position: int
@@ -57,7 +64,16 @@ def snapshots(home: Home, stream: str) -> list[Snapshot]:
 def newest_snapshot(
     home: Home, stream: str, at: datetime | None = None
 ) -> Snapshot | None:
-    """The newest snapshot that a question about the time `at` may start from; None when there is none."""
+    """The newest snapshot that a question about a time may start from.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        at: the time, with a time zone; None: the newest of all.
+
+    Returns:
+        None when there is none: the question is answered from the log's beginning.
+    """
     usable = [
         each for each in snapshots(home, stream) if at is None or each.from_ts <= at
     ]
@@ -79,7 +95,14 @@ def objects_of(home: Home, stream: str, snapshot: Snapshot | None) -> pa.Table:
 def members_of(
     home: Home, stream: str, snapshot: Snapshot | None, query: str | None = None
 ) -> pa.Table:
-    """The members of all answers, or of one, that a snapshot holds, as rows of `MEMBERS`; none without a snapshot."""
+    """The members of all answers that a snapshot holds, as rows of `MEMBERS`.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        snapshot: None holds nothing.
+        query: of this query alone; None: of all.
+    """
     if snapshot is None:
         return MEMBERS.empty_table()
     renamed = {"position": "since_position", "since_ts": "event_ts"}
@@ -92,10 +115,15 @@ def members_of(
 
 
 def take_snapshot(home: Home, stream: StreamSettings, at_position: int) -> Snapshot:
-    """The snapshot before a place in the log, taken now unless it is there; needs `snapshot_s`.
+    """The snapshot before a place in the log, taken now unless it is there.
 
     It reads the snapshot before it, the fixes and the changes since, and nothing older. Taking one twice gives the
     same rows once: the table remembers `at_position` with them.
+
+    Args:
+        home: where the tables lie.
+        stream: the settings of the stream, with `snapshot_s`.
+        at_position: what stands before this position is held; engine and archive have committed all of it.
 
     Raises:
         FairwayError: the stream has no `snapshot_s`, engine or archive have not come so far, nothing is there to be
@@ -125,7 +153,13 @@ def take_snapshot(home: Home, stream: StreamSettings, at_position: int) -> Snaps
 def take_due(
     home: Home, stream: StreamSettings, *, most: int | None = None
 ) -> list[Snapshot]:
-    """Takes the snapshots that are due (`due`) and not yet taken, at most `most`, and gives them."""
+    """Takes the snapshots that are due (see `due`) and not yet taken, and gives them in the order of the log.
+
+    Args:
+        home: where the tables lie.
+        stream: the settings; without `snapshot_s` none is ever due.
+        most: how many at most; None: all.
+    """
     taken: list[Snapshot] = []
     for position in _due(home, stream):
         if most is not None and len(taken) >= most:

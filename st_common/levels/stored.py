@@ -20,7 +20,7 @@ FILTERED = "filtered"  # the column that says why a fix was; null of all others
 
 
 def archived_end(home: Home, stream: str) -> int:
-    """The place in the log up to which `positions` holds every fix; 0 when nothing was archived."""
+    """The position up to which `positions` holds every fix: that of the first row that is not archived; 0 at first."""
     done = tables.committed(home.table("positions", stream), f"archive-{stream}")
     return 0 if done is None else position_of(done + 1, 0)
 
@@ -34,11 +34,19 @@ def fixes(
     *more: tuple[str, str, Any],
     accepted: bool = True,
 ) -> pa.Table:
-    """The fixes with `start` <= position < `end` (places in the log), in no order; `more` are filters besides.
+    """The archived fixes between two places in the log, in no order.
 
-    With `accepted` those are left out that a position filter took out: they say how late it is, and nothing else.
-    The first column is `position`, then come `columns`. Only files that can hold such fixes are read. Without a table
-    there are no rows and no columns but the position's.
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        start: the first position.
+        end: the position to stop before.
+        columns: columns of `positions` to be given beside `position`.
+        *more: further filters (column, operator, value), as of `tables.read`.
+        accepted: leave out what a position filter took out: such fixes say how late it is, and nothing else.
+
+    Returns:
+        `position` (int64), then `columns`. Without a table there are no rows, and no columns but the position's.
     """
     path = home.table("positions", stream)
     if start >= end or not tables.exists(path):
@@ -76,7 +84,14 @@ def where_accepted(home: Home, stream: str) -> str:
 
 
 def changes(home: Home, stream: str, start: int, end: int) -> pa.Table:
-    """The changes in the table with `start` <= position < `end`, in no order."""
+    """The changes in the table between two places in the log, in no order.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        start: the first position.
+        end: the position to stop before.
+    """
     path, schema = (
         home.table("changes", stream),
         load_contract("changes").arrow_schema(),
@@ -93,10 +108,19 @@ def changes(home: Home, stream: str, start: int, end: int) -> pa.Table:
 def parts(
     path: Path, start: int, end: int, *, rows: int = ROWS
 ) -> Iterator[tuple[int, int]]:
-    """Bounds (start, end) of consecutive parts of the log, such that a table has about `rows` rows of each, or fewer.
+    """Cuts a part of the log so that a table has about `rows` rows of each piece, or fewer.
 
-    The table is `positions` or `changes` of a stream. Files say how many rows they have, not of which segments, so the
-    segments are dealt out evenly.
+    Files say how many rows they have, not of which segments, so the segments are dealt out evenly.
+
+    Args:
+        path: the table, `positions` or `changes` of a stream.
+        start: the first position.
+        end: the position to stop before.
+        rows: how many rows are read at once, about.
+
+    Yields:
+        Consecutive pairs of a first position and one to stop before, from `start` to `end`; nothing when they are
+        equal.
     """
     if start >= end:
         return

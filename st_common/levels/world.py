@@ -21,10 +21,16 @@ COLUMNS = tuple(name for name in LAST.names if name != "position")
 
 
 def last_fixes(*parts: pa.Table) -> pa.Table:
-    """Of all fixes the last of each object by event time, as rows of `LAST` in no special order.
+    """Of all fixes the last of each object by event time, in no order.
 
     Of fixes of one object and time the first in the log counts, as everywhere. What says that an object is gone is a
     fix like others: the object stays in the result, with `gone`.
+
+    Args:
+        *parts: tables with the columns of `LAST`, in any order; fixes may overlap.
+
+    Returns:
+        Rows of `LAST`, one per object.
     """
     rows = pa.concat_tables(
         [part.select(LAST.names).cast(LAST) for part in parts if len(part)]

@@ -16,7 +16,14 @@ from st_common.storage import refused_at
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """A stream's condition changed; `ts` in microseconds since 1970, `level` is error, warning or info."""
+    """A stream's condition changed.
+
+    Attributes:
+        ts: when it was said, us since 1970.
+        stream: the stream, or `delivery NAME`.
+        level: `error`, `warning` or `info`.
+        text: one line for people.
+    """
 
     ts: int
     stream: str
@@ -30,9 +37,10 @@ def alerts_file(home: Home) -> Path:
 
 
 def append_alert(home: Home, alert: Alert) -> None:
-    """Adds an alert at the end of the file, which nobody else may read; secrets in its text are replaced.
+    """Adds an alert at the end of `alerts.jsonl`, which nobody else may read; secrets in its text are replaced.
 
-    On a disk that takes nothing it goes to stderr, where logs are kept.
+    On a disk that takes nothing it goes to stderr, where logs are kept; it raises nothing, for who has to tell of a
+    fault must not die of it.
     """
     text = redacted(alert.text)
     record = {
@@ -50,14 +58,31 @@ def append_alert(home: Home, alert: Alert) -> None:
 
 
 def tell(home: Home, stream: str, text: str, *, level: str = "warning") -> None:
-    """Adds an alert of now; see `append_alert`."""
+    """Adds an alert with the time of now; see `append_alert`.
+
+    Args:
+        home: the home folder.
+        stream: the stream that it is about.
+        text: one line for people.
+        level: `error`, `warning` or `info`.
+    """
     append_alert(
         home, Alert(ts=time.time_ns() // 1000, stream=stream, level=level, text=text)
     )
 
 
 def tell_once(home: Home, stream: str, text: str, *, level: str = "warning") -> bool:
-    """As `tell`, unless there is such an alert already; True when it was told now."""
+    """As `tell`, unless there is an alert of this stream with this text already, of whatever process.
+
+    Args:
+        home: as for `tell`.
+        stream: as for `tell`.
+        text: as for `tell`.
+        level: as for `tell`.
+
+    Returns:
+        Whether it was told now.
+    """
     with _one_at_a_time(home):
         if any(
             (alert.stream, alert.text) == (stream, redacted(text))

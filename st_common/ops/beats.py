@@ -14,9 +14,17 @@ _APP = "supervisor"
 
 
 def record_beats(home: Home, streams: Iterable[str], *, now_us: int) -> int:
-    """Appends the last heartbeat of each job of these streams, unless it was recorded before; gives their number.
+    """Appends the last heartbeat of each job of some streams to `stream_status`, unless it was recorded before.
 
     One commit for all of them, so that a tick costs the same for one stream as for fifty.
+
+    Args:
+        home: the home folder.
+        streams: names of streams.
+        now_us: now, us since 1970; heartbeats from after it wait for the next call.
+
+    Returns:
+        How many were appended.
     """
     path = home.table("stream_status")
     recorded_us = tables.committed(path, _APP) or 0

@@ -25,7 +25,14 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One thing done for one stream, and why. For an alert `level` is error, warning or info."""
+    """One thing that is to be done for one stream.
+
+    Attributes:
+        stream: the stream, or `delivery NAME`.
+        kind: what.
+        reason: why, for people; the text of an alert.
+        level: of an alert: `error`, `warning` or `info`.
+    """
 
     stream: str
     kind: ActionKind
@@ -34,7 +41,11 @@ class Action:
 
 
 def by_kind(actions: Iterable[Action]) -> dict[str, list[dict[str, str]]]:
-    """Actions as JSON values: `alerts` with stream, level and text, and apart from them what was done, `actions`."""
+    """Actions as JSON values: `alerts` with stream, level and text, and apart from them what was done, `actions`.
+
+    Args:
+        actions: in the order in which they are listed.
+    """
     alerts, done = [], []
     for action in actions:
         if action.kind is ActionKind.ALERT:
@@ -56,8 +67,11 @@ def by_kind(actions: Iterable[Action]) -> dict[str, list[dict[str, str]]]:
 class Memory:
     """What the supervisor keeps of a stream between its looks.
 
-    `starts_us` are the starts within the breaker's window, `tripped` says why it starts the stream no more (empty: it
-    does), `condition` is what was alerted last.
+    Attributes:
+        starts_us: when it started the stream within the breaker's window, us since 1970, ascending.
+        tripped: why it starts the stream no more, `bad_config` or `crash_loop`; "": it does.
+        condition: what was alerted last.
+        progress: how far the stream was at the last look.
     """
 
     starts_us: tuple[int, ...] = ()
@@ -83,7 +97,13 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a look leads to: how the stream is, what to do, what to remember."""
+    """What a look leads to.
+
+    Attributes:
+        health: how the stream is.
+        actions: what to do, in this order.
+        memory: what to remember until the next look.
+    """
 
     health: Health
     actions: tuple[Action, ...]
@@ -93,12 +113,21 @@ class Decision:
 def decide(
     seen: Observation, memory: Memory, *, now_us: int, limits: Limits
 ) -> Decision:
-    """Compares what should be with what is.
+    """Compares what should be with what is; a pure function, so that every case can be tried.
 
     A stream that is not wanted, or that a person's marker holds, is asked to stop and killed after a grace time, if it
     was launched from here; an engine that a person started is left alone. A wanted one is started when it is dead and
     restarted when it is stuck, each time after a longer pause; too many starts in a window, or an engine that ended
     because its settings are wrong, stop that until a person looks. An alert is given only when the condition changes.
+
+        starts so far in the window            0   1   2    3    4    5
+        seconds from the last one to another   0   0   10   20   40   none: `crash_loop`
+
+    Args:
+        seen: what a look saw.
+        memory: what the decision before this one left.
+        now_us: now, us since 1970.
+        limits: how patient to be.
     """
     progress = remember(seen, memory.progress, now_us=now_us)
     health = judge(seen, progress, now_us=now_us, limits=limits)

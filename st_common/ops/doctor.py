@@ -20,7 +20,14 @@ _GIB = 1 << 30
 
 
 def findings(load_settings: Callable[[], object]) -> Iterator[tuple[str, str | None]]:
-    """What was looked at, each with its problem or None."""
+    """Looks at what Fairway needs of a machine, one thing after the other.
+
+    Args:
+        load_settings: reads the settings; a FairwayError of it is a problem like others.
+
+    Yields:
+        What was looked at, for people, and what is wrong with it; None: nothing.
+    """
     version = sys.version_info
     yield (
         f"Python {version.major}.{version.minor}",

@@ -38,7 +38,19 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When the supervisor loses patience. Seconds, or numbers of looks."""
+    """When the supervisor loses patience.
+
+    Attributes:
+        start_grace_s: a process may be silent for this long after its start.
+        stuck_s: with segments waiting it may stand still for this long.
+        slow_s: it is slow when the oldest waiting segment is older than this,
+        slow_looks: and so many looks in a row have seen more and more waiting.
+        stop_grace_s: from the wish to stop until the process is killed.
+        back_off_s: the first pause between starts; each one after it is twice as long.
+        back_off_max_s: the longest pause.
+        breaker_starts: after so many starts within `breaker_window_s` the stream is given up.
+        breaker_window_s: starts that are older than this count no more.
+    """
 
     start_grace_s: float = 180.0
     stuck_s: float = 300.0
@@ -55,9 +67,17 @@ class Limits:
 class Observation:
     """Everything that one look at a stream saw. Times in microseconds since 1970.
 
-    `next_segment` is the first that the slowest job of the engine (the queries, the archive) has not committed,
-    `waiting` how many there are from it on, `waiting_since_us` when it was written, None when nothing waits. So an
-    archive that died inside a living engine shows as well.
+    Attributes:
+        stream: the stream, or `delivery NAME`.
+        wanted: whether it shall run.
+        running: its living process; None without one.
+        status: what the engine said last.
+        marker: a wish to stop.
+        ended: how the last process that ended by itself ended.
+        next_segment: the first that the slowest job of the engine (the queries, the archive) has not committed: so an
+            archive that died inside a living engine shows as well.
+        waiting: how many segments there are from it on.
+        waiting_since_us: when the first of them arrived; None when nothing waits.
     """
 
     stream: str
@@ -73,7 +93,14 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What a look has to remember of the looks before it to see movement."""
+    """What a look has to remember of the looks before it to see movement.
+
+    Attributes:
+        next_segment: as the last look saw it; -1 before the first.
+        moved_us: when a look saw it change last, us since 1970.
+        waiting: how many segments waited at the last look.
+        growing_looks: for how many looks in a row more and more have waited.
+    """
 
     next_segment: int = -1
     moved_us: int = 0
@@ -113,7 +140,13 @@ def observe(folder: Path, *, wanted: bool, now_us: int) -> Observation:
 
 
 def remember(seen: Observation, before: Progress, *, now_us: int) -> Progress:
-    """The progress up to this look: when the engine last moved on, and for how many looks more and more waits."""
+    """The progress up to this look: when the engine last moved on, and for how many looks more and more waits.
+
+    Args:
+        seen: this look.
+        before: as the look before gave it.
+        now_us: now, us since 1970.
+    """
     moved = seen.next_segment != before.next_segment
     growing = seen.running is not None and seen.waiting > before.waiting > 0
     return Progress(
@@ -127,11 +160,17 @@ def remember(seen: Observation, before: Progress, *, now_us: int) -> Progress:
 def judge(
     seen: Observation, progress: Progress, *, now_us: int, limits: Limits
 ) -> Health:
-    """How the stream is, given `progress` as `remember` made it from this look.
+    """How the stream is.
 
     Nothing waiting is never a fault: a feed may be silent for hours. The patience of `stuck_s` begins when the engine
     last moved on, when the first waiting segment was written, or when the process started, whichever is latest; so an
     engine that has slept through an idle night gets its full time with the first fix of the morning.
+
+    Args:
+        seen: this look.
+        progress: as `remember` made it from this look.
+        now_us: now, us since 1970.
+        limits: how patient to be.
     """
     if seen.running is None:
         return Health.FINISHED if _is_finished(seen) else Health.DEAD

@@ -19,10 +19,19 @@ HISTORIES = ("positions", "changes")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compaction:
-    """What was done to one table: `files_before` files of its closed days became `files_after`, of `rows` rows.
+    """What was done to one table.
 
-    `open_since` is the first day that was left alone; None when no day is closed, and nothing was done. `deleted` are
-    files that nobody can still be reading: their rows were moved longer ago than the table keeps old versions.
+    Attributes:
+        table: the table and its stream, `positions/taxis`.
+        open_since: the first day that was left alone; None when no day is closed, and nothing was done.
+        partitions: how many were touched.
+        files_before: files of closed days that were joined.
+        files_after: what they became.
+        rows: rows in them.
+        bytes_before: bytes of the files that were joined.
+        bytes_after: bytes of what they became.
+        deleted: files that nobody can still be reading: their rows were moved longer ago than the table keeps old
+            versions.
     """
 
     table: str
@@ -55,16 +64,19 @@ def days_of(path: Path) -> list[date]:
 def compact_history(
     home: Home, streams: Iterable[str], *, before: date | None = None
 ) -> list[Compaction]:
-    """Compacts the closed days of `positions` and `changes` of these streams.
+    """Compacts the closed days of `positions` and `changes` of some streams.
 
     A day that is open for any job of its stream is never touched, whatever `before` says; so a running stream and this
     job never write into the same day (a fix that comes late into a closed one is appended beside it). Rows stay as they
     are, and a second run finds nothing to do.
 
     Args:
-        home: Where the tables lie.
-        streams: The streams' names; those without tables are passed over.
-        before: Only days before this one.
+        home: where the tables lie.
+        streams: the streams' names; those without tables are passed over.
+        before: only days before this one.
+
+    Returns:
+        What was done, an entry for each table that exists.
     """
     paths = [
         (stream, name, home.table(name, stream))
@@ -79,7 +91,15 @@ def compact_history(
 
 
 def compact_beats(home: Home, *, today: date) -> list[Compaction]:
-    """Compacts the days before `today` (UTC) of `stream_status`, which goes by the wall clock and not by a stream's."""
+    """Compacts the days before `today` (UTC) of `stream_status`, which goes by the wall clock and not by a stream's.
+
+    Args:
+        home: where the table lies.
+        today: the first day that is left alone.
+
+    Returns:
+        One entry; none without a table.
+    """
     path = home.table("stream_status")
     if not tables.exists(path):
         return []

@@ -32,7 +32,15 @@ def recorded(folder: Path) -> Owner | None:
 
 
 def find(folder: Path, *, now_us: int) -> Running | None:
-    """The living engine of the stream as its records tell: what was launched, or else who holds the lease."""
+    """The living engine of a stream as its records tell: what was launched, or else who holds the lease.
+
+    Args:
+        folder: the stream's folder.
+        now_us: now, us since 1970; by it a process that cannot be looked at from here counts as living for a while.
+
+    Returns:
+        None when no process lives.
+    """
     launched = recorded(folder)
     if launched is not None and lives(launched):
         return Running(owner=launched, launched=True)

@@ -19,7 +19,15 @@ FOREIGN_BEAT_S = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The right of one process to run one stream; `beat_ts` in microseconds since 1970."""
+    """The right of one process to run one stream or delivery.
+
+    Attributes:
+        folder: of the stream or delivery.
+        epoch: grows by one with each owner.
+        owner: the process.
+        beat_ts: when it said last that it lives, us since 1970.
+        released: it gave the lease back.
+    """
 
     folder: Path
     epoch: int
@@ -49,7 +57,12 @@ def current(folder: Path) -> Lease | None:
 
 
 def is_held(lease: Lease, *, now_us: int) -> bool:
-    """Whether the owner still uses its lease: not given back, and the process lives."""
+    """Whether the owner still uses its lease: not given back, and the process lives.
+
+    Args:
+        lease: the newest one.
+        now_us: now, us since 1970. A process on another host counts as living for two minutes after its last beat.
+    """
     if lease.released:
         return False
     if can_look_at(lease.owner):
@@ -113,7 +126,14 @@ def check(lease: Lease) -> None:
 
 
 def beat(lease: Lease, *, now_us: int) -> Lease:
-    """Checks the lease and says that its owner lives at `now_us`; gives back the renewed lease.
+    """Checks the lease and records that its owner lives.
+
+    Args:
+        lease: of this process.
+        now_us: now, us since 1970.
+
+    Returns:
+        The renewed lease.
 
     Raises:
         FencedError: as `check`; the newer owner's lease is left as it is.

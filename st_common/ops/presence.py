@@ -12,7 +12,13 @@ _LIVING = ("starting", "running", "idle")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """The state of a stream's engine, the process it was seen with last (None: nobody's), seconds since it spoke."""
+    """Who runs a stream.
+
+    Attributes:
+        state: what the engine said, while it lives; else `dead`, `ended` or `failed`.
+        owner: the process that lives, or that died; None: nobody's.
+        age_s: seconds since it spoke last.
+    """
 
     state: str
     owner: Owner | None
@@ -20,11 +26,16 @@ class Presence:
 
 
 def presence(folder: Path, status: StreamStatus, *, now_us: int) -> Presence:
-    """How the engine of the stream in `folder` is, given what it said last.
+    """How the engine of a stream is, given what it said last.
 
     One that said it was running and whose process is gone is `dead`: it was killed, or its machine stopped. One that
     gave its lease back has `ended`, or `failed`. An engine on another host counts as living for two minutes after its
     last beat.
+
+    Args:
+        folder: the stream's folder.
+        status: what it said last.
+        now_us: now, us since 1970.
     """
     lease = current(folder)
     held = lease is not None and is_held(lease, now_us=now_us)

@@ -17,11 +17,19 @@ _START_FIELD = 19  # of /proc/PID/stat, counted behind the command's name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """One process on one host; `started_s` is its start in seconds since 1970, for people.
+    """One process on one host.
 
-    Which process it is say the start of the machine (`boot`), the space of process numbers that it lives in
-    (`namespace`, a container's own) and its start in ticks since then (`ticks`): a clock that is set, or that stood
-    still while the machine slept, changes none of them. Records of older versions lack them.
+    A pid is given out again, and clocks are set; so a process is known by its machine's start, its space of process
+    numbers and its start in ticks, none of which a clock that is set, or that stood still while the machine slept,
+    changes. Records of older versions lack these three.
+
+    Attributes:
+        host: the name of the machine.
+        pid: its number.
+        started_s: when it started, seconds since 1970, for people.
+        boot: which start of the machine.
+        namespace: the space of process numbers that it lives in, a container's own.
+        ticks: its start in clock ticks since the machine's; -1: not recorded.
     """
 
     host: str

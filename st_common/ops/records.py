@@ -16,16 +16,22 @@ from st_common.storage import LocalStorage, make_folder
 def write_record(
     path: Path, record: Mapping[str, Any], *, private: bool = False
 ) -> None:
-    """Replaces the record, durable when this returns: a reader sees the old one or the new one, whole.
+    """Replaces a record, durable when this returns: a reader sees the old one or the new one, whole.
 
-    A private one can be read by its owner alone.
+    Args:
+        path: the file; its folder is made when it is absent.
+        record: JSON values by name.
+        private: only its owner may read it.
+
+    Raises:
+        StorageError: the disk is full, or refuses.
     """
     content = json.dumps(record, separators=(",", ":")).encode()
     LocalStorage(path.parent).put(path.name, content, private=private)
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
-    """The record, or None when there is none or it is no JSON object (what a torn disk leaves behind)."""
+    """A record; None when there is none, or when it is no JSON object (what a torn disk leaves behind)."""
     record = read_value(path)
     return record if isinstance(record, dict) else None
 
@@ -80,7 +86,11 @@ def private_folder(path: Path) -> None:
 
 @contextmanager
 def held_lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Holds a lock file between processes; the system frees it when its holder dies.
+    """Holds a lock file between processes while the body of a `with` runs; the system frees it when its holder dies.
+
+    Args:
+        path: the file; it stays there.
+        wait: wait for another holder; otherwise the body runs without the lock and is told so.
 
     Yields:
         True while the lock is held; False, only with `wait=False`, when somebody else holds it.

@@ -18,12 +18,26 @@ EXIT_FILE = "exit.json"
 class StreamStatus:
     """One beat of one job of a stream. Times are microseconds since 1970, counts are totals since the stream began.
 
-    `position` is the place after the last committed row (a reader that has committed segments 0 to 4 stands at
-    `position_of(5, 0)`), `end_position` the same for the log as the job saw it last. `now_ts` is the stream's clock:
-    no fix before it will change an answer any more; None before the first fix. `state` is one of starting, running,
-    idle, stopped (was asked to), finished (the log has its end mark), failed. `nulled` counts by attribute the fixes
-    in which it could not be read, `filtered` by reason those that were stored and change nothing; `caches` by kind of
-    query what caches cost (see `operators.cache_counts`).
+    Attributes:
+        state: starting, running, idle, stopped (was asked to), finished (the log has its end mark) or failed.
+        beat_ts: when it was said.
+        position: the position after the last committed row: a reader that has committed segments 0 to 4 stands at
+            `position_of(5, 0)`.
+        end_position: the same for the log as the job saw it last.
+        now_ts: the stream's clock: no fix before it will change an answer any more; None before the first fix.
+        job: `engine`, or another that writes the stream's tables, such as `archive`.
+        engine: `local` or `spark`.
+        epoch: of the owner's lease.
+        pid: of the owner.
+        fixes: records that are fixes.
+        rejects: records that are none.
+        late: fixes that came too late to take effect.
+        double: fixes with the event time of an earlier fix of their object.
+        cut: fixes that a travelled frame dropped.
+        changes: rows that were told.
+        nulled: by attribute, in how many fixes it could not be read.
+        filtered: by reason, how many fixes were stored and changed nothing.
+        caches: by kind of query, what caches cost (see `operators.cache_counts`).
     """
 
     state: str
@@ -90,7 +104,13 @@ def _status(record: Mapping[str, Any] | None) -> StreamStatus | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How a process of a stream ended by itself; a process that was killed leaves none."""
+    """How a process of a stream ended by itself; a process that was killed leaves none.
+
+    Attributes:
+        owner: the process.
+        code: its exit code.
+        message: the error, for people; "" when it ended in order.
+    """
 
     owner: Owner
     code: int

@@ -11,7 +11,12 @@ _SUPERVISOR = "supervisor"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopMarker:
-    """A wish to stop. One that a person made (an empty file will do) holds the stream until it is removed."""
+    """A wish to stop. One that a person made (an empty file will do) holds the stream until it is removed.
+
+    Attributes:
+        by_supervisor: the supervisor made it, and will take it away.
+        since_us: when it was made, us since 1970.
+    """
 
     by_supervisor: bool
     since_us: int
@@ -37,7 +42,12 @@ def read_marker(folder: Path) -> StopMarker | None:
 
 
 def place_marker(folder: Path, *, now_us: int) -> None:
-    """Asks the engine to stop, in the supervisor's name; a marker that is there already stays."""
+    """Asks the engine to stop, in the supervisor's name; a marker that is there already stays.
+
+    Args:
+        folder: the stream's folder.
+        now_us: now, us since 1970.
+    """
     if not stop_wanted(folder):
         write_record(folder / STOP_FILE, {"by": _SUPERVISOR, "since_us": now_us})
 

@@ -35,9 +35,12 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engines:
-    """How engines are started: the command for a stream, and the folder that it runs in (None: the present one).
+    """How engines are started.
 
-    `deliver` gives the command for a delivery, by its name; without it deliveries are left alone.
+    Attributes:
+        command: gives the command line for a stream.
+        cwd: the folder that they run in; None: the present one.
+        deliver: gives that of a delivery, by its name; None: deliveries are left alone.
     """
 
     command: Callable[[StreamSettings], Sequence[str]]

@@ -20,7 +20,14 @@ _SCHEMA = "schema_is_as_promised"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamDay:
-    """What was found for one stream on one day."""
+    """What was found for one stream on one day.
+
+    Attributes:
+        stream: the name of the stream.
+        day: the day (UTC).
+        tally: what happened to its records.
+        findings: one per rule and table, then one per count.
+    """
 
     stream: str
     day: date
@@ -34,11 +41,16 @@ class StreamDay:
 
 
 def check_day(home: Home, stream: StreamSettings, day: date) -> StreamDay:
-    """Checks the tables of a stream for one day (UTC) against their contracts.
+    """Checks the tables of a stream for one day (UTC) against their contracts; nothing is written.
 
-    Of `positions` and `changes` the rows of that day, of `rejects` what came then, of `snapshots` those whose time is
-    in the day, of `latest` the objects that were last read in it. Nothing is written. Tables that do not exist yet are
-    left out. The day should be closed (`ops.days.is_closed`): of an open one the findings are of that moment.
+    Of `positions` and `changes` the rows of that day are looked at, of `rejects` what came then, of `snapshots` those
+    whose time is in the day, of `latest` the objects that were last read in it. Tables that do not exist yet are left
+    out.
+
+    Args:
+        home: where the tables lie.
+        stream: the settings of the stream.
+        day: it should be closed (`ops.days.is_closed`): of an open one the findings are of that moment.
     """
     counted = tally(home, stream, day)
     findings = [

@@ -43,9 +43,15 @@ def report_days(
     *,
     checked_us: int,
 ) -> list[DayReport]:
-    """Checks `day`, or without one every closed day that was not checked yet, and writes reports and results.
+    """Checks days and writes their reports and results; doing it again replaces both.
 
-    A day is reported for the streams for which it is closed. Doing it again replaces report and results.
+    A day is reported for the streams for which it is closed.
+
+    Args:
+        home: where the tables lie.
+        streams: the settings by name.
+        day: this day alone; None: every closed day that was not checked yet, oldest first.
+        checked_us: now, us UTC; stands beside the results.
 
     Raises:
         ConfigError: `day` is closed for no stream.

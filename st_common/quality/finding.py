@@ -13,10 +13,17 @@ COUNTED = "counted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One rule on one day of one table.
+    """What a check found of one rule, on one day of one table.
 
-    `observed` is the number of rows that break the rule, None when it could not be measured; `rows` how many were
-    looked at; `details` shows examples.
+    Attributes:
+        table: the table, and of which stream: `positions/taxis`.
+        rule: the rule's name.
+        severity: `error`, `warning` or `info`.
+        passed: whether the rule holds; a rule that could not be measured does not.
+        observed: how many rows break it, or a count that demands nothing; None when it could not be measured.
+        expected: what it demands, for people; `COUNTED` for a mere count.
+        rows: how many were looked at.
+        details: examples of rows that break it, as JSON; or what is wrong, in words.
     """
 
     table: str
@@ -35,7 +42,13 @@ class Finding:
 
 
 def as_rows(findings: list[Finding], *, day: date, checked_us: int) -> pa.Table:
-    """The findings as rows of the table `quality`; `checked_us` is when they were made, microseconds since 1970."""
+    """The findings as rows of the table `quality`.
+
+    Args:
+        findings: in the order of the rows.
+        day: the day that was checked (UTC).
+        checked_us: when it was, us since 1970.
+    """
     schema = load_contract("quality").arrow_schema()
     columns = {
         name: [getattr(finding, name) for finding in findings]

@@ -14,7 +14,7 @@ from st_common.settings import StreamSettings
 
 
 def unchecked_days(home: Home, streams: Mapping[str, StreamSettings]) -> list[date]:
-    """The days, oldest first, that a stream has positions of, that are closed for it, and that it has no check of."""
+    """The days that have positions, are closed and were not checked yet for some stream; oldest first, each once."""
     path = home.table("quality")
     checked = (
         tables.read(path, columns=["date", "table"]).to_pylist()
@@ -35,7 +35,17 @@ def unchecked_days(home: Home, streams: Mapping[str, StreamSettings]) -> list[da
 def record(
     home: Home, day: date, stream_days: Sequence[StreamDay], *, checked_us: int
 ) -> int:
-    """Puts the findings into the table `quality` in place of earlier ones of that day; gives their number."""
+    """Puts findings into the table `quality` in place of earlier ones of that day and these tables.
+
+    Args:
+        home: where the table lies.
+        day: the day that was checked (UTC).
+        stream_days: what was found, stream by stream.
+        checked_us: when, us since 1970.
+
+    Returns:
+        How many findings there are.
+    """
     findings = [finding for stream in stream_days for finding in stream.findings]
     if not findings:
         return 0

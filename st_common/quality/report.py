@@ -26,7 +26,16 @@ def report_path(home: Home, day: date) -> Path:
 
 
 def write_report(home: Home, day: date, streams: Sequence[StreamDay]) -> Path:
-    """Writes the report of a day, replacing an earlier one in one step; gives its place."""
+    """Writes the report of a day, replacing an earlier one in one step.
+
+    Args:
+        home: it lies in `reports/quality` there.
+        day: the day (UTC).
+        streams: what was found.
+
+    Returns:
+        The file.
+    """
     path = report_path(home, day)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}")

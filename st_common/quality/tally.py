@@ -34,11 +34,18 @@ _BY_CLOCK = """
 class Tally:
     """The records of one day (UTC) of one stream.
 
-    `fixes` are those with an event time in the day, `late` and `double` of them were stored but changed no answer.
-    So were those that a position filter took out: `filtered` counts them by reason. `rejects` are counts by reason.
     A reject has no event time that could be believed: it belongs to the day that the stream's clock showed when it
     arrived, that is to the segments from the first that holds a fix of the day up to the first that holds one of a
     later day.
+
+    Attributes:
+        fixes: those with an event time in the day, the late, double and filtered ones included.
+        objects: how many objects they are of.
+        late: stored, but too late to change an answer.
+        double: stored, but with the time of an earlier fix of their object.
+        rejects: by reason.
+        changes: rows of `changes` with an event time in the day.
+        filtered: by reason, stored fixes that a position filter took out.
     """
 
     fixes: int
@@ -59,7 +66,17 @@ class Segments:
 
 
 def segments_of(home: Home, stream: str, day: date) -> Segments | None:
-    """The segments in which the stream's clock showed `day`; None when no fix has an event time in it."""
+    """The segments in which the stream's clock showed a day (UTC).
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        day: the day.
+
+    Returns:
+        From the first segment with a fix of the day up to the first with one of a later day, looked for seven days
+        ahead; None when no fix has an event time in it.
+    """
     path = home.table("positions", stream)
     if not tables.exists(path):
         return None
@@ -77,7 +94,14 @@ def segments_of(home: Home, stream: str, day: date) -> Segments | None:
 def read_rejects(
     home: Home, stream: str, segments: Segments, columns: list[str]
 ) -> pa.Table | None:
-    """The stream's rejects in these segments, with these columns; None when there is no table of rejects yet."""
+    """The stream's rejects in some segments; None when there is no table of rejects yet.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        segments: as `segments_of` gives them.
+        columns: the columns to be read.
+    """
     path = home.table("rejects")
     if not tables.exists(path):
         return None
@@ -88,11 +112,16 @@ def read_rejects(
 
 
 def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
-    """Counts one day of a stream; all zero when it has no fixes.
+    """Counts one day of a stream; all zero but the changes when it has no fixes.
 
     Late and double are judged as the engine judges them, against the order of the log: without lateness a fix against
     the earlier ones of its object, with lateness against the clock. (Clock rows, which capture writes while a feed is
     idle, are not in the tables; a fix that only such a row made late counts as on time here.)
+
+    Args:
+        home: where the tables lie.
+        stream: the settings; its lateness counts here.
+        day: the day (UTC).
     """
     segments = segments_of(home, stream.name, day)
     if segments is None:
