@@ -31,7 +31,17 @@ from st_common.operators.turn.turn import Turn
 def joins_ahead(
     course: Course, turn: Turn, fixes: Present, answer: np.ndarray
 ) -> tuple[Turns, int]:
-    """What comes and goes in joins below regions that move, given the answers before; how much was looked at."""
+    """What comes and goes in joins below regions that move, over several ticks at once.
+
+    Args:
+        course: the versions of last fixes over the ticks.
+        turn: the run.
+        fixes: the last fixes before the ticks.
+        answer: int64, ascending, keys `target << 32 | object` before the ticks.
+
+    Returns:
+        Keys that come and go, and how much was looked at.
+    """
     regions = regions_of(turn.known.of(MovingJoins), course, turn, fixes)
     parts = []
     for of in regions:

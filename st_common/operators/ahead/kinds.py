@@ -22,10 +22,13 @@ from st_common.runs import ranges
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What the queries of a kind ask for over several ticks.
+    """What the q queries of a kind ask for over several ticks.
 
-    `criteria` are those of pairs of a query and a tick at which its focal objects changed (and of the first tick);
-    `row` (int64[ticks, q]) says which hold at a tick, `moved` (bool[ticks, q]) where a focal object changed.
+    Attributes:
+        world: the versions, with what is selected of them.
+        criteria: of pairs of a query and a tick at which its focal objects changed, and of the first tick.
+        row: int64[ticks, q], which of these hold at a tick.
+        moved: bool[ticks, q], where a focal object changed.
     """
 
     world: World
@@ -73,7 +76,15 @@ def kind_ahead(
 def asked_of(
     kind: Kind, queries: KindQueries, course: Course, turn: Turn, fixes: Present
 ) -> Asked:
-    """The criteria of queries over several ticks."""
+    """The criteria of queries over several ticks, and the versions that can satisfy them.
+
+    Args:
+        kind: the kind of the queries.
+        queries: the queries.
+        course: the versions of last fixes over the ticks.
+        turn: the run.
+        fixes: the last fixes before the ticks.
+    """
     table = fixes.lookups.table(queries)
     world = course.world
     selection, _ = selection_of(
@@ -159,7 +170,15 @@ def _before(
 def cells(
     moved: np.ndarray, course: Course
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tick, query and column of what is looked at: all objects where a query moved, else those that changed."""
+    """What is looked at: all objects where a query moved, else those that changed.
+
+    Args:
+        moved: bool[ticks, q], where a focal object changed.
+        course: the versions over the ticks.
+
+    Returns:
+        Three int64 arrays: places of ticks, of queries, and columns of objects; each triple once.
+    """
     queries, width = moved.shape[1], len(course.objects)
     tick, column = course.tick[course.new], course.column[course.new]
     tick, column = np.repeat(tick, queries), np.repeat(column, queries)

@@ -34,7 +34,17 @@ from st_common.operators.turn.turn import Turn
 def pairs_ahead(
     course: Course, turn: Turn, fixes: Present, answer: np.ndarray
 ) -> tuple[Turns, int]:
-    """What comes and goes in pairs of objects, given the answers before; how many pairs were tested."""
+    """What comes and goes in pairs of objects, over several ticks at once.
+
+    Args:
+        course: the versions of last fixes over the ticks.
+        turn: the run.
+        fixes: the last fixes before the ticks.
+        answer: int64, ascending, keys `target << 32 | object` before the ticks.
+
+    Returns:
+        Keys that come and go, and how many pairs were tested.
+    """
     specs = turn.known.of(PairSpecs)
     codes = [codes_of(keys, course, course.world) for keys in specs.keys]
     regions = regions_of(specs.moving, course, turn, fixes)

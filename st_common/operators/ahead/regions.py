@@ -24,9 +24,13 @@ from st_common.runs import ranges
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regions:
-    """Regions that move, of one kind: what they ask for, the numbers of their queries, and when they move next.
+    """Regions that move, of one kind, over some ticks.
 
-    `moves` (int64[ticks + 1, q]): the first tick at or after each at which the region moves, `ticks` without.
+    Attributes:
+        name: the kind, as in `KINDS`.
+        numbers: int64[q], the numbers of their queries.
+        asked: what they ask for at each tick.
+        moves: int64[ticks + 1, q], the first tick at or after each at which the region moves, `ticks` without.
     """
 
     name: str
@@ -37,7 +41,14 @@ class Regions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firsts:
-    """Versions that come first in pairs at a tick, each with the query (its number) and the tick until which it may."""
+    """Versions that come first in pairs at a tick; n of them.
+
+    Attributes:
+        tick: int64[n], the tick from which on.
+        query: int64[n], the number of the query.
+        version: int64[n].
+        until: int64[n], the tick at which that is decided anew.
+    """
 
     tick: np.ndarray
     query: np.ndarray
@@ -79,7 +90,15 @@ def insiders(
     query: np.ndarray,
     version: np.ndarray,
 ) -> Firsts:
-    """Those of some pairs of a query (its place) and a version that is inside at a tick."""
+    """Those of some pairs of a query and a version that is inside of the query's region at a tick.
+
+    Args:
+        of: the regions.
+        course: the versions over the ticks.
+        tick: int64[p], places of ticks.
+        query: int64[p], places of queries in `of`.
+        version: int64[p].
+    """
     asked = of.asked
     keep = np.flatnonzero(
         KINDS[of.name].satisfy(
@@ -103,7 +122,7 @@ def joined(parts: list[Firsts]) -> Firsts:
 
 
 def next_move(turn: Turn, regions: list[Regions], ticks: int) -> np.ndarray:
-    """The first tick at which the region of each query moves, `ticks` without; int64[queries]."""
+    """The first tick at which the region of each query moves, `ticks` without; int64[queries of the stream]."""
     first = np.full(len(turn.queries), ticks)
     for of in regions:
         first[of.numbers] = of.moves[0]
@@ -111,7 +130,15 @@ def next_move(turn: Turn, regions: list[Regions], ticks: int) -> np.ndarray:
 
 
 def expanded(of: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All rows that are `of` some places, and for each the number of the place."""
+    """All rows that are of some places.
+
+    Args:
+        of: int64[n], the place that each row is of, in any order.
+        place: int64[m], the places that are asked for, repeats allowed.
+
+    Returns:
+        Two int64 arrays, by `place`: the row, and the number (0 to m - 1) of the place that asked for it.
+    """
     order = np.argsort(of, kind="stable")
     start = np.searchsorted(of[order], place)
     count = np.searchsorted(of[order], place, side="right") - start
@@ -119,13 +146,19 @@ def expanded(of: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def query_of(turn: Turn, keys: np.ndarray) -> np.ndarray:
-    """The number of the query of each key of an answer."""
+    """The number of the query of each key `target << 32 | object`; int64[n]."""
     query: np.ndarray = turn.numbering.targets.query[keys >> SHIFT]
     return query
 
 
 def old_keys(turn: Turn, answer: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """The keys of the answer that are of some queries."""
+    """The keys of an answer that are of some queries, in their order.
+
+    Args:
+        turn: the run.
+        answer: int64, keys `target << 32 | object`.
+        numbers: int64, the numbers of the queries.
+    """
     mine = np.zeros(len(turn.queries), bool)
     mine[numbers] = True
     keys: np.ndarray = answer[mine[query_of(turn, answer)]]

@@ -15,7 +15,13 @@ _NOWHERE = Box(minx=np.inf, miny=np.inf, maxx=-np.inf, maxy=-np.inf)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meeting:
-    """The box of a fix, enlarged so, must meet this box; with `negative` it must not."""
+    """The box of a fix must meet this box.
+
+    Attributes:
+        box: the box, closed.
+        growth: by what the fix, a point at first, has been enlarged by then.
+        negative: it must not meet it.
+    """
 
     box: Box
     growth: Growth
@@ -24,7 +30,13 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filtering:
-    """The filter of this name and custom value must let a fix through; its box is enlarged so by then."""
+    """A filter that must let a fix through.
+
+    Attributes:
+        name: as in `FILTERS`.
+        text: the custom value that the query gives it, None without.
+        growth: by what the fix's box has been enlarged by then.
+    """
 
     name: str
     text: str | None
@@ -33,7 +45,14 @@ class Filtering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """What a fix must satisfy beside region and selection; `growth` is that of its box in the end."""
+    """What a fix must satisfy beside region and selection.
+
+    Attributes:
+        meetings: boxes that its box must meet, or must not.
+        keys: ids that its object must have; with two different ones nothing passes.
+        filters: that let it through.
+        growth: by what its box is enlarged in the end, as joins see it.
+    """
 
     meetings: tuple[Meeting, ...] = ()
     keys: tuple[str, ...] = ()
@@ -45,7 +64,11 @@ NO_STEPS = Steps()
 
 
 def steps_of(plan: Plan) -> Steps:
-    """The steps of a plan: only enlargements depend on their order, so each condition has the growth before it."""
+    """The steps of a plan (BBoxDB 4.4.1; SPEC B8, B10).
+
+    Only enlargements depend on the order in which transforms stand; so each condition is kept with the growth before
+    it, and conditions may be tested in any order.
+    """
     growth = POINT
     meetings: list[Meeting] = []
     keys: dict[str, None] = {}
@@ -87,6 +110,14 @@ def looked_at(
 
     Where the extents do not depend on the latitude, what must be met is one box, which is exact; else it is a box that
     is somewhat too large. What must not be met says nothing of where fixes lie.
+
+    Args:
+        plan: the plan.
+        steps: its steps.
+        space: what coordinates mean.
+
+    Returns:
+        A region for an index, None for everywhere; and the meetings that the index does not answer.
     """
     if len(steps.keys) > 1:
         return _NOWHERE, ()

@@ -31,12 +31,27 @@ _EXACT = 1 << 53  # from here on a double is not every whole number
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Conditions:
-    """Different conditions, `texts`, as what they ask of columns: `rounds` have an atom at most of each, or -1.
+    """Different conditions, as what they ask of columns.
 
-    An atom is about `column`, its place among `columns`. It asks for a range from `low` to `high`, whose ends are not
-    of it where `open_low` and `open_high`, and are whole numbers where `whole`; or for texts (`is_text`), whose places
-    among `names` of the column are in `asked`, sorted keys of an atom and a place. `simple` are
-    conditions of atoms alone; those that are `half` simple ask for the expression among `rests` as well.
+        speed > 5 AND kind IN ('taxi', 'bus')      atoms 0 (speed from 5, open) and 1 (kind: two texts)      simple
+        speed <= 9                                 atom 2 (speed up to 9)                                    simple
+        ABS(x) > 1                                 no atom                                                   DuckDB's
+        rounds                                     [0, 2, -1] and [1, -1, -1]
+
+    Attributes:
+        texts: c conditions as canonical SQL.
+        simple: bool[c], of atoms alone.
+        half: bool[c], of atoms and a rest.
+        rests: what is left of each beside its atoms, "" of a simple one.
+        rounds: int64[c] each: places of atoms, at most one of each condition, -1 without.
+        columns: the names of columns that atoms are about.
+        column: int64[a], by atom its place among these; of the arrays below each has a value for every atom, too.
+        low: float64, the range that a number must lie in, to `high`; infinite without an end.
+        open_low: bool, the end is not of the range; `open_high` likewise.
+        whole: bool, both ends are whole numbers.
+        is_text: bool, it asks for texts.
+        names: by column the different texts that are asked for.
+        asked: int64, ascending, keys `atom << 32 | place` of texts among the names of its column.
     """
 
     texts: tuple[str, ...]
@@ -57,7 +72,7 @@ class Conditions:
 
 
 def compile_conditions(texts: Sequence[str]) -> Conditions:
-    """Some different conditions."""
+    """Different conditions (canonical SQL, each once), with what they ask of columns; `Conditions` has an example."""
     atoms_of_each, rests = _parts(texts)
     ends = values_of(_ends(atoms_of_each))
     flat = [
@@ -141,10 +156,12 @@ def _rounds(atoms_of_each: Sequence[tuple[Atom, ...]]) -> tuple[np.ndarray, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """The columns of some points, by their place: numbers, where null is NaN and what is no number is infinite; texts.
+    """The columns of n points that conditions name, by their place among `Conditions.columns`.
 
-    Texts are places among the names that conditions ask for, -1 for others. `fits` (bool per atom): the column has
-    values that can be compared so.
+    Attributes:
+        numbers: float64[columns, n]; null is NaN, and what is no number is infinite, for DuckDB orders it so.
+        texts: int64[columns, n], places among the names that conditions ask for, -1 for others and for null.
+        fits: bool[atoms], whether the column has values that can be compared so.
     """
 
     numbers: np.ndarray
@@ -167,12 +184,17 @@ class Truth:
         self._general.evaluate(self._tested.everywhere)
 
     def of(self, number: int) -> np.ndarray:
-        """bool[n]: the points that satisfy one condition."""
+        """The points that satisfy one condition (its number); bool[n]."""
         points = np.arange(self._size)
         return self.pairs(np.full(len(points), number), points)
 
     def pairs(self, number: np.ndarray, point: np.ndarray) -> np.ndarray:
-        """bool[p]: whether each point satisfies the condition beside it; -1 is none."""
+        """Whether each point satisfies the condition beside it; bool[p].
+
+        Args:
+            number: int64[p], conditions; -1 is none, and holds.
+            point: int64[p], places of points.
+        """
         out = np.ones(len(number), bool)
         which = np.flatnonzero(np.append(self._tested.indexed, False)[number])
         out[which] = hold(self._conditions, self._seen, number[which], point[which])
@@ -198,7 +220,7 @@ class Truth:
 
     @property
     def indexed(self) -> np.ndarray:
-        """bool[c]: the conditions of which something is asked without the database, of columns as these points have."""
+        """The conditions of which something is asked without the database, of columns as these points have; bool[c]."""
         return self._tested.indexed
 
     def column(self, number: int) -> tuple[np.ndarray, np.ndarray]:
@@ -318,7 +340,16 @@ def seen_of(
 def fits_of(
     conditions: Conditions, readings: Readings, ids: pa.Array, *, space: Space
 ) -> np.ndarray:
-    """Bool per atom: whether the columns of some points have values that can be compared so; `readings` may be long."""
+    """Whether the columns of some points have values that can be compared so; bool[atoms].
+
+    Whole numbers fit only beside whole constants, and while doubles tell them apart.
+
+    Args:
+        conditions: the conditions.
+        readings: the points; there may be none, but for attributes.
+        ids: string, the ids of all objects.
+        space: by which distances and speeds are measured.
+    """
     return _fits(conditions, _columns_of(conditions, readings, ids, space=space))
 
 

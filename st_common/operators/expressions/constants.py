@@ -18,7 +18,15 @@ def types_of(constants: Sequence[str]) -> dict[str, str | None]:
 
 
 def values_of(constants: Sequence[str], kind: str) -> list[Any]:
-    """The values of constants as values of a type, None where one has none; times in microseconds."""
+    """The values of constants as values of a type, in their order.
+
+    Args:
+        constants: expressions without columns.
+        kind: a type of DuckDB; of TIMESTAMP values are microseconds since 1970.
+
+    Returns:
+        None for a constant that has no value of that type.
+    """
     keys = [(text, kind) for text in constants]
     values = _VALUES.of(keys)
     return [values[key] for key in keys]

@@ -27,7 +27,15 @@ def evaluated(
     """The value of each expression for each row; null where it has none or fails for that row.
 
     All are evaluated in one statement, and one by one when that fails: what cannot be evaluated at all is null
-    everywhere and noted (see `failures`) by the texts of plans that it was made `of`, by default by itself.
+    everywhere and noted (see `failures`).
+
+    Args:
+        expressions: canonical SQL over the columns of the table.
+        table: n rows.
+        of: of each expression the texts of plans that it was made of, by which it is noted; by default itself.
+
+    Returns:
+        An array of n values for each expression, of the type that DuckDB gives it; without rows of the type null.
 
     Raises:
         QueryError: an expression cannot be evaluated, and nobody notes it.
@@ -99,7 +107,11 @@ def _said(error: Exception) -> str:
 
 
 def masks(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
-    """bool[e, n]: where each expression is true; null counts as false."""
+    """Where each expression is true of the rows of a table; bool[e, n], false where it is null or fails.
+
+    Example:
+        load > 2 over load 1, null, 5:  false, false, true
+    """
     if not expressions:
         return np.empty((0, table.num_rows), bool)
     return np.stack(
@@ -108,7 +120,7 @@ def masks(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
 
 
 def known(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
-    """bool[e, n]: where each expression is not null."""
+    """Where each expression is not null; bool[e, n]."""
     columns = evaluated(
         [f"({text}) IS NOT NULL" for text in expressions], table, of=_each(expressions)
     )
@@ -116,9 +128,13 @@ def known(expressions: Sequence[str], table: pa.Table) -> np.ndarray:
 
 
 def groups(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
-    """The values as names of groups, null for null: texts as they are, in quotes those that could be taken for `NULL`.
+    """The values as names of groups, string[n] for each expression, null for null.
 
-    So no two groups have one name: a text that is NULL, or that begins with a quote, stands in quotes, as in SQL.
+    Texts stay as they are, in quotes those that could be taken for `NULL`: a text that is NULL, or that begins with a
+    quote, stands in quotes, as in SQL. So no two groups have one name.
+
+    Example:
+        bus, NULL (a text), 'x         bus, 'NULL', '''x'
     """
     return [
         _group_names(column.cast(pa.string()))
@@ -135,7 +151,7 @@ def _group_names(texts: pa.Array) -> pa.Array:
 
 
 def numbers(expressions: Sequence[str], table: pa.Table) -> list[np.ndarray]:
-    """The values as f64, NaN for null."""
+    """The values of each expression as float64[n], NaN for null."""
     columns = evaluated(
         [f"CAST({text} AS DOUBLE)" for text in expressions],
         table,
@@ -147,7 +163,7 @@ def numbers(expressions: Sequence[str], table: pa.Table) -> list[np.ndarray]:
 
 
 def constants(texts: Sequence[str]) -> list[float | None]:
-    """The values of expressions over nothing, as doubles; None where one has none, or is not finite."""
+    """The values of expressions without columns as doubles; None where one has none, or is not finite."""
     return [
         value if value is not None and math.isfinite(value) else None
         for value in values_of_constants(texts, "DOUBLE")
@@ -157,7 +173,12 @@ def constants(texts: Sequence[str]) -> list[float | None]:
 def types_of(
     expressions: Sequence[str], table: pa.Table | None = None
 ) -> list[str] | None:
-    """The types of expressions over the columns of a table, or over nothing; None where one of them does not fit."""
+    """The types of expressions in DuckDB, by name; None where one of them cannot be bound.
+
+    Args:
+        expressions: canonical SQL.
+        table: whose columns they name; None: they name none.
+    """
     if not expressions:
         return []
     listed = ", ".join(f"({text})" for text in expressions)
@@ -179,7 +200,11 @@ def _types(connection: duckdb.DuckDBPyConnection, statement: str) -> list[str] |
 
 
 def types_of_constants(texts: Sequence[str]) -> list[str | None]:
-    """The type of each expression over nothing; None where it has none."""
+    """The type of each expression without columns; None where it has none.
+
+    Example:
+        1, 1.5 and 'a':  INTEGER, DECIMAL(2,1), VARCHAR
+    """
     types: list[str | None] = []
     for start in range(0, len(texts), _AT_ONCE):
         some = texts[start : start + _AT_ONCE]
@@ -191,7 +216,12 @@ def types_of_constants(texts: Sequence[str]) -> list[str | None]:
 
 
 def values_of_constants(texts: Sequence[str], kind: str) -> list[Any]:
-    """The values of expressions over nothing as values of a type; None where one has none. Times as microseconds."""
+    """The values of expressions without columns as values of a type; None where one has none.
+
+    Args:
+        texts: the expressions.
+        kind: a type of DuckDB; of TIMESTAMP values are microseconds since 1970.
+    """
     form = (
         "TRY(epoch_us(CAST({} AS TIMESTAMP)))"
         if kind == "TIMESTAMP"
@@ -220,7 +250,11 @@ def _alone_or_none(expression: str) -> Any:
 
 
 def mask_of(expression: str, table: pa.Table) -> np.ndarray | None:
-    """bool[n]: where an expression is true; null counts as false. None where it cannot be evaluated at all.
+    """Where an expression is true; bool[n], false where it is null. None where it cannot be evaluated at all.
+
+    Args:
+        expression: canonical SQL over the columns of the table.
+        table: n rows.
 
     Raises:
         TransientError: memory is short.
@@ -236,7 +270,7 @@ def mask_of(expression: str, table: pa.Table) -> np.ndarray | None:
 
 
 def objects_of(columns: Sequence[tuple[str, str]]) -> str:
-    """The expression of a JSON object with the given names and expressions."""
+    """The expression of a JSON object as text, with given names and expressions: `a` and `load` make `{"a":1.0}`."""
     parts = ", ".join(f"{_text(name)}, {text}" for name, text in columns)
     return f"CAST(json_object({parts}) AS VARCHAR)"
 
@@ -267,7 +301,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 
 def values_as_text(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
-    """The values as text, null for null: keys of joins."""
+    """The values of each expression as string[n], null for null: keys of joins."""
     columns = evaluated(
         [f"CAST({text} AS VARCHAR)" for text in expressions],
         table,

@@ -18,7 +18,11 @@ _noted: ContextVar[dict[Key, str] | None] = ContextVar("noted", default=None)
 
 @contextmanager
 def noting() -> Iterator[dict[Key, str]]:
-    """What fails within goes into the dict, each thing once with the first reason; else `note` raises."""
+    """A context in which what fails is noted instead of raised.
+
+    Yields:
+        A dict that is filled while the context lasts: by what failed the first reason, in words for people.
+    """
     noted: dict[Key, str] = {}
     token = _noted.set(noted)
     try:
@@ -28,7 +32,13 @@ def noting() -> Iterator[dict[Key, str]]:
 
 
 def note(key: Key, why: str, error: Exception) -> None:
-    """Notes that something fails; where nobody is `noting` the error is raised."""
+    """Notes that something fails, with the reason; the first one stands.
+
+    Args:
+        key: what fails; queries that use it are found by it.
+        why: in words for people.
+        error: what is raised where nobody is `noting`.
+    """
     noted = _noted.get()
     if noted is None:
         raise error
@@ -38,10 +48,24 @@ def note(key: Key, why: str, error: Exception) -> None:
 def each_alone(
     judge: Callable[[np.ndarray], np.ndarray], total: int, raised: list[Exception]
 ) -> np.ndarray:
-    """bool[n] of rows that are judged alone or in parts: false where even a row by itself raises.
+    """What is judged of rows that may raise, of each as if it were alone; false where even a row by itself raises.
 
-    `judge` gives bool[k] for k numbers of rows. What it raised for single rows goes into `raised`, in their order. So
-    the result depends on the rows and not on how they come together.
+    Rows are judged together, and halved where that raises. So the result depends on the rows and not on how they come
+    together.
+
+    Args:
+        judge: gives bool[k] for k numbers of rows (int64).
+        total: how many rows there are.
+        raised: what is raised for single rows is added to it, in their order.
+
+    Returns:
+        bool[total].
+
+    Raises:
+        MemoryError: it is never taken for a fault of a row.
+
+    Example:
+        four rows, of which a judge refuses number 2, and passes those above 0:  false, true, false, true
     """
     out = np.zeros(total, bool)
     waiting = [np.arange(total)]

@@ -32,10 +32,16 @@ _NOBODY = pa.array([], pa.string())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Points, by number from 0 to `size`: the `readings` of some, and of all what is true of expressions (`dense`).
+    """Points, by number from 0 to before `size`.
 
-    `ids` are those of all objects. `spent_us` is what statements over pairs have cost by shape; points that remember
-    what is true of them share it, others have their own.
+    Attributes:
+        readings: gives the readings of some of them (int64, numbers).
+        ids: string, the ids of all objects.
+        space: by which distances and speeds are measured.
+        size: how many there are.
+        dense: gives bool[e, size], where expressions are true of all of them.
+        spent_us: what statements over pairs have cost by shape; points that remember what is true of them share it,
+            others have their own.
     """
 
     readings: Callable[[np.ndarray], Readings]
@@ -47,13 +53,19 @@ class Source:
 
 
 def schema_of(like: Readings, *, space: Space) -> pa.Schema:
-    """The columns that conditions may use, of readings `like` some."""
+    """The columns that conditions may use, of readings like some; no row is looked at."""
     nobody = like.take(np.empty(0, np.int64))
     return nobody.table(_NOBODY, space=space).schema
 
 
 def shapes_of(texts: Sequence[str], which: np.ndarray, fixes: pa.Schema) -> Shaped:
-    """The shapes of some of different conditions, `which` (bool per condition), on fixes with certain columns."""
+    """The shapes of some of different conditions.
+
+    Args:
+        texts: c conditions as canonical SQL.
+        which: bool[c], which of them are meant; the others have no shape.
+        fixes: the columns that they are asked of.
+    """
     numbers = np.flatnonzero(which)
     general = shaped([texts[number] for number in numbers.tolist()], fixes)
     shape, row = np.full(len(texts), -1), np.full(len(texts), -1)
@@ -62,10 +74,15 @@ def shapes_of(texts: Sequence[str], which: np.ndarray, fixes: pa.Schema) -> Shap
 
 
 class General:
-    """Conditions, `texts`, of some points, with the shapes of those that have one; several may be alike.
+    """Conditions that only the database can say, of some points.
 
     What cannot be evaluated at all has no shape: whoever uses these conditions evaluates those without one at all
     points, so that what fails is noted (see `failures`) wherever there is a point.
+
+    Args:
+        texts: the conditions; several may be alike.
+        shaped: the shapes of those that have one.
+        source: the points.
     """
 
     def __init__(self, texts: Sequence[str], shaped: Shaped, source: Source) -> None:
@@ -74,7 +91,7 @@ class General:
         self._bits = np.zeros((source.size, 0), np.uint8)
 
     def evaluate(self, numbers: np.ndarray) -> None:
-        """Evaluates conditions at all points, as far as that was not done yet."""
+        """Evaluates conditions (int64, numbers) at all points, as far as that was not done yet."""
         new = numbers[self._row[numbers] < 0]
         if not len(new):
             return
@@ -91,7 +108,12 @@ class General:
         self._bits = np.concatenate([self._bits, bits], axis=1)
 
     def pairs(self, number: np.ndarray, point: np.ndarray) -> np.ndarray:
-        """bool[p]: whether each point satisfies the condition beside it."""
+        """Whether each point satisfies the condition beside it; bool[p].
+
+        Args:
+            number: int64[p], conditions.
+            point: int64[p], points.
+        """
         out = np.zeros(len(number), bool)
         left = [np.flatnonzero(self._row[number] >= 0)]
         for shape, which in self._by_shape(number):
@@ -106,12 +128,17 @@ class General:
         return out
 
     def is_cheaper_over_points(self, numbers: np.ndarray, points: int) -> bool:
-        """Whether conditions cost less at all points than over the pairs of each with so many of them."""
+        """Whether conditions cost less at all points than over pairs, by what statements and rows cost.
+
+        Args:
+            numbers: int64, the conditions.
+            points: with how many points each would be paired.
+        """
         over_points_us = len(numbers) * (_CONDITION_US + _POINT_US * self._source.size)
         return over_points_us <= STATEMENT_US + PAIR_US * points * len(numbers)
 
     def at_points(self, numbers: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """bool[p, c]: which of some points satisfy which conditions."""
+        """Which of some points (int64[p]) satisfy which conditions (int64[c]); bool[p, c]."""
         self.evaluate(np.unique(numbers))
         return answers_of(self._bits[points], self._row[numbers])
 

@@ -37,9 +37,12 @@ class _Ranges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionIndex:
-    """Queries with a simple condition, each in the part of one of its columns: of texts, where it asks for any.
+    """Queries with a simple condition, each found by one of its columns.
 
-    `queries` are their numbers, ascending.
+    Attributes:
+        queries: int64, ascending, their numbers.
+        texts: those that are found by a text, by column.
+        numbers: those that are found by a range, by column.
     """
 
     queries: np.ndarray
@@ -50,7 +53,15 @@ class ConditionIndex:
 def index_conditions(
     conditions: Conditions, queries: np.ndarray, condition: np.ndarray
 ) -> ConditionIndex | None:
-    """An index of some queries by their conditions (their places); None where none of them has a simple one."""
+    """An index of some queries by their conditions; None where none of them has a simple one.
+
+    A query is found by that atom of its condition which the fewest others share, by an estimate.
+
+    Args:
+        conditions: the conditions.
+        queries: int64[q], numbers of queries.
+        condition: int64[q], the place of each one's condition, -1 without.
+    """
     chosen = _chosen(conditions)
     atom = np.append(chosen, -1)[condition]
     queries, atom = queries[atom >= 0], atom[atom >= 0]
@@ -72,7 +83,16 @@ def index_conditions(
 
 
 def find_pairs(index: ConditionIndex, truth: Truth, chosen: np.ndarray) -> Pairs:
-    """Pairs of one of the chosen points and a query that may be satisfied, each once."""
+    """Pairs of a point and a query that may be satisfied, each once; the whole condition is still to be tested.
+
+    Args:
+        index: the queries.
+        truth: the points, with their columns.
+        chosen: int64, places of the points that are asked about.
+
+    Returns:
+        Two int64 arrays: places of points, numbers of queries.
+    """
     none = np.empty(0, np.int64)
     points, queries = [none], [none]
     for part in index.texts:

@@ -15,9 +15,16 @@ from st_common.runs import is_first, last_set, shifted, starts_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readings:
-    """Fixes with the reading before each in the same stay (`before_ts` NEVER without one).
+    """Fixes with the reading before each in the same stay; n of them.
 
-    Of an object that ended `x` and `y` are NaN, and the place before is that of its last fix.
+    Attributes:
+        object: int64[n], numbers of objects.
+        ts: int64[n], event time in microseconds.
+        x: float64[n], NaN of an object that ended; `y` likewise.
+        before_ts: int64[n], event time of the reading before, NEVER without one.
+        before_x: float64[n], where that was, NaN without one; of an object that ended the place of its last fix.
+            `before_y` likewise.
+        attributes: other columns, n values each.
     """
 
     object: np.ndarray
@@ -33,7 +40,7 @@ class Readings:
         return len(self.object)
 
     def take(self, index: np.ndarray) -> "Readings":
-        """Some of the readings, by place."""
+        """Some of the readings: by place (int64) or by mask (bool[n])."""
         columns = {name: getattr(self, name)[index] for name in _ARRAYS}
         return Readings(**columns, attributes=taken(self.attributes, index))
 
@@ -49,22 +56,25 @@ class Readings:
         )
 
     def elapsed_s(self) -> np.ndarray:
-        """Seconds since the reading before, NaN without one (SPEC P5)."""
+        """Seconds since the reading before; float64[n], NaN without one (SPEC P5)."""
         known = self.before_ts != NEVER
         return np.where(
             known, (self.ts - np.where(known, self.before_ts, 0)) / 1e6, np.nan
         )
 
     def speed_mps(self, *, space: Space) -> np.ndarray:
-        """Metres (or units of a plane) per second since the reading before, NaN without one."""
+        """Metres (or units of a plane) per second since the reading before; float64[n], NaN without one."""
         way = space.distance(self.before_x, self.before_y, self.x, self.y)
         speed: np.ndarray = way / self.elapsed_s()
         return speed
 
     def column(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array | None:
-        """One of the columns that expressions may use, whatever the case of its name; None for no or more than one.
+        """One of the columns that expressions may use, but times; None for no column of that name, or more than one.
 
-        Times are not among them.
+        Args:
+            name: in any case.
+            ids: string, the ids of all objects.
+            space: by which speeds are measured.
         """
         names = [
             known
@@ -78,14 +88,25 @@ class Readings:
         return self._builtin(names[0], ids, space=space)
 
     def table(self, ids: pa.Array, *, space: Space) -> pa.Table:
-        """The columns that expressions may use; `ids` are the ids of all objects."""
+        """The columns that expressions may use: attributes, `object`, `event_ts`, `x`, `y`, `elapsed_s`, `speed_mps`.
+
+        Args:
+            ids: string, the ids of all objects.
+            space: by which speeds are measured.
+        """
         builtin = {name: self._builtin(name, ids, space=space) for name in _COLUMNS}
         return pa.table({**self.attributes, **builtin})
 
     def columns(
         self, names: Sequence[str], ids: pa.Array, *, space: Space
     ) -> dict[str, pa.Array]:
-        """Some columns of `table`, whatever the case of their names; of a table that has no name in two cases."""
+        """Some columns of `table`, by name; those that it has not are left out.
+
+        Args:
+            names: in any case; no two columns of the table differ in case alone.
+            ids: string, the ids of all objects.
+            space: by which speeds are measured.
+        """
         wanted = {name.casefold() for name in names}
         builtin = {
             name: self._builtin(name, ids, space=space)
@@ -132,17 +153,22 @@ def joined(one: Readings, other: Readings) -> Readings:
 
 
 def of_objects(fixes: LastFixes, objects: np.ndarray) -> Readings:
-    """The last readings of some objects."""
+    """The last readings of some objects (int64[n], all of them known)."""
     rows = fixes.take(objects)
     columns = {name: getattr(rows, name) for name in _ARRAYS if name != "object"}
     return Readings(object=objects, attributes=rows.attributes, **columns)
 
 
 def of_events(fixes: LastFixes, events: Events, attributes: Attributes) -> Readings:
-    """A reading per event (sorted by object and effect), given the last fixes before them all.
+    """A reading per event, in the order of the events.
 
     Of an event that ends a stay it is what is known of the object still: the attributes of its last fix, and where that
     was as the place before, without a time.
+
+    Args:
+        fixes: the last fixes before them all.
+        events: sorted by object and effect.
+        attributes: of fixes, by the `source` of events.
     """
     is_fix, before = events.kind == FIX, _before(fixes, events)
     kept = before.alive | ~is_fix

@@ -32,11 +32,18 @@ _MOST_PAIRS = 1 << 17  # tested together: their columns stay in the processor's 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screens:
-    """The conditions of q queries by their numbers.
+    """What q queries ask beside region and selection, by their numbers.
 
-    `boxes` float64[4, m], `value`, `metres` float64[m] and `negative` bool[m] are all the boxes to be met, `meetings`
-    in rounds: each has one box at most of every query, int32[q] with its place or -1. `filters` likewise in `filtered`.
-    `key` int32[q] is the place in `ids` of the one object that a query is about, -1 for any.
+    Attributes:
+        boxes: float64[4, m], all boxes to be met: minx, miny, maxx, maxy.
+        value: float64[m], by what the fix's box grows for each, in coordinates.
+        metres: float64[m], and in metres.
+        negative: bool[m], it must not be met.
+        meetings: rounds, int32[q] each: the place of a box to be met, at most one of each query, -1 without.
+        filters: the different filters.
+        filtered: rounds, int32[q] each: the place of a filter.
+        key: int32[q], the place in `ids` of the one object that a query is about, -1 for any.
+        ids: the ids of these objects.
     """
 
     boxes: np.ndarray
@@ -57,7 +64,13 @@ class Screens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The points that screens are asked about: readings, all objects, and the space they are in."""
+    """The points that screens are asked about.
+
+    Attributes:
+        readings: n fixes.
+        objects: all objects, for ids.
+        space: what coordinates mean.
+    """
 
     readings: Readings
     objects: Interner
@@ -67,7 +80,13 @@ class Asked:
 def compile_screens(
     total: int, steps: Mapping[int, Steps], left: Mapping[int, tuple[Meeting, ...]]
 ) -> Screens:
-    """The screens of some of `total` queries by their numbers; `left` are the meetings that no index answers."""
+    """The screens of some queries, by number.
+
+    Args:
+        total: how many queries there are.
+        steps: by number the steps of those that have any.
+        left: by number the meetings that no index answers.
+    """
     flat = [
         (number, meeting) for number, meetings in left.items() for meeting in meetings
     ]
@@ -121,9 +140,15 @@ def passes(
     query: np.ndarray,
     features: Features | None = None,
 ) -> np.ndarray:
-    """Which pairs of a point (its place among the readings) and a query satisfy the query's screen; bool[p].
+    """Whether pairs of a point and a query satisfy the query's screen; bool[p].
 
-    With `features` the n-th pair is also one of the n-th feature. Filters come last and see what passed the rest.
+    Args:
+        screens: those of all queries.
+        asked: the points.
+        point: int64[p], places of points.
+        query: int64[p], numbers of queries.
+        features: of pairs that are joined: the n-th pair is one of the n-th feature. Filters come last and see what
+            passed the rest.
     """
     keep = np.ones(len(point), bool)
     if len(screens.ids):
@@ -150,7 +175,7 @@ def passes(
 
 
 def objects_of(screens: Screens, objects: Interner) -> np.ndarray:
-    """The number of the object that each query is about, int64[q]: -1 for any, -2 for one that never reported."""
+    """The number of the object that each query is about; int64[q], -1 for any, -2 for one that never reported."""
     places = objects.places_of(screens.ids)
     wanted: np.ndarray = np.append(np.where(places < 0, -2, places), -1)[screens.key]
     return wanted
@@ -276,7 +301,12 @@ def _alone(steps: Steps) -> Screens:
 
 
 def satisfied(steps: Steps, asked: Asked) -> np.ndarray:
-    """Which of the points satisfy the steps of one query without a join; bool[n]."""
+    """Which of the points satisfy the steps of one query without a join; bool[n].
+
+    Args:
+        steps: those of the query.
+        asked: n points.
+    """
     total = len(asked.readings)
     if len(steps.keys) > 1:
         return np.zeros(total, bool)

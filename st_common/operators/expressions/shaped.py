@@ -39,7 +39,13 @@ _ARROW = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What conditions have in common: `text` over the `columns` of fixes and those of `literals`, a row a condition."""
+    """What conditions have in common.
+
+    Attributes:
+        text: SQL over the columns of fixes and those of literals, as `ABS(load - "literal 0") > "literal 1"`.
+        columns: the columns of fixes that it names.
+        literals: a row for each condition, columns by `literal_name`.
+    """
 
     text: str
     columns: tuple[str, ...]
@@ -48,7 +54,13 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shaped:
-    """Conditions by their shape: `shape` is its place among `shapes`, -1 without, `row` that of the literals."""
+    """Conditions by their shape; c of them.
+
+    Attributes:
+        shapes: the different shapes.
+        shape: int64[c], the place of each one's shape, -1 without.
+        row: int64[c], the row of its literals there.
+    """
 
     shapes: tuple[Shape, ...]
     shape: np.ndarray
@@ -68,7 +80,7 @@ class _Read:
 
 
 def literal_name(number: int) -> str:
-    """The name of the column with the values of a parameter."""
+    """The name of the column with the values of a parameter: "literal 0" for the first."""
     return f"{_PREFIX}{number}"
 
 
@@ -79,9 +91,16 @@ def unshaped(conditions: int) -> Shaped:
 
 
 def shaped(texts: Sequence[str], fixes: pa.Schema) -> Shaped:
-    """The shapes of different conditions on fixes with these columns.
+    """The shapes of different conditions on fixes with certain columns.
 
     A condition has a shape only if it can be evaluated over such fixes: that shows without a row.
+
+    Args:
+        texts: c conditions as canonical SQL.
+        fixes: the columns.
+
+    Returns:
+        Shapes of those that at least `FEW` conditions share; none where two columns differ in case alone.
     """
     names = [name.casefold() for name in fixes.names]
     if (

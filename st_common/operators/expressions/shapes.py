@@ -49,7 +49,13 @@ _TEXTS = (exp.Like, exp.ILike)
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A part without a column, and those `beside` it that have one, of the same operator."""
+    """A part of a condition without a column, which may become a parameter.
+
+    Attributes:
+        constant: its text, in pieces.
+        beside: what stands beside it at the same operator and has a column.
+        operator: what that operator does.
+    """
 
     constant: Pieces
     beside: tuple[Pieces, ...]
@@ -70,7 +76,11 @@ class Draft:
 
 
 def cut(condition: str) -> tuple[str, list[str]]:
-    """What is the same in all conditions that are read alike, as a key, and the literals in order."""
+    """What is the same in all conditions that are read alike, as a key, and the literals in order.
+
+    Texts and numbers are told apart in the key; `ABS(load - 3) > 9` has the literals 3 and 9, both numbers, and the
+    same key as `ABS(load - 4) > 8`.
+    """
     between, literals, at = list[str](), list[str](), 0
     for match in _LITERAL.finditer(condition):
         if match[1] is not None:
@@ -83,7 +93,11 @@ def cut(condition: str) -> tuple[str, list[str]]:
 
 @lru_cache(maxsize=4096)
 def draft_of(key: str) -> Draft | None:
-    """The draft of the conditions with a key (see `cut`); None of a constant, and of what is no canonical text."""
+    """The draft of the conditions with a key (see `cut`); None of a constant, and of what is no canonical text.
+
+    Example:
+        ABS(load - 3) > 9      slots 3 (arithmetic, beside load) and 9 (comparison, beside ABS(load - 3)); columns load
+    """
     kinds, *between = key.split("\x00")
     if len(between) != len(kinds) + 1 or "\x01" in key:
         return None
@@ -106,7 +120,12 @@ def draft_of(key: str) -> Draft | None:
 
 
 def filled(pieces: Sequence[str | int], literals: Sequence[str]) -> str:
-    """The text of pieces without slots, with these literals."""
+    """The text of pieces without slots.
+
+    Args:
+        pieces: texts, and numbers of literals.
+        literals: the literals by number.
+    """
     return "".join(
         piece if isinstance(piece, str) else literals[piece] for piece in pieces
     )

@@ -28,9 +28,13 @@ Token = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """What is asked of a column: one of `texts`, or a number of a range, whose ends are constants, "" for none.
+    """What is asked of a column: one of some texts, or a number of a range.
 
-    `open_low`, `open_high`: the end is not of the range.
+    Attributes:
+        column: its name, as it is written.
+        texts: the texts; none of a range.
+        low: the constant at the lower end, "" for none; `high` likewise.
+        open_low: the end is not of the range; `open_high` likewise.
     """
 
     column: str
@@ -47,7 +51,11 @@ class _OtherError(Exception):
 
 @lru_cache(maxsize=1 << 17)
 def atoms_of(condition: str) -> tuple[Atom, ...]:
-    """What a condition asks, all of it; nothing when it is not a simple one."""
+    """What a condition asks, all of it; nothing when it is not a simple one.
+
+    Example:
+        speed > 5 AND kind IN ('taxi', 'bus')      speed from 5 (open), kind of two texts
+    """
     try:
         parser = _Parser(_tokens(condition))
         atoms = parser.conjunction()
@@ -59,7 +67,11 @@ def atoms_of(condition: str) -> tuple[Atom, ...]:
 
 @lru_cache(maxsize=1 << 17)
 def parts_of(condition: str) -> tuple[tuple[Atom, ...], str]:
-    """What a condition asks of columns, and the rest, which must hold as well: "" of a simple one."""
+    """What a condition asks of columns, and the rest, which must hold as well: "" of a simple one.
+
+    Example:
+        kind = 'taxi' AND ABS(load - 3) > 9      kind of one text, and the rest ABS(load - 3) > 9
+    """
     whole = atoms_of(condition)
     if whole:
         return whole, ""
@@ -91,12 +103,12 @@ def _conjuncts(condition: str) -> list[str]:
 
 
 def values_of(texts: Sequence[str]) -> dict[str, float | None]:
-    """The value of each constant as a double, as DuckDB says; None for one that is not a finite number."""
+    """The value of each constant as a double, as DuckDB says; None for one that is not a finite number, as 1/0."""
     return _VALUES.of(texts)
 
 
 def is_whole(constant: str) -> bool:
-    """Whether a constant is written as a whole number; "" is none."""
+    """Whether a constant is written as a whole number: 5 is, 5.0 is not; "" (no end) counts as one."""
     return not constant or constant.removeprefix("-").isdecimal()
 
 

@@ -74,10 +74,23 @@ class _Column:
 
 
 class Values:
-    """Expressions over fixes at places: first the last fixes `before` a run, then those `after` each of its events.
+    """Expressions over fixes at places, each evaluated once for a fix.
 
-    What is asked for a second time is evaluated for all events at once: then other ticks will ask as well. `columns` is
-    for what others know of the columns at the `places` of the run.
+        place      0 .. k - 1                     k .. k + e - 1                   -1
+        fix        last fixes before the run      those after each of its events   none: null
+
+    What is asked for a second time is evaluated for all events at once: then other ticks will ask as well.
+
+    Args:
+        before: the last fixes of k objects before the run.
+        after: the reading of its object after each of e events.
+        attributes: of both, at all places.
+        objects: the ids of objects.
+        space: by which distances and speeds are measured.
+
+    Attributes:
+        places: k + e.
+        columns: for what others know of the columns at the places of the run.
     """
 
     def __init__(
@@ -107,9 +120,12 @@ class Values:
     def masks(
         self, texts: Sequence[str], places: np.ndarray, *, among: int
     ) -> np.ndarray:
-        """bool[e, n]: where each expression is true; null counts as false.
+        """Where each expression is true of the fixes at some places; bool[e, n], null counts as false.
 
-        They are `among` so many that are asked for one after the other: of very many none is remembered.
+        Args:
+            texts: e expressions.
+            places: int64[n].
+            among: how many expressions are asked for one after the other in all: of very many none is remembered.
         """
         if among * self.places > _MOST_KEPT:
             return self._masks_once(texts, places)
@@ -144,7 +160,7 @@ class Values:
         return readings.table(self._objects.ids, space=self._space)
 
     def numbers(self, text: str, places: np.ndarray) -> np.ndarray:
-        """The values of an expression as f64, NaN for null."""
+        """The values of an expression at places (int64[n]) as float64[n], NaN for null."""
         values: np.ndarray = self._filled("number", [text], places)[0].values[places]
         return values
 
@@ -154,7 +170,11 @@ class Values:
         return values
 
     def texts(self, text: str, places: np.ndarray) -> tuple[np.ndarray, pa.Array]:
-        """The values of an expression as text: their numbers, -1 for null, and the texts that these count in."""
+        """The values of an expression at places (int64[n]) as texts.
+
+        Returns:
+            int64[n], their numbers, -1 for null; and the texts that these count in, which only grow in a run.
+        """
         (column,) = self._filled("text", [text], places)
         return column.values[places], column.names
 
@@ -167,7 +187,15 @@ class Values:
         null: str,
         form: Form = "text",
     ) -> np.ndarray:
-        """The numbers, as partners, of the values of an expression as text or as names of groups; `null` for none."""
+        """The values of an expression as numbers of partners; int64[n].
+
+        Args:
+            text: the expression.
+            places: int64[n].
+            numbering: gives numbers; a text that was never a partner gets one.
+            null: the text that stands for fixes without a value.
+            form: `text`, or `group` for names of groups.
+        """
         (column,) = self._filled(form, [text], places)
         codes = column.values[places]
         if (codes < 0).any():

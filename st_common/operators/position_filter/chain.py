@@ -29,11 +29,18 @@ _CELLS, _WIDEST = 4096, 64  # fixes that are looked at in one go; of one stay
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """Fixes sorted by stay and time; `stay` numbers rise.
+    """Fixes sorted by stay and time; n of them.
 
-    `ts` int64 us; `span` is the place of a fix's limits among `limits`; `accuracy_m` f64[spans, n] says how good each
-    fix is by the attribute of each of them, NaN where that is not known. A distance in
-    the `space` is in units of `unit_m` metres.
+    Attributes:
+        stay: int64[n], rising, numbers of stays.
+        ts: int64[n], event time in microseconds.
+        x: float64[n]; `y` likewise.
+        span: int64[n], the place of each fix's limits among `limits`.
+        accuracy_m: float64[spans, n], how good each fix is by the attribute of each of the limits, NaN where that is
+            not known.
+        limits: by span.
+        space: by which distances are measured.
+        unit_m: how many metres one of its distances is.
     """
 
     stay: np.ndarray
@@ -50,22 +57,36 @@ class Chain:
         return len(self.stay)
 
     def metres(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """The distance of fixes, by their places."""
+        """The distances of fixes, float64[p], by their places (int64[p] each)."""
         x, y = self.x, self.y
         way = self.space.distance(x[one], y[one], x[other], y[other])
         metres: np.ndarray = way * self.unit_m
         return metres
 
     def accuracy(self, fix: np.ndarray, span: np.ndarray) -> np.ndarray:
-        """How good fixes are, by the attribute of an span; metres, NaN where that is not known."""
+        """How good fixes are by the attribute of a span; float64[p], metres, NaN where that is not known.
+
+        Args:
+            fix: int64[p], places of fixes.
+            span: int64[p], places of limits.
+        """
         metres: np.ndarray = self.accuracy_m[span, fix]
         return metres
 
 
 def reasons(chain: Chain, before: np.ndarray, fix: np.ndarray) -> np.ndarray:
-    """What is said of fixes beside an accepted one before each; int8, `ACCEPTED` or why not, the first that holds.
+    """What is said of fixes, each beside an accepted one before it.
 
-    Of two accuracies one that is not known counts as 0 m.
+    Reasons in this order, the first that holds: nothing after `accept_after_us`; too fast; not far enough; not farther
+    than both accuracies together, of which one that is not known counts as 0 m.
+
+    Args:
+        chain: the fixes and their limits.
+        before: int64[p], places of accepted fixes.
+        fix: int64[p], places of the fixes that are judged.
+
+    Returns:
+        int8[p], `ACCEPTED` or why not.
     """
     limits, span = chain.limits, chain.span[fix]
     metres, us = chain.metres(before, fix), chain.ts[fix] - chain.ts[before]
@@ -85,9 +106,17 @@ def reasons(chain: Chain, before: np.ndarray, fix: np.ndarray) -> np.ndarray:
 
 
 def judged(chain: Chain, is_known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What is said of each fix (int8), and beside which one it was judged (its place, -1 for none).
+    """What is said of each fix, and beside which one it was judged.
 
-    `is_known` are fixes that were accepted before. The first other fix of a stay is judged by its accuracy alone.
+    The first fix of a stay that is not known badly begins the chain: it is judged by its accuracy alone.
+
+    Args:
+        chain: n fixes.
+        is_known: bool[n], fixes that were accepted before; they stand first in their stays.
+
+    Returns:
+        int8[n], `ACCEPTED` or why not; and int64[n], the place of the fix that was beside one that is not accepted, -1
+        for all others.
     """
     said, beside = np.zeros(len(chain), np.int8), np.full(len(chain), -1)
     numbers = np.arange(len(chain))

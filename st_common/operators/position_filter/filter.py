@@ -37,9 +37,14 @@ def _ints() -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filtered:
-    """The fixes of a run that were filtered: rows of the log, objects, and why (int8, see `limits.REASONS`).
+    """The fixes of a run that were filtered; n of them.
 
-    `value` is what was too much or too little: metres of accuracy, metres per second, or metres that it had moved.
+    Attributes:
+        position: int64[n], their rows of the log.
+        object: int64[n].
+        reason: int8[n], see `limits.REASONS`.
+        value: float64[n], what was too much or too little: metres of accuracy, metres per second, or metres that it had
+            moved.
     """
 
     position: np.ndarray = field(default_factory=_ints)
@@ -58,7 +63,7 @@ class Filtered:
 
 
 def joined(parts: Sequence[Filtered]) -> Filtered:
-    """What several runs filtered, in the order of the log."""
+    """What several runs (at least one) filtered, in the order of the log."""
     names = Filtered.__dataclass_fields__
     filtered = Filtered(
         **{
@@ -71,9 +76,13 @@ def joined(parts: Sequence[Filtered]) -> Filtered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sifted:
-    """What is left of the events of a run, what was filtered, and until when objects were seen.
+    """What is left of the events of a run.
 
-    `seen` are the objects of all fixes of the run, sorted, each with the time of its newest in `seen_ts`.
+    Attributes:
+        ordered: the events that are left.
+        filtered: the fixes that are not.
+        seen: int64, ascending, the objects of all fixes of the run; empty where nothing can be filtered.
+        seen_ts: int64, the time of each one's newest fix, in microseconds.
     """
 
     ordered: Ordered

@@ -57,7 +57,14 @@ def kind_of(plan: Plan) -> str | None:
 
 
 def owners(queries: Queries, shards: int) -> np.ndarray:
-    """The shard that owns each query, int64: by its name, so that every number of shards deals them out evenly."""
+    """The shard that owns each query; int64[queries].
+
+    It is decided by a hash of the name, so that every number of shards deals queries out evenly (docs/adr/0008).
+
+    Args:
+        queries: all queries of the stream.
+        shards: how many there are.
+    """
     if shards == 1 or not queries:
         return np.zeros(len(queries), np.int64)
     hashes = hashes_of(pa.array([q.name for q in queries], pa.string()))
@@ -88,11 +95,16 @@ class _Running:
 
 
 def compiled(queries: Queries, settings: Settings, source: Source) -> Compiled:
-    """The live ones of the queries, compiled; kept with them, for a batch rarely changes them.
+    """The live ones of the queries, compiled; kept for the tuples seen last, for a batch rarely changes them.
 
-    The fixes of `source` only suggest which operator comes first. That is looked at again after 64 fixes for each
-    reading that it was estimated on, later and later: soon where little was known, as of a query that was there before
-    all fixes.
+    Tuples are told apart by identity: comparing ten thousand plans would cost more than a small batch. The fixes of
+    `source` only suggest which operator comes first. That is looked at again after 64 fixes for each reading that it
+    was estimated on, later and later: soon where little was known, as of a query that was there before all fixes.
+
+    Args:
+        queries: all queries of the stream.
+        settings: which shard this is, and the space.
+        source: fixes by which is estimated whether a region or a condition is looked at first.
     """
     running = _running(queries, settings)
     if running is None:

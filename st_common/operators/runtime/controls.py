@@ -47,7 +47,12 @@ from st_common.uncollected import uncollected
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Control rows of one kind that stand one behind the other; `position` int64[n] says where each is in the log."""
+    """Control rows of one kind that stand one behind the other, and are done together.
+
+    Attributes:
+        rows: the rows, at least one.
+        position: int64[n], where each is in the log.
+    """
 
     rows: Sequence[ControlRow]
     position: np.ndarray
@@ -59,6 +64,10 @@ def parts(segment: int, rows: Sequence[ControlRow]) -> Iterator[Part]:
     Registrations, other areas, drops and failures that stand behind each other are done together, all else row by row:
 
         register register drop clock clock     ->  [register register] [drop] [clock] [clock]
+
+    Args:
+        segment: its number in the log.
+        rows: all of its rows.
     """
     position = position_of(segment, np.arange(len(rows)))
     if isinstance(rows, Rectangles):
@@ -91,7 +100,13 @@ def _each_once(
 
 
 def control(state: State, part: Part, settings: Settings, layer_of: LayerOf) -> Outcome:
-    """The outcome of one of the `parts`.
+    """The outcome of one of the `parts`: queries are swapped, the clock moves, or nothing changes.
+
+    Args:
+        state: the state before the rows; it is not changed.
+        part: the rows.
+        settings: what of the stream's settings decides answers, and which shard this is.
+        layer_of: gives a layer in a version.
 
     Raises:
         LogError: a plan that this version does not know.

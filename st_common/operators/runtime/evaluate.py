@@ -53,9 +53,15 @@ PHASES: tuple[Phase, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a run does: the delta of the state, the changes, the counters, and what the next run can build on.
+    """What a run does to a shard.
 
-    `caches` says by kind of query what caches cost, `filtered` which fixes were stored and changed nothing.
+    Attributes:
+        delta: what changes in the state.
+        changes: rows of `SHARD_SCHEMA`, in no order (see `changes.settled`).
+        counters: what was counted.
+        memo: what the next run can build on; it can be found anew.
+        caches: by kind of query what caches cost.
+        filtered: which fixes were stored and changed nothing.
     """
 
     delta: Delta
@@ -68,10 +74,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Rows of consecutive data segments, and the ids of objects that the state does not know yet.
+    """Rows of consecutive data segments, or a move of the clock.
 
-    `final` is an end mark, at which every pending tick is due. `limits` say by which limits fixes are filtered; None:
-    as the state does.
+    Attributes:
+        rows: the fixes and clock steps.
+        next_segment: the segment that must come next.
+        object_ids: string, ids of objects that the state does not know yet; they are numbered on from those of the
+            state.
+        object_hashes: uint64, their hashes.
+        final: an end mark, at which every pending tick is due; None without.
+        limits: by which limits fixes are filtered; None: as the state does.
     """
 
     rows: Rows
@@ -119,7 +131,14 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
 def outcome_of(
     delta: Delta, parts: list[Part], counters: Counters, *, filtered: Filtered
 ) -> Outcome:
-    """The outcome of a step of which these are the parts."""
+    """The outcome of a step.
+
+    Args:
+        delta: of the state.
+        parts: what each phase brought, at least one.
+        counters: what was counted beside the parts.
+        filtered: which fixes were filtered.
+    """
     tables = [table for part in parts for table in part.changes]
     memos = [part.memo for part in parts if part.memo is not None]
     return Outcome(
@@ -133,7 +152,12 @@ def outcome_of(
 
 
 def fields_of_parts(turn: Turn, parts: list[Part]) -> dict[str, Any]:
-    """The fields of a delta that parts of a step fill, with the partners and targets that they numbered."""
+    """The fields of a delta that parts of a step fill, by name, with the partners and targets that they numbered.
+
+    Args:
+        turn: the run, all phases of which are done.
+        parts: what they brought; a field, and a kind of component, is of one part alone.
+    """
     fields = {name: value for part in parts for name, value in part.delta.items()}
     memories = {
         kind: change for part in parts for kind, change in part.memories.items()

@@ -19,7 +19,12 @@ class Failure:
 
 
 def failed_queries(queries: Queries, noted: Mapping[Key, str]) -> tuple[Failure, ...]:
-    """The live queries that use what was noted, each once."""
+    """The live queries that use what was noted, each once, in the order of registration.
+
+    Args:
+        queries: all queries of the stream.
+        noted: by what failed, why (see `failures.noting`).
+    """
     if not noted:
         return ()
     failures = (

@@ -20,9 +20,11 @@ from st_common.runs import is_first, is_last, ranges
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cases:
-    """Pairs of an event (its place among the events) and a target, per case; and the answer after the events.
+    """What became of pairs of an object and a target at the events of a run.
 
-    `answer` holds the sorted keys of exactly the objects with events.
+    Attributes:
+        stays: Case I: places of events and targets, int64 each. `leaves` (Case II) and `enters` (Case III) likewise.
+        answer: int64, ascending, keys `object << 32 | target` after the events, of exactly the objects with events.
     """
 
     stays: tuple[np.ndarray, np.ndarray]

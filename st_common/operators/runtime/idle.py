@@ -23,7 +23,15 @@ def idle_turn(
     known: Compiled,
     layer_of: LayerOf,
 ) -> Turn:
-    """A turn without events, at the clock of a state; `known` are the queries compiled."""
+    """A turn without events, at the clock of a state.
+
+    Args:
+        state: the state.
+        settings: what of the stream's settings decides answers, and which shard this is.
+        queries: all queries of the stream, as they shall be.
+        known: the same, compiled.
+        layer_of: gives a layer in a version.
+    """
     none = Events.empty()
     return Turn(
         events=none,
@@ -42,10 +50,10 @@ def idle_turn(
 
 
 def clock_us(state: State, settings: Settings) -> int:
-    """The clock; before the stream has one, when nothing is told, the epoch."""
+    """The clock of a state, in microseconds; before the stream has one, when nothing is told, the epoch."""
     return 0 if state.max_event == NEVER else state.max_event - settings.lateness_us
 
 
 def known_fixes(state: State) -> Source:
-    """The last fixes, by which is estimated what is looked at first."""
+    """The last fixes of a state, by which is estimated what is looked at first."""
     return Source(fixes=state.fixes, objects=state.objects)

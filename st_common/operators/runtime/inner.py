@@ -25,7 +25,10 @@ from st_common.operators.turn.turn import Turn
 class KindMemo:
     """What a kind's queries need of the tick before; it can be found anew by judging everything.
 
-    `held` is of their selections, None where they have none.
+    Attributes:
+        known: the queries: a memo is of these and no others.
+        kept: their criteria and caches.
+        held: what is known of their selections, None where they have none.
     """
 
     known: KindQueries
@@ -43,7 +46,14 @@ class Memo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inner:
-    """The keys (`target << 32 | object`, sorted) that left and came, and what the next tick can build on."""
+    """What a tick does to the spatial answers below aggregates.
+
+    Attributes:
+        minus: int64, ascending, keys `target << 32 | object` that left; `plus` likewise that came.
+        memo: what the next tick can build on.
+        touched: how many objects and pairs were looked at.
+        caches: by kind of query what caches cost.
+    """
 
     minus: np.ndarray
     plus: np.ndarray
@@ -100,7 +110,13 @@ def inner_answer(
 
 
 def with_ahead(inner: Inner, ahead: Ahead, at: int) -> Inner:
-    """What leaves and enters at a tick, with what was known ahead of it: of other queries."""
+    """What leaves and enters at a tick, with what was known ahead of it of other queries.
+
+    Args:
+        inner: what was judged at the tick itself.
+        ahead: what was judged for several ticks.
+        at: the place of the tick among these.
+    """
     if not ahead.sources:
         return inner
     minus, plus = ahead.turns.at(at)

@@ -122,7 +122,12 @@ def used_targets(state: State) -> np.ndarray:
 
 
 def used_queries(state: State, targets: np.ndarray) -> np.ndarray:
-    """The queries that live, or that these targets (bool) or components name; bool[queries]."""
+    """The queries that live, or that targets or components name; bool[queries].
+
+    Args:
+        state: the state.
+        targets: bool[targets], those that are used.
+    """
     used = np.array([query.live for query in state.queries], bool)
     used[state.targets.query[targets]] = True
     used[state.memories.numbers(Numbers.QUERIES)] = True
@@ -130,7 +135,12 @@ def used_queries(state: State, targets: np.ndarray) -> np.ndarray:
 
 
 def with_queries(state: State, kept: np.ndarray) -> State:
-    """The state with some of its queries (bool), numbered anew; nothing may name the others."""
+    """The state with some of its queries, numbered anew.
+
+    Args:
+        state: the state.
+        kept: bool[queries]; nothing may name the others.
+    """
     if kept.all():
         return state
     query_of = np.where(kept, np.cumsum(kept) - 1, NONE)
@@ -144,7 +154,13 @@ def with_queries(state: State, kept: np.ndarray) -> State:
 
 
 def renumbered(state: State, numbering: Numbering, object_of: np.ndarray) -> _Answers:
-    """What a state remembers with the targets and partners of a numbering and with other numbers of objects."""
+    """What a state remembers, with other numbers of targets, partners and objects.
+
+    Args:
+        state: the state.
+        numbering: gives targets and partners their new numbers, by name.
+        object_of: int64[objects], the new number of each object, `NONE` for one that nothing names.
+    """
     of_targets = np.flatnonzero(used_targets(state))
     partner_of = _partners(state, numbering, of_targets)
     target_of = np.full(len(state.targets), NONE)
@@ -224,7 +240,12 @@ def _goes(
 
 
 def queries_of_rows(one: Component, targets: Targets) -> np.ndarray:
-    """The number of the query that each row of a component is about."""
+    """The number of the query that each row of a component is about; int64[n].
+
+    Args:
+        one: a component with a column of queries or of targets.
+        targets: what its targets are.
+    """
     if one.has_numbers(Numbers.QUERIES):
         return one.numbers_of_rows(Numbers.QUERIES)
     queries: np.ndarray = targets.query[one.numbers_of_rows(Numbers.TARGETS)]

@@ -18,7 +18,13 @@ _HELD = ("position", "object", "ts", "x", "y", "gone")
 
 
 def with_known_objects(states: Sequence[State]) -> tuple[State, list[np.ndarray]]:
-    """The first state with the objects that any of them knows, and by which numbers: each forgets for itself.
+    """The first state with the objects that any of the states knows: each shard forgets objects for itself.
+
+    Args:
+        states: of shards that all get all fixes (`moving`), at one place of the log.
+
+    Returns:
+        The state, and for each of the states int64[its objects], the new numbers of these.
 
     Raises:
         StateError: what two of them know of an object that is there differs.
@@ -63,7 +69,14 @@ def _newest_fixes(fixes: LastFixes, others: LastFixes, number: np.ndarray) -> La
 
 
 def with_all_objects(states: Sequence[State]) -> tuple[State, list[np.ndarray]]:
-    """The first state with the objects of all, one shard's after the other's, and their numbers."""
+    """The first state with the objects of all, one shard's after the other's.
+
+    Args:
+        states: of shards that get the fixes of their own objects alone, at one place of the log.
+
+    Returns:
+        The state, and for each of the states int64[its objects], the new numbers of these.
+    """
     starts = np.cumsum([0, *(len(state.objects) for state in states[:-1])])
     object_of = [
         start + np.arange(len(state.objects))
@@ -81,7 +94,13 @@ def with_all_objects(states: Sequence[State]) -> tuple[State, list[np.ndarray]]:
 
 
 def with_own_objects(state: State, own: np.ndarray, object_of: np.ndarray) -> State:
-    """A state with some of its objects, numbered anew."""
+    """A state with some of its objects, numbered anew; answers and components are left as they are.
+
+    Args:
+        state: the state.
+        own: bool[objects], those that are kept.
+        object_of: int64[objects], their new numbers.
+    """
     numbers = np.flatnonzero(own)
     held = _held_rows(state.held, np.flatnonzero(own[state.held.object]))
     is_own = own[state.pending.objects]

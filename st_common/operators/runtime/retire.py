@@ -50,7 +50,14 @@ class _Used:
 
 
 def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
-    """The state without what nothing names; the same one when that is little (not more than `least`, or an eighth)."""
+    """The state without what nothing names (SPEC S4); the same one when that is little.
+
+    Args:
+        state: the state; it is not changed.
+        settings: by which time objects are forgotten, and the key of hashes.
+        least: what is worth the work: more than so many objects, queries or targets, and more than an eighth of them;
+            0: any.
+    """
     used = _used(state.of_key(settings.id_key), settings)
     if not used.worth(least):
         return state

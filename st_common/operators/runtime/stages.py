@@ -32,10 +32,16 @@ from st_common.uncollected import uncollected
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What a batch does to a shard: the state after it, the deltas that lead there, the changes, the counters.
+    """What a batch does to a shard.
 
-    `caches` says by kind of query what caches cost, `filtered` which fixes were stored and change nothing.
-    `failures` are queries that cannot be judged any more: whoever owns the log writes a row `fail` for each.
+    Attributes:
+        state: the state after it.
+        deltas: those that lead there, in order.
+        changes: rows of `SHARD_SCHEMA`, in no order (see `changes.settled`).
+        counters: what was counted.
+        failures: queries that cannot be judged any more: whoever owns the log writes a row `fail` for each.
+        caches: by kind of query what caches cost.
+        filtered: which fixes were stored and change nothing, a value for each delta.
     """
 
     state: State
@@ -51,9 +57,17 @@ class Step:
 def step(
     state: State, packets: Iterable[Packet], settings: Settings, layer_of: LayerOf
 ) -> Step:
-    """Folds a batch of packets into a state.
+    """Folds a batch of packets into a state: the one step that every engine runs.
 
-    The packets are sorted by segment first. However the log is cut into batches, the changes are the same (SPEC X1).
+    However the log is cut into batches, the changes are the same (SPEC X1).
+
+        state, [packet 7, packet 8]  ->  state after 8, deltas, changes, counters
+
+    Args:
+        state: the state before the batch; it is not changed, so that a failed batch can be tried again.
+        packets: this shard's, of the segments that come next, in any order; they are sorted first.
+        settings: what of the stream's settings decides answers, and which shard this is.
+        layer_of: gives a layer in a version.
 
     Raises:
         LogError: a segment is missing or comes twice.

@@ -23,7 +23,11 @@ KINDS: tuple[type[Component], ...] = (
 
 
 def state_from_blob(blob: bytes, queries: Queries | None = None) -> State:
-    """The state that `State.to_blob` gave, with the queries if they were stored by themselves.
+    """The state that `State.to_blob` gave.
+
+    Args:
+        blob: the bytes.
+        queries: the queries, if they were stored by themselves; None: they are among the bytes.
 
     Raises:
         StateError: the bytes are of another format, or hold what this version does not know.

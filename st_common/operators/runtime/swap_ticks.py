@@ -26,7 +26,7 @@ from st_common.operators.window.entries import Entries
 
 
 def swap_ticks(swapping: Swapping) -> Part:
-    """Members at ticks, the groups above them, windows and frames, as they are from the swap's row on."""
+    """The part of a swap about answers at ticks: members, groups above them, windows, frames and moving fences."""
     state, turn, at = swapping.state, swapping.turn, swapping.at
     answer = state.tick_answer
     keys = swapped_keys(swapping, answer, answer >> SHIFT, _members(swapping))

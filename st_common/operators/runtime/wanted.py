@@ -27,9 +27,15 @@ from st_common.operators.window.entries import Entries
 
 
 def wanted_us(state: State, settings: Settings) -> int | None:
-    """The first time (us UTC) of which it is known now that something happens once the clock is past it.
+    """The first event time of which it is known now that something happens once the clock is past it (SPEC S1).
 
-    It is never before the clock. None when nothing waits: then time may stand still, and nobody would notice.
+    Args:
+        state: the state of a shard.
+        settings: what of the stream's settings decides answers, and which shard this is.
+
+    Returns:
+        Microseconds since 1970, UTC, never before the clock. None when nothing waits: then time may stand still, and
+        nobody would notice.
     """
     if state.max_event == NEVER:
         return None

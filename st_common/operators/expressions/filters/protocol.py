@@ -22,9 +22,13 @@ class Tagged(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixes:
-    """Fixes that a filter is asked about: all that got so far, in no order. `ids` are the ids of all objects.
+    """Fixes that a filter is asked about: all that got so far, in no order; n of them.
 
-    `half_x` and `half_y` are half of the extents of their boxes, which may have been enlarged, in coordinates.
+    Attributes:
+        readings: the fixes.
+        ids: string, the ids of all objects.
+        space: what coordinates mean.
+        half_x: float64[n], half of the width of each fix's box, in coordinates; 0 of a point. `half_y` likewise.
     """
 
     readings: Readings
@@ -56,7 +60,7 @@ class Features:
     feature: np.ndarray
 
     def values(self, column: str) -> pa.Array:
-        """The fid, the kind or a tag (by name) of each, as text; null for none."""
+        """The fid, the kind or a tag of each feature as text; string[n], null for none."""
         return self.layer.values(column).take(pa.array(self.feature))
 
 
@@ -64,9 +68,9 @@ class Filter(Protocol):
     """Lets fixes through, and pairs of a fix and a feature; vectorised, without a memory, the same at every call."""
 
     def filter_fixes(self, fixes: Fixes, value: str | None) -> Bools:
-        """Which fixes pass; bool[n]. `value` is the custom value that the query gives."""
+        """Which of n fixes pass; bool[n]. `value` is the custom value that the query gives, None without."""
 
     def filter_pairs(
         self, fixes: Fixes, features: Features, value: str | None
     ) -> Bools:
-        """Which pairs of a join pass; bool[n]."""
+        """Which pairs of a join pass; bool[n], of the n-th fix with the n-th feature."""
