@@ -9,6 +9,11 @@ WGS84 = 4326
 def unit_of_crs(epsg: int) -> float | None:
     """How many metres a unit of a projected system is; None for degrees.
 
+        4326 (WGS 84) -> None    25832 (UTM 32N) -> 1.0    2263 (New York, US survey feet) -> 0.30480060960121924
+
+    Args:
+        epsg: the number of the system.
+
     Raises:
         ValueError: there is no such system, or it is neither geographic nor projected in one unit.
     """

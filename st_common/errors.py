@@ -18,7 +18,14 @@ MissingError            no object of a key: not for people, whoever asks knows w
 
 
 class FairwayError(Exception):
-    """An error for people: one line that says what was wrong, with the value, and a hint what to do."""
+    """An error for people: one line that says what was wrong, with the value, and a hint what to do.
+
+    Printed as `MESSAGE (HINT)`; a command ends with `exit_code`.
+
+    Args:
+        message: what was wrong, and where.
+        hint: what to do; "" for none.
+    """
 
     exit_code = 2
 

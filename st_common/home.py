@@ -10,7 +10,13 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
 def checked_name(name: str, what: str) -> str:
-    """The name, if it can be a folder's name everywhere: small letters, digits, `-` and `_`, a letter first.
+    """The name, if it can be a folder's name everywhere.
+
+    It has small letters, digits, `-` and `_`, a letter first, and 63 characters at most.
+
+    Args:
+        name: what somebody wrote.
+        what: what it is the name of, for the error.
 
     Raises:
         ConfigError: any other name, so that no name can leave the home folder.
@@ -42,6 +48,15 @@ class Home:
         return self.root / "deliveries" / checked_name(name, "delivery")
 
     def table(self, name: str, part: str | None = None) -> Path:
-        """The folder of a Delta table: `table("regions")`, `table("changes", "taxis")`, `table("layers", "parks")`."""
+        """The folder of a Delta table.
+
+        Args:
+            name: the table, such as `regions`.
+            part: of a table that there is for each stream or layer, which one: `table("changes", "taxis")`,
+                `table("layers", "parks")`.
+
+        Raises:
+            ConfigError: one of the names cannot be a folder's.
+        """
         path = self.root / "tables" / checked_name(name, "table")
         return path if part is None else path / checked_name(part, name)

@@ -20,7 +20,13 @@ from st_common.position import Position, position_of, row_of, segment_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointRow:
-    """That segments `first` to before `end` of a log come next."""
+    """That some segments of a log come next in the joint order.
+
+    Attributes:
+        log: the name of the log.
+        first: the first of its segments.
+        end: the segment to stop before.
+    """
 
     log: str
     first: int
@@ -29,6 +35,9 @@ class JointRow:
 
 class JointOrder:
     """Numbers of the segments of several logs, dense and in the order of the rows; each log's stay in their order.
+
+    Args:
+        rows: each continues its log where the last row of that log ended, the first at 0.
 
     Raises:
         LogError: a row has no segment, or leaves out or repeats some of its log.
@@ -52,7 +61,7 @@ class JointOrder:
         return int(self._starts[-1])
 
     def source_of(self, number: int) -> tuple[str, int]:
-        """The log and the segment in it that have a number.
+        """The log and the segment in it that have a number; ("ais", 3) for number 4 in the module's example.
 
         Raises:
             LogError: nothing has it yet.
@@ -67,7 +76,7 @@ class JointOrder:
         return row.log, row.first + number - int(self._starts[at])
 
     def number_of(self, log: str, segment: int) -> int:
-        """The number of a segment of a log.
+        """The number of a segment of a log; 5 for segment 1 of `adsb` in the module's example.
 
         Raises:
             LogError: the order does not have it yet.
@@ -81,5 +90,13 @@ class JointOrder:
         )
 
     def position_in(self, log: str, position: int) -> Position:
-        """The joint position of a place in a log: rows keep their numbers, segments have those of the joint order."""
+        """The joint position of a place in a log: rows keep their numbers, segments have those of the joint order.
+
+        Args:
+            log: the name of the log.
+            position: in that log.
+
+        Raises:
+            LogError: the order does not have its segment yet.
+        """
         return position_of(self.number_of(log, segment_of(position)), row_of(position))

@@ -30,7 +30,14 @@ def position_of(segment: int | np.ndarray, row: np.ndarray) -> np.ndarray: ...
 def position_of(
     segment: int | np.ndarray, row: int | np.ndarray
 ) -> Position | np.ndarray:
-    """The position of a row, or those of an int64 array of rows."""
+    """The position of a row, or those of an array of rows.
+
+        segment 5, row 17   ->   5 << 24 | 17 = 83886097
+
+    Args:
+        segment: its number, or int64[n].
+        row: its number in the segment, below 2^24, or int64[n].
+    """
     position = (segment << _ROW_BITS) | row
     return position if isinstance(position, np.ndarray) else Position(position)
 
@@ -62,10 +69,10 @@ def printed(position: int) -> str:
 
 
 def parsed(text: str) -> Position:
-    """The position that somebody wrote, as a number or as `segment.row`.
+    """The position that somebody wrote: `5.17` and `83886097` are the same.
 
     Raises:
-        ConfigError: it is neither, or no segment has such a row.
+        ConfigError: it is neither a number nor `segment.row`, or no segment has such a row.
     """
     match = _WRITTEN.fullmatch(text.strip())
     if match is None or int(match[2] or 0) > _ROW_MASK:

@@ -7,7 +7,14 @@ _KNOWN: dict[type[Any], tuple[tuple[str, Any], ...]] = {}
 
 
 def values_of(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass that make its value, by name, without those that have their default; not copied."""
+    """The fields of a dataclass that make its value, by name, without those that have their default.
+
+    Args:
+        record: a dataclass; fields with `compare=False` are left out.
+
+    Returns:
+        The values themselves, not copies.
+    """
     known = _KNOWN.get(type(record)) or _learned(type(record))
     return {
         name: value

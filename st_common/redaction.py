@@ -26,14 +26,17 @@ _hosts: set[str] = set()  # addresses are told up to here
 
 
 def keep_secret(value: str) -> None:
-    """From now on `value` is replaced by `redacted`, as it is and in the ways in which it is usually encoded."""
+    """From now on `value` is replaced by `redacted`, as it is and as URLs, JSON, HTML and base64 encode it.
+
+    What is shorter than four characters is not kept: it would stand in every other word.
+    """
     _forms.update(form for form in _encoded(value) if len(form) >= _LEAST)
 
 
 def keep_url(url: str) -> None:
     """From now on an address is told by scheme and host alone: its path and query let whoever knows them in.
 
-    Parts of the address are replaced where they stand alone, too, but for short words.
+    Parts of the path and the query are replaced where they stand alone, too, but for short words.
     """
     parts = urlsplit(url)
     _hosts.add(f"{parts.scheme}://{parts.netloc}")
@@ -48,7 +51,10 @@ def keep_url(url: str) -> None:
 
 
 def shown_url(url: str) -> str:
-    """An address by scheme and host alone; it may be a wrong one."""
+    """An address by scheme and host alone; it may be a wrong one.
+
+    https://user:pw@hooks.example.com/services/T0/B1?key=2   ->   https://hooks.example.com/...
+    """
     match = _ADDRESS.match(url)
     scheme, host, rest = (
         (match[1] or "", match[2], match[3]) if match else ("", "", url)
@@ -65,11 +71,14 @@ def _may_be_secret(part: str) -> bool:
 def redacted(text: str) -> str:
     """The text with every secret that this process knows, and what looks like one in a header, replaced by a mark.
 
-    Of addresses that `keep_url` was told scheme and host stay.
-    At the end of the text, where it may have been cut, the beginning of a secret is one too.
+        with the secret s3cr3t-t0ken:   the answer was s3cr3t-t0ken, s3cr3   ->   the answer was ***, ***
+
+    Of addresses that `keep_url` was told scheme and host stay. At the end of the text, where it may have been cut, the
+    beginning of a secret is one too.
     """
     for host in _hosts:
         text = re.sub(rf"(?i)({re.escape(host)})/[^\s\"'<>\\]*", r"\1/...", text)
+    # Longest first: a secret may be a part of another.
     for form in sorted(_forms, key=len, reverse=True):
         text = text.replace(form, MARK)
     text = _NAMED.sub(rf"\1\2{MARK}", text)

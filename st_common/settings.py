@@ -217,10 +217,13 @@ class Streams(dict[str, StreamSettings]):
 
 
 def load_streams(conf: Path) -> Streams:
-    """The streams of `conf`/streams.toml (or of the file `conf`).
+    """The streams of a settings file.
 
     A table that is wrong (a key is unknown, missing, of the wrong type or out of its range) is `broken`, with an error
     that names file, stream and key; it concerns no other stream.
+
+    Args:
+        conf: the folder with streams.toml, or a file whose name ends in .toml.
 
     Raises:
         ConfigError: the file is absent or no TOML, or has something else than streams.

@@ -22,10 +22,10 @@ def checked(
     """The values of a table, each as the check of its key gives it back.
 
     Args:
-        table: What the file says.
-        keys: The keys that are known, with their checks.
-        kind: A dataclass; those of its fields that have no default must be there.
-        place: Where the table stands, for errors.
+        table: what the file says.
+        keys: the keys that are known, with their checks.
+        kind: a dataclass; those of its fields that have no default must be there.
+        place: where the table stands, for errors.
 
     Raises:
         ConfigError: a key is unknown or missing, or a value is wrong.
@@ -51,7 +51,12 @@ def checked(
 
 
 def known(table: Mapping[str, Any], keys: tuple[str, ...], place: str) -> None:
-    """Nothing, when every key of a table is known.
+    """Makes sure that every key of a table is known.
+
+    Args:
+        table: what the file says.
+        keys: those that are known.
+        place: where the table stands, for errors.
 
     Raises:
         ConfigError: one is not; with a guess at what was meant.
@@ -68,7 +73,7 @@ def known(table: Mapping[str, Any], keys: tuple[str, ...], place: str) -> None:
 
 
 def one_of(*choices: str) -> Check:
-    """Checks that a value is one of some words."""
+    """Makes a check that a value is one of some words."""
 
     def check(value: object) -> str:
         if value in choices:
@@ -83,7 +88,13 @@ def one_of(*choices: str) -> Check:
 
 
 def number(*, least: float, above: bool = False, off: bool = False) -> Check:
-    """Checks that a value is a number from `least` on (or `above` it), which becomes a float; "off" becomes None."""
+    """Makes a check that a value is a number in a range, which becomes a float.
+
+    Args:
+        least: the least number.
+        above: the number must be more than `least`.
+        off: "off" may stand there too, and becomes None.
+    """
 
     def check(value: object) -> float | None:
         if off and value == OFF:
@@ -102,7 +113,7 @@ def number(*, least: float, above: bool = False, off: bool = False) -> Check:
 
 
 def whole(*, least: int = 1, most: int) -> Check:
-    """Checks that a value is a whole number from `least` to `most`."""
+    """Makes a check that a value is a whole number from `least` to `most`."""
 
     def check(value: object) -> int:
         if (

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No collection meanwhile in this process: for values that stay and hold no cycles, such as a million plans.
+    """No collection of garbage in this process while the body of a `with` runs.
 
-    What is not needed any more goes by its count of references as ever.
+    It is for making values that stay and hold no cycles, such as a million plans: the collector would look at all of
+    them again and again. What is not needed any more goes by its count of references as ever.
     """
     was = gc.isenabled()
     gc.disable()

@@ -38,7 +38,16 @@ WHAT = {"space": "a distance", "time": "a time", "speed": "a speed"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """An amount of a unit, which is `times` metres, seconds or metres per second, divided by `per`."""
+    """An amount of a unit, which is `times` metres, seconds or metres per second, divided by `per`.
+
+        10 kn   ->   domain speed, times 1852.0, per 3600.0, amount 10.0: 10 * 1852 / 3600 m/s
+
+    Attributes:
+        domain: what is measured.
+        times: so many of the base unit; kept apart from `per`, so that nothing is rounded before the end.
+        per: divides it; 1 but for speeds.
+        amount: how many of the unit.
+    """
 
     domain: Domain
     times: float
@@ -47,7 +56,11 @@ class Measure:
 
 
 def unit_of(text: str) -> Measure | None:
-    """One of a unit such as `km`, `kn` or `km/h`, in any case and with blanks around the stroke; None for another."""
+    """One of a unit such as `km`, `kn` or `km/h`; None for another text.
+
+    Args:
+        text: in any case, with blanks around the stroke or not.
+    """
     length, stroke, time = (part.strip().lower() for part in text.partition("/"))
     if stroke:
         known = length in METRES and time in SECONDS
@@ -67,7 +80,12 @@ def unit_of(text: str) -> Measure | None:
 
 
 def converted(measure: Measure, unit: Measure) -> float:
-    """How many of a unit an amount is, rounded once."""
+    """How many of a unit an amount is, rounded once: 10 kn are 18.52 km/h.
+
+    Args:
+        measure: the amount.
+        unit: one of the unit; of the same domain.
+    """
     amount, times, per = (
         Fraction(repr(value)) for value in (measure.amount, measure.times, measure.per)
     )

@@ -15,10 +15,10 @@ def fairway_dag(
     """A DAG with the project's defaults: no catching up, one run at a time, two retries with growing pauses.
 
     Args:
-        dag_id: The same as the name of its file.
-        doc: Its text in the Airflow page, Markdown; the file's docstring.
-        tags: Beside `fairway`, which all carry.
-        **options: What Airflow's DAG takes: `schedule` (default: only by hand), `params`, `dagrun_timeout`, ...
+        dag_id: the same as the name of its file.
+        doc: its text in the Airflow page, Markdown; the file's docstring.
+        tags: beside `fairway`, which all carry.
+        **options: what Airflow's DAG takes: `schedule` (default: only by hand), `params`, `dagrun_timeout`, ...
     """
     return DAG(
         dag_id,

@@ -26,8 +26,14 @@ _KEPT_LINES = 50
 class JobOperator(BaseOperator):
     """A task that runs `python -m jobs.NAME` and hands on the summary that the job prints last.
 
-    Exit codes: 0 is success; 2, 3 and 4 fail the task for good, for trying again cannot help; any other (75: trying
-    again may help; 1: a crash) fails the attempt, which Airflow repeats as often as `retries` says.
+        exit code   the task
+        0           succeeds
+        2, 3, 4     fails for good: settings, data or another owner; trying again cannot help
+        others      fails the attempt, which Airflow repeats as often as `retries` says (75: it may help; 1: a crash)
+
+    Args:
+        task: the job and its arguments, in which templates may stand.
+        **kwargs: what Airflow's operators take.
     """
 
     template_fields = ("arguments",)
@@ -39,7 +45,18 @@ class JobOperator(BaseOperator):
         self._process: subprocess.Popen[str] | None = None
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
-        """Runs the job and gives back its summary; an outlet's event carries the summary too."""
+        """Runs the job to its end.
+
+        Args:
+            context: of the run, as Airflow gives it.
+
+        Returns:
+            The job's summary; the event of each outlet carries it too.
+
+        Raises:
+            AirflowFailException: the job failed for good, or there is no home folder.
+            AirflowException: it failed, and another attempt may help.
+        """
         try:
             place = find_place()
         except ConfigError as error:

@@ -12,7 +12,14 @@ _AIRFLOWS_OWN = ("AIRFLOW", "_AIRFLOW", "PYTHON", "VIRTUAL_ENV")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The home and the settings, the folder that holds `jobs/`, and the Python that runs them."""
+    """Where an installation lies.
+
+    Attributes:
+        home: the home folder.
+        conf: the folder of the settings.
+        root: the folder that holds `jobs/`.
+        python: the Python that runs them.
+    """
 
     home: Path
     conf: Path
@@ -37,7 +44,11 @@ def find_place() -> Place:
 
 
 def job_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what belongs to Airflow: a job needs neither its secrets nor its Python paths."""
+    """An environment without what belongs to Airflow: a job needs neither its secrets nor its Python paths.
+
+    Args:
+        environment: variables by name, such as those of this process.
+    """
     return {
         name: value
         for name, value in environment.items()

@@ -12,8 +12,12 @@ from st_common.airflow.place import Place
 class Task:
     """One call of a job.
 
-    `arguments` may hold templates. An option is one word, `--group={{ params.group }}`, so that a value from a form can
-    never become an option of its own; one whose value is empty is left out.
+    Attributes:
+        name: the task's id.
+        job: the program, a module of `jobs/`.
+        arguments: words of its command line, which may hold templates. An option is one word,
+            `--group={{ params.group }}`, so that a value from a form can never become an option of its own; one whose
+            value is empty is left out.
     """
 
     name: str
@@ -21,7 +25,13 @@ class Task:
     arguments: tuple[str, ...] = ()
 
     def argv(self, place: Place) -> list[str]:
-        """The command line, word by word; no shell reads it."""
+        """The command line, word by word; no shell reads it.
+
+            partition, ("--group=a", "--source=")   ->   PYTHON -m jobs.partition --home HOME --conf CONF --group=a
+
+        Args:
+            place: the installation.
+        """
         given = [
             word
             for word in self.arguments
@@ -32,7 +42,11 @@ class Task:
 
 
 def summary_of(lines: Sequence[str]) -> dict[str, Any]:
-    """The summary among a job's last lines of output: its last line that is a JSON object; {} when there is none."""
+    """The summary that a job printed: its last line that is a JSON object; {} when there is none.
+
+    Args:
+        lines: the last lines of its output, in order.
+    """
     for line in reversed(lines):
         if line.startswith("{"):
             try:

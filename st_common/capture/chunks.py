@@ -117,6 +117,7 @@ def _border(data: bytes, dialect: Dialect | None) -> int:
     end = data.rfind(b"\n") + 1
     if dialect is None or not dialect.quote or dialect.quote.encode() not in data[:end]:
         return end
+    # A quote near the end that is not closed yet may be by what comes: the record is left for the next chunk.
     records = _records(data[:end], dialect)
     near = np.flatnonzero(records.starts > end - RECORD_LIMIT)
     opened = near[~is_closed(records.select(near), dialect)]

@@ -199,6 +199,7 @@ def _payloads(
     for chunk in source:
         due, at = due_us(chunk), 0
         while at < len(due):
+            # A segment holds what is due by the end of its stretch; who is behind sends all that is overdue at once.
             tick = (int(due[at]) // segment_us + 1) * segment_us
             elapsed = pace.clock() - start_us
             if elapsed < tick:

@@ -196,6 +196,7 @@ class Log(StoredLog):
         with self.locked():
             settle()
             while True:
+                # Headers depend on the segment in front, so they are made anew when another writer took the number.
                 segments = self._behind_the_last(bodies, marks)
                 stored = bodies
                 if coded is not None:

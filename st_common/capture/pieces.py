@@ -61,6 +61,7 @@ def pieces(
         LogError: a segment is damaged, or says what this version does not know.
     """
     readings = Readings(log, stream)
+    # Also where the reading changes a run ends, so that all segments of one are read by the same settings.
     for (control, packet, _), of in groupby(segments, key=_kind):
         for some in _batches(list(of)):
             read_by = readings.of(some[0])

@@ -33,6 +33,7 @@ def remove_raw(log: Log, *, before_us: int) -> int:
             if segment is None or segment.arrival_us >= before_us:
                 return removed  # it is young, or damaged, or its writer is about to name it
             is_own = segment.packet and raw_key(segment) == key
+            # A reset has said that these are decoded again; without their raw bytes they could not be.
             is_awaited = record.anew <= number < record.upto
             if not (is_own and (is_awaited or not is_whole(log, segment))):
                 log.storage.delete(key)

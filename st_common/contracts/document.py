@@ -15,7 +15,13 @@ Place = tuple[str | int, ...]  # the keys and indexes on the way to a value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """The value of a YAML file, and the line (from 1) of every key and list item in it."""
+    """The value of a YAML file, and where each part of it stands.
+
+    Attributes:
+        path: the file.
+        value: what it says.
+        lines: the line (from 1) of every key and list item, by the keys and indexes on the way to it.
+    """
 
     path: Path
     value: dict[str, Any]
@@ -30,7 +36,14 @@ class Document:
     def error(
         self, place: Place, rule: str, message: str, *, hint: str = ""
     ) -> ContractError:
-        """The error that names file, line and the rule that was broken."""
+        """The error for a rule that was broken: `FILE:LINE: RULE: MESSAGE`.
+
+        Args:
+            place: where.
+            rule: the name of the rule, such as `odcs`.
+            message: what is wrong, with the value.
+            hint: what to do.
+        """
         return ContractError(
             f"{self.path}:{self.line(place)}: {rule}: {message}", hint=hint
         )
@@ -102,7 +115,7 @@ def read_document(path: Path) -> Document:
 
 
 def near(word: object, known: Iterable[str]) -> str:
-    """The hint for a word that is not known: the word that may have been meant, or all of them."""
+    """The hint for a word that is not known: the word that may have been meant, or all that are known."""
     known = list(known)
     found = difflib.get_close_matches(str(word), known, n=1)
     return f"did you mean {found[0]!r}?" if found else f"known: {', '.join(known)}"

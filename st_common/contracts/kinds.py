@@ -7,7 +7,13 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One physical type: its logical type in ODCS, its Arrow type and the class of Spark that holds it."""
+    """One physical type.
+
+    Attributes:
+        logical: its logical type in ODCS.
+        arrow: its Arrow type.
+        spark: the class of Spark that holds it.
+    """
 
     logical: str
     arrow: pa.DataType
@@ -41,7 +47,7 @@ ATTRIBUTE_KINDS = {
 
 
 def kind_of(found: pa.DataType) -> str | None:
-    """The name in `KINDS` of an Arrow type; None when no contract can name it.
+    """The name in `KINDS` of an Arrow type; None when no contract can name it, such as a float32.
 
     A dictionary is of its values' kind, and the large and view forms of a type are the type: the same values, held in
     another way.

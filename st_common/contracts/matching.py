@@ -10,11 +10,15 @@ from st_common.errors import ContractError
 
 
 def matches(contract: Contract, found: pa.Schema | Path | str) -> list[str]:
-    """The differences between a contract and an Arrow schema, or the Delta table at a path; empty when there are none.
+    """The differences between a contract and a schema or table, each in words; empty when there are none.
 
-    Of a schema: names, order, types. Of a table besides: which columns may be null, partitioning, properties. A
-    table without a Delta log is one difference. Attributes of an extendable contract stand last, may be null and have
-    one of the types that a stream can declare.
+    Of a schema names, order and types are compared. Of a table besides: which columns may be null, partitioning,
+    properties. A table without a Delta log is one difference. Attributes of an extendable contract stand last, may be
+    null and have one of the types that a stream can declare.
+
+    Args:
+        contract: what is promised.
+        found: an Arrow schema, or the folder of a Delta table.
     """
     if isinstance(found, pa.Schema):
         return _columns(contract, found, nulls=False)
@@ -40,7 +44,7 @@ def matches(contract: Contract, found: pa.Schema | Path | str) -> list[str]:
 
 
 def require_match(contract: Contract, found: pa.Schema | Path | str) -> None:
-    """Nothing, when `matches` finds no difference.
+    """Makes sure that a schema or table is what its contract says; see `matches`.
 
     Raises:
         ContractError: names the table or schema and every difference.

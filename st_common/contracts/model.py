@@ -14,7 +14,15 @@ from st_common.errors import ContractError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column: `type` is a name in `KINDS`; `derived_from` is the timestamp whose UTC day a date column holds."""
+    """One column of a table.
+
+    Attributes:
+        name: its name.
+        type: a name in `KINDS`.
+        required: it is never null.
+        description: for people.
+        derived_from: of a date, the timestamp whose UTC day it is; None for others.
+    """
 
     name: str
     type: str
@@ -25,7 +33,20 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:
-    """What one table promises. `load_contract` makes it; nothing else knows a schema."""
+    """What one table promises. `load_contract` makes it; nothing else knows a schema.
+
+    Attributes:
+        name: of the table, and of its file.
+        version: of the contract.
+        purpose: one sentence for people.
+        columns: in the table's order.
+        partition_by: the columns that name folders, in order.
+        zorder_by: the columns by which closed days are put into Z-order; none: they are not.
+        properties: Delta's table properties.
+        extendable: a stream's attributes may stand behind the columns.
+        rules: what is promised about rows.
+        path: its file.
+    """
 
     name: str
     version: str
@@ -43,7 +64,10 @@ class Contract:
         return next((column for column in self.columns if column.name == name), None)
 
     def with_attributes(self, extra: Mapping[str, str] | None) -> tuple[Column, ...]:
-        """The columns, then a stream's attributes (name -> string, double, long or bool), which may be null.
+        """The columns, then a stream's attributes, which may be null.
+
+        Args:
+            extra: attributes by name: string, double, long or bool; None or empty: none.
 
         Raises:
             ContractError: attributes for a contract that is not extendable, of an unknown type or of a taken name.
@@ -69,7 +93,14 @@ class Contract:
         )
 
     def arrow_schema(self, extra: Mapping[str, str] | None = None) -> pa.Schema:
-        """The Arrow schema: timestamps in microseconds UTC, required columns not nullable, attributes `extra` last."""
+        """The Arrow schema: timestamps in microseconds UTC, required columns not nullable, attributes last.
+
+        Args:
+            extra: as for `with_attributes`.
+
+        Raises:
+            ContractError: as `with_attributes`.
+        """
         columns = self.with_attributes(extra)
         return pa.schema(
             [
@@ -79,14 +110,29 @@ class Contract:
         )
 
     def spark_ddl(self, extra: Mapping[str, str] | None = None) -> str:
-        """The columns as Spark DDL, for `StructType.fromDDL` and inside CREATE TABLE; names are quoted."""
+        """The columns as Spark DDL, for `StructType.fromDDL` and inside CREATE TABLE; names are quoted.
+
+        Args:
+            extra: as for `with_attributes`.
+
+        Raises:
+            ContractError: as `with_attributes`.
+        """
         return ", ".join(
             f"`{column.name}` {column.type.upper()}{' NOT NULL' if column.required else ''}"
             for column in self.with_attributes(extra)
         )
 
     def delta_ddl(self, path: Path, extra: Mapping[str, str] | None = None) -> str:
-        """The statement by which Spark creates the Delta table at `path`, when there is none yet."""
+        """The statement by which Spark creates the Delta table, when there is none yet.
+
+        Args:
+            path: the table's folder.
+            extra: as for `with_attributes`.
+
+        Raises:
+            ContractError: as `with_attributes`.
+        """
         partitioned = (
             f" PARTITIONED BY ({', '.join(f'`{name}`' for name in self.partition_by)})"
         )

@@ -43,7 +43,13 @@ def properties_of(document: Document) -> list[tuple[Place, dict[str, Any]]]:
 def check_column(
     document: Document, place: Place, name: object, names: list[str]
 ) -> None:
-    """Nothing, when the name that stands at a place is one of the columns' names.
+    """Makes sure that a name that stands in a contract is that of one of its columns.
+
+    Args:
+        document: the contract.
+        place: where the name stands, for errors.
+        name: what stands there.
+        names: the columns' names.
 
     Raises:
         ContractError: it is none of them (rule `unknown-column`).

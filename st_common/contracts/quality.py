@@ -17,7 +17,11 @@ OPTIONS: dict[RuleKind, tuple[str, ...]] = {
 
 
 def column_rules(column: dict[str, Any]) -> list[Rule]:
-    """The rules of one property: required, unique, logicalTypeOptions, quality; in this order."""
+    """The rules of one column, in this order: required, unique, those of `logicalTypeOptions`, its quality block.
+
+    Args:
+        column: a property of a contract as ODCS has it, already validated.
+    """
     name, columns = column["name"], (column["name"],)
     rules = (
         [Rule(name=f"{name}_is_there", kind="not_null", columns=columns)]
@@ -42,7 +46,11 @@ def column_rules(column: dict[str, Any]) -> list[Rule]:
 
 
 def table_rules(table: dict[str, Any]) -> list[Rule]:
-    """The rules over several columns: the primary key, then the table's own quality block."""
+    """The rules over several columns: the primary key, then the table's own quality block.
+
+    Args:
+        table: the table of a contract as ODCS has it, already validated.
+    """
     keys = sorted(
         (each for each in table["properties"] if each.get("primaryKey")),
         key=lambda each: each["primaryKeyPosition"],
@@ -81,6 +89,11 @@ def _written(value: dict[str, Any], columns: tuple[str, ...]) -> Rule:
 def sql_columns(query: str) -> tuple[str, ...]:
     """The columns that a rule's SQL names, in order of the first time, without those that it makes itself.
 
+        SELECT count(*) FROM ${table} WHERE minx > maxx   ->   minx, maxx
+
+    Args:
+        query: one SELECT, in which `${table}` stands for the table.
+
     Raises:
         ValueError: DuckDB, which carries rules out, sees no query in it; the message says why.
     """
@@ -94,6 +107,7 @@ def sql_columns(query: str) -> tuple[str, ...]:
     if tree["error"]:
         raise ValueError(tree["error_message"])
     expressions = [node for node in _nodes(tree) if "class" in node]
+    # Names that the query gives itself are no columns of the table.
     made = {node["alias"] for node in expressions}
     named = [node for node in expressions if node["class"] == "COLUMN_REF"]
     named.sort(key=itemgetter("query_location"))

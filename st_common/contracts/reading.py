@@ -24,7 +24,11 @@ def contract_names(folder: Path | None = None) -> list[str]:
 
 
 def load_contract(name: str, folder: Path | None = None) -> Contract:
-    """The contract in `folder`/NAME.odcs.yaml (default folder: `contracts_dir()`), read and checked once per process.
+    """The contract in NAME.odcs.yaml, read and checked once per process.
+
+    Args:
+        name: the contract's name, which is that of its table.
+        folder: where the file lies; None: `contracts_dir()`.
 
     Raises:
         ContractError: there is none, or it breaks ODCS 3.1 or a rule of ours; the message names file, line and rule.
@@ -89,7 +93,13 @@ def _column(value: dict[str, Any]) -> Column:
 def in_order(
     properties: list[dict[str, Any]], flag: str, position: str
 ) -> tuple[str, ...]:
-    """The names of the properties that carry a flag, by the number beside it."""
+    """The names of the properties that carry a flag, by the number beside it.
+
+    Args:
+        properties: of a contract, as ODCS has them.
+        flag: such as `partitioned`.
+        position: the key of the number, such as `partitionKeyPosition`.
+    """
     flagged = [each for each in properties if each.get(flag)]
     return tuple(
         each["name"] for each in sorted(flagged, key=lambda each: each[position])

@@ -22,7 +22,15 @@ _GX_SEVERITY = {"error": "critical", "warning": "warning", "info": "info"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A rule as SQL for DuckDB. The rule holds when the query gives 0."""
+    """A rule as SQL for DuckDB. The rule holds when the query gives 0.
+
+    Attributes:
+        name: of the rule.
+        severity: how much a failure weighs.
+        columns: the columns that the query reads.
+        expected: what is demanded, for people.
+        query: counts the rows (or keys) that break the rule; `${table}` stands for the table.
+    """
 
     name: str
     severity: Severity
@@ -41,7 +49,19 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One promise about rows. `arguments` belong to `kind`; a null value breaks `not_null` only."""
+    """One promise about rows. A null value breaks `not_null` only.
+
+        Rule(name="x_between", kind="between", columns=("x",), arguments={"minimum": -180})
+        its check:  SELECT count(*) FROM ${table} WHERE "x" IS NOT NULL AND NOT ("x" >= -180)
+
+    Attributes:
+        name: unique in its contract.
+        kind: what is promised.
+        columns: about which columns; several only for `unique` and `sql`.
+        arguments: of the kind, by name: bounds, a pattern, values, a query.
+        severity: how much a failure weighs.
+        description: what is promised, for people; "": it is made of the kind and its arguments.
+    """
 
     name: str
     kind: RuleKind
@@ -51,7 +71,11 @@ class Rule:
     description: str = ""
 
     def expectation(self, contract: str) -> dict[str, Any]:
-        """The rule as a Great Expectation on Spark: type, kwargs, severity, meta."""
+        """The rule as a Great Expectation on Spark: type, kwargs, severity, meta.
+
+        Args:
+            contract: the contract's name, for `meta`.
+        """
         kind, kwargs = _EXPECTATIONS[self.kind](self)
         return {
             "type": kind,

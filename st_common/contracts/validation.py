@@ -43,7 +43,11 @@ _NEWER = {"semanticType", "enum", "map", "synonyms", "context", "contractCreated
 
 
 def validate(document: Document, name: str) -> None:
-    """Nothing, when the document is a contract of that name.
+    """Makes sure that a document is a contract: ODCS 3.1, and our own rules.
+
+    Args:
+        document: what the file says.
+        name: the name that the contract must have, that of its file.
 
     Raises:
         ContractError: names file, line and rule.

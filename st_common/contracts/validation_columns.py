@@ -16,7 +16,7 @@ _OPTION_TYPES = {
 
 
 def check_columns(document: Document) -> None:
-    """Nothing, when all columns are as they must be.
+    """Makes sure that all columns are as they must be.
 
     Raises:
         ContractError: names file, line and rule of the first that is not.

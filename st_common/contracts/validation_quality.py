@@ -21,7 +21,7 @@ _METRICS = {
 
 
 def check_quality(document: Document) -> None:
-    """Nothing, when every rule of quality can be carried out and has a name of its own.
+    """Makes sure that every rule of quality can be carried out and has a name of its own.
 
     Raises:
         ContractError: names file, line and rule of the first that cannot.

@@ -125,6 +125,7 @@ class Archive:
 
     def _store(self, known: list[Piece], end: int) -> None:
         """Appends the fixes and the rejects of pieces, up to a segment, to their tables."""
+        # Read for each batch: new regions count from here on, and rows that are stored keep theirs.
         regions = current(self._home, self._stream.group)
         decoded = [(piece, piece.part) for piece in known if piece.part]
         fixes = [self._fixes(piece, part, regions) for piece, part in decoded]

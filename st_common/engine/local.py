@@ -115,6 +115,7 @@ class LocalEngine:
         self._owner = owner
         self.committed = self._stands_at()
         self.states = States.of(home, stream.name)
+        # A state that is ahead of the table would never make the changes that the table lacks.
         self.state = self.states.newest(upto=self.committed)
         self.committed_event = (
             self.state.max_event

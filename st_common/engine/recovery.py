@@ -46,6 +46,7 @@ def repair(home: Home) -> Iterator[str]:
             yield from _recovered(_tables_of(home, folder.name))
             yield from States.of(home, folder.name).check()
             yield from _without_drafts(folder)
+    # What is made from no log, such as layers, loses no version that can be read.
     derived = {
         path
         for folder in (home.root / "streams").glob("*")

@@ -91,6 +91,7 @@ def reshard(
         )
         store(home, stream.name, whole, after, moving=stream.moving)
         owner.check()
+        # From here on a start finds the new generation; before it, the old one, whose state is still there.
         put_in_force(home, stream.name, after)
         _remove_others(home, stream.name, after)
     return Resharded(before=before, after=after, objects=len(whole.objects))

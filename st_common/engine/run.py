@@ -93,6 +93,7 @@ def _follow(
         busy = engine.batch()
         engine.commit_if_due()
         _beat(engine, owner, "running" if busy else "idle")
+        # Asked only when all of the log is read, for a clock row makes late what is still in front of it.
         if busy or engine.keep_time():
             continue
         if until_idle:

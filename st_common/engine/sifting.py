@@ -139,6 +139,7 @@ class Sifting:
             Two arrays of length n by name: the reason, and the value that broke the limit.
         """
         filtered = self._filtered
+        # Where each fix would stand among the filtered ones, which are sorted; it is one of them if it stands there.
         at = np.searchsorted(filtered.position, position)
         at = np.minimum(at, max(len(filtered) - 1, 0))
         is_in = np.zeros(len(position), bool)

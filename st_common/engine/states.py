@@ -197,6 +197,7 @@ class States:
         bases = self._numbers(_SUFFIX)
         for number in _spare(bases):
             self.storage.delete(_name(number))
+        # Links up to the last but one whole state are not needed: a start takes a whole state, and what changed since.
         least = bases[-_NEWEST] if len(bases) >= _NEWEST else -1
         for number in self._numbers(_DELTA):
             if number <= least:
@@ -249,6 +250,7 @@ class States:
         """The state of a place: a whole one, and what changed since; None when something of it is missing."""
         changes: list[bytes] = []
         at, wanted = number, None
+        # Back from link to link, each of which names the one before it, down to a whole state.
         while (data := self._object(at, wanted)) is not None and data.startswith(
             _CHANGED
         ):

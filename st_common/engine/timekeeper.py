@@ -257,6 +257,7 @@ class Timekeeper:
             return False
         self._asked_us = now_us
         delay_us = self.feed.delays.largest_us
+        # What happened before this time has been logged by now, if fixes are under way for no longer than shown.
         ts = now_us - delay_us - SETTLE_US
         wanted = wanted_us() if ts > max_event else None
         if wanted is None or wanted >= ts - self._lateness_us:
@@ -318,6 +319,7 @@ def _newest_segments(log: Log, start: int) -> list[Segment]:
         ),
         0,
     )
+    # From the newest data backwards, as many segments as fit.
     sizes = np.cumsum([segment.size for segment in segments[: newest + 1]][::-1])
     fits = int(np.searchsorted(sizes, LOOK_BACK_BYTES, side="right"))
     return segments[max(0, newest + 1 - max(1, min(fits, LOOK_BACK))) :]

@@ -57,6 +57,7 @@ def _places(
     y = np.clip(shapely.get_y(inner), bounds[:, 1], bounds[:, 3])
     feature, region = touching(regions, bounds)
     home = assign(regions, x, y)[feature] == region
+    # Most features lie in one region, and their geometry need not be asked.
     crossing = np.flatnonzero(np.bincount(feature, minlength=len(bounds))[feature] > 1)
     keep = np.ones(len(feature), np.bool_)
     low, high = bounds[:, :2].min(axis=0) - 1, bounds[:, 2:].max(axis=0) + 1

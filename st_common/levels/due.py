@@ -76,6 +76,7 @@ def due(
             highs[:-1] != NEVER
         )  # the very first fix sets the clock and passes nothing
         number = (
+            # Rounded up, so that it grows when the clock goes past a multiple, and not when it reaches one.
             -(-(highs[known.argmax() :] - lateness_us) // every_us)
             if known.any()
             else highs[:0]

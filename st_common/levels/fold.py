@@ -58,6 +58,7 @@ def fold(changes: pa.Table, members: pa.Table | None = None) -> pa.Table:
     rows = rows.combine_chunks()
     order = np.lexsort((rows["seq"].to_numpy(), rows["position"].to_numpy()))
     pair, sign = _pair_numbers(rows)[order], rows["sign"].to_numpy()[order]
+    # Rows with sign 0 tell something of a member, and neither bring it in nor take it out.
     signed = np.flatnonzero(sign)
     pairs, at = _last(pair[signed])
     is_in = sign[signed[at]] > 0

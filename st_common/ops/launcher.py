@@ -98,6 +98,7 @@ def launch(
 def _refuse_second(folder: Path, command: Sequence[str], *, now_us: int) -> None:
     running = find(folder, now_us=now_us)
     if running is None:
+        # A launcher that died between start and record left an engine that nobody knows.
         lost = find_command(command[1:])
         if lost is None:
             return

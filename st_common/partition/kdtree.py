@@ -64,6 +64,7 @@ def median_split(points: Floats, regions: int) -> Split:
         below, above = bounds.copy(), bounds.copy()
         below[dimensions + axis] = above[axis] = value
         low = inside[:, axis] < value
+        # The lower side is on top of the stack, so that leaves come in the order of their paths.
         todo.append((path + "1", above, inside[~low], wanted - lower_wanted))
         todo.append((path + "0", below, inside[low], lower_wanted))
     return Split(

@@ -64,6 +64,7 @@ def assign(regions: Regions, x: Floats, y: Floats) -> npt.NDArray[np.int32]:
         return region
     known = np.flatnonzero(~(np.isnan(x) | np.isnan(y)))
     px, py = x[known], y[known]
+    # The index knows closed boxes; of the regions that meet at an edge, all but the upper one are dropped.
     points, cells = BoxIndex(regions.bounds).probe(px, py)
     maxx, maxy = regions.bounds[cells, 2], regions.bounds[cells, 3]
     inner = ((px[points] < maxx) | np.isposinf(maxx)) & (

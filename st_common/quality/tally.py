@@ -83,6 +83,7 @@ def segments_of(home: Home, stream: str, day: date) -> Segments | None:
     own = _segments_of_day(path, day)
     if not len(own):
         return None
+    # Day by day: each look reads one day's partition only, and the next day is nearly always there.
     for ahead in range(1, _LOOK_AHEAD_DAYS + 1):
         later = _segments_of_day(path, day + timedelta(days=ahead))
         if len(later):

@@ -163,6 +163,7 @@ def _folds(changes: pa.Table) -> Finding:
     """Nobody enters twice, or leaves without having entered: so answers are sets at every place."""
     moves = changes.filter(pc.not_equal(changes["sign"], 0))
     key = np.zeros(len(moves), np.int64)
+    # One number per member, renumbered after each column so that products stay small.
     for name in _KEY:
         codes = (
             moves[name]

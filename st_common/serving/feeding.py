@@ -163,6 +163,7 @@ class Feed:
         """Appends what the log does not have yet, and notes that it has all up to a place."""
         with self._log.locked():
             after = self._place()
+            # Another feeder of the same query may have written since: what the log has by now is left out.
             fresh = [line for place, line in records if place > after]
             payloads = list(_payloads(fresh))
             if payloads:

@@ -111,12 +111,14 @@ class Follower:
     def _next_part(self) -> pa.Table:
         """The rows up to the end of some file: all that the table has up to there."""
         ends, rows = 0, 0
+        # Files with one end go together: a position is given as a whole or not at all.
         while ends < len(self._files) and (
             rows < _ROWS or self._files[ends].greatest == self._files[ends - 1].greatest
         ):
             rows += self._files[ends].rows
             ends += 1
         border = self._files[ends - 1].greatest
+        # Files that end later may begin before the border, so they are read up to it as well.
         files = [file for file in self._files if file.least <= border]
         part = self._table.read(
             files, self._schema, self._condition() & (pc.field("position") <= border)

@@ -30,6 +30,7 @@ def latency_s(home: Home, stream: str) -> npt.NDArray[np.float64]:
         [position_of(segment.number, 0) for segment in segments], np.int64
     )
     arrivals_us = np.array([segment.arrival_us for segment in segments], np.int64)
+    # A commit names the last position that it brought, so a segment's is the first one past its beginning.
     commit = np.searchsorted(positions, starts, side="right")
     known = commit < len(positions)
     return (times_us[commit[known]] - arrivals_us[known]) / 1e6

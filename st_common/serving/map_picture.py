@@ -185,6 +185,7 @@ def _paper(scene: Scene, width: int) -> _Paper:
         if scene.space.is_flat
         else math.cos(math.radians((view.miny + view.maxy) / 2))
     )
+    # A degree of longitude is shorter than one of latitude, by the cosine of the latitude.
     per_x = width / (view.maxx - view.minx)
     scale = np.array([per_x, per_x / squeeze])
     return _Paper(

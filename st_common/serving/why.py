@@ -194,6 +194,7 @@ def _judged(
         for row in rows
         if row.plan is not None and (row.stream, row.version) == version
     ]
+    # A `follow` row gives the same version another plan, so of several rows the last one before the change counts.
     before = [row for row in made if row.position <= change["position"]]
     return next(reversed(before), None)
 

@@ -52,6 +52,7 @@ def replay(spark: SparkSession, feed: Feed, *, end: int | None = None) -> pa.Tab
     listed = spark.createDataFrame(
         [(number,) for number in numbers], "segment long"
     ).repartition(shards)
+    # Each shard's packets in one partition and in log order: the step is a fold.
     packets = (
         listed.mapInArrow(decode, PACKETS)
         .repartition(shards, "key")

@@ -49,6 +49,7 @@ def _problem(checkpoint: Path, committed: int, start: int) -> str | None:
         reached = _segment(checkpoint / "offsets" / str(done[-1])) if done else start
     except (OSError, ValueError, KeyError, IndexError):
         return "Spark's record of its batches is torn"
+    # The table was restored from an older copy: Spark would go on behind a gap.
     if position_of(reached, 0) - 1 > committed:
         return f"it stands at segment {reached}, the table of changes before that"
     damaged = next(_damaged(checkpoint), None)

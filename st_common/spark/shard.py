@@ -165,6 +165,7 @@ class ShardProcessor(StatefulProcessor):
     ) -> State:
         """The state of a version: from this worker's memory, as far as it goes, then from the journal."""
         known, state = _decoded.get((self._checkpoint, key), (-1, State()))
+        # What this worker remembers helps from the base on; a task that moved here begins with the base itself.
         if not base <= known <= version or known < 0:
             blob = b"".join(_value(self._base, chunk) for chunk in range(chunks))
             known, state = (

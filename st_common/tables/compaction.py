@@ -162,6 +162,7 @@ def _rewrite(
     )
     with locked(path):
         table = required(path)
+        # Read and written without the lock, so that writers go on; who lost the race drops what it wrote.
         if not {file.path for file in files} <= {
             file.path for file in active_files(table)
         }:

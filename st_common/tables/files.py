@@ -118,6 +118,7 @@ def _partitions(
     if not by:
         yield {}, data
         return
+    # One number per combination of partition values: each column is a digit, and null is one more value of it.
     codes = np.zeros(len(data), np.int64)
     for name in by:
         column = data.column(name).combine_chunks().dictionary_encode()

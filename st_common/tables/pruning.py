@@ -30,6 +30,7 @@ def keep(actions: pa.Table, filters: Filters) -> pa.Table:
     """
     kept = np.ones(len(actions), bool)
     for name, operator, value in filters:
+        # A partition's column is both ends of its files: they hold one value.
         for end in ("min", "max"):
             column = (
                 f"partition.{name}"

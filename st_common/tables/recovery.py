@@ -44,6 +44,7 @@ def recover(table: Path, *, derived: bool = True) -> str | None:
         return None
     with locked(table):
         before = newest_version(table)
+        # Checkpoints first: without a torn one the log can still be read from its beginning.
         _cut_checkpoints(table)
         whole = _whole_log(table, before)
         whole = _whole_files(table, whole) if derived else whole

@@ -150,6 +150,7 @@ class Tail:
             files += [
                 self._file(action)
                 for action in actions
+                # Compaction adds files too, but of rows that were given already.
                 if action and action["dataChange"]
             ]
             self._version = version
