@@ -242,3 +242,25 @@ def test_fixes_that_are_taken_at_one_row_are_told_in_their_order():
         "3 @9 +a started =0",
         "3 @9 -a gap =0",
     ]
+
+
+@pytest.mark.spec("X8")
+@BATCHES
+def test_the_example_of_the_page_is_what_is_told(cuts):
+    """docs/query-language.md, FOR and UNTIL; a fix's x is its speed."""
+    text = "SELECT MAX(x) AS top FROM cars WHERE x > 50 FOR 1 min UNTIL x < 40"
+    course = [(0, 55), (30, 45), (60, 52), (90, 61), (120, 58), (180, 45), (240, 66)]
+    course += [(330, 51), (360, 38)]
+    rows = [asks(f"{text} EMIT EVERY 2 min"), *(fix("a", *one) for one in course)]
+    told = changes(*rows, cuts=cuts)
+    assert [
+        (row["event_ts"].timestamp(), row["cause"], row["sign"], row["value"])
+        for row in told
+    ] == [
+        (120, "started", 1, 60),
+        (180, "ongoing", 0, 120),
+        (330, "ongoing", 0, 270),
+        (360, "ended", -1, 300),
+    ]
+    worst = [json.loads(row["fields"])["top"] for row in told]
+    assert worst == [61, 61, 66, 66]
