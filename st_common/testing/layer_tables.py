@@ -57,7 +57,13 @@ def index_of(features: Sequence[Feature], *, space: Space) -> LayerIndex:
         mine = rows.filter((pc.field("region_id") == region_id) & pc.field("home"))
         return mine.sort_by("fid")["geometry"]
 
-    return LayerIndex(rows.drop_columns(["geometry", "tags"]), read_region, space=space)
+    def read_tag(name: str) -> pa.Array:
+        by_fid = sorted(features, key=lambda feature: feature.fid)
+        values = [dict(feature.tags).get(name) for feature in by_fid]
+        return pa.array(values, pa.string())
+
+    shapes = rows.drop_columns(["geometry", "tags"])
+    return LayerIndex(shapes, read_region, space=space, read_tag=read_tag)
 
 
 def _features(drafts: Sequence[Feature]) -> Features:

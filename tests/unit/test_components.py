@@ -1,9 +1,10 @@
 """Components of a state: what is stored, told as a change, numbered anew and joined, whatever they are about."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,6 @@ from st_common.operators.state.component import (
     Component,
     Keyed,
     Layout,
-    Listed,
     Numbers,
     are_same,
     joined,
@@ -136,6 +136,18 @@ def test_a_component_that_this_version_does_not_know_is_named():
         kinds_named(["groups", "tides"], KINDS)
 
 
+def descendants(kind: type) -> Iterator[type[Any]]:
+    """The classes below one, at any depth: a component may be another one with a layout of its own."""
+    for below in kind.__subclasses__():
+        yield below
+        yield from descendants(below)
+
+
+def test_a_component_that_says_nothing_of_changes_is_not_made():
+    with pytest.raises(TypeError, match=r"abstract methods? '?change"):
+        Component()
+
+
 def test_every_component_of_an_operator_can_be_stored():
     operators = Path(st_common.operators.__file__).parent
     for path in operators.rglob("*.py"):
@@ -143,8 +155,7 @@ def test_every_component_of_an_operator_can_be_stored():
         import_module(name)
     names = {
         kind.LAYOUT.name
-        for base in (Component, Keyed, Listed)
-        for kind in base.__subclasses__()
+        for kind in descendants(Component)
         if kind.__module__.startswith("st_common.operators.")
         and hasattr(kind, "LAYOUT")
     }

@@ -1,6 +1,7 @@
 """Corridors: who is within a width of a line, by examples on paper, through the step and by brute force (SPEC X9)."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -176,6 +177,54 @@ def test_a_fence_along_the_own_route_has_a_hysteresis_and_is_crossed():
         "3 @3 -a|r1 leave =2",
         "4 @4 =a|r1 cross",
         "5 @5 =a|r1 cross",
+    ]
+
+
+def over_180():
+    """Two routes over 180 degrees at latitude 60, 0.003 degrees (334 m) apart; 0.001 degrees of longitude are 56 m."""
+    return [
+        Feature(
+            fid=fid,
+            kind="route",
+            geometry=shapely.MultiLineString(
+                [[(179.9, y), (180, y)], [(-180, y), (-179.9, y)]]
+            ),
+            tags={"line": line},
+        )
+        for fid, y, line in (("r1", 60.0, "7"), ("r2", 60.003, "9"))
+    ]
+
+
+def test_the_own_route_goes_on_behind_180_degrees():
+    """At 60.0015 both routes are 167 m away. Bus 7 leaves where its route ends, behind 180 degrees."""
+    plan = Plan(stream="cars", join=replace(OWN, distance_m=200.0))
+    places = [(179.999, 60.0015), (-179.999, 60.0015), (-179.901, 60.0015)]
+    ways = [
+        fix(name, n, x, y, kind=line)
+        for n, (x, y) in enumerate([*places, (-179.89, 60.0)], 1)
+        for name, line in (("a", "7"), ("b", "9"), ("c", None))
+    ]
+    layers = {("routes", 0): over_180()}
+    assert play(plan, *ways, layers=layers, geographic=True) == [
+        "1 @1 +a|r1 enter",
+        "2 @1 +b|r2 enter",
+        "10 @4 -a|r1 leave",
+        "11 @4 -b|r2 leave",
+    ]
+
+
+def test_a_fence_along_the_own_route_is_crossed_at_180_degrees():
+    """The way over the line goes over 180 degrees as well; the route of the other key is crossed by nobody."""
+    fence = Fence(events=("enter", "exit", "cross"), hysteresis_m=100.0)
+    plan = Plan(stream="cars", join=replace(OWN, distance_m=50.0), fence=fence)
+    places = [(179.999, 59.9985), (-179.999, 60.0015), (-179.999, 60.0004)]
+    places += [(179.999, 60.0012), (179.999, 60.002)]
+    ways = [fix("a", n, x, y, kind="7") for n, (x, y) in enumerate(places, 1)]
+    layers = {("routes", 0): over_180()}
+    assert play(plan, *ways, layers=layers, geographic=True) == [
+        "2 @2 =a|r1 cross",
+        "3 @3 +a|r1 enter",
+        "5 @5 -a|r1 leave =2",
     ]
 
 
