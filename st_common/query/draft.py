@@ -22,6 +22,7 @@ from st_common.query.layer_change import (
     with_newest,
 )
 from st_common.query.names import LayerTags, found, resolved
+from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.problem import Problem, did_you_mean
 from st_common.query.shown import (
@@ -124,6 +125,10 @@ def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statemen
 def _with_surfaces(draft: Draft, statement: "Statement") -> "Statement":
     """The statement with the surfaces that features have now: a layer may have been loaded since it was read."""
     plan, region = statement.plan, statement.region
+    if plan is not None and is_plain(plan):
+        return (
+            statement  # a rectangle is no feature; most of a million queries have one
+        )
     try:
         if plan is not None:
             plan = with_newest(plan, draft.feature_of)

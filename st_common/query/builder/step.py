@@ -65,15 +65,16 @@ class Step:
     @property
     def _scope(self) -> Scope:
         """What names in expressions mean."""
-        own = frozenset({self.plan.stream})
-        if self.plan.pairs is not None:
+        plan = self.plan
+        own = frozenset({plan.stream})
+        if plan.pairs is not None:
             return Scope(
-                label=self.plan.stream, own=own, joined="stream", other_label="other"
+                label=plan.stream, own=own, joined="stream", other_label="other"
             )
-        if self.plan.join is None:
-            return Scope(label=self.plan.stream, own=own)
+        if plan.join is None:
+            return Scope(label=plan.stream, own=own)
         return Scope(
-            label=self.plan.stream,
+            label=plan.stream,
             own=own,
             joined="layer",
             other_label=self.alias,
