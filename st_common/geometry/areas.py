@@ -55,7 +55,13 @@ class AreaIndex:
 
 
 def prepared(wkts: Sequence[str]) -> npt.NDArray[np.object_]:
-    """The geometries of these texts, prepared; the newest of them are kept for the next time."""
+    """The geometries of texts, prepared, in their order; object[n].
+
+    The newest texts are kept, for ticks ask for the same ones again and again: parsing costs far more than a look-up.
+
+    Args:
+        wkts: WKT of any type, repeats allowed.
+    """
     new = list(dict.fromkeys(wkt for wkt in wkts if wkt not in _kept))
     made = shapely.from_wkt(np.array(new, dtype=object))
     shapely.prepare(made)

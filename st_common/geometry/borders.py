@@ -39,7 +39,17 @@ class Segments:
     def lines(self, space: Space, distance_m: float = 0.0) -> tuple[Ints, Shapes]:
         """The segments as lines, and whose each line is.
 
-        One that goes beyond 180 degrees, or reaches there by the distance, has a second, a turn away.
+        One that goes beyond 180 degrees, or reaches there by the distance, has a second, a turn away, so that whatever
+        lies on either side of the edge of the map is met by one of the two:
+
+            from 179 to -179 on the globe:  179 .. 181 and -181 .. -179
+
+        Args:
+            space: what coordinates mean.
+            distance_m: how near to a line somebody will look, in metres, of planes in their unit.
+
+        Returns:
+            int64[l], the segment of each line, and object[l], the lines.
         """
         way = self.bx - self.ax
         short = space.shortest(way)
@@ -73,14 +83,24 @@ class Areas:
         self._tree = shapely.STRtree(shapes)
 
     def near(self, which: Ints, x: Floats, y: Floats, distance_m: Floats) -> Bools:
-        """For each pair of a polygon and a point outside it whether the point is so near to it; bool[n].
+        """Whether the point of each pair is so near to the polygon; bool[n]. Points inside are not asked about.
 
-        Distances are in metres, of planes in their unit, and closed; right as those of `near.near`.
+        Distances are closed; right as those of `near.near`.
+
+        Args:
+            which: int64[n], polygons.
+            x: float64[n], outside of the polygon of the pair; `y` likewise.
+            y: see `x`.
+            distance_m: float64[n], metres, of planes in their unit.
         """
         return near_around(self._outlines, which, x, y, distance_m, space=self._space)
 
     def met_by(self, segments: Segments) -> Pairs:
-        """All pairs of a segment and a polygon that have a point in common, sorted; each once."""
+        """All pairs of a segment and a polygon that have a point in common, its border included.
+
+        Returns:
+            Two int64 arrays, sorted by segment, then polygon; each pair once.
+        """
         line, lines = segments.lines(self._space)
         at, area = self._tree.query(lines, predicate="intersects")
         return each_once(line[at], area)
@@ -107,17 +127,24 @@ class Circles:
         self._tree = shapely.STRtree(shapes)
 
     def near(self, which: Ints, x: Floats, y: Floats, distance_m: Floats) -> Bools:
-        """For each pair of a circle and a point outside it whether the point is so near to it; bool[n].
+        """Whether the point of each pair is so near to the circle; bool[n], exact. Distances are closed.
 
-        Distances are in metres, of planes in their unit, and closed; exact.
+        Args:
+            which: int64[n], circles.
+            x: float64[n], outside of the circle of the pair; `y` likewise.
+            y: see `x`.
+            distance_m: float64[n], metres, of planes in their unit.
         """
         reach = self._radius_m[which] + distance_m
         return self._space.is_within(self._x[which], self._y[which], x, y, reach)
 
     def met_by(self, segments: Segments) -> Pairs:
-        """All pairs of a segment and a circle that have a point in common, sorted; each once.
+        """All pairs of a segment and a circle that have a point in common.
 
         On degrees in the plane that touches the globe at the centre: right to 0.2 % for circles of some kilometres.
+
+        Returns:
+            Two int64 arrays, sorted by segment, then circle; each pair once.
         """
         line, lines = segments.lines(self._space)
         at, box = self._tree.query(lines, predicate="intersects")
@@ -144,7 +171,16 @@ def near_around(
     *,
     space: Space,
 ) -> Bools:
-    """As `near.near`, also across 180 degrees; each pair has a distance."""
+    """As `near.near`, also across 180 degrees; each pair has a distance.
+
+    Args:
+        shapes: the outlines.
+        which: int64[n], the geometry of each pair.
+        x: float64[n], longitude in degrees or a planar coordinate; `y` likewise latitude.
+        y: see `x`.
+        distance_m: float64[n], metres; for planar coordinates, their unit.
+        space: what coordinates mean.
+    """
     is_near = near(shapes, which, x, y, distance_m, space=space)
     reach, _ = space.reach(y, distance_m)
     beyond = space.reaching_across(x, reach)
@@ -157,7 +193,11 @@ def near_around(
 
 
 def each_once(one: Ints, other: Ints) -> Pairs:
-    """Pairs of numbers sorted, each once."""
+    """Pairs of numbers sorted by the first, then the second, each once; two int64 arrays.
+
+    Example:
+        (2, 0), (1, 5), (2, 0):  (1, 5), (2, 0)
+    """
     if not len(one):
         return one.astype(np.int64), other.astype(np.int64)
     pairs = np.unique(np.stack([one, other], axis=1), axis=0)

@@ -86,10 +86,22 @@ def _each(
 def circle_boxes(
     cx: Floats, cy: Floats, radius_m: Floats, *, space: Space
 ) -> tuple[Floats, Ints]:
-    """Boxes around circles, float64[b, 4], and whose they are.
+    """Boxes around circles, a little too large rather than too small.
 
     A circle that reaches across 180 degrees has a second box, a whole turn away; one that holds a pole has the whole
     turn. No point is in two boxes of a circle.
+
+    Args:
+        cx: float64[m], centres: longitude in degrees or a planar coordinate; `cy` likewise.
+        cy: see `cx`.
+        radius_m: float64[m], metres; for planar coordinates, their unit.
+        space: what coordinates mean.
+
+    Returns:
+        float64[b, 4] of minx, miny, maxx, maxy, the first boxes of all circles first; and int64[b], whose each is.
+
+    Example:
+        5 km around 179.99 0 on the globe:  179.945 .. 180.035 and -180.055 .. -179.965
     """
     across, along = space.reach(cy, radius_m)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -102,13 +114,26 @@ def circle_boxes(
 
 
 def box_around(cx: Floats, cy: Floats, radius_m: Floats, *, space: Space) -> Floats:
-    """One box around each circle, float64[n, 4]; across 180 degrees as wide as both of its parts together."""
+    """One box around each circle, float64[n, 4]; across 180 degrees as wide as both of its parts together.
+
+    Args:
+        cx: float64[n], centres; `cy` likewise.
+        cy: see `cx`.
+        radius_m: float64[n], metres; for planar coordinates, their unit.
+        space: what coordinates mean.
+    """
     parts, owner = circle_boxes(cx, cy, radius_m, space=space)
     return around_parts(parts, owner, len(cx))
 
 
 def around_parts(parts: Floats, owner: Ints, count: int) -> Floats:
-    """One box around all parts of each owner, float64[count, 4]; parts are boxes, float64[b, 4]."""
+    """One box around all parts of each owner; float64[count, 4].
+
+    Args:
+        parts: float64[b, 4], boxes.
+        owner: int64[b], whose each is; one without parts has a box that is empty: from infinity to minus infinity.
+        count: how many owners there are.
+    """
     low, high = (np.full((count, 2), value) for value in (np.inf, -np.inf))
     np.minimum.at(low, owner, parts[:, :2])
     np.maximum.at(high, owner, parts[:, 2:])

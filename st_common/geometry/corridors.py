@@ -107,12 +107,23 @@ class Corridors:
         self._tree = shapely.STRtree(boxes)
 
     def near(self, which: Ints, x: Floats, y: Floats, distance_m: Floats) -> Bools:
-        """For each pair of a corridor and a point outside it whether the point is so near to it; bool[n]."""
+        """Whether the point of each pair is so near to the corridor; bool[n]. Points inside are not asked about.
+
+        Args:
+            which: int64[n], corridors.
+            x: float64[n], outside of the corridor of the pair; `y` likewise.
+            y: see `x`.
+            distance_m: float64[n], metres from the border; for planar coordinates, their unit.
+        """
         far = self._width_m[which] + distance_m
         return near_around(self._outlines, which, x, y, far, space=self._space)
 
     def met_by(self, segments: Segments) -> Pairs:
-        """All pairs of a segment and a corridor that have a point in common, sorted; each once."""
+        """All pairs of a segment and a corridor that have a point in common.
+
+        Returns:
+            Two int64 arrays, sorted by segment, then corridor; each pair once.
+        """
         widest_m = float(np.max(self._width_m, initial=0.0))
         line, lines = segments.lines(self._space, widest_m)
         at, piece = self._tree.query(lines, predicate="intersects")
@@ -126,7 +137,13 @@ class Corridors:
 
 
 def corridor_bounds(lines: Shapes, width_m: Floats, *, space: Space) -> Floats:
-    """The box around each corridor, float64[n, 4]; across 180 degrees as wide as both of its parts together."""
+    """The box around each corridor, float64[n, 4]; across 180 degrees as wide as both of its parts together.
+
+    Args:
+        lines: lines or multilines, in the points' coordinates.
+        width_m: float64[n], metres on either side; for planar coordinates, their unit.
+        space: what coordinates mean.
+    """
     around = grown(shapely.bounds(lines).reshape(-1, 4), width_m, space=space)
     parts, owner = space.wrap(around)
     return around_parts(parts, owner, len(lines))

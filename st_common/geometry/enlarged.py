@@ -23,16 +23,22 @@ _POLAR = 89.9  # nearer to a pole boxes of candidates go all around it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """The extents of the box around a point, in both directions: `value` coordinates and `metres`.
+    """The extents of the box around a point, in both directions: `value` coordinates and `metres` (SPEC B10).
 
     A plane's metres are its coordinates; on longitude and latitude they are converted at the point's latitude.
+
+        Growth().by_value(4).by_factor(0.5).by_metres(10)      value 6, metres 10
     """
 
     value: float = 0.0
     metres: float = 0.0
 
     def by_factor(self, amount: float) -> "Growth":
-        """An extent e becomes (1 + amount) e; a point stays one."""
+        """An extent e becomes (1 + amount) e; a point stays one.
+
+        Args:
+            amount: the share by which extents grow: 0.5 makes them half as large again.
+        """
         return Growth(
             value=self.value * (1 + amount), metres=self.metres * (1 + amount)
         )
@@ -51,9 +57,13 @@ class Growth:
         return not self.value and not self.metres
 
     def half_sides(self, latitude: Floats, *, space: Space) -> Axes:
-        """Half of the extents along x and y of the boxes around points, in coordinates.
+        """Half of the extents along x and y of the boxes around points, in coordinates; float64[n] each.
 
         Metres are right to 0.5 % up to 85 degrees of latitude for boxes of some kilometres.
+
+        Args:
+            latitude: float64[n], the y of the points.
+            space: what coordinates mean.
         """
         return half_sides(self.value, self.metres, space.scale(latitude))
 
@@ -75,17 +85,23 @@ POINT = Growth()
 
 
 def half_sides(value: Floats | float, metres: Floats | float, scale: Axes) -> Axes:
-    """Half of the extents of boxes, given the `scale` of their space where their points are."""
+    """Half of the extents of boxes along x and y, in coordinates; float64[n] each.
+
+    Args:
+        value: extents in coordinates, one for all or float64[n].
+        metres: extents in metres beside these, likewise.
+        scale: metres per unit of x and of y where the points are, as `Space.scale` gives them.
+    """
     return (value + metres / scale[0]) / 2, (value + metres / scale[1]) / 2
 
 
 def meets(boxes: Floats, half: Axes, x: Floats, y: Floats) -> Bools:
-    """For each pair whether the box around the point meets the other box, both closed.
+    """Whether the box around the point of each pair meets the other box, both closed; bool[n].
 
     Args:
         boxes: float64[4, n]: minx, miny, maxx, maxy.
         half: half of the extents of the boxes around the points, float64[n] each.
-        x: float64[n].
+        x: float64[n]; NaN meets nothing.
         y: float64[n].
     """
     minx, miny, maxx, maxy = boxes
@@ -98,9 +114,14 @@ def meets(boxes: Floats, half: Axes, x: Floats, y: Floats) -> Bools:
 
 
 def reached(boxes: Floats, growth: Growth, *, space: Space) -> Floats:
-    """Boxes (float64[n, 4]) that hold every point whose own box, so enlarged, meets the given ones.
+    """Boxes that hold every point whose own box, so enlarged, meets the given ones; float64[n, 4].
 
     They hold no other point where extents are the same everywhere; on degrees metres make them somewhat larger.
+
+    Args:
+        boxes: float64[n, 4]: minx, miny, maxx, maxy.
+        growth: that of the points' boxes.
+        space: what coordinates mean.
     """
     outwards = np.array([-1.0, -1.0, 1.0, 1.0])
     if growth.stands(space=space):
@@ -123,7 +144,13 @@ def reached(boxes: Floats, growth: Growth, *, space: Space) -> Floats:
 
 
 def grown(boxes: Floats, distance: Floats | float, *, space: Space) -> Floats:
-    """Boxes (float64[n, 4]) that hold every place within a distance, or its own, of each, and some more."""
+    """Boxes that hold every place within a distance of each box, and some more; float64[n, 4].
+
+    Args:
+        boxes: float64[n, 4]: minx, miny, maxx, maxy; not wrapped at 180 degrees.
+        distance: metres or the unit of the plane, one for all or float64[n].
+        space: what coordinates mean.
+    """
     farthest = np.abs(boxes[:, 1::2]).max(axis=1, initial=0.0)
     across, along = space.reach(farthest, distance)
     growth: Floats = np.stack([-across, -along, across, along], axis=1)

@@ -17,12 +17,15 @@ _NEARLY, _NOTHING = (
 
 
 def gaps_at_most(x: Floats, y: Floats, *, space: Space) -> Floats:
-    """For each object at each moment a rank that its gap does not exceed; infinite where it is alone.
+    """A rank that the gap of each object at each moment does not exceed: cheap, to rule most pairs out.
 
     Args:
         x: float64[t, n], where n objects are at t moments; NaN where they are not.
         y: float64[t, n].
         space: what coordinates mean.
+
+    Returns:
+        float64[t, n], infinite where an object is alone.
     """
     out = np.full(x.shape, np.inf)
     for block in blocks(np.full(len(x), x.shape[1] ** 2), _MOST_PAIRS):
@@ -33,7 +36,18 @@ def gaps_at_most(x: Floats, y: Floats, *, space: Space) -> Floats:
 
 
 def gaps(x: Floats, y: Floats, moment: Ints, column: Ints, *, space: Space) -> Floats:
-    """The gaps of some objects at some moments, as ranks; infinite where one is alone."""
+    """The gaps of some objects at some moments: how far each is from its nearest other one, as a rank.
+
+    Args:
+        x: float64[t, n], where n objects are at t moments; NaN where they are not.
+        y: float64[t, n].
+        moment: int64[p], of the objects that are asked about; repeats are looked at once.
+        column: int64[p], which object.
+        space: what coordinates mean.
+
+    Returns:
+        float64[p], infinite where one is alone. In the plane, of objects at 0, 3 and 5: ranks 9, 4, 4.
+    """
     width = x.shape[1]
     key, at = np.unique(moment * max(width, 1) + column, return_inverse=True)
     out = np.full(len(key), np.inf)

@@ -122,7 +122,15 @@ class BoxIndex:
 def blocks(counts: Ints, most: int) -> list[slice]:
     """Runs of rows whose counts are together at most about `most`, so that what they stand for fits into memory.
 
-    A single row may have more. No rows give no run.
+    Args:
+        counts: int64[n], how many pairs each row stands for.
+        most: pairs; a single row may have more, and is a run of its own then.
+
+    Returns:
+        Slices, one behind the other, that cover all rows; none without rows.
+
+    Example:
+        counts 3, 3, 3, 9 with most 6:  rows 0 and 1, row 2, row 3
     """
     ends = np.cumsum(counts)
     if not len(ends) or ends[-1] <= most:

@@ -46,9 +46,18 @@ class Groups:
 
 
 def totals(groups: Groups, row: Ints, x: Floats, y: Floats) -> Floats:
-    """For each pair of a group and an object's place, how far they are from each other; NaN for groups without places.
+    """How far the group and the object's place of each pair are from each other; NaN for groups without places.
 
-    Sums are distances, rounded once to the decimals of the space; maxima and minima are ranks: squares in the plane.
+        places 0 and 6, an object at 8      SUM 8 + 2 = 10      MAX rank 64 (8 squared)      MIN rank 4
+
+    Args:
+        groups: m groups.
+        row: int64[p], the group of each pair.
+        x: float64[p], where its object is; `y` likewise.
+        y: see `x`.
+
+    Returns:
+        float64[p]. Sums are distances, rounded once to the decimals of the space; maxima and minima are ranks.
     """
     total, space = groups.total[row], groups.space
     least, most, summed = (
@@ -201,12 +210,21 @@ def near_groups(groups: Groups, length: Floats, x: Floats, y: Floats) -> Pairs:
 
 
 def lengths(groups: Groups, limit: Floats) -> Floats:
-    """Totals, one for each group, as distances."""
+    """Totals, one for each group, as distances: sums are, of maxima and minima the ranks are measured."""
     return np.where(groups.total == SUM, limit, groups.space.measure(limit))
 
 
 def grown_by(groups: Groups, limit: Floats, margin: float) -> Floats:
-    """What totals become, as lengths, when each distance gets longer by the margin."""
+    """What totals become, as lengths, when each distance gets longer by a margin.
+
+    Args:
+        groups: m groups.
+        limit: float64[m], totals as `totals` gives them.
+        margin: metres or the unit of the plane; a sum grows by it for each place.
+
+    Example:
+        two places, margin 2:  a sum of 10 becomes 14, a maximum with rank 64 becomes 10
+    """
     return lengths(groups, limit) + margin * np.where(
         groups.total == SUM, _sizes(groups), 1
     )

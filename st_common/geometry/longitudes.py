@@ -20,9 +20,12 @@ POLE = 90.0
 
 
 def shortest(way: Floats) -> Floats:
-    """Differences of two longitudes the short way around, -180 to 180: 350 becomes -10; NaN stays.
+    """Differences of longitudes the short way around, -180 to 180; float64[n], NaN stays.
 
     Those of at most half a turn are given back as they are, bit for bit.
+
+    Example:
+        350, -190, 10, 180, -180:  -10, 170, 10, 180, -180
     """
     beyond = np.abs(way) > HALF_TURN
     if not beyond.any():  # as nearly everywhere on Earth
@@ -31,18 +34,39 @@ def shortest(way: Floats) -> Floats:
 
 
 def turned(x: Floats) -> Floats:
-    """The other number of each longitude, a turn away: 175 is -185 as well."""
+    """The other number of each longitude, a turn away; float64[n].
+
+    Example:
+        175, -170, 0:  -185, 190, -360
+    """
     return np.asarray(x - np.copysign(TURN, x))
 
 
 def reaching_across(x: Floats, reach: Floats | float) -> Ints:
-    """The places of those longitudes, in an array, from which a reach in degrees goes beyond 180; NaN goes nowhere."""
+    """The places of those longitudes from which a reach goes beyond 180 degrees, on either side; int64, ascending.
+
+    Args:
+        x: float64[n], -180 to 180; NaN goes nowhere.
+        reach: degrees, one for all or float64[n].
+
+    Example:
+        longitudes 179.5, 100, -179 with a reach of 1 degree:  place 0; -179 ends at -180, which is not beyond
+    """
     with np.errstate(invalid="ignore"):
         return np.flatnonzero(np.abs(x) + reach > HALF_TURN)
 
 
 def is_between(x: Floats, west: Floats, east: Floats) -> Bools:
-    """Whether longitudes lie from `west` eastwards to `east`, ends included: both may be beyond 180 degrees."""
+    """Whether longitudes lie from `west` eastwards to `east`, ends included; bool[n].
+
+    Args:
+        x: float64[n], -180 to 180.
+        west: float64[n], not more than `east`. Both may be beyond 180 degrees, as of a box around an object.
+        east: float64[n].
+
+    Example:
+        from 170 to 190:  179 and -179 do, 0 does not
+    """
     keep: Bools = (x >= west) & (x <= east)
     keep |= x >= west + TURN
     keep |= x <= east - TURN
@@ -60,10 +84,21 @@ def has_two_readings(side: Floats) -> Bools:
 
 
 def across_180(boxes: Floats) -> tuple[Floats, Ints]:
-    """Boxes in degrees (float64[n, 4]), with a second one a whole turn away for each that reaches 180 degrees.
+    """Boxes in degrees, with a second one a whole turn away for each that reaches 180 degrees.
 
     Also where it only touches it: a place at 180 may be written as one at -180. One that goes all around has every
-    longitude. Also whose each box is: int64. No point is in two boxes of one.
+    longitude. No point is in two boxes of one.
+
+    Args:
+        boxes: float64[n, 4] of minx, miny, maxx, maxy, not wrapped.
+
+    Returns:
+        float64[b, 4], the n boxes first; and int64[b], whose each is.
+
+    Example:
+        170 .. 190      170 .. 190 and -190 .. -170
+        10 .. 20        10 .. 20
+        -180 .. 180     all
     """
     boxes, owner = boxes.copy(), np.arange(len(boxes))
     with np.errstate(invalid="ignore"):

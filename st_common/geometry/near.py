@@ -55,7 +55,14 @@ class Outlines:
 
 
 def outlines(geometries: npt.NDArray[np.object_]) -> Outlines:
-    """The outlines of geometries of any type; empty ones have none."""
+    """The outlines of geometries.
+
+    Args:
+        geometries: object[n], of any type, collections too; an empty one has no segments.
+
+    Returns:
+        Pieces of at most four segments, by geometry.
+    """
     parts, owner = geometries, np.arange(len(geometries))
     while (shapely.get_type_id(parts) >= _COLLECTION).any():
         parts, which = shapely.get_parts(parts, return_index=True)
@@ -229,14 +236,25 @@ def _in_doubt(gap2: Floats, distance_m: Distance, is_polar: Bools) -> Ints:
 
 
 def of_pairs(distance_m: Distance, which: Ints | slice) -> Distance:
-    """The distances of some pairs."""
+    """The distances of some pairs (places or a slice); one for all stays one for all."""
     return distance_m if np.ndim(distance_m) == 0 else np.asarray(distance_m)[which]
 
 
 def squared_gaps(
     ends: Floats, x: Floats, y: Floats, across: Floats, along: Floats
 ) -> Floats:
-    """The squared distance of points from segments (`ends`: ax, ay, bx, by) in the plane of these scales."""
+    """The squared distances of points from segments, in the plane of some scales; float64[n].
+
+    Args:
+        ends: float64[4, n]: ax, ay, bx, by.
+        x: float64[n], the point; `y` likewise.
+        y: see `x`.
+        across: units of distance per unit of x, one for all or float64[n].
+        along: the same of y.
+
+    Example:
+        the segment from (0, 0) to (10, 0) and the point (13, 4), scales 1:  3 * 3 + 4 * 4 = 25
+    """
     ax, ay, bx, by = ends
     px: Floats
     px, py = (x - ax) * across, (y - ay) * along

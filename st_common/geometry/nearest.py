@@ -29,9 +29,13 @@ _MOST_LOOKED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objects:
-    """Which objects count: `number`, int64[n] ascending, are places in x and y (finite there) and in `ids`.
+    """Which objects count, and where they are.
 
-    `ids` are texts; None where nobody asks who of equally far ones comes first.
+    Attributes:
+        x: float64, by number of object, finite where one counts; `y` likewise.
+        number: int64[n], ascending, the objects that count.
+        space: what coordinates mean.
+        ids: texts, by number; None where nobody asks who of equally far ones comes first.
     """
 
     x: Floats
@@ -41,11 +45,11 @@ class Objects:
     ids: pa.Array | None = None
 
     def places(self) -> tuple[Floats, Floats]:
-        """Where they are, in the order of `number`."""
+        """Where those that count are, in the order of `number`; float64[n] each."""
         return self.x[self.number], self.y[self.number]
 
     def has(self, wanted: Ints) -> Bools:
-        """Whether these numbers are among them."""
+        """Whether these numbers (int64, any shape) are among them; bool of that shape."""
         at = np.minimum(
             np.searchsorted(self.number, wanted), max(len(self.number) - 1, 0)
         )
@@ -77,7 +81,13 @@ class Neighbours:
         self.size = len(x)
 
     def bound(self, x: Floats, y: Floats, k: Ints) -> Floats:
-        """A little more than the rank of the k-th nearest; more than any there is when k > n."""
+        """A rank a little above that of the k-th nearest place; float64[m], more than any there is when k > n.
+
+        Args:
+            x: float64[m], from where, finite; `y` likewise.
+            y: see `x`.
+            k: int64[m], at least 1.
+        """
         bound = np.empty(len(x))
         sizes = np.ceil(np.log2(k))
         for size in np.unique(
@@ -94,7 +104,11 @@ class Neighbours:
 def kth_nearest(
     x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects
 ) -> tuple[Floats, Ints]:
-    """How far the k-th nearest object is from each place, and which of those exactly so far is the last one.
+    """How far the k-th nearest object is from each place, and which of those exactly so far is the last one (SPEC G5).
+
+        objects on a line      a at 1    c at 2    b at 2    d at 9        the place at 0
+        k = 2                  a, then c and b are equally far: limit 4 (a rank), tie b, for b is before c by id
+        k = 5                  there are four: limit infinite, tie -1
 
     Args:
         x: float64[m], places: longitude in degrees or a planar coordinate; NaN has no neighbours.

@@ -14,12 +14,15 @@ _MOST_PADDING = 4  # times as many places as values: beyond, rows are sorted ins
 
 
 def kth_smallest(start: Ints, value: Floats, k: Ints) -> Floats:
-    """For each row its k-th smallest value, infinite when there are fewer.
+    """The k-th smallest value of each row; float64[m], infinite when there are fewer.
 
     Args:
         start: int64[m + 1], row r has the values `start[r] : start[r + 1]`; each has at least one.
         value: float64[start[m]], not NaN.
         k: int64[m], at least 1.
+
+    Example:
+        rows 5, 1, 3 and 7 with k = 2:  3 and infinite
     """
     counts = np.diff(start)
     limit = np.full(len(counts), np.inf)
@@ -83,7 +86,15 @@ def _ranks(number: Ints, ids: pa.Array) -> Ints:
 def among_first(
     value: Floats, number: Ints, limit: Floats, tie: Ints, ids: pa.Array
 ) -> npt.NDArray[np.bool_]:
-    """For each pair whether it belongs to the first k of its row, of which `limit` and `tie` are known (see above)."""
+    """Whether each pair belongs to the first k of its row: below the limit, or equal and not after the tie; bool[p].
+
+    Args:
+        value: float64[p].
+        number: int64[p], whose value it is: a place in `ids`.
+        limit: float64[p], as `kth_smallest` gave it for the pair's row.
+        tie: int64[p], as `last_of_equals` gave it.
+        ids: texts.
+    """
     keep: npt.NDArray[np.bool_] = value <= limit
     tied = np.flatnonzero((value == limit) & (tie >= 0))
     if len(tied):
@@ -95,13 +106,16 @@ def among_first(
 def first_of_all(
     value: Floats, k: Ints, number: Ints, ids: pa.Array
 ) -> npt.NDArray[np.bool_]:
-    """Who of n belongs to the first k at each of t moments, for m queries: by value, of equals by id.
+    """Who of n belongs to the first k at each of t moments, for m queries: by value, of equals by id; bool[t, m, n].
 
     Args:
         value: float64[t, m, n]; NaN belongs to none.
         k: int64[m], at least 1; where there are fewer than k, all belong.
         number: int64[t, n], whose values they are at each moment: places in `ids`.
         ids: texts; those of one moment are all different.
+
+    Example:
+        values 3, 1, 3, NaN of b, a, c, d with k = 2:  a, and of the equal b and c the first: b
     """
     out = np.zeros(value.shape, np.bool_)
     if not value.size:

@@ -79,7 +79,11 @@ class Space(ABC):
 
     @abstractmethod
     def distance(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
-        """The distances of pairs of places: in metres, or in the unit of the plane; NaN where a coordinate is."""
+        """The distances of pairs of places: in metres, or in the unit of the plane; NaN where a coordinate is.
+
+        Example:
+            (0, 0) and (3, 4) on the plane: 5; a degree of latitude from the equator on: 110,574.389 m
+        """
 
     @abstractmethod
     def unrounded(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
@@ -90,7 +94,11 @@ class Space(ABC):
         """What ranks are when those that count as equal are."""
 
     def rank(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
-        """What the distances of pairs of places are compared by; NaN where a coordinate is."""
+        """What the distances of pairs of places are compared by; NaN where a coordinate is.
+
+        Example:
+            (0, 0) and (3, 4) on the plane: 25; a degree of latitude from the equator on: 110574.389
+        """
         return self.rounded(self.unrounded(x1, y1, x2, y2))
 
     @abstractmethod
@@ -151,6 +159,9 @@ class Space(ABC):
         """Units of distance per unit of x and of y at these y, for small differences: metres per degree.
 
         Never nothing: at a pole every longitude is near.
+
+        Example:
+            at 60 degrees:  55,800 and 111,412; on the plane 1 and 1
         """
 
     # --- which numbers are places

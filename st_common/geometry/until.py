@@ -14,7 +14,12 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Motion:
-    """Places at one moment, and velocities in coordinates per second: NaN when unknown, 0 of what stands still."""
+    """Places at one moment, and velocities; n of them.
+
+    Attributes:
+        x: float64[n]; `y` likewise.
+        vx: float64[n], coordinates per second: NaN when unknown, 0 of what stands still. `vy` likewise.
+    """
 
     x: Floats
     y: Floats
@@ -37,6 +42,9 @@ def in_boxes_until(
     Returns:
         float64[n], seconds: infinite when the point never leaves, NaN when a velocity is unknown. Exact up to the
         rounding of one division and one addition.
+
+    Example:
+        at 100 s in the middle of a box of 10 by 10, one unit a second to the east:  105 s; standing still: infinite
     """
     left_x = _crossed(point.x, boxes[0], boxes[2], point.vx - vx)
     left_y = _crossed(point.y, boxes[1], boxes[3], point.vy - vy)

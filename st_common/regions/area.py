@@ -35,10 +35,15 @@ _CORNERS = 4  # two numbers each, then the first one again
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Area(StillRegion):
-    """A polygon or multipolygon as canonical WKT in the stream's CRS; its border belongs to it.
+    """A polygon or multipolygon that stands still; its border belongs to it.
 
-    Of a feature it is the surface in some version of the `layer`, and `fid` says which feature: queries go over to its
-    surface in the next version (docs/adr/0032).
+    Of a feature it is the surface in some version of its layer: queries go over to its surface in the next version
+    (docs/adr/0032).
+
+    Attributes:
+        wkt: canonical WKT in the stream's CRS, as `of_wkt` makes it.
+        layer: the layer of the feature that it is, None for any other area.
+        fid: the id of that feature.
     """
 
     kind = "area"
@@ -67,7 +72,13 @@ class Area(StillRegion):
 
     @staticmethod
     def across(west: float, south: float, east: float, north: float) -> "Area":
-        """The closed rectangle from `west` eastwards over 180 degrees to `east`, as an area of two parts.
+        """The closed rectangle across 180 degrees, as an area of two parts.
+
+        Args:
+            west: its western side, which is east of `east`, in degrees.
+            south: latitude in degrees.
+            east: its eastern side.
+            north: latitude in degrees.
 
         Raises:
             ValueError: it does not cross 180 degrees, or has no extent on one side of it.

@@ -36,7 +36,15 @@ class Box(StillRegion):
 
     @staticmethod
     def of_corners(x1: float, y1: float, x2: float, y2: float) -> "Box":
-        """The box between two corners, given in either order; it may have no extent (GPAC, spec G4)."""
+        """The box between two corners, given in either order; it may have no extent (GPAC, SPEC G4).
+
+        Args:
+            x1: of one corner; `y1` likewise.
+            y1: see `x1`.
+            x2: of the opposite corner. West of `x1` it is noted that corners were given from east to west: on degrees
+                more than half a turn is refused then (`wrong_in`).
+            y2: see `x2`.
+        """
         return Box(
             minx=min(x1, x2),
             miny=min(y1, y2),

@@ -48,6 +48,10 @@ class Corridor(StillRegion):
     def along(wkt: str, width_m: float) -> "Corridor":
         """The corridor along the line of a text.
 
+        Args:
+            wkt: a line or multiline.
+            width_m: metres on either side of it.
+
         Raises:
             ShapeError: it is no WKT, or no line.
         """

@@ -13,7 +13,12 @@ _ORDER = "longitude first: -180 to 180, then latitude: -90 to 90"
 
 
 def off_earth(what: str, places: Iterable[tuple[float, float]]) -> Iterator[Wrong]:
-    """The first coordinate of `what` that is none, with its value."""
+    """The first coordinate of some places that is none on Earth, in words; nothing when all are.
+
+    Args:
+        what: whose places these are, in words: "centre of the circle".
+        places: pairs of longitude and latitude in degrees; NaN is no coordinate either.
+    """
     for x, y in places:
         for value, most, name in (
             (x, HALF_TURN, "longitude"),
@@ -30,6 +35,9 @@ def leaps(lines: "np.ndarray") -> bool:
     """Whether a side of lines or rings spans more than half a turn and less than a whole one: it has two readings.
 
     A side from -180 to 180 goes along the border of the map, as at the poles.
+
+    Args:
+        lines: object[n], lines or rings in degrees.
     """
     import numpy as np
     import shapely  # slow to import, and seldom needed

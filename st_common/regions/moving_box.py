@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovingBox(MovingRegion):
-    """A closed rectangle centred on an object; `width` and `height` are full side lengths (GPAC `('M', id, x, y)`).
+    """A closed rectangle centred on an object (GPAC `('M', id, x, y)`, SPEC G4).
 
-    They are in the stream's coordinates, or with `metres` in metres.
+    Attributes:
+        focal: the id of the object.
+        width: full side length along x; `height` along y.
+        metres: whether these are metres; else they are in the stream's coordinates.
     """
 
     kind = "moving_box"

@@ -37,7 +37,12 @@ class Wrong(NamedTuple):
 
 
 class ShapeError(ValueError):
-    """A text that is no shape, or none of a region: what is wrong, and what to do."""
+    """A text that is no shape, or none of a region.
+
+    Attributes:
+        message: what is wrong.
+        hint: what to do.
+    """
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -46,28 +51,39 @@ class ShapeError(ValueError):
 
 
 class Checks(Protocol):
-    """Makes values of what a program gave, or refuses it with an error that names the step of the program."""
+    """Makes values of what a program gave, or refuses it with an error that names the step of the program.
+
+    `what` says in words what the value is for: "a radius".
+    """
 
     def number(self, value: Any, what: str) -> float:
-        """A finite number."""
+        """The value as a finite number."""
 
     def metres(self, value: Any, what: str) -> float:
-        """A length of 0 or more, in metres."""
+        """The value as a length of 0 or more, in metres."""
 
     def text(self, value: Any, what: str) -> str:
-        """A text that is not empty."""
+        """The value as a text that is not empty."""
 
     def refuse_unless(self, fits: bool, message: str, hint: str = "") -> None:  # noqa: FBT001 - it reads as `unless x`
         """Refuses the value unless all is well."""
 
 
 class Index(Protocol):
-    """Finds which of many regions contain points."""
+    """Finds which of many regions contain points; immutable, built once."""
 
     def probe(
         self, x: "np.ndarray", y: "np.ndarray"
     ) -> "tuple[np.ndarray, np.ndarray]":
-        """All pairs `(point_idx, region_idx)`, int64, sorted; each once. Borders belong to regions."""
+        """All pairs of a point and a region that contains it; borders belong to regions.
+
+        Args:
+            x: float64[m], any values; NaN lies nowhere.
+            y: float64[m].
+
+        Returns:
+            `(point_idx, region_idx)`, int64, sorted by point, then region; each pair once.
+        """
 
 
 class Borders(Protocol):
@@ -80,14 +96,31 @@ class Borders(Protocol):
         y: "np.ndarray",
         distance_m: "np.ndarray",
     ) -> "np.ndarray":
-        """For each pair of a region and a point outside it whether the point is so near to it; bool[n]."""
+        """Whether the point of each pair is so near to the region; bool[n]. Points inside are not asked about.
+
+        Args:
+            which: int64[n], the region of each pair, by its place.
+            x: float64[n], outside of that region; `y` likewise.
+            y: see `x`.
+            distance_m: float64[n], metres, of planes in their unit; closed.
+        """
 
     def met_by(self, segments: "Segments") -> "tuple[np.ndarray, np.ndarray]":
-        """All pairs of a segment and a region that have a point in common, sorted; each once."""
+        """All pairs of a segment and a region that have a point in common.
+
+        Returns:
+            Two int64 arrays, sorted by segment, then region; each pair once.
+        """
 
 
 class Extents(NamedTuple):
-    """How large a region around an object is: two sides, in metres or in coordinates, or a radius."""
+    """How large a region around an object is.
+
+    Attributes:
+        width: of a rectangle, its full side along x; `height` along y.
+        metres: whether these are metres; else they are coordinates.
+        radius_m: of a circle, metres or the unit of the plane.
+    """
 
     width: float = 0.0
     height: float = 0.0
@@ -126,7 +159,11 @@ class Region(ABC):
 
     @abstractmethod
     def checked(self, checks: Checks) -> "Region":
-        """The region in its canonical form, when a program made it by hand."""
+        """The region in its canonical form, when a program made it by hand.
+
+        Args:
+            checks: makes numbers, lengths and texts of its fields, or refuses them.
+        """
 
     def wrong_anywhere(self) -> Iterable[Wrong]:
         """What is wrong with it while nobody knows whether its numbers are degrees."""
@@ -137,7 +174,11 @@ class Region(ABC):
         return ()
 
     def in_units(self, unit_m: float) -> "Region":  # noqa: ARG002 - most have no lengths
-        """The region with its lengths in a unit of so many metres: as coordinates of a plane are."""
+        """The region with its lengths in the unit of a plane; coordinates stay as they are.
+
+        Args:
+            unit_m: how many metres a unit is: in feet a radius of 3.048 m becomes 10 where it is 0.3048.
+        """
         return self
 
     @property
@@ -154,12 +195,12 @@ class StillRegion(Region):
     @classmethod
     @abstractmethod
     def index(cls, regions: Sequence[Self], *, space: "Space") -> Index:
-        """An index of many regions of this kind, exact."""
+        """An index of many regions of this kind, exact; pairs name them by their places."""
 
     @classmethod
     @abstractmethod
     def borders(cls, regions: Sequence[Self], *, space: "Space") -> Borders:
-        """The borders of many regions of this kind."""
+        """The borders of many regions of this kind; pairs name them by their places."""
 
     @classmethod
     @abstractmethod
@@ -174,14 +215,20 @@ class StillRegion(Region):
     def until(
         self, members: "Motion", at_s: "np.ndarray", *, space: "Space"
     ) -> "np.ndarray":
-        """The second until which each member, as it goes on, stays inside; float64[n], infinite for ever, NaN unknown.
+        """Until when each member stays inside, as it goes on; who registers queries asks `no_until` before.
 
-        Nobody asks where `no_until` says something.
+        Args:
+            members: n members, as they are at `at_s`, in the region.
+            at_s: float64[n], seconds.
+            space: what coordinates mean.
+
+        Returns:
+            float64[n], seconds: infinite for one that stays for ever, NaN where its velocity is not known.
         """
 
 
 class MovingRegion(Region):
-    """A region whose anchor is an object: it goes with its `focal` object, in whose place it has its middle."""
+    """A region whose anchor is an object: it goes with its `focal` object (an id), in whose place it has its middle."""
 
     __slots__ = ()
     focal: str
@@ -193,10 +240,20 @@ class MovingRegion(Region):
 
     @abstractmethod
     def standing(self, x: float, y: float, *, space: "Space") -> StillRegion:
-        """The region while its object is at a place."""
+        """The region while its object is at a place: it stands still, and may be drawn or asked as any other."""
 
     @abstractmethod
     def until(
         self, members: "Motion", focal: "Motion", at_s: "np.ndarray", *, space: "Space"
     ) -> "np.ndarray":
-        """As of `StillRegion`, while the focal object goes on as well; one motion of it for each member."""
+        """Until when each member stays inside, while the focal object goes on as well.
+
+        Args:
+            members: n members, as they are at `at_s`, in the region.
+            focal: n motions of the focal object, one for each member.
+            at_s: float64[n], seconds.
+            space: what coordinates mean.
+
+        Returns:
+            float64[n], as of `StillRegion.until`.
+        """

@@ -47,7 +47,11 @@ def known(kind: type[Any]) -> type[Region]:
 
 
 def region_to_json(region: Region) -> dict[str, Any]:
-    """The region as JSON values with its `kind`."""
+    """The region as JSON values with its `kind`, such as {"kind": "circle", "x": 3, "y": 4, "radius_m": 500}.
+
+    Raises:
+        StateError: it is no region of this version.
+    """
     return {"kind": known(type(region)).kind, **values_of(region)}
 
 
@@ -87,12 +91,28 @@ def still(region: object) -> StillRegion:
 
 
 def index_of(regions: Sequence[Any], *, space: "Space") -> Index:
-    """An index of regions of one kind that stand still."""
+    """An index of regions of one kind that stand still.
+
+    Args:
+        regions: at least one, all of one kind.
+        space: what coordinates mean.
+
+    Raises:
+        StateError: they are no regions, or go with an object.
+    """
     return type(still(regions[0])).index(regions, space=space)
 
 
 def borders_of(regions: Sequence[Any], *, space: "Space") -> Borders:
-    """The borders of regions of one kind that stand still."""
+    """The borders of regions of one kind that stand still.
+
+    Args:
+        regions: at least one, all of one kind.
+        space: what coordinates mean.
+
+    Raises:
+        StateError: they are no regions, or go with an object.
+    """
     return type(still(regions[0])).borders(regions, space=space)
 
 
@@ -111,7 +131,17 @@ def by_kind(regions: Sequence[Any]) -> dict[type[Region], list[int]]:
 def region_mask(
     region: Region, x: "np.ndarray", y: "np.ndarray", *, space: "Space"
 ) -> "np.ndarray":
-    """Which points lie in one region that stands still; bool[n]."""
+    """Which points lie in one region that stands still; bool[n], borders included.
+
+    Args:
+        region: the region; its index is kept for the next time.
+        x: float64[n]; NaN lies nowhere. `y` likewise.
+        y: see `x`.
+        space: what coordinates mean.
+
+    Raises:
+        StateError: it is no region, or goes with an object.
+    """
     import numpy as np  # values are also read where no kernel runs
 
     mask = np.zeros(len(x), bool)
