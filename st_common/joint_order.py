@@ -71,6 +71,7 @@ class JointOrder:
                 f"the joint order has {len(self)} segments, none of the number {number}",
                 hint="wait until the sequencer has written it",
             )
+        # The last row that begins at this number or before it.
         at = int(np.searchsorted(self._starts, number, side="right")) - 1
         row = self._rows[at]
         return row.log, row.first + number - int(self._starts[at])

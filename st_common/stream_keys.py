@@ -109,6 +109,7 @@ def _attributes(value: object) -> dict[str, tuple[str, str]]:
     """The type and the unit ("" without one) of each attribute."""
     if not isinstance(value, dict):
         raise WrongError("must be a table of names and types")
+    # To Delta and Spark names that differ in case alone are one column.
     seen = {column.lower() for column in _POSITION_COLUMNS}
     for name in value:
         if not name or _NOT_IN_DELTA.search(name):

@@ -86,6 +86,7 @@ def converted(measure: Measure, unit: Measure) -> float:
         measure: the amount.
         unit: one of the unit; of the same domain.
     """
+    # Decimals as they are written, exactly: 0.3048 is no binary fraction.
     amount, times, per = (
         Fraction(repr(value)) for value in (measure.amount, measure.times, measure.per)
     )

@@ -92,6 +92,7 @@ class JobOperator(BaseOperator):
             stderr=subprocess.STDOUT,
             text=True,
             errors="backslashreplace",
+            # So that `on_kill` reaches whatever the job has started.
             start_new_session=True,
         )
         with self._process as process:

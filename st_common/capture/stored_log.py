@@ -193,7 +193,8 @@ class StoredLog:
     def end(self) -> int:
         """The number after the newest segment; 0 when the log is empty.
 
-        It looks from the end that it knew forward, name by name, and lists folders only after 64 new segments.
+        It looks forward from the end that it knew, name by name. Folders are listed where it knew none, and after 64
+        new segments.
 
         Raises:
             LogError: the log was written by a version before segments had headers, or another file lies among them.

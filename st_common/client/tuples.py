@@ -30,7 +30,14 @@ class Element:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """A feature of a layer; `kind` and `tags` are read only for who asks for them at registration."""
+    """A feature of a layer.
+
+    Attributes:
+        fid: its id.
+        layer: the layer's name.
+        kind: its kind; None for who did not ask for `tags` at registration.
+        tags: its tags by name; None likewise.
+    """
 
     fid: str
     layer: str

@@ -72,6 +72,7 @@ def _columns(contract: Contract, schema: pa.Schema, *, nulls: bool) -> list[str]
         if field.name not in wanted
         for text in _extra(contract, field, nulls=nulls)
     ]
+    # Where columns are missing the order says nothing more.
     if not differences and schema.names[: len(wanted)] != wanted:
         differences.append(
             f"columns are in the order {_names(schema.names)} instead of {_names(wanted)}"

@@ -53,6 +53,7 @@ def rows_of(payload: bytes, *, stream: str, segment: int) -> Sequence[ControlRow
     if columns is not None:
         return columns
     lines = _lines(payload)
+    # A million rows stay and hold no cycles; the collector would look at them again and again.
     with uncollected():
         values = _values(lines)
         if values is None:
@@ -192,6 +193,7 @@ def _row(value: Any) -> ControlRow:
         raise _RefusedError(what, _NEWER)
     get = value.get  # a million rows feel each look-up
     for name, kind in form.must:
+        # The very type: to `isinstance` a bool is an int, and here it is none.
         if type(get(name)) is not kind:
             _refuse_part(value, name, kind)
     for name, kind in form.may:

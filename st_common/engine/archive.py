@@ -38,7 +38,13 @@ _STAMP = pa.timestamp("us", tz="UTC")
 
 @dataclass
 class Archived:
-    """How many segments, fixes and rejects an archive stored since it started."""
+    """What an archive did since it started.
+
+    Attributes:
+        segments: how many it read.
+        fixes: how many it stored in `positions`.
+        rejects: how many it stored in `rejects`.
+    """
 
     segments: int = 0
     fixes: int = 0

@@ -131,7 +131,13 @@ class States:
 
     @staticmethod
     def of(home: Home, stream: str, generation: int | None = None) -> "States":
-        """Those of the generation that is in force, or of another one."""
+        """The states of the local engine of a stream.
+
+        Args:
+            home: the home folder.
+            stream: the name of the stream.
+            generation: which one (see `topology`); None for the one in force.
+        """
         folder = generation_folder(home, stream, generation) / "local" / "states"
         return States(LocalStorage(folder), folder)
 

@@ -15,7 +15,13 @@ from st_common.home import Home
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """A control row that was written: this layer is at this version (a Delta version) from there on in the stream."""
+    """A control row that was written: from there on a layer counts in a version.
+
+    Attributes:
+        stream: in whose log it stands.
+        layer: the layer.
+        version: the Delta version of its table.
+    """
 
     stream: str
     layer: str

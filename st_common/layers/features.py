@@ -43,7 +43,7 @@ class Found:
     def add(
         self, fid: str, kind: str, tags: dict[str, str], geometry: str | bytes
     ) -> None:
-        """One more feature."""
+        """Adds a feature; see the attributes."""
         self.fids.append(fid)
         self.kinds.append(kind)
         self.tags.append(tags)
@@ -94,6 +94,7 @@ def checked(drafts: Found, *, space: Space = GLOBE) -> Features:
     leaping = np.zeros(len(geometries), bool) if space.is_flat else _leaping(geometries)
     rejected["crosses_180"] += int(leaping.sum())
     geometries, broken = _repaired(geometries)
+    # Each feature that is left out is counted under one reason.
     lost = shapely.is_missing(geometries) & ~leaping
     rejected["bad_geometry"] += int(lost.sum())
     empty = shapely.is_empty(geometries) & ~leaping

@@ -124,6 +124,7 @@ def _records(file: Path, content: bytes) -> Iterator[Any]:
 
 
 def _lines(file: Path, content: bytes, reason: str) -> Iterator[Any]:
+    # In RFC 8142 a record begins with a separator and may go over several lines.
     pieces = content.split(_RECORD) if _RECORD in content else content.splitlines()
     records = [_parsed(piece) for piece in pieces if piece.strip()]
     if not any(isinstance(record, dict) for record in records):

@@ -133,6 +133,7 @@ class LayerIndex:
         """
         total, chosen = len(x), (tuple(sorted(set(kinds))), tuple(sorted(set(tags))))
         x, y, owner = self._turned(x, y, distance_m, growth)
+        # Boxes first, all at once; then geometries, one region after the other.
         grid, features = self._grid(chosen, distance_m, growth.rounded())
         points, feature = grid.probe(x, y)
         feature = features[feature]
@@ -175,6 +176,7 @@ class LayerIndex:
             `(way_idx, feature_idx)`, int64, sorted by way, then feature; each pair once.
         """
         chosen = tuple(sorted(set(kinds))), tuple(sorted(set(tags)))
+        # The grid answers for points alone; ways are looked up in a tree of boxes.
         tree, features = self._tree(chosen, distance_m)
         owner, lines = ways.lines(self._space, distance_m or 0.0)
         at, feature = tree.query(lines, predicate="intersects")

@@ -65,14 +65,20 @@ class RegionShapes:
         )
 
     def meet(self, which: Ints, boxes: Floats, *, within: bool = False) -> Bools:
-        """For each pair of a feature and a box (float64[n, 4]), whether they meet, or the box is within the feature."""
+        """For each pair of a feature and a box, whether they have a point in common.
+
+        Args:
+            which: int64[m], numbers of features.
+            boxes: float64[m, 4] of minx, miny, maxx, maxy.
+            within: whether the box must lie within the feature instead.
+        """
         test = shapely.contains if within else shapely.intersects
         return self._ask(
             which, lambda shapes, pairs: test(shapes, shapely.box(*boxes[pairs].T))
         )
 
     def cut(self, which: Ints, lines: npt.NDArray[np.object_]) -> Bools:
-        """For each pair of a feature and a line, whether they have a point in common."""
+        """For each pair of a feature and a line (object[m], Shapely), whether they have a point in common."""
         return self._ask(
             which, lambda shapes, pairs: shapely.intersects(shapes, lines[pairs])
         )

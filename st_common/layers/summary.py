@@ -57,6 +57,7 @@ def summary(home: Home, layer: str) -> LayerSummary:
         )
     columns = ["region_id", "home", "kind", "minx", "miny", "maxx", "maxy"]
     rows = tables.read(home.table("layers", layer), version=version, columns=columns)
+    # A feature has a row in every region that it touches, and is home in one.
     at_home = rows.filter(rows["home"])
     low = (pc.min(at_home[edge]).as_py() for edge in ("minx", "miny"))
     high = (pc.max(at_home[edge]).as_py() for edge in ("maxx", "maxy"))

@@ -210,6 +210,7 @@ def _objects(home: Home, stream: str) -> pa.Table:
 def _rows(objects: pa.Table, focals: pa.Table) -> pa.Table:
     """The objects, then the focal objects that have a reading, once for each of their queries."""
     schema = load_contract("latest").arrow_schema()
+    # A focal object that has no reading yet has no row.
     carried = objects.join(focals, "object", join_type="inner") if len(focals) else None
     plain = objects.append_column("query", pa.nulls(len(objects), pa.string()))
     plain = plain.append_column("query_version", pa.nulls(len(objects), pa.int32()))

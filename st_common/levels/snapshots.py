@@ -36,8 +36,8 @@ class Snapshot:
     Attributes:
         snapshot_ts: its time: the first multiple of `snapshot_s` that the clock was not past.
         position: it holds what all rows of the log before this position came to.
-        from_ts: the largest event time in it, in whole milliseconds: it serves questions about that time and later
-            ones.
+        from_ts: the largest event time in it, rounded up to milliseconds: it serves questions about that time and
+            later.
     """
 
     snapshot_ts: datetime

@@ -32,6 +32,7 @@ def record_beats(home: Home, streams: Iterable[str], *, now_us: int) -> int:
         asdict(status) | {"stream": stream}
         for stream in streams
         for status in read_all_status(home.stream(stream))
+        # The app's version is the time of the last call: what was said by then is in the table.
         if recorded_us < status.beat_ts <= now_us
     ]
     if not beats:

@@ -133,6 +133,7 @@ def decide(
     health = judge(seen, progress, now_us=now_us, limits=limits)
     memory = replace(memory, progress=progress)
     if not seen.wanted:
+        # A stream that shall not run is forgiven: wanted again, it starts as if nothing had been.
         memory = replace(memory, starts_us=(), tripped="")
     elif seen.running is None and not memory.tripped:
         memory = _trip(seen, memory, health, now_us=now_us, limits=limits)
@@ -167,6 +168,7 @@ def _act(
 def _act_on_living(
     seen: Observation, memory: Memory, health: Health, *, now_us: int, limits: Limits
 ) -> list[Action]:
+    # An engine that a person started is left to that person.
     if seen.running is None or not seen.running.launched:
         return []
     if seen.marker is not None:
@@ -215,6 +217,7 @@ def _trip(
 
 def _ended_since(seen: Observation, start_us: int) -> int | None:
     """The exit code of an engine that was started at or after `start_us` and ended by itself; None when killed."""
+    # Two seconds of grace: start times shift a little when the clock is corrected.
     if seen.ended is None or seen.ended.owner.started_s * 1e6 < start_us - 2e6:
         return None
     return seen.ended.code

@@ -147,6 +147,7 @@ def remember(seen: Observation, before: Progress, *, now_us: int) -> Progress:
         before: as the look before gave it.
         now_us: now, us since 1970.
     """
+    # An earlier place is movement too: a stream that was reset begins again.
     moved = seen.next_segment != before.next_segment
     growing = seen.running is not None and seen.waiting > before.waiting > 0
     return Progress(

@@ -83,6 +83,7 @@ def launch(
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
                 env=dict(env) if env is not None else None,
+                # It outlives this process, and a kill of its session takes all that it started.
                 start_new_session=True,
             )
         threading.Thread(

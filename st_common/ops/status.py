@@ -61,9 +61,13 @@ class StreamStatus:
 
 
 def write_status(folder: Path, status: StreamStatus) -> None:
-    """Replaces the job's status in the stream's folder: `status.json`, for other jobs `status-JOB.json`.
+    """Replaces what a job said last in the stream's folder: `status.json`, for other jobs `status-JOB.json`.
 
     A job that has seen no fix since it started does not know the clock; the one that it told before still holds.
+
+    Args:
+        folder: the stream's folder.
+        status: what it says now; its `job` names the file.
     """
     path = folder / (
         STATUS_FILE if status.job == "engine" else f"status-{status.job}.json"
@@ -118,7 +122,13 @@ class Exit:
 
 
 def write_exit(folder: Path, *, code: int, message: str) -> None:
-    """Leaves behind how this process ends, for whoever looks after the stream."""
+    """Leaves behind how this process ends, for whoever looks after the stream; only its owner may read it.
+
+    Args:
+        folder: the stream's folder.
+        code: the exit code.
+        message: the error, for people; secrets in it are replaced.
+    """
     write_record(
         folder / EXIT_FILE,
         {**this_process().to_json(), "code": code, "message": redacted(message)},

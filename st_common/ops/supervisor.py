@@ -64,7 +64,13 @@ class _Ward:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supervisor:
-    """One home, how its engines are started, and how patient to be with them."""
+    """What a tick needs to know.
+
+    Attributes:
+        home: the home folder.
+        engines: how engines are started.
+        limits: how patient to be with them.
+    """
 
     home: Home
     engines: Engines
@@ -221,6 +227,11 @@ def healths(
 
     Beside the healths there are `stopped` (no process, and none is wanted), `unseen` (its log cannot be read, or no
     tick looked yet) and the reasons for which a stream was given up: `crash_loop`, `bad_config`.
+
+    Args:
+        home: the home folder.
+        streams: the settings by name.
+        now_us: now, us since 1970.
     """
     judged = {
         name: _health_now(home.stream(name), wanted=stream.running, now_us=now_us)
@@ -250,6 +261,7 @@ def _health_now(folder: Path, *, wanted: bool, now_us: int) -> str:
     dead = judged in (Health.DEAD, Health.FINISHED, _UNSEEN)
     if find(folder, now_us=now_us) is not None:
         return str(Health.STARTING) if dead else judged
+    # What ended in order, or was given up, is not dead for want of a process.
     if judged in (Health.FINISHED, record.get("tripped")):
         return judged
     return str(Health.DEAD) if wanted else "stopped"
@@ -287,6 +299,7 @@ def _tend(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
     for action in decision.actions:
         if action.kind is ActionKind.ALERT:
             _say(supervisor.home, action, now_us=now_us)
+    # A stream that never ran, and shall not, gets no folder.
     if ward.wanted or ward.folder.exists():
         write_record(
             ward.folder / MEMORY_FILE,

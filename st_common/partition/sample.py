@@ -62,7 +62,15 @@ def sampled(source: PointSource, *, share: float, at_least: int) -> tuple[Floats
 
 
 def first(source: PointSource, count: int) -> Floats:
-    """The first points of a source, float64[k, 2], k <= `count`."""
+    """The first points of a source, which is read no further.
+
+    Args:
+        source: gives the points in batches.
+        count: how many are wanted.
+
+    Returns:
+        float64[k, 2], k <= `count`.
+    """
     taken: list[Floats] = [np.empty((0, 2))]
     for x, y in source():
         left = count - sum(map(len, taken))
@@ -73,7 +81,7 @@ def first(source: PointSource, count: int) -> Floats:
 
 
 def after(source: PointSource, count: int) -> Iterator[Points]:
-    """The points of a source without the first `count`."""
+    """The points of a source without the first `count`, in batches of x and y."""
     for x, y in source():
         if len(x) > count:
             yield x[count:], y[count:]

@@ -44,6 +44,7 @@ def store(
     """
     path, count = home.table("regions"), len(regions.region_id)
     with tables.locked(path):
+        # Read under the lock, so that two partitionings get two versions.
         version = current(home, regions.group).version + 1
         columns = {
             "group": [regions.group] * count,

@@ -17,7 +17,15 @@ from st_common.settings import StreamSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayReport:
-    """One day's report: where it lies, of which streams, how many rules were checked and how many are broken."""
+    """One day's report.
+
+    Attributes:
+        day: the day (UTC).
+        path: the HTML file.
+        streams: the streams that were checked.
+        rules: how many findings there are, counts included.
+        breaches: how many rules of severity error are broken.
+    """
 
     day: date
     path: Path

@@ -49,6 +49,7 @@ def validate(contract: Contract, read: Reader, *, table: str) -> list[Finding]:
     columns = {check.name: check.columns for check in contract.checks()}
     rules = [rule for rule in contract.expectations() if rule["type"] != _TYPE]
     findings: dict[str, Finding] = {}
+    # Rules on the same columns share one reading of them.
     for group in dict.fromkeys(columns[rule["meta"]["rule"]] for rule in rules):
         rows = read(group)
         own = [rule for rule in rules if columns[rule["meta"]["rule"]] == group]

@@ -51,6 +51,7 @@ def record(
         return 0
     names = ", ".join(sorted({f"'{finding.table}'" for finding in findings}))
     rows = as_rows(findings, day=day, checked_us=checked_us)
+    # Findings of streams that were not checked now stay.
     predicate = f"date = '{day.isoformat()}' AND \"table\" IN ({names})"
     tables.replace(
         home.table("quality"), rows, load_contract("quality"), predicate=predicate

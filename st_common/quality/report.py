@@ -45,7 +45,12 @@ def write_report(home: Home, day: date, streams: Sequence[StreamDay]) -> Path:
 
 
 def render(day: date, streams: Sequence[StreamDay]) -> str:
-    """The report as HTML: per stream what happened to its records, per table every rule with its verdict."""
+    """The report of a day as HTML.
+
+    Args:
+        day: the day (UTC).
+        streams: what was found; of each, what happened to its records, and per table every rule with its verdict.
+    """
     breaches = sum(len(stream.breaches) for stream in streams)
     verdict = (
         _mark("fail", f"{breaches} broken")

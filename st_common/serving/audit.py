@@ -180,6 +180,7 @@ def _folds(changes: pa.Table) -> Finding:
     key, sign = key[order], moves["sign"].to_numpy()[order].astype(np.int64)
     total = np.cumsum(sign)
     starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else key
+    # What the members in front came to is taken off, so that each one's sum begins at 0.
     before = np.r_[0, total][starts]
     fold = total - np.repeat(before, np.diff(np.r_[starts, len(key)]))
     wrong = np.flatnonzero((fold < 0) | (fold > 1))
@@ -250,6 +251,7 @@ def _records(
 def _start(home: Home, stream: StreamSettings, log: Log, end: int) -> State:
     """The oldest state behind which at most REPLAY_BYTES of the log lie; the newest if there is none such."""
     sizes = np.array([segment.size for segment in log.segments(0, end=end)])
+    # Bytes of the log from each segment on, to the end.
     behind = np.r_[np.cumsum(sizes[::-1])[::-1], 0]
     states = States.of(home, stream.name)
     places = [0, *(place for place in states.places() if place < end)]

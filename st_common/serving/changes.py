@@ -22,7 +22,12 @@ _APP = "engine"  # the app transaction whose version is the position up to which
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """Two parts without doubles: `stored` in one version of the Delta table, `pending` behind it."""
+    """The changes of a stream at one moment, in two parts without doubles.
+
+    Attributes:
+        stored: one version of the Delta table, not read yet.
+        pending: what only the local engine's journal has, behind the table's last commit.
+    """
 
     stored: ds.Dataset
     pending: pa.Table

@@ -90,6 +90,7 @@ def fix_at(
         for each in snapshots(home, stream)
         if each.position <= before and each.from_ts <= at
     ]
+    # First what came after the newest snapshot; the whole log only when the object said nothing since.
     starts = [segment_of(usable[-1].position), 0] if usable else [0]
     for start in starts:
         bounds: Filters = [

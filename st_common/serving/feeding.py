@@ -270,7 +270,7 @@ class Feed:
 
 
 def feed_folder(home: Home, stream: str) -> Path:
-    """Where the notes of who feeds a stream lie."""
+    """The folder beside a stream's log with a note of each query that feeds it."""
     return home.log(stream) / "feeds"
 
 

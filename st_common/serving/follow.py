@@ -212,7 +212,7 @@ def follow(
 
 
 def is_done(home: Home, stream: str) -> bool:
-    """Whether the engine of a stream has committed everything that its log holds."""
+    """Whether the engine of a stream has committed everything that its log holds; true of a log without segments."""
     end = Log(home.log(stream)).end()
     status = read_status(home.stream(stream))
     return end == 0 or (status is not None and status.position >= position_of(end, 0))

@@ -16,6 +16,7 @@ def json_line(row: Mapping[str, Any]) -> str:
     """
     try:
         return json.dumps(row, default=plain, ensure_ascii=False, allow_nan=False)
+    # Only a row with such a number is looked through value by value.
     except ValueError:
         return json.dumps(_without_nan(row), default=plain, ensure_ascii=False)
 

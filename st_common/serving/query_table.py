@@ -109,6 +109,7 @@ def _of_stream(home: Home, stream: StreamSettings) -> QueriesAndObjects:
     objects = _objects(home, stream)
     world = _world(objects, space=stream.space)
     boxes, pairs = np.full((len(rows), 4), np.nan), [INSIDE.empty_table()]
+    # One index join judges all regions of a kind.
     by_kind: dict[type[Region], dict[int, Region]] = {}
     for number, row in enumerate(rows):
         if row.plan is not None and row.plan.inside is not None:
@@ -206,6 +207,7 @@ def _moving(regions: Sequence[MovingRegion], world: World) -> _Found:
     row, objects = judge.in_cache_area(world, criteria, np.arange(len(world.x)), 0.0)
     keep = judge.satisfy(world, criteria, row, objects)
     boxes = _boxes_of(criteria, world)
+    # A region whose object has no fix is nowhere.
     boxes[focal < 0] = np.nan
     return _Found(boxes=boxes, row=row[keep], object=objects[keep])
 

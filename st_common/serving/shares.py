@@ -67,6 +67,7 @@ def _fields(rows: pa.Table, stream: StreamSettings) -> pa.Table:
     seconds = pc.divide(
         pc.cast(pc.subtract(rows["event_ts"], rows["before_event_ts"]), pa.int64()), 1e6
     )
+    # An object that left and came back, or two fixes of one time, have no speed.
     known = pc.and_(pc.greater(seconds, 0.0), pc.invert(rows["before_gone"]))
     elapsed_s = pc.if_else(known, seconds, None)
     x, y, before_x, before_y = (

@@ -69,6 +69,7 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
         ):
             text = rewritten(text)
             _register_live(connection, home, streams_of())
+        # From here on the text cannot undo any of these settings.
         connection.execute("SET lock_configuration = true")
         try:
             _check_reads(connection, text)

@@ -95,7 +95,7 @@ def prepartition(
     Args:
         home: the home folder.
         group: the name of the group.
-        source: the points; read twice for a sample.
+        source: the points; it is read twice.
         strategy: `sample` or `elements`.
         regions: how many are wanted.
         share: of the points in a sample, above 0 and at most 1.

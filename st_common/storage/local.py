@@ -86,6 +86,7 @@ class LocalStorage:
             try:
                 os.link(draft, path)
             except FileExistsError:
+                # The first name decides: where it is taken, nothing was made.
                 if not number:
                     _sync_folder(path.parent)  # who made it may have died before
                     return False
@@ -162,6 +163,7 @@ class LocalStorage:
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
         """See `Storage.locked`; the same thread may enter it again."""
+        # The file's lock keeps processes apart; threads of this one wait for each other here.
         with self._thread_lock:
             if name in self._held:
                 yield
