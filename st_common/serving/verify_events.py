@@ -51,6 +51,16 @@ class Clock:
             np.searchsorted(self.position, position)
         ]
 
+    def until(self, position: int) -> "Clock":
+        """The clock over the rows before one."""
+        rows = self.position < position
+        return Clock(
+            position=self.position[rows],
+            before=self.before[rows],
+            after=self.after[rows],
+            ends=self.ends[self.ends < position],
+        )
+
     @property
     def now(self) -> int:
         """The clock in the end."""

@@ -1,6 +1,6 @@
 """All that happened on a stream: the events of its objects and its clock, from the table `positions`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,13 @@ from st_common.controls.rows import End
 from st_common.home import Home
 from st_common.levels.stored import FILTERED, has_filtered
 from st_common.position import position_of
-from st_common.serving.verify_events import Clock, Times, clock_of, events_of
+from st_common.serving.verify_events import (
+    LATER,
+    Clock,
+    Times,
+    clock_of,
+    events_of,
+)
 from st_common.serving.verify_expressions import ATTRIBUTE
 from st_common.serving.verify_members import Lookup
 from st_common.serving.verify_registered import Controls
@@ -31,6 +37,18 @@ class History:
     times: Times
     of: Lookup
     unit_m: float
+
+    def before(self, position: int, event_us: int) -> "History":
+        """What had happened before a row of the log, or before a time."""
+        is_before = (self.events["effect"] < position) | (
+            self.events["event"] < event_us
+        )
+        events = self.events[is_before]
+        is_judged = (events["due"] < position) | (events["tick"] < event_us)
+        due = events["due"].where(is_judged, LATER)
+        return replace(
+            self, events=events.assign(due=due), clock=self.clock.until(position)
+        )
 
 
 def history_of(

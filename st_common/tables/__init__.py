@@ -4,7 +4,14 @@ from st_common.tables.compaction import compact, vacuum
 from st_common.tables.creation import create
 from st_common.tables.handle import forget
 from st_common.tables.lock import locked
-from st_common.tables.reading import committed, dataset, exists, read, version
+from st_common.tables.reading import (
+    committed,
+    dataset,
+    exists,
+    has_deletions,
+    read,
+    version,
+)
 from st_common.tables.recovery import recover
 from st_common.tables.shape import fit, with_date
 from st_common.tables.writing import append, begin_anew, replace
@@ -19,6 +26,7 @@ __all__ = [
     "exists",
     "fit",
     "forget",
+    "has_deletions",
     "locked",
     "read",
     "recover",

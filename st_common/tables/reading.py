@@ -88,6 +88,16 @@ def committed(path: Path, app: str) -> int | None:
     return None if table is None else table.transaction_version(app)
 
 
+def has_deletions(path: Path) -> bool:
+    """Whether rows were ever deleted from a table, as to free space; nobody but people does so.
+
+    Known for as long as the table keeps its log of commits.
+    """
+    table = newest(path)
+    commits = [] if table is None else table.history()
+    return any(one.get("operation") == "DELETE" for one in commits)
+
+
 def require_plain(path: Path, table: DeltaTable) -> None:
     """Makes sure that the rows of a table are those of its files.
 

@@ -1,0 +1,186 @@
+"""What must be in an answer: brute force over the table `positions`, at the last tick that was due (SPEC X1)."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from st_common.query.frame import Frame
+from st_common.query.plan import Plan
+from st_common.reference.aggregate import groups
+from st_common.reference.columns import Features
+from st_common.reference.ranges import inside
+from st_common.reference.window import counting
+from st_common.serving.verify_events import FIX, LATER, NEVER, alive
+from st_common.serving.verify_frames import framed, speeds, stays
+from st_common.serving.verify_history import History
+from st_common.serving.verify_members import (
+    FeaturesOf,
+    features_of,
+    fixes_of,
+    members,
+    partnered,
+    qualified,
+)
+from st_common.serving.verify_registered import Registered
+
+Answer = set[tuple[Any, ...]]
+"""Pairs of an object and its partner, or groups and the texts of their values."""
+
+
+def expected_answer(
+    query: Registered, history: History
+) -> tuple[Answer, Answer | None]:
+    """What must be in the answer, and what may be in it (None: anything): the same but for doubts about distances."""
+    plan = query.plan
+    if plan.frame is not None:
+        found = rows_in_windows(query, plan.frame, history)
+    else:
+        found = (
+            _entries(query, history)
+            if plan.window is not None
+            else members_now(query, history)
+        )
+    if plan.aggregate is None:
+        pairs = list(
+            zip(found["object"], found["partner"].fillna("").astype(str), strict=True)
+        )
+        return {
+            pair for pair, is_sure in zip(pairs, found["sure"], strict=True) if is_sure
+        }, set(pairs)
+    if plan.frame is not None and plan.aggregate.function == "avgspd":
+        values = speeds(plan.frame, found, unit_m=history.unit_m)
+    else:
+        counted = fixes_of(found, history.of)
+        partners = found["partner"].to_numpy(object)
+        values = groups(plan.aggregate, counted, counted.rows, partners)
+    if values == {"*": 0.0} and not _has_time(query, history):
+        values = {}  # a count of nothing waits for the first tick
+    told: Answer = {(group, value_text(value)) for group, value in values.items()}
+    if found["sure"].all():
+        return told, told
+    return set(), None  # doubts about members are doubts about all values
+
+
+def answer_before(
+    query: Registered, history: History, position: int, event_us: int
+) -> Answer | None:
+    """What may have been in the answer before a row of the log, or before a time (None: anything)."""
+    if query.position >= position:
+        return set()
+    eras = [era for era in query.layers if era[0] < position]
+    plan = query.plan_in(max(len(eras) - 1, 0))
+    plans = query.plans[: len(eras)]
+    then = replace(query, plan=plan, layers=tuple(eras), plans=plans)
+    return expected_answer(then, history.before(position, event_us))[1]
+
+
+def _has_time(query: Registered, history: History) -> bool:
+    """Whether the stream had a time when the query was registered, or has come to a tick since."""
+    clock = history.clock
+    before = clock.after[clock.position < query.position]
+    return bool((before != NEVER).any() or (history.events["due"] != LATER).any())
+
+
+def rows_in_windows(query: Registered, frame: Frame, history: History) -> pd.DataFrame:
+    """The fixes in a query's windows, of the objects that count now; the partner is the time of each."""
+    fixes = stays(frame, history.events, query.position)
+    own = qualified(
+        Plan(stream=query.plan.stream, where=query.plan.where), fixes, history.of
+    )
+    for region in frame.regions:
+        own &= inside(region, fixes_of(fixes, history.of))
+    found = framed(frame, fixes, own, history.events, history.clock, history.times)
+    found = found.assign(
+        partner=pd.to_datetime(found["ts"], unit="us").dt.strftime(
+            "%Y-%m-%dT%H:%M:%S.%fZ"
+        )
+    )
+    plan = replace(query.plan, frame=None, where=None, aggregate=None, columns=())
+    if plan == Plan(stream=plan.stream, order=plan.order, emit=plan.emit):
+        return found
+    present = members_now(replace(query, plan=plan), history, by_ticks=True)
+    certain = present.loc[present["sure"].astype(bool), "object"]
+    found = found[found["object"].isin(present["object"])]
+    return found.assign(sure=found["sure"] & found["object"].isin(certain))
+
+
+def members_now(
+    query: Registered, history: History, *, by_ticks: bool = False
+) -> pd.DataFrame:
+    """The members by the last fixes: now, or at the last tick that was due, or when the query was judged at once."""
+    by_ticks = by_ticks or query.plan.by_ticks
+    events = judged_events(query, history) if by_ticks else history.events
+    return members(
+        query.plan,
+        alive(events),
+        _features(query, history, len(query.layers) - 1),
+        history.of,
+    )
+
+
+def judged_events(query: Registered, history: History) -> pd.DataFrame:
+    """The events that were judged at ticks; before the first tick those by which the query was judged at once."""
+    events = history.events
+    at_once = max([query.position, *(at for at, _ in query.layers)])
+    judged = events[events["due"] != LATER]
+    by_tick = len(judged) and int(judged["due"].max()) > at_once
+    return judged if by_tick else events[events["effect"] < at_once]
+
+
+def _features(query: Registered, history: History, version: int) -> FeaturesOf:
+    def features() -> Features:
+        assert query.plan.join is not None  # noqa: S101 - for the type: else none asks
+        return features_of(history.home, query.plan.join, query.layers[version][1])
+
+    return features
+
+
+def _entries(query: Registered, history: History) -> pd.DataFrame:
+    """The fixes in the query's window, with their partners by the version of the layer that was there then."""
+    events = history.events
+    events = events[(events["effect"] > query.position) & (events["kind"] == FIX)]
+    events = events[events["due"] != LATER]
+    starts = [at for at, _ in query.layers] or [query.position]
+    spans = zip(starts, [*starts[1:], LATER], strict=True)
+    parts = [
+        partnered(
+            query.plan_in(era),
+            events[(events["effect"] > start) & (events["effect"] < stop)],
+            _features(query, history, era),
+            history.of,
+        )
+        for era, (start, stop) in enumerate(spans)
+    ]
+    entries, window = pd.concat(parts), query.plan.window
+    assert window is not None  # noqa: S101 - for the type: only windows have entries
+    counts = counting(
+        window,
+        _last_tick(history),
+        event_us=entries["ts"].to_numpy(np.int64),
+        effect=entries["effect"].to_numpy(np.int64),
+        ids=entries["object"].to_numpy(object),
+        partners=entries["partner"].to_numpy(object),
+    )
+    return entries[counts]
+
+
+def _last_tick(history: History) -> int:
+    """The last tick that was judged: one that the clock is past, or one at an end mark."""
+    due = history.events[history.events["due"] != LATER]
+    last = int(due["tick"].max()) if len(due) else 0
+    tick_us = history.times.tick_us
+    return max(last, (history.clock.now - 1) // tick_us * tick_us)
+
+
+def tick_at(query: Registered, history: History) -> int:
+    """The tick that was open when the query was registered."""
+    clock_us = int(history.clock.just_before(np.array([query.position]))[0])
+    tick_us = history.times.tick_us
+    return -(-clock_us // tick_us) * tick_us if clock_us != NEVER else NEVER
+
+
+def value_text(value: float | None) -> str:
+    """Values are sums in some order of rows: to 9 digits."""
+    return "" if value is None or np.isnan(value) else f"{value:.9g}"
