@@ -11,4 +11,5 @@ is when: which fixes are there, and at what time an answer is judged.
     staying      VALID UNTIL                   steps        USING, COMPARE WITH
     window       WINDOW                        fence        DETECT
     aggregate    the values of groups          crossing     CROSS
+    position_filter           which fixes are filtered
 """

@@ -18,15 +18,14 @@ from st_common.controls.rows import Reading
 from st_common.home import Home
 from st_common.levels.stored import FILTERED, archived_end, has_filtered
 from st_common.position import position_of, row_of, segment_of
+from st_common.reference.metric import Metric
+from st_common.reference.position_filter import Judged, Limits, Moved, judged
 from st_common.serving.verify_events import FIX, clock_of, seen_events, stays_of
 from st_common.serving.verify_history import marks_of, times_of
 from st_common.serving.verify_registered import Controls, controls_of
 from st_common.settings import PositionFilter, StreamSettings
 
 _GEOD = Geod(ellps="WGS84")
-_DOUBT = 1e-9  # two ways to find a distance in degrees agree so far
-_OFF = 1e300
-_LIMITS = ("max_accuracy_m", "max_speed_mps", "min_distance_m", "accept_after_s")
 
 
 def wrongly_filtered(home: Home, stream: StreamSettings) -> tuple[int, list[str]]:
@@ -45,8 +44,9 @@ def wrongly_filtered(home: Home, stream: StreamSettings) -> tuple[int, list[str]
     events = seen_events(fixes, clock_of(fixes, marks_of(controls), times), times)
     events = events.assign(stay=stays_of(events))
     events = events[events["kind"] == FIX].reset_index(drop=True)
-    said, doubt = _said(events, spans, stream)
-    wrong = events.assign(should=said)[(said != events["said"]) & ~doubt]
+    found = _said(events, spans, stream)
+    is_other = found.reason != events["said"].to_numpy(object)
+    wrong = events.assign(should=found.reason)[is_other & ~found.is_doubtful]
     return len(events), [_in_words(row) for row in wrong.itertuples()]
 
 
@@ -104,43 +104,33 @@ def _said(
     events: pd.DataFrame,
     spans: list[tuple[int, StreamSettings]],
     stream: StreamSettings,
-) -> tuple[np.ndarray, np.ndarray]:
-    """What the rules say of each fix ("": accepted), and where a distance is too near to a limit to tell."""
+) -> Judged:
+    """What the rules say of each fix, and where a distance is too near to a limit to tell."""
     starts = np.array([at for at, _ in spans])
     span = np.searchsorted(starts, events["position"].to_numpy(), side="right") - 1
     rules = [one.position_filter or PositionFilter() for _, one in spans]
-    limit = {
-        name: _limits(rules, name, 0.0 if name == "min_distance_m" else _OFF)[span]
-        for name in _LIMITS
-    }
-    number = np.arange(len(events))
     accuracy = events[[f"accuracy_{n}" for n in range(len(spans))]].to_numpy()
-    before = _last_accepted(events)
-    own, others = accuracy[number, span], accuracy[before, span]
-    metres = _metres(events, before, stream)
-    seconds = (events["ts"] - events["ts"].to_numpy()[before]).to_numpy() / 1e6
-    beyond = np.array([one.beyond_accuracy for one in rules])[span]
-    both = np.where(beyond, own + others, 0.0)
-    judged = (before >= 0) & (seconds <= limit["accept_after_s"])
-    reach = np.minimum(limit["max_speed_mps"] * seconds, _OFF)
-    said = np.select(
-        [
-            own > limit["max_accuracy_m"],
-            judged & (metres > reach),
-            judged & (metres < limit["min_distance_m"]),
-            judged & (metres < both),
-        ],
-        ["accuracy", "speed", "distance", "within_accuracy"],
-        "",
+    before, number = _last_accepted(events), np.arange(len(events))
+    limits = Limits(
+        max_accuracy_m=_limits([one.max_accuracy_m for one in rules])[span],
+        max_speed_mps=_limits([one.max_speed_mps for one in rules])[span],
+        min_distance_m=_limits([one.min_distance_m for one in rules], 0.0)[span],
+        accept_after_s=_limits([one.accept_after_s for one in rules])[span],
+        beyond_accuracy=np.array([one.beyond_accuracy for one in rules])[span],
     )
-    doubt = np.zeros(len(events), bool)
-    for edge in (reach, limit["min_distance_m"], both):
-        doubt |= np.abs(metres - edge) <= _DOUBT * edge
-    return said, doubt & (not stream.space.is_flat)
+    ts = events["ts"].to_numpy(np.int64)
+    moved = Moved(
+        own_m=accuracy[number, span],
+        has_before=before >= 0,
+        metres=_metres(events, before, stream),
+        seconds=(ts - ts[before]) / 1e6,
+        before_m=accuracy[before, span],
+    )
+    is_flat = stream.space.is_flat
+    return judged(limits, moved, Metric(is_flat=is_flat, doubts=not is_flat))
 
 
-def _limits(rules: list[PositionFilter], name: str, off: float) -> np.ndarray:
-    values = [getattr(one, name) for one in rules]
+def _limits(values: list[float | None], off: float = np.inf) -> np.ndarray:
     return np.array([off if value is None else value for value in values])
 
 

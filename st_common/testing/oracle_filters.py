@@ -1,5 +1,11 @@
 """Which fixes the oracle does not believe, or learns nothing from, beside the last that was accepted (SPEC X11)."""
 
+import math
+
+import numpy as np
+
+from st_common.reference.position_filter import Limits, Moved, judged
+from st_common.testing.oracle_members import metric_of
 from st_common.testing.oracle_readings import Known, metres
 from st_common.testing.oracle_rows import Filter, Fix, Rules
 
@@ -18,23 +24,37 @@ def filtered(fix: Fix, known: Known, rules: Rules) -> Said | None:
     by = filter_at(rules, fix.position)
     if fix.gone:
         return None
-    own_m = _accuracy_m(fix, by)
-    if by.max_accuracy_m is not None and own_m > by.max_accuracy_m:
-        return "accuracy", own_m
-    if fix.object not in known.alive:
-        return None
-    last = known.alive[fix.object].fix
-    us = fix.event_us - last.event_us
-    if by.accept_after_us is not None and us > by.accept_after_us:
-        return None
-    moved_m = metres((last.x, last.y), (fix.x, fix.y), geographic=rules.geographic)
-    if by.max_speed_mps is not None and moved_m > by.max_speed_mps * (us / 1e6):
-        return "speed", moved_m / (us / 1e6)
-    if by.min_distance_m is not None and moved_m < by.min_distance_m:
-        return "distance", moved_m
-    if by.beyond_accuracy and moved_m < _accuracy_m(last, by) + own_m:
-        return "within_accuracy", moved_m
-    return None
+    last = known.alive[fix.object].fix if fix.object in known.alive else None
+    said = judged(_limits(by), _moved(fix, last, by, rules), metric_of(rules))
+    return (said.reason[0], float(said.value[0])) if said.reason[0] else None
+
+
+def _limits(by: Filter) -> Limits:
+    """Of one fix; what is off is inf, or 0."""
+    after_us = by.accept_after_us
+    return Limits(
+        max_accuracy_m=_one(by.max_accuracy_m, math.inf),
+        max_speed_mps=_one(by.max_speed_mps, math.inf),
+        min_distance_m=_one(by.min_distance_m, 0.0),
+        accept_after_s=_one(None if after_us is None else after_us / 1e6, math.inf),
+        beyond_accuracy=np.array([by.beyond_accuracy]),
+    )
+
+
+def _moved(fix: Fix, last: Fix | None, by: Filter, rules: Rules) -> Moved:
+    before = fix if last is None else last
+    ends = (before.x, before.y), (fix.x, fix.y)
+    return Moved(
+        own_m=_one(_accuracy_m(fix, by), 0.0),
+        has_before=np.array([last is not None]),
+        metres=_one(metres(*ends, geographic=rules.geographic), 0.0),
+        seconds=_one((fix.event_us - before.event_us) / 1e6, 0.0),
+        before_m=_one(_accuracy_m(before, by), 0.0),
+    )
+
+
+def _one(value: float | None, off: float) -> np.ndarray:
+    return np.array([off if value is None else value])
 
 
 def _accuracy_m(fix: Fix, by: Filter) -> float:

@@ -87,7 +87,7 @@ def test_members_of_deleted_days_are_not_checked_and_all_others_are(
         monkeypatch.setattr(verifying, "stream_changes", lambda *_, of=without: of)
         holds, _ = verdicts(home, stream)[row["query"]]
         is_end = row["sign"] < 0 and row["query"] != "gate"
-        assert holds == is_end  # of whom only the end is left, nothing stands without it
+        assert holds == is_end  # an end that is lost too leaves nothing
 
 
 def test_without_the_fixes_of_deleted_days_nothing_is_checked(
