@@ -152,7 +152,12 @@ def record_of(log: Log) -> Record:
 
 
 class Readings:
-    """Finds the settings by which each segment of a log is read, and remembers them.
+    """Finds the settings by which each segment of a log is read, and remembers them (docs/adr/0022).
+
+        segment           0      1      2     3    4       R a control row `reading`, . records
+                          .      .      R     .    .
+        reading before   -1     -1     -1     2    2
+        read by          base   base          R    R
 
     Args:
         log: the log; its record of readings is read once, here.

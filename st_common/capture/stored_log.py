@@ -117,6 +117,11 @@ class StoredLog:
         They are followed backwards from the log's end, each naming the one before it, so this costs as many reads as
         there are statements; with `clocks` as there are segments.
 
+            segment             0   1   2   3   4   5      S statement, c clock, . records
+                                S   .   S   c   .   .
+            statement before   -1   0   0   2   2   2
+            from 0              0, 2; with clocks 0, 2, 3
+
         Args:
             start: the number of the first segment that may be among them.
             clocks: those that only say how late it is, too.

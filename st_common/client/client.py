@@ -31,7 +31,12 @@ _SELECT = re.compile(
 
 
 class Client:
-    """Registers queries in a home and follows their answers; engines of the streams run elsewhere.
+    """Registers queries in a home and follows their answers; engines of the streams run elsewhere (SPEC B14).
+
+    Example:
+        with Client(home).register("SELECT * FROM taxis WHERE speed > 30") as changes:
+            for change in changes:
+                print(change.sign, change.element.object)
 
     Args:
         home: the home folder.

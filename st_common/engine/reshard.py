@@ -56,16 +56,20 @@ def of_local(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
 def reshard(
     home: Home, stream: StreamSettings, *, engine: str, shards: int, export: Export
 ) -> Resharded:
-    """Takes a stream over to another engine or another number of shards, at the end of its log.
+    """Takes a stream over to another engine or another number of shards, at the end of its log (docs/adr/0011).
 
     Nothing is done when it has these already.
 
+        generation 0   reads segments 0 to 99, and gives out its states at 100, a control row `export`
+        joined         one state whose next segment is 101
+        generation 1   begins at segment 101; each shard with its own part of that state
+
     Args:
-        home: The home folder.
-        stream: The settings, whatever engine and shards they say.
+        home: the home folder.
+        stream: the settings, whatever engine and shards they say.
         engine: `local` or `spark`.
-        shards: How many; the local engine has one.
-        export: How the present engine gives out its states.
+        shards: how many; the local engine has one.
+        export: how the present engine gives out its states.
 
     Raises:
         ConfigError: there is no such topology.

@@ -36,7 +36,12 @@ _STORE_BYTES = 4 << 20  # of the log, between two states that are stored
 
 
 class Sifting:
-    """Follows a log up to some place, and knows which fixes from a segment on are filtered.
+    """Follows a log up to some place, and knows which fixes from a segment on are filtered (SPEC X11).
+
+    Where lateness is set, a fix that is held is not judged yet. With one in segment 41 and the log read up to 43:
+
+        segment    39    40    41          42
+        known      all   all   but one     all but what is held      next_segment 43, decided 41
 
     Args:
         home: the home folder; the states lie in `archive` in the stream's folder.

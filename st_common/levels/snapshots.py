@@ -66,6 +66,8 @@ def newest_snapshot(
 ) -> Snapshot | None:
     """The newest snapshot that a question about a time may start from.
 
+        snapshots from 10:00 and 11:00 on; a question about 10:30   ->   the first one, and what came after it
+
     Args:
         home: where the tables lie.
         stream: the stream.

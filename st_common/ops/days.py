@@ -12,7 +12,12 @@ def open_since(home: Home, stream: str) -> date | None:
     """The oldest day (UTC) that is still open; every day before it is closed.
 
     A day is closed when the clock of every job that writes the stream's tables has passed its end. So the slowest
-    clock counts. None, and no day is closed, while a job has no clock yet or none has ever reported.
+    clock counts:
+
+        engine 2024-01-03 00:10, archive 2024-01-02 23:50   ->   2024-01-02
+
+    Returns:
+        None, and no day is closed, while a job has no clock yet or none has ever reported.
     """
     clocks = [status.now_ts for status in read_all_status(home.stream(stream))]
     if not clocks or None in clocks:

@@ -74,10 +74,13 @@ def is_held(lease: Lease, *, now_us: int) -> bool:
 def take(folder: Path, *, now_us: int, force: bool = False) -> Lease:
     """Makes this process the owner of the stream, with the next epoch.
 
+        A takes it: epoch 1.   A hangs, its machine is given up; B takes it with `force`: epoch 2.
+        A wakes up: `check` finds epoch 2 and raises FencedError, before A commits.
+
     Args:
-        folder: The stream's folder, `Home.stream(name)`; made when it is absent.
-        now_us: The time in microseconds since 1970.
-        force: Take it from a living owner, who will notice before its next batch.
+        folder: the stream's folder, `Home.stream(name)`; made when it is absent.
+        now_us: now, us since 1970.
+        force: take it from a living owner, who will notice before its next batch.
 
     Raises:
         FencedError: another living process owns the stream.

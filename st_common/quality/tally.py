@@ -68,6 +68,9 @@ class Segments:
 def segments_of(home: Home, stream: str, day: date) -> Segments | None:
     """The segments in which the stream's clock showed a day (UTC).
 
+        segment       10   11     12   13   14
+        days in it    1    1, 2   1    2    2      day 1: segment 10 alone; day 2: from 11 on
+
     Args:
         home: where the tables lie.
         stream: the stream.

@@ -19,6 +19,8 @@ def latency_s(home: Home, stream: str) -> npt.NDArray[np.float64]:
     Commits without a transaction of the engine (compactions, reloads) do not count, nor do segments whose commit has
     been removed from the table's history.
 
+        arrivals at 0.0, 0.4 and 0.9 s; the first two committed at 0.5 s, the third at 1.5 s   ->   0.5, 0.1, 0.6
+
     Returns:
         float64, seconds, an entry for each data segment that is committed, in log order; empty when there are none.
     """

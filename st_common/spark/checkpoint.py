@@ -14,14 +14,21 @@ _TEMPORARY = ".tmp"  # what a driver that died was writing
 
 
 def discard_unusable(checkpoint: Path, *, start: int, committed: int) -> str | None:
-    """Removes a checkpoint from which a stream cannot go on without a gap; says why, None when nothing was wrong.
+    """Removes a checkpoint from which a stream cannot go on without a gap.
 
     The stream then begins at segment `start` of its log, and what the table holds already is not written again.
 
+        the checkpoint stands behind the table, or where it does   kept: what comes twice is left out at the commit
+        it stands ahead: the table was restored from a copy        removed
+        its files are torn or do not match their sums              removed
+
     Args:
-        checkpoint: the folder that Spark keeps.
+        checkpoint: the folder that Spark keeps; nothing happens where there is none.
         start: the segment from which the stream's generation reads.
         committed: the last position that the table of changes holds, -1 for none.
+
+    Returns:
+        Why it was removed, as a line for people; None when nothing was wrong.
 
     Raises:
         StateError: the generation began behind what the table holds: nothing here leads from one to the other.

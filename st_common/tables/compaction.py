@@ -42,6 +42,8 @@ def compact(
     stay the same, the table's version moves on by one per file. Writers are stopped for the moment of a commit
     only; a partition that another one compacted meanwhile is left to the next run.
 
+        files of 3, 40, 5 and 10 MiB, target 64   ->   3, 5 and 10 become one; 40 is more than half, and stays
+
     Args:
         path: the table.
         before: the first day that is not touched, by the date among the partition columns; None: every partition.

@@ -43,6 +43,10 @@ class Tail:
 
     Files that only hold other files' rows in another arrangement (compaction) are passed over.
 
+        tail = Tail(path, "position")
+        tail.added(after=0)      the files of the whole table
+        tail.added(after=0)      those of commits since; [] when there was none
+
     Args:
         path: the table's folder; the table need not be there yet.
         order: the column, such as `position`.
