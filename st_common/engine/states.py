@@ -34,7 +34,7 @@ def end_of(state: State) -> int:
     """The last position that a state has seen; -1 before the first segment.
 
     A state is always between two segments: with `next_segment` 5 it has seen every position below `position_of(5, 0)`,
-    so its end is 83886079, as 5 << 24 is 83886080.
+    so its end is 83886079, one less.
     """
     return position_of(state.next_segment, 0) - 1
 
