@@ -76,25 +76,34 @@ class PositionFilter:
 class StreamSettings:
     """One stream as `conf/streams.toml` describes it. Seconds, metres per second; None means off.
 
-    `moving` False: every shard gets only its own fixes, and queries that are judged at ticks are refused. `tick_s` is
-    the time between two of them. `cache_share` is the part of max_speed x silence by which a moving query's cache area
-    is wider than its region (SPEC G6); without both settings, or with 0, there is no cache.
-    With `cache_refills` off caches are never filled anew, as in the paper: what they miss is found all the same, and
-    counted.
+    What is plain by its name is left out here.
 
-    `units` are the units of attributes that have one, such as "km/h": numbers with a unit are compared in it.
-
-    `nulls` are texts that stand for a missing value in any field, beside the empty one.
-
-    `window_rows` is how many of its newest fixes a query with CQL's windows keeps of each object at most.
-
-    `latest_every`, `latest_flush_s` and `snapshot_s` are k, T and T_archive of the levels of storage (SPEC P2): which
-    readings the table `latest` takes, how often it is flushed, and the event time between two snapshots.
-
-    `codec` says how large segments are stored at capture, `raw_days` how long the raw bytes of a packet stay.
-
-    `id_key` is nothing that people set: engines take it from the stream's topology. It is the key of the hashes by
-    which objects are found and dealt out to shards; the default is that of streams from before there were others.
+    Attributes:
+        crs: "EPSG:4326" (degrees), another EPSG number, or "planar", a plane without a place on Earth.
+        time_unit: `s`, `ms`, `us`, `iso`, or a format such as "%d/%m/%Y %H:%M:%S".
+        attributes: further columns by name, with their types.
+        units: of attributes that have one, such as "km/h": numbers with a unit are compared in it.
+        quote: of CSV; "" for none.
+        nulls: texts that stand for a missing value in any field, beside the empty one.
+        position_filter: which fixes change nothing.
+        lateness_s: how far the clock stays behind the largest event time: so long a fix may come out of order.
+        silence_s: an object that said nothing for so long leaves every answer about the present.
+        max_ahead_s: a fix whose time is so far past its arrival is rejected.
+        max_speed_mps: how fast objects are at most; with `silence_s`, how wide caches may be.
+        moving: False: every shard gets only its own fixes, and queries that are judged at ticks are refused.
+        tick_s: the event time between two ticks.
+        cache_share: the part of max_speed x silence by which a moving query's cache area is wider than its region
+            (SPEC G6); without both settings, or with 0, there is no cache.
+        cache_refills: False: caches are never filled anew, as in the paper: what they miss is found and counted.
+        window_rows: how many of its newest fixes a query with CQL's windows keeps of each object at most.
+        latest_every: k of the levels of storage (SPEC P2): which readings the table `latest` takes.
+        latest_flush_s: T of them: how often it is flushed.
+        snapshot_s: T_archive: the event time between two snapshots.
+        group: whose regions its positions are stored by.
+        codec: how large segments are stored at capture.
+        raw_days: how long the raw bytes of a packet stay.
+        id_key: nothing that people set: engines take it from the stream's topology. It keys the hashes by which objects
+            are found and dealt out to shards; the default is that of streams from before there were others.
     """
 
     name: str

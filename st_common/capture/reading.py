@@ -201,10 +201,12 @@ class Readings:
 
 
 def log_for(home: Home, stream: StreamSettings) -> Log:
-    """The log of a stream, opened for appending records that are read by its settings.
+    """The log of a stream, opened for appending records that are read by its settings. Opening touches nothing.
 
-    Opening touches nothing. Each append makes sure that the settings are those in force, even when another process has
-    changed them in between, and may raise what `settle` raises.
+    Args:
+        home: where the log lies.
+        stream: the settings. Each append makes sure that they are those in force, even when another process has changed
+            them in between, and may raise what `settle` raises.
     """
     log = Log(home.log(stream.name))
     log.settle_by(partial(settle, log, stream))

@@ -82,7 +82,16 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
-    """What whoever appends says about a payload: see `Log.append` and `Log.append_all`."""
+    """What whoever appends says about a payload.
+
+    Attributes:
+        arrival_us: when it arrived, us UTC.
+        control: it holds control rows.
+        clock: these only say how late it is.
+        live: its records came from a feed as they happened.
+        timeless: its records have no time but their arrival.
+        reading: it is the control row that says how records are read from here on.
+    """
 
     arrival_us: int
     control: bool = False
@@ -171,7 +180,11 @@ def as_packet(segment: Segment, packet: bytes) -> Segment:
 
 
 def reading_behind(before: Segment | None) -> int:
-    """The number of the segment that says how records behind `before` are read; -1 for none."""
+    """The number of the segment that says how records behind another one are read; -1 for none.
+
+    Args:
+        before: the segment in front; None: the log begins.
+    """
     if before is None:
         return NONE
     return before.number if before.reading else before.reading_before

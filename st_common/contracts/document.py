@@ -49,7 +49,11 @@ class Document:
         )
 
     def at(self, place: Place) -> Any:
-        """What stands at a place; None when nothing does."""
+        """What stands at a place; None when nothing does.
+
+        Args:
+            place: the keys and indexes on the way: `("schema", 0, "name")`.
+        """
         value: Any = self.value
         for key in place:
             if isinstance(value, dict):

@@ -39,7 +39,11 @@ class Check:
     query: str
 
     def sql(self, table: str) -> str:
-        """The query on `table`: the name of a table or view, or anything else that may follow FROM."""
+        """The query on a table.
+
+        Args:
+            table: the name of a table or view, or anything else that may follow FROM.
+        """
         return self.query.replace(TABLE, table)
 
     def failing_rows(self, table: str) -> str:

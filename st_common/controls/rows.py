@@ -114,9 +114,13 @@ class Drop(AboutQuery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fail(AboutQuery):
-    """A version of a query cannot be judged, and `why`. Written by the engine that found it, through the registry.
+    """A version of a query cannot be judged any more. Written by the engine that found it, through the registry.
 
     A row about a version that is no longer registered means nothing: it was replaced before the row got its place.
+
+    Attributes:
+        version: the version of the query.
+        why: for people; None where nobody said so.
     """
 
     op: ClassVar[QueryOp] = "fail"
@@ -126,7 +130,12 @@ class Fail(AboutQuery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerVersion:
-    """From here on a layer counts in this version (of its Delta table). Written when a layer was loaded."""
+    """From here on a layer counts in a version. Written when a layer was loaded.
+
+    Attributes:
+        layer: the layer's name.
+        version: the version of its Delta table.
+    """
 
     op: ClassVar[str] = "layer"
     layer: str

@@ -131,7 +131,17 @@ def packets_in(
 def packets(
     log: Log, segment: Segment, stream: StreamSettings, *, shards: int
 ) -> list[Packet]:
-    """The packets of one segment, one per shard; see `packets_of`."""
+    """The packets of one segment, one per shard, without its neighbours.
+
+    Args:
+        log: the log.
+        segment: the segment.
+        stream: as for `packets_of`.
+        shards: how many packets there are.
+
+    Raises:
+        LogError: as `packets_of`.
+    """
     return next(packets_of(log, [segment], stream, shards=shards))
 
 

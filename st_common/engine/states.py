@@ -83,7 +83,11 @@ def _is_whole(data: bytes, suffix: str) -> bool:
 
 
 def save(path: Path, state: State) -> None:
-    """Puts a state into a file; a crash leaves the old one or the new one, each whole."""
+    """Puts a state into a file; a crash leaves the old one or the new one, each whole.
+
+    Raises:
+        StorageError: the disk is full, or refuses.
+    """
     LocalStorage(path.parent).put(path.name, to_bytes(state))
 
 

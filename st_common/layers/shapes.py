@@ -52,7 +52,13 @@ class RegionShapes:
         return self._size + (self._outlines.nbytes if self._outlines else 0)
 
     def intersect(self, which: Ints, x: Floats, y: Floats) -> Bools:
-        """For each pair of a feature and a point (float64[m] each), whether the point lies in or on the feature."""
+        """For each pair of a feature and a point, whether the point lies in or on the feature.
+
+        Args:
+            which: int64[m], numbers of features.
+            x: float64[m], of the points; NaN lies nowhere.
+            y: likewise.
+        """
         return self._ask(
             which,
             lambda shapes, pairs: shapely.intersects_xy(shapes, x[pairs], y[pairs]),

@@ -83,7 +83,13 @@ def newest_snapshot(
 
 
 def objects_of(home: Home, stream: str, snapshot: Snapshot | None) -> pa.Table:
-    """The last fixes that a snapshot holds, as rows of `LAST`; none without a snapshot."""
+    """The last fixes that a snapshot holds, as rows of `LAST`, gone objects included.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        snapshot: None holds nothing.
+    """
     if snapshot is None:
         return LAST.empty_table()
     names = ["since_position" if name == "position" else name for name in LAST.names]

@@ -19,7 +19,12 @@ _LOG_LIMIT = 16 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A living engine; `launched` says that it was started here and not by a person."""
+    """A living engine.
+
+    Attributes:
+        owner: its process.
+        launched: it was started by `launch`, and not by a person.
+    """
 
     owner: Owner
     launched: bool

@@ -42,7 +42,11 @@ def named(folder: Path) -> str:
 
 
 def current(folder: Path) -> Lease | None:
-    """The newest lease of the stream, its owner living or not; None when nobody ever took one."""
+    """The newest lease of a stream, its owner living or not.
+
+    Returns:
+        None when nobody ever took one, or its file is torn.
+    """
     record = read_record(folder / LEASE_FILE)
     owner = Owner.from_json(record) if record else None
     if record is None or owner is None:

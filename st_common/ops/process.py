@@ -75,7 +75,11 @@ def this_namespace() -> str:
 
 
 def owner_of(pid: int) -> Owner | None:
-    """The living process with this pid, or None; a zombie, which nobody has collected yet, is dead."""
+    """The living process with a pid.
+
+    Returns:
+        None when there is none; a zombie, which nobody has collected yet, is dead.
+    """
     try:
         process = psutil.Process(pid)
         if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
@@ -107,7 +111,14 @@ def can_look_at(owner: Owner) -> bool:
 
 
 def lives(owner: Owner) -> bool:
-    """Whether exactly this process runs here; another process with the same pid is not it, nor one before a restart."""
+    """Whether exactly this process runs here.
+
+    Another process with the same pid is not it, nor one from before the machine started anew. A process that cannot be
+    looked at from here, on another host or in another container, does not count as living: ask `can_look_at` first.
+
+    Args:
+        owner: the process.
+    """
     if not can_look_at(owner) or (owner.boot and owner.boot != this_boot()):
         return False
     now = owner_of(owner.pid)

@@ -14,7 +14,15 @@ _EDGES = ("minx", "miny", "maxx", "maxy")
 
 
 def current(home: Home, group: str) -> Regions:
-    """The newest regions of a group; version 0 with one region "0" that is everything when none are stored."""
+    """The newest regions of a group.
+
+    Args:
+        home: where the table `regions` lies.
+        group: the name of the group.
+
+    Returns:
+        Version 0 with one region "0" that is everything, when none are stored.
+    """
     path = home.table("regions")
     if not tables.exists(path):
         return whole(group)

@@ -59,7 +59,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segments:
-    """The segments of the log from `first` up to `end`, not included; `end` None is up to the log's end."""
+    """A stretch of a log.
+
+    Attributes:
+        first: its first segment.
+        end: the segment to stop before; None: it goes to the log's end.
+    """
 
     first: int
     end: int | None

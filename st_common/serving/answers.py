@@ -43,7 +43,12 @@ class Reads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """An answer as rows of `ANSWER`, and what was read for it, stream by stream."""
+    """An answer, and what was read for it.
+
+    Attributes:
+        rows: rows of `ANSWER`, by object and partner.
+        reads: what was read, stream by stream.
+    """
 
     rows: pa.Table
     reads: tuple[Reads, ...]

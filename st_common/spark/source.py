@@ -79,7 +79,11 @@ class Feed:
         )
 
     def settings(self, key: int) -> Settings:
-        """What decides the answers of the shard with a grouping key."""
+        """What decides the answers of one shard.
+
+        Args:
+            key: the shard's grouping key.
+        """
         return step_settings(
             self.stream, shard=self.keys.index(key), shards=len(self.keys)
         )
