@@ -88,6 +88,7 @@ class CorridorIndex:
         point, piece = self._boxes.probe(x, y)
         far, pieces = self._pieces.width_m[piece], self._pieces.outlines
         keep = near(pieces, piece, x[point], y[point], far, space=self._space)
+        # Several pieces of a corridor may be near to a point: each pair counts once.
         key = owner[point[keep]] * self.size + self._pieces.corridor[piece[keep]]
         at, corridor = np.divmod(np.unique(key), max(self.size, 1))
         return at, corridor

@@ -96,6 +96,7 @@ def kth_nearest_to_groups(
     limit, tie = np.full(len(k), np.inf), np.full(len(k), -1)
     known = ~np.isnan(groups.x).all(axis=1)
     limit[~known] = np.nan
+    # Sorted, so that an object that is named twice counts once.
     but = np.sort(but, axis=1)
     excluded = (
         objects.has(but) & np.diff(but, axis=1, prepend=-1).astype(np.bool_)

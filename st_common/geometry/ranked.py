@@ -35,6 +35,7 @@ def kth_smallest(start: Ints, value: Floats, k: Ints) -> Floats:
         filled = np.arange(width) < counts[enough][:, None]
         table[filled] = value[ranges(start[:-1][enough], counts[enough])]
         places = np.unique(k[enough] - 1)
+        # A partial sort: only the places of the k-th values need be right.
         table.partition(places, axis=1)
         limit[enough] = table[np.arange(len(enough)), k[enough] - 1]
         return limit

@@ -84,6 +84,7 @@ def in_circles_until(
     over = dx * dx + dy * dy - radius_m * radius_m
     root = np.sqrt(np.maximum(turned * turned - square * over, 0.0))
     after = np.full(len(dx), np.inf)
+    # Of the two forms of the solution the one that adds numbers of one sign: the other loses digits.
     np.divide(root - turned, square, out=after, where=(square != 0) & ~(turned > 0))
     np.divide(-over, root + turned, out=after, where=(square != 0) & (turned > 0))
     return np.asarray(at_s + np.maximum(after, 0.0))
@@ -103,6 +104,7 @@ def in_area_until(wkt: str, members: Motion, at_s: Floats) -> Floats:
     (area,) = prepared([wkt])
     minx, miny, maxx, maxy = shapely.bounds(area)
     speed = np.hypot(members.vx, members.vy)
+    # A way so long ends outside, wherever in the polygon it begins.
     far = 2 * np.hypot(maxx - minx, maxy - miny) + 1
     moving = np.flatnonzero(speed > 0)
     out = np.where(speed == 0, np.inf, np.nan)

@@ -106,6 +106,7 @@ class Area(StillRegion):
             return None
         corners = xs[2], ys[0], xs[1], ys[1]
         whole = xs[0] == -HALF_TURN and xs[3] == HALF_TURN
+        # Made again and compared, so that no other area with such coordinates is taken for a rectangle.
         return corners if whole and Area.across(*corners).wkt == self.wkt else None
 
     @property

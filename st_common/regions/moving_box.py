@@ -101,5 +101,6 @@ class MovingBox(MovingRegion):
             across, along = space.scale(focal.y)
             wide, high = wide / across, high / along
         edges = [focal.x - wide, focal.y - high, focal.x + wide, focal.y + high]
+        # A member beyond 180 degrees has the longitude that it would have if these went on.
         near = replace(members, x=focal.x + space.shortest(members.x - focal.x))
         return in_boxes_until(near, np.stack(edges), focal.vx, focal.vy, at_s)

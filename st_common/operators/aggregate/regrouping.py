@@ -193,6 +193,7 @@ def _values(turn: Turn, parts: Parts, cells: Cells) -> relational.Reduced:
     has_value = np.zeros(len(cells.query), bool)
     has_value[np.concatenate([one.cell for one in reduced])] = True
     different, of = np.unique(cells.query, return_inverse=True)
+    # A cell without rows still has a value where nothing counts as 0.
     empty = np.flatnonzero(~has_value & relational.counting(turn, different)[of])
     if len(empty):
         star = np.full(len(empty), turn.numbering.partner_of(relational.ALL))

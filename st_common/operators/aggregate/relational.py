@@ -129,6 +129,7 @@ def contributions(
         if spec.function == "count_distinct" and spec.argument is not None:
             numbers = of.partners(spec.argument, turn.numbering, null="")
             text[mine] = numbers[point[mine]]
+    # A null was given the number of an empty text, which is no different value.
     text[np.isnan(value)] = NO_PARTNER
     return Contributions(group=group, text=text, value=value)
 

@@ -109,6 +109,7 @@ def ahead_of(
     if not sources or not any(len(moment.objects) for moment in moments):
         return _nothing(len(moments))
     cells = _cells_of(turn, fixes, moments, sources)
+    # Of fewer ticks fewer objects are looked at: what is left is counted again.
     if cells * len(moments) > MOST_CELLS:
         moments = moments[: max(MOST_CELLS // cells, 1)]
         cells = _cells_of(turn, fixes, moments, sources)

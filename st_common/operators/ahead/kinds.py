@@ -108,6 +108,7 @@ def asked_of(
     tick, query = np.nonzero(renewed)
     row = np.zeros(moved.shape, np.int64)
     row[tick, query] = np.arange(len(tick))
+    # Rows are numbered by tick: the newest so far has the greatest number.
     np.maximum.accumulate(row, axis=0, out=row)
     rows = _table_of(table, query, version[tick])
     which = np.arange(len(query))

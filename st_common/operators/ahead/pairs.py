@@ -107,6 +107,7 @@ def _touching(
     maybe &= _may_pair(turn, course, codes, new[:, None], here)
     row, column = np.nonzero(maybe)
     one, other = new[row], here[row, column]
+    # Each pair in both orders: where both objects changed, the other one brings up the other order.
     turned = np.flatnonzero(~course.changed[tick[row], column])
     return (
         np.concatenate([tick[row], tick[row][turned]]),

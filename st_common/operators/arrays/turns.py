@@ -118,6 +118,7 @@ def _turned(
     """The same, sorted by key and tick; what is before tick 0 does not come there."""
     if len(key):
         follows = key[1:] == key[:-1]
+        # Only the first cell of a key asks what held before all.
         before[1:][follows] = holds[:-1][follows]
     turned = np.flatnonzero((holds != before) & (tick >= 0))
     return Turns(tick=tick[turned], key=key[turned], comes=holds[turned])
@@ -182,7 +183,9 @@ def of_entries(
     order = np.lexsort((tick, keys))
     keys, tick, held = keys[order], tick[order], np.cumsum(more[order])
     first = firsts(keys)
+    # The running sum went over all keys: what the keys before left in it is taken off.
     held -= np.repeat(np.append(0, held)[first], np.diff(np.append(first, len(keys))))
+    # Entries that come and go at one tick count together: a key that loses one and gets another stays.
     last = is_last(keys, tick)
     keys, tick, holds = keys[last], tick[last], held[last] > 0
     return _turned(keys, tick, holds, np.zeros(len(keys), bool))

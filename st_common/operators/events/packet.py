@@ -244,6 +244,7 @@ def pack(
             if name not in _OWN_COLUMNS
         },
     )
+    # Every shard needs all fixes: they share one packet.
     if moving or shards == 1:
         return [whole] * shards
     shard_of = (hashes % np.uint64(shards)).astype(np.int32)

@@ -59,7 +59,9 @@ def evaluated(
 
 def _selected(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
     listed = ", ".join(
-        f"TRY({text}) AS c{number}" for number, text in enumerate(expressions)
+        # TRY: what fails for a row is null there, and no error of the whole statement.
+        f"TRY({text}) AS c{number}"
+        for number, text in enumerate(expressions)
     )
     connection = _connection()
     connection.register("fixes", table)

@@ -153,5 +153,6 @@ def _ranges(
     conditions: Conditions, column: int, queries: np.ndarray, atom: np.ndarray
 ) -> _Ranges:
     one = np.ones(len(atom))
+    # Ranges as boxes that all hold y = 0: the grid that finds regions finds them as well.
     boxes = np.stack([conditions.low[atom], -one, conditions.high[atom], one], axis=1)
     return _Ranges(column=column, index=BoxIndex(boxes), query=queries)

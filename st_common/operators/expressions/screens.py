@@ -218,6 +218,7 @@ def _meet(
         asked.readings.y.take(point),
     )
     meets_box = meets(boxes, half, x, y)
+    # A box that reaches over 180 degrees is held against the others once more, a turn away.
     beyond = asked.space.reaching_across(x, half[0])
     if len(beyond):
         sides = half[0][beyond], half[1][beyond]

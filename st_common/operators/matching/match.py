@@ -95,6 +95,7 @@ def match(
         hits += _unit(unit, queries, points, chosen, layer_of, numbering)
     point, number, partner = (_concat([part[i] for part in hits]) for i in range(3))
     matched = len(point)
+    # Conditions come last: they are tested for pairs that regions and layers leave, not for all points.
     if points.truth is not None and matched:
         true = points.truth.pairs(queries.predicate[number], point)
         point, number, partner = point[true], number[true], partner[true]
@@ -213,6 +214,7 @@ def _join(
     numbering: Numbering,
 ) -> Triples:
     met = _met(group, points, chosen, layer)
+    # A point that meets no feature need not be looked up among the regions.
     near = np.unique(met[0])
     triples = [
         (np.tile(near, len(group.everywhere)), np.repeat(group.everywhere, len(near)))
@@ -275,6 +277,7 @@ def _with_features(  # noqa: PLR0917 - the parts of one join
             Features(layer=layer, feature=feature),
         )
         point, query, feature = point[keep], query[keep], feature[keep]
+    # Names are looked up once for a feature, not for each pair.
     used, at = np.unique(feature, return_inverse=True)
     return (
         point,

@@ -160,6 +160,7 @@ def compile_queries(
         len(queries), steps, {n: left for n, (_, left) in looked.items()}
     )
     conditions = compile_conditions(predicates)
+    # A query about one object is found by its id, not by its condition.
     found_by = np.where(screens.key < 0, predicate, -1)
     return QuerySet(
         units=tuple(

@@ -50,6 +50,7 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     specs = turn.known.of(PairSpecs)
     codes = [codes_of(keys, fixes, world) for keys in specs.keys]
     changed = np.flatnonzero(world.alive & scope.changed)
+    # A pair changes by either object: whoever may have a changed one as partner is looked at as a first one, too.
     few = np.union1d(changed, _near_changed(turn, world, codes, changed))
     within = inside(specs.moving, fixes, world, few, scope.changed)
     firsts = _firsts(scope, turn, fixes, few, within)

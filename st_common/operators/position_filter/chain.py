@@ -153,6 +153,7 @@ class _Walk:
         Of each stay that is not at its end yet `last` is the last accepted fix, `here` the next to be judged.
         """
         ends = self._ends
+        # The first fix of a stay is accepted: the walk begins at the first stop behind it.
         here = np.minimum(self._stop[self._starts + 1], ends)
         last = here - 1
         while (is_open := here < ends).any():

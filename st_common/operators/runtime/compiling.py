@@ -95,11 +95,11 @@ class _Running:
 
 
 def compiled(queries: Queries, settings: Settings, source: Source) -> Compiled:
-    """The live ones of the queries, compiled; kept for the tuples seen last, for a batch rarely changes them.
+    """The live ones of the queries, compiled; kept with them, for a batch rarely changes them.
 
-    Tuples are told apart by identity: comparing ten thousand plans would cost more than a small batch. The fixes of
-    `source` only suggest which operator comes first. That is looked at again after 64 fixes for each reading that it
-    was estimated on, later and later: soon where little was known, as of a query that was there before all fixes.
+    The fixes of `source` only suggest which operator comes first. That is looked at again after 64 fixes for each
+    reading that it was estimated on, later and later: soon where little was known, as of a query that was there before
+    all fixes.
 
     Args:
         queries: all queries of the stream.

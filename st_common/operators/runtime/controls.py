@@ -163,6 +163,7 @@ def _clock_run(
         highest = row.ts_us
     else:
         releases = state.max_event != NEVER and settings.lateness_us > 0
+        # + 1: the clock must be past the newest fix, not at it.
         passed = state.newest_event + settings.lateness_us + 1 if releases else NEVER
         highest = max(state.max_event, passed)
     ints, floats = np.empty(0, np.int64), np.empty(0)

@@ -59,6 +59,7 @@ def judge(
     """
     slots = _slots_of(objects)
     before_slot, before_target = _answers_of(slots, answer)
+    # Slot and target as one number: the same target one slot later is the number plus the width.
     width = 1 + int(max(hit_target.max(initial=0), before_target.max(initial=0)))
     before = before_slot * width + before_target
     after = slots.of_event[hit_event] * width + hit_target

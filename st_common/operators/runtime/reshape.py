@@ -72,7 +72,13 @@ def joined(states: Sequence[State], *, moving: bool) -> State:
 
 
 def split(state: State, *, shards: int, moving: bool) -> list[State]:
-    """The states of so many shards that together know what one knew; by their numbers. See `joined`."""
+    """The states of so many shards that together know what one knew, by their numbers; the opposite of `joined`.
+
+    Args:
+        state: the one state of a stream at a place of the log.
+        shards: how many there shall be.
+        moving: the stream's setting: whether every shard knows all objects.
+    """
     shard_of = (state.objects.hashes % np.uint64(shards)).astype(np.int64)
     return [
         _part(state, shard_of, shard, shards, moving=moving) for shard in range(shards)
@@ -216,6 +222,7 @@ def _part(
         memories=state.memories.taken(lambda one: _goes(one, state, own, mine)),
     )
     numbering = Numbering(Interner.empty(), Targets.empty())
+    # With `moving` every shard knows all objects, which keep their numbers.
     object_of = np.arange(len(own)) if moving else np.where(own, np.cumsum(own) - 1, -1)
     kept_objects = renumbered(kept, numbering, object_of)
     whole = state if moving else with_own_objects(state, own, object_of)

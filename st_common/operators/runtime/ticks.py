@@ -106,6 +106,7 @@ def _moments(
     state: State, turn: Turn, agenda: Agenda, pending: int
 ) -> tuple[list[Moment], np.ndarray]:
     """The ticks of a run that are due, and the objects of the pending one if it is not among them."""
+    # Stable: the events of a tick stay sorted by object and effect.
     order = np.argsort(agenda.tick, kind="stable")
     start, end = (
         np.searchsorted(agenda.tick[order], agenda.due, side=side).tolist()
@@ -241,6 +242,7 @@ class _Work:
         turns = Turns.joined([ahead.turns.between(0, len(moments)), windows])
         self._answer = turns.after(self._answer)
         self._fixes.advance(_events(moments, self._turn))
+        # What kinds kept is of the tick before these: the next tick must not build on it.
         self._memo = Memo(zeros_told=self._memo.zeros_told)
         self._touched += ahead.touched
         return turns

@@ -107,6 +107,7 @@ def advanced(
     anchor = (
         cache.anchor.with_rows(far, criteria.take(far)) if len(far) else cache.anchor
     )
+    # Who reported is looked at anew below, and so is everybody for a query with a new anchor.
     drop = changed[cache.object] | moved[cache.row]
     mine = np.flatnonzero(world.alive & changed)
     parts = [looked(kind, world, anchor, np.flatnonzero(~moved), mine, margin)]
@@ -171,6 +172,7 @@ def to_test(
     asked[cache.places_of(np.flatnonzero(whole))] = True
     places = np.flatnonzero(asked)
     row, border = cache.row[places], cache.border[places]
+    # Not `<=`: where the distance is NaN, nothing is known, and the pair is tested.
     near = ~(np.abs(border) > drift[row] * (1 + 1e-9)) | changed[cache.object[places]]
     return places[near], places[~near & (border < 0)]
 
@@ -219,6 +221,7 @@ def exchanged(
         row: int64[p], the query's row of each that comes.
         who: int64[p], its object.
     """
+    # Both are sorted by their keys: merging them by place spares a sort of all pairs.
     new = ordered(world, anchor, row, who)
     kept = np.flatnonzero(~drop)
     place = np.searchsorted(cache.key[kept], new.key) + np.arange(len(new.key))
@@ -235,6 +238,7 @@ def exchanged(
 
 def _key(row: np.ndarray, border: np.ndarray) -> np.ndarray:
     """A number that rises with the row, and within it with the distance."""
+    # The arctangent takes all distances into 0 to 1 in their order: so one number sorts by row, then distance.
     share = np.arctan(np.nan_to_num(border)) / np.pi + 0.5
     key: np.ndarray = row + 0.999 * share
     return key

@@ -165,6 +165,7 @@ def list_bits(
         part = asked[start * 8 : (start + _BYTES) * 8]
         count = held[:, : len(part)].sum(axis=0, dtype=np.int64)
         size[part] = count
+        # Nobody goes over a long list: of these the size alone is of use.
         short = np.flatnonzero(count <= few_of(len(objects)))
         of_rule[part[short]] = part[short]
         column, row = np.nonzero(held[:, short].T)

@@ -98,6 +98,7 @@ def judge(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
         The members of queries that were judged as a whole, the changed objects that are members of the others, and
         what the next tick can build on.
     """
+    # Where members decide the criteria, only kinds that can find these among cached objects have caches.
     caches = tick.margin > 0 and (not kind.is_dynamic or hasattr(kind, "update_from"))
     if not caches:
         return _judged(kind, tick, kept)
@@ -165,6 +166,7 @@ def _judged(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
         _members(kind, tick.world, fresh, alive) if len(which) else (which, which, 0)
     )
     row = which[row]
+    # Figure 5: the other queries stand as they stood, so only changed objects can have come or gone.
     if not kind.is_dynamic and len(which) < len(whole):
         others, mine = (
             np.flatnonzero(~whole),

@@ -274,6 +274,7 @@ class Listed(Component):
             flipped=mine[same & flips],
             added=after.take(new),
         )
+        # Only trying tells whether rows that are alike would stand in the same order.
         if are_same(self.changed(change), after):
             return change
         return Change(removed=np.arange(len(self)), added=after)

@@ -223,6 +223,7 @@ def apply(state: State, delta: Delta) -> State:
         state,
         next_segment=delta.next_segment,
         max_event=delta.max_event,
+        # A memo is of the state before: the step sets the one that its last run left.
         memo=None,
         raised_us=state.raised_us if delta.raised_us is None else delta.raised_us,
         fixes=state.fixes.with_rows(delta.touched, fixes, total=total).with_seen(
@@ -264,5 +265,6 @@ def _answer_after(state: State, delta: Delta, objects: int) -> np.ndarray:
         return answer
     is_touched = np.zeros(objects, bool)
     is_touched[delta.touched] = True
+    # Of a touched object the delta has the whole answer.
     kept = answer[~is_touched[answer >> OBJECT_SHIFT]]
     return merged(kept, delta.answer) if len(kept) else delta.answer

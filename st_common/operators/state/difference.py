@@ -67,6 +67,7 @@ class Changed:
             self.touched.append(delta.seen.copy())
             self.waiting += len(delta.touched) + len(delta.seen)
         if self.waiting > _MOST:
+            # One set now and then, so that objects which always move do not fill the memory.
             self.touched = [self._objects()]
             self.waiting = len(self.touched[0])
 

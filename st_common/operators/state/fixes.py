@@ -100,6 +100,7 @@ class LastFixes:
     ) -> Attributes:
         if not rows and (not self.attributes or total == len(self)):
             return self.attributes
+        # Arrow arrays cannot be written in place: old and new rows stand one behind the other, and are taken in order.
         place = np.arange(total)
         place[objects] = total + np.arange(len(objects))
         index = pa.array(place)

@@ -151,6 +151,7 @@ class Interner:
             ids.take(pa.array(known)),
         )
         same = pc.equal(mine, theirs)
+        # Hardly ever: only then are ids looked at that share their hash with an earlier one.
         if not pc.all(same).as_py():
             wrong = known[~same.to_numpy(zero_copy_only=False)]
             numbers[wrong] = self._among_repeated(ids.take(pa.array(wrong)))

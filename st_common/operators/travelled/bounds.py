@@ -153,6 +153,7 @@ def moves(
         high = np.maximum(window.high(_measured_at(visits, window.by)), old["high"])
         moving = can_move & _grows(window, visits, can_move, high, old["high"])
         new = _placed(window, visits, high, full=specs.full[frame])
+        # Where a window did not move its bounds are those of the last visit of the stay at which it did.
         moved_at = last_set(moving, visits.stay)
         for name in _NAMES:
             values = np.where(moved_at >= 0, new[name][moved_at], old[name])

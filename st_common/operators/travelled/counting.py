@@ -28,6 +28,7 @@ class Counting:
         self._slot, self._at, more = slot[last], at[last], more[last]
         first = is_first(self._slot)
         of_others = shifted(more, 0)[starts_of(first)]
+        # The running sum went over all slots: what the slots before left in it is taken off.
         members_now = more - of_others + members[self._slot]
         self._counts = members_now > 0
         self._before, self._free = members > 0, free

@@ -168,6 +168,7 @@ class Frames:
         )
         due = self._due(moments, tick, counting)
         looked = self._look(due, counting)
+        # At which ticks strict frames are judged follows from when rows die, and that is what the first look says.
         if self.clock.strict.any():
             happened = np.array([len(moment.objects) > 0 for moment in moments])
             due = self._strict(due, looked, happened)

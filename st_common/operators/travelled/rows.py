@@ -100,6 +100,7 @@ class FrameRows(Listed):
         place = np.arange(len(self))
         if not len(more):
             return self, place
+        # Where later rows come to stand: behind those of the same object, and each one farther for those before it.
         at = np.searchsorted(self.key, more.key, side="right") + np.arange(len(more))
         is_old = np.ones(len(self) + len(more), bool)
         is_old[at] = False

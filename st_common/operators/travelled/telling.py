@@ -82,6 +82,7 @@ def tell_rows(turn: Turn, frames: Frames, lines: Lines | None) -> pa.Table:
     times, code = np.unique(lines.fix_ts, return_inverse=True)
     names = Names(
         queries=turn.queries,
+        # For these rows alone: nobody looks for the time of a fix, so it gets no number for ever.
         targets=Targets(frames.rows.queries(lines.target), code),
         objects=turn.objects,
         partners=Interner(times_as_text(times), np.zeros(len(times), np.uint64)),

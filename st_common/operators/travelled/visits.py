@@ -100,6 +100,7 @@ def visits_of(
     Returns:
         A visit for each pair of a slot and a tick, once, sorted by both.
     """
+    # Two codes for a slot and a tick: the even one is for catching up, which comes before the tick itself.
     width = 2 * len(tick)
     code = _all_codes(asked, width)
     slot, at, is_tick = code // width, code % width // 2, code % 2 == 1

@@ -179,6 +179,7 @@ def _every_fix(
     x = np.where(stays.is_fix, events.x, np.nan)
     y = np.where(stays.is_fix, events.y, np.nan)
     leg = legs(shifted(x, np.nan), shifted(y, np.nan), x, y, space=run.space)
+    # No way leads to the first event of a stay from what stands before it in the array.
     leg[stays.start == np.arange(len(leg))] = 0
     way, count = np.cumsum(leg), np.cumsum(stays.is_fix)
     at = run.among.number[which]
@@ -187,6 +188,7 @@ def _every_fix(
     n = count[at] - count[start] + stays.is_fix[start]
     slot = run.objects.of(run.among.frame[which], events.object[start])
     goes_on = now.alive[slot] & stays.first[start] & (slot >= 0)
+    # The leg from the last fix before the run to the first one in it.
     reach = legs(now.x[slot], now.y[slot], x[start], y[start], space=run.space)
     out.alive[which] = (goes_on | (n > 0)) if lasts else stays.is_fix[at]
     out.way[which] = since_start + np.where(goes_on, now.way[slot] + reach, 0)

@@ -103,6 +103,7 @@ def change_rows(
         A table of `SHARD_SCHEMA` with n rows.
     """
     order = names.targets.query[target]
+    # Only the queries that have changes are named: a stream may have a hundred thousand.
     numbers, query = np.unique(order, return_inverse=True)
     used = [names.queries[n] for n in numbers]
     layers = pa.array([q.layer_version for q in used], pa.int64())
@@ -141,6 +142,7 @@ def _named(numbers: np.ndarray, interner: Interner) -> pa.DictionaryArray:
     used, code = np.unique(numbers, return_inverse=True)
     is_none = used == NO_PARTNER
     ids = interner.ids.take(pa.array(used[~is_none]))
+    # NO_PARTNER sorts first, and has no name: without it codes count from 0, with it from -1, which is null.
     codes = code - int(is_none.any())
     return pa.DictionaryArray.from_arrays(
         pa.array(codes, pa.int32(), mask=codes < 0), ids

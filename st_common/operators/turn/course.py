@@ -87,6 +87,7 @@ class Course:
         event, event_tick = _joined([moment.events for moment in moments])
         also, also_tick = _joined([moment.also for moment in moments])
         events = turn.events.object[event]
+        # Who is not alive, is no member, and does nothing stays out of all answers: he has no version.
         wanted = fixes.alive.copy()
         wanted[events], wanted[also], wanted[members] = True, True, True
         self.ticks, self.objects = len(moments), np.flatnonzero(wanted)
@@ -124,6 +125,7 @@ class Course:
         if self.ticks:
             self.at[0] = number[self.tick == BEFORE]
             self.at[self.tick[new], self.column[new]] = new
+            # Versions of an object are numbered by tick: the newest so far has the greatest number.
             np.maximum.accumulate(self.at, axis=0, out=self.at)
         self.first, self.new = np.flatnonzero(self.tick == BEFORE), new
 
@@ -190,6 +192,7 @@ class Course:
         Example:
             with the drawing above, object 7 from 1 to 3 and object 9 from -1 to 2:  places [0, 1], versions [1, 2]
         """
+        # Object and tick as one number, 0 for BEFORE: then a single search finds where each span begins and ends.
         width, column = self.ticks + 2, self.columns_of(objects)
         place = self.column * width + self.tick + 1
         low = np.searchsorted(place, column * width + start + 1, side="right") - 1

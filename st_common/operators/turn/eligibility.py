@@ -257,6 +257,7 @@ def _by_database(
 
 def _held(of: "_Asking", before: Held | None, changed: np.ndarray) -> Held:
     """What is known of every object, given what was known at the tick before."""
+    # Bits stand by the place of a rule among those asked: with other rules they mean something else.
     if before is not None and not np.array_equal(before.asked, of.asked):
         before = None
     alive = of.world.alive

@@ -30,6 +30,7 @@ class Lookups:
 
     def focals(self, queries: KindQueries) -> np.ndarray:
         """The numbers of the queries' focal objects, int64 as `queries.ids`; -1 for those that never reported."""
+        # By identity: the compiled queries live as long as the run, so that no id is used twice.
         if id(queries) not in self._focals:
             self._focals[id(queries)] = queries.find(self._objects)
         return self._focals[id(queries)]

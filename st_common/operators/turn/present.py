@@ -160,6 +160,7 @@ class Present:
             values = (
                 column[events] if len(column) else np.empty(len(events), column.dtype)
             )
+            # An event of -1 has read any row: here comes the last fix as it is now.
             values[old] = getattr(self, name)[objects[old]]
             out[name] = values
         place = self._known + events

@@ -148,6 +148,7 @@ def members_of(
         before, turns.tick[mine], turns.key[mine], turns.comes[mine], course.ticks
     )
     spell, version = course.versions_within(key & MASK, since, until)
+    # A spell is what a membership and the time of one version have in common.
     start = np.maximum(since[spell], course.tick[version])
     end = np.minimum(until[spell], course.until[version])
     query = of_target[key[spell] >> SHIFT]
@@ -173,5 +174,6 @@ def _stays(
     order = np.lexsort((tick, key))
     key, tick, comes = key[order], tick[order], comes[order]
     follows = np.append(key[1:] == key[:-1], False)[: len(key)]
+    # A key that came is there until its next turn, by which it goes.
     until = np.where(follows, np.append(tick[1:], 0)[: len(key)], ticks)
     return key[comes], tick[comes], until[comes]

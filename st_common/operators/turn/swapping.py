@@ -123,6 +123,7 @@ def swapped_keys(
     is_swapped = np.zeros(len(change.queries), bool)
     is_swapped[change.before] = True
     if change.keeps:
+        # Windows tell of the past, which no other version of a layer changes; frames ask who counts now.
         is_swapped &= ~turn.known.windowed | turn.known.framed
     before = answer[is_swapped[turn.numbering.targets.query[target]]]
     if not change.keeps:

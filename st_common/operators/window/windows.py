@@ -173,6 +173,7 @@ def judged(turn: Turn, entries: Open, due: np.ndarray) -> Judged:
     start = np.searchsorted(due, held.tick)
     start = np.where(held.tick < due[0], BEFORE, start) if len(due) else start
     seconds = turn.known.window_us[query]
+    # + 1: a fix that is exactly as old as the window is long still counts.
     old = np.searchsorted(due, np.maximum(held.ts + seconds + 1, held.tick))
     until = _pushed_out(
         turn, held, query, start, np.where(seconds >= 0, old, len(due)), len(due)

@@ -169,5 +169,6 @@ def _side_by_side(
         place_y[at],
         table.place_focal[at],
     )
+    # One focal object that is not alive leaves its whole group without members.
     x[(filled & np.isnan(x)).any(axis=1)] = np.nan
     return x, y, focal

@@ -77,6 +77,7 @@ class Nearest:
             )
             limit[rows], tie[rows] = kth[:2]
             gave_up = rows[~kth[2]]
+            # Who gave up goes over a list, which is made for his rule if there is none.
             listed, lists = np.append(listed, gave_up), ways.lists_of(gave_up)
         for some, (row, obj) in over_lists(lists, eligible, listed):
             few = self.update_from(world, table, which[some], row, obj)

@@ -70,6 +70,7 @@ class Reverse:
             np.where(world.alive[at], world.y[at], np.nan),
         )
         with np.errstate(invalid="ignore"):
+            # First by a bound that is cheap for all; exact gaps only of those that it leaves.
             near = value <= gaps_at_most(*where, space=world.space)[:, None]
         tick, row, column = np.nonzero(near)
         gap = gaps(*where, tick, column, space=world.space)
