@@ -60,7 +60,7 @@ def reshard(
 
     Nothing is done when it has these already.
 
-        generation 0   reads segments 0 to 99, and gives out its states at 100, a control row `export`
+        generation 0   on Spark, reads segments 0 to 99, and gives out its states at 100, a control row `export`
         joined         one state whose next segment is 101
         generation 1   begins at segment 101; each shard with its own part of that state
 
