@@ -211,7 +211,12 @@ def near_groups(groups: Groups, length: Floats, x: Floats, y: Floats) -> Pairs:
 
 
 def lengths(groups: Groups, limit: Floats) -> Floats:
-    """Totals, one for each group, as distances: sums are, of maxima and minima the ranks are measured."""
+    """Totals, one for each group, as distances: sums are, the ranks of maxima and minima are measured.
+
+    Args:
+        groups: m groups.
+        limit: float64[m], totals as `totals` gives them.
+    """
     return np.where(groups.total == SUM, limit, groups.space.measure(limit))
 
 

@@ -236,7 +236,12 @@ def _in_doubt(gap2: Floats, distance_m: Distance, is_polar: Bools) -> Ints:
 
 
 def of_pairs(distance_m: Distance, which: Ints | slice) -> Distance:
-    """The distances of some pairs (places or a slice); one for all stays one for all."""
+    """The distances of some pairs.
+
+    Args:
+        distance_m: one for all pairs, which stays one, or float64[n].
+        which: places of the pairs, or a slice.
+    """
     return distance_m if np.ndim(distance_m) == 0 else np.asarray(distance_m)[which]
 
 

@@ -87,7 +87,7 @@ class Space(ABC):
 
     @abstractmethod
     def unrounded(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
-        """Ranks before they are rounded, of which sums are made."""
+        """Ranks before they are rounded, of which sums are made: 110574.3885578 where the rank is 110574.389."""
 
     @abstractmethod
     def rounded(self, rank: Floats) -> Floats:
@@ -118,13 +118,25 @@ class Space(ABC):
         y2: Floats,
         radius: Floats | float,
     ) -> Bools:
-        """For each pair of places whether they are at most so far from each other, exactly; NaN is near to nothing."""
+        """Whether the places of each pair are at most so far apart, exactly; NaN is near to nothing.
+
+        Args:
+            x1: of one place; `y1` likewise.
+            y1: see `x1`.
+            x2: of the other; `y2` likewise.
+            y2: see `x2`.
+            radius: metres or the unit of the plane, one for all or one for each; closed.
+        """
 
     # --- the same with little work, where only a limit matters
 
     @abstractmethod
     def rank_about(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
-        """Ranks as a cheap formula finds them; `surely` says how wrong they may be."""
+        """Ranks as a cheap formula finds them; `surely` says how wrong they may be.
+
+        Example:
+            a degree of latitude from the equator on:  110573.138, where the rank is 110574.389
+        """
 
     @abstractmethod
     def surely(self, limit: Floats) -> Floats:
@@ -132,7 +144,10 @@ class Space(ABC):
 
     @abstractmethod
     def vectors(self, x: Floats, y: Floats) -> Floats:
-        """Places as vectors for trees, float64[.., d]: whose vector is nearer is nearer, but for small errors."""
+        """Places as vectors for trees, float64[.., d]: whose vector is nearer is nearer, but for small errors.
+
+        On the plane they are (x, y), on the globe unit vectors: 90 degrees east on the equator is (0, 1, 0).
+        """
 
     @abstractmethod
     def rank_of_chord(self, chord: Floats) -> Floats:
@@ -179,7 +194,12 @@ class Space(ABC):
 
     @abstractmethod
     def reaching_across(self, x: Floats, reach: Floats | float) -> Ints:
-        """Which of some x (their places in the array) are near to what has another number there: a turn away."""
+        """The places of those x that are near to what has another number there, a turn away; int64, none on the plane.
+
+        Args:
+            x: longitudes.
+            reach: how near, in the same unit, one for all or one for each.
+        """
 
     @abstractmethod
     def shortest(self, way: Floats) -> Floats:

@@ -185,7 +185,7 @@ class Reduced:
 
 
 def both(one: Reduced, other: Reduced) -> Reduced:
-    """The values of different cells together."""
+    """The values of two sets of cells, none of which is in both, one behind the other."""
     names = Reduced.__dataclass_fields__
     return Reduced(
         **{

@@ -65,7 +65,14 @@ class Firsts:
 def regions_of(
     moving: Moving, course: Course, turn: Turn, fixes: Present
 ) -> list[Regions]:
-    """The regions of some queries over the ticks of a course, kind by kind."""
+    """The regions of some queries over the ticks of a course, kind by kind.
+
+    Args:
+        moving: the queries.
+        course: the versions over the ticks.
+        turn: the run.
+        fixes: the last fixes before the ticks.
+    """
     regions = []
     for name, queries in moving.kinds.items():
         asked = asked_of(KINDS[name], queries, course, turn, fixes)

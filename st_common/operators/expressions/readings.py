@@ -143,7 +143,12 @@ _ARRAYS = ("object", "ts", "x", "y", "before_ts", "before_x", "before_y")
 
 
 def joined(one: Readings, other: Readings) -> Readings:
-    """The readings of both, those of the second behind the first; an attribute that one of them lacks is null there."""
+    """The readings of both, those of the second behind the first.
+
+    Args:
+        one: the first.
+        other: the second; an attribute that one of them lacks is null there.
+    """
     columns = {
         name: np.concatenate([getattr(one, name), getattr(other, name)])
         for name in _ARRAYS

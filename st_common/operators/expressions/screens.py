@@ -175,7 +175,15 @@ def passes(
 
 
 def objects_of(screens: Screens, objects: Interner) -> np.ndarray:
-    """The number of the object that each query is about; int64[q], -1 for any, -2 for one that never reported."""
+    """The number of the object that each query is about; int64[q].
+
+    Args:
+        screens: those of all queries.
+        objects: all objects that are known.
+
+    Returns:
+        -1 for a query that is about any, -2 for one whose object never reported.
+    """
     places = objects.places_of(screens.ids)
     wanted: np.ndarray = np.append(np.where(places < 0, -2, places), -1)[screens.key]
     return wanted

@@ -130,7 +130,7 @@ def with_ahead(inner: Inner, ahead: Ahead, at: int) -> Inner:
 
 
 def world_of(turn: Turn, fixes: Present) -> World:
-    """All objects as their last fixes say, with nothing selected; velocities only where a query asks for them."""
+    """All objects as their last fixes say, with nothing selected and without velocities."""
     return World(
         x=fixes.x,
         y=fixes.y,

@@ -31,7 +31,15 @@ _LEAVE_CAUSE = np.array(
 
 
 def judge_ranges(state: State, turn: Turn) -> Part:
-    """What the events of a run do to the answers of queries that are judged fix by fix."""
+    """What the events of a run do to the answers of queries that are judged fix by fix.
+
+    Args:
+        state: the state before the run.
+        turn: the run; only its own objects are looked up.
+
+    Returns:
+        Changes, the answers of all objects with events, and counts by GPAC's cases.
+    """
     events = turn.events
     fixes = np.flatnonzero((events.kind == FIX) & turn.own(events.object))
     hits = _hits(turn, fixes)

@@ -35,7 +35,7 @@ class FromCache(Kind, Protocol):
             world: the last fixes of all objects.
             table: the queries.
             which: int64[w], ascending, the rows of the table.
-            row: int64[p], places in `which`.
+            row: int64[p], ascending, places in `which`.
             obj: int64[p], objects.
 
         Returns:

@@ -222,7 +222,14 @@ class Ranking(Kind, Protocol):
         """The criteria of these rows of the table as far as no member decides them: a place, no limit."""
 
     def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
-        """What each pair is compared by; float64[p], NaN where the object cannot be a member."""
+        """What each pair is compared by; float64[p], NaN where the object cannot be a member.
+
+        Args:
+            world: the objects, or their versions.
+            criteria: of the queries.
+            row: int64[p], rows of the criteria.
+            obj: int64[p], objects.
+        """
 
     def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:
         """Who is a member: bool[t, m, n].
@@ -305,7 +312,13 @@ def measured_where(keep: Bools, measure: Callable[[Ints], Floats]) -> Floats:
 
 
 def at_places(world: World, table: Table, which: Ints) -> Criteria:
-    """Criteria of queries that are asked about a place each, or about where an object is: the place alone."""
+    """Criteria of queries that are asked about a place each: the place and the focal object, without a limit.
+
+    Args:
+        world: the last fixes of all objects.
+        table: the queries.
+        which: int64[w], rows of the table.
+    """
     focal = table.focal[which]
     x, y = centres(world, focal, table.x[which], table.y[which])
     return Criteria(
@@ -314,7 +327,14 @@ def at_places(world: World, table: Table, which: Ints) -> Criteria:
 
 
 def distances(world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
-    """How far admitted objects are from their query's place, as `Space.rank` orders; float64[p], NaN for all others."""
+    """How far admitted objects are from their query's place, as `Space.rank` orders; float64[p], NaN for others.
+
+    Args:
+        world: the last fixes of all objects.
+        criteria: the places.
+        row: int64[p], rows of the criteria.
+        obj: int64[p], objects.
+    """
     return measured_where(
         admitted(world, criteria, row, obj),
         lambda keep: world.space.rank(

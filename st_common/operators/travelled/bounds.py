@@ -29,7 +29,7 @@ class Bounds:
 
     @staticmethod
     def unmoved(slots: int, width: int) -> "Bounds":
-        """Windows that have not moved yet."""
+        """Windows that have not moved yet: NEVER in arrays [slots, width]."""
         return Bounds(
             **{
                 name: np.full((slots, width), NEVER)
@@ -56,7 +56,7 @@ class Bounds:
         }
 
     def put(self, slot: np.ndarray, bounds: "Bounds") -> None:
-        """Takes on those of some slots."""
+        """Takes on the bounds of some slots (int64, each once), one by one."""
         for name in self.__dataclass_fields__:
             getattr(self, name)[slot] = getattr(bounds, name)
 
@@ -81,7 +81,13 @@ class Window:
 
     @staticmethod
     def of(specs: FrameSpecs, frame: np.ndarray, window: int) -> "Window":
-        """The windows with this number of some frames."""
+        """The windows with a number of some frames.
+
+        Args:
+            specs: all frames.
+            frame: int64[n], the frames; repeats allowed.
+            window: which of their windows, from 0.
+        """
         by = specs.slide_by[frame, window]
         return Window(
             by=by,
@@ -226,7 +232,13 @@ def by_the_clock(
 
 
 def slid(specs: FrameSpecs, tick: np.ndarray, tick_us: int) -> np.ndarray:
-    """bool[f, ticks]: where a window of a frame slides by time, whether or not the tick before was judged."""
+    """Where a window of a frame slides by time; bool[f, ticks].
+
+    Args:
+        specs: the frames.
+        tick: int64[ticks], event times in microseconds.
+        tick_us: the time between two ticks: what is asked is whether it slid since the tick before, judged or not.
+    """
     slides = np.zeros((len(specs.numbers), len(tick)), bool)
     for number in range(specs.width):
         window = Window.of(specs, np.arange(len(specs.numbers)), number)
@@ -276,7 +288,13 @@ def _measured_at(visits: Visits, domain: np.ndarray) -> np.ndarray:
 
 
 def measured(rows: FrameRows, index: np.ndarray, domain: np.ndarray) -> np.ndarray:
-    """How far rows had come, in what each one's window is of."""
+    """How far rows had come, each in what its window is of; int64[n]: micrometres, microseconds or fixes.
+
+    Args:
+        rows: all rows that frames remember.
+        index: int64[n], the places of those that are asked about.
+        domain: int64[n], SPACE, TIME or ROWS.
+    """
     return _chosen(domain, (rows.way[index], rows.ts[index], rows.n[index]))
 
 

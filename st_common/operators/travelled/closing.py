@@ -63,7 +63,14 @@ def closed(turn: Turn, before: Tracks, tracks: Tracks, kept: Kept) -> Changes:
 
 
 def tracks_of(ways: Ways, bounds: Bounds, slots: Slots, specs: FrameSpecs) -> Tracks:
-    """The ways of objects that are there, with where their windows are, as states have them."""
+    """The ways of objects that are there, with where their windows are, as states have them; sorted by key.
+
+    Args:
+        ways: by slot.
+        bounds: by slot.
+        slots: pairs of a frame and an object.
+        specs: the frames.
+    """
     slot = np.flatnonzero(ways.alive)
     return Tracks(
         key=packed(specs.numbers[slots.frame[slot]], slots.number[slot]),

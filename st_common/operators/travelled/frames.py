@@ -340,7 +340,12 @@ class Frames:
         )
 
     def closed(self, left: np.ndarray, tick: int) -> Changes:
-        """What the run changes in the state; the events `left` belong to a tick that is not judged yet."""
+        """What the run changes in the state; asked once, when all ticks that are due are judged.
+
+        Args:
+            left: int64, the places of events of a tick that is not judged yet: ways go on over them, no window moves.
+            tick: the event time of that tick.
+        """
         if len(left):
             self._go_on(left, tick)
         kept = Kept(

@@ -102,7 +102,12 @@ class AskedRows:
     most: int
 
     def known_at(self, rows: FrameRows, index: np.ndarray) -> np.ndarray:
-        """The places of the ticks from which on rows are known."""
+        """The places of the ticks from which on rows are known; int64[n].
+
+        Args:
+            rows: all rows that frames remember.
+            index: int64[n], the places of those that are asked about.
+        """
         known: np.ndarray = np.searchsorted(self.tick, rows.tick[index])
         return known
 

@@ -17,7 +17,12 @@ class GeojsonFilter:
     """Passes all without a value; with `{..}` what really meets that geometry or feature; else as `property`."""
 
     def filter_fixes(self, fixes: Fixes, value: str | None) -> Bools:
-        """Which fixes meet the geometry, or have the property."""
+        """Which fixes meet the geometry, or have the property; bool[n].
+
+        Args:
+            fixes: n fixes.
+            value: None: all pass; GeoJSON, or `name:value` for a property.
+        """
         if value is None:
             return np.ones(len(fixes), np.bool_)
         if is_geojson(value):
@@ -27,7 +32,13 @@ class GeojsonFilter:
     def filter_pairs(
         self, fixes: Fixes, features: Features, value: str | None
     ) -> Bools:
-        """Which fixes meet the geometry, or which pairs have the property on at least one side."""
+        """Which fixes meet the geometry, or which pairs have the property on at least one side; bool[n].
+
+        Args:
+            fixes: n fixes.
+            features: the feature that each is joined with; asked for a property alone.
+            value: as `filter_fixes` takes it.
+        """
         if value is None or is_geojson(value):
             return self.filter_fixes(fixes, value)
         return _property.filter_pairs(fixes, features, value)

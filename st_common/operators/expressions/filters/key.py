@@ -9,7 +9,7 @@ class KeyFilter:
     """Passes fixes of the object that the value names."""
 
     def filter_fixes(self, fixes: Fixes, value: str | None) -> Bools:
-        """Which fixes are the object's."""
+        """Which fixes are of the object whose id is the value; bool[n], none without a value."""
         is_equal: Bools = pc.equal(fixes.objects(), value or "").to_numpy(
             zero_copy_only=False
         )

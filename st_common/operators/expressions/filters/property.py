@@ -13,7 +13,12 @@ class PropertyFilter:
     """Passes where `attribute:value` holds, as text and to the letter; names of attributes are so in any case."""
 
     def filter_fixes(self, fixes: Fixes, value: str | None) -> Bools:
-        """Which fixes have the value; none where the stream has no such attribute."""
+        """Which fixes have the value; bool[n], none where the stream has no such attribute.
+
+        Args:
+            fixes: n fixes.
+            value: `name:value`; attributes that are no texts are compared as DuckDB writes them.
+        """
         name, wanted = name_and_value(value) or ("", "")
         attribute = {
             known.casefold(): known for known in fixes.readings.attributes
@@ -30,7 +35,13 @@ class PropertyFilter:
     def filter_pairs(
         self, fixes: Fixes, features: Features, value: str | None
     ) -> Bools:
-        """Which pairs have it on at least one side."""
+        """Which pairs have the value on at least one side; bool[n].
+
+        Args:
+            fixes: n fixes.
+            features: the feature that each is joined with, whose tags are asked.
+            value: `name:value`.
+        """
         name, wanted = name_and_value(value) or ("", "")
         return self.filter_fixes(fixes, value) | _equal(features.values(name), wanted)
 

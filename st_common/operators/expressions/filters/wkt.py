@@ -11,7 +11,7 @@ class WktFilter:
     """Passes fixes whose box, enlarged or not, meets the geometry that the value gives as WKT; borders count."""
 
     def filter_fixes(self, fixes: Fixes, value: str | None) -> Bools:
-        """Which fixes meet it."""
+        """Which fixes' boxes meet the geometry; bool[n], none without a value."""
         (shape,) = prepared([value or "POINT EMPTY"])
         return meeting(shape, fixes)
 
@@ -26,7 +26,12 @@ class WktFilter:
 
 
 def meeting(shape: shapely.Geometry, fixes: Fixes) -> Bools:
-    """Which fixes' boxes meet a prepared geometry."""
+    """Which fixes' boxes meet a geometry; bool[n], borders included.
+
+    Args:
+        shape: prepared, in the stream's coordinates. What lies beyond 180 degrees is not looked for.
+        fixes: n fixes; points where nothing was enlarged.
+    """
     x, y = fixes.readings.x, fixes.readings.y
     are_points = not (fixes.half_x.any() or fixes.half_y.any())
     if are_points:

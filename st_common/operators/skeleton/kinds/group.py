@@ -46,7 +46,12 @@ class Group:
     searches: ClassVar[bool] = False
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
-        """Finds the k-th total anew among all eligible objects."""
+        """Finds the k-th total anew among all eligible objects.
+
+        Returns:
+            Criteria with `x` and `y` float64[w, places] (NaN beside a group with fewer), `focal` alike, `total`,
+            `limit` as `totals` compares and `tie`; all NaN of a group without places.
+        """
         x, y, focal = _side_by_side(world, table, which)
         eligible, limit, tie = (
             table.eligible[which],
@@ -94,7 +99,7 @@ class Group:
         )
 
     def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
-        """The total of distances."""
+        """The total of the distances from a group's places; float64[p], NaN where the object is not admitted."""
         groups = Groups(
             x=criteria.x,
             y=criteria.y,
@@ -109,7 +114,7 @@ class Group:
         )
 
     def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:
-        """The k least."""
+        """The k least at each tick, of equals the first by id; bool[t, m, n]."""
         return first_of_all(value, table.k, at, world.ids)
 
     def in_cache_area(
@@ -132,7 +137,7 @@ class Group:
         return row[keep], objects[at[keep]]
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
-        """Whether the object's total is less than the k-th, or the same and its id not after that one's."""
+        """Whether the object's total is less than the k-th, or the same and its id not after the tie's; bool[p]."""
         groups = Groups(
             x=criteria.x,
             y=criteria.y,

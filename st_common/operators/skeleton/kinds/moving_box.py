@@ -37,7 +37,11 @@ class MovingBoxes:
     searches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
-        """The box goes where its focal object is; sides in metres become degrees of that latitude."""
+        """The box goes where its focal object is; sides in metres become degrees of that latitude.
+
+        Returns:
+            Criteria with `x`, `y`, `half_width` and `half_height`; NaN in x and y where the focal object is not alive.
+        """
         focal = table.focal[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
         wide, high = table.width[which] / 2, table.height[which] / 2
@@ -52,7 +56,7 @@ class MovingBoxes:
     def in_cache_area(
         self, world: World, criteria: Criteria, objects: Ints, margin: float
     ) -> Pairs:
-        """The box grown on each side by the margin: how far it and an object can come near each other unseen."""
+        """Pairs in the box, grown on each side by the margin, also where its sides in degrees grow on the way."""
         wide, high = criteria.half_width, criteria.half_height
         if margin:
             across, along = _reach(world, criteria, margin)
@@ -72,7 +76,7 @@ class MovingBoxes:
         return owner[row], objects[at]
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
-        """Whether the object lies in the box or on its border; on degrees also across 180 degrees."""
+        """Whether the object lies in the box or on its border; bool[p]. On degrees also across 180 degrees."""
         x, y, (wide, high) = (
             world.x[obj],
             world.y[obj],

@@ -25,7 +25,11 @@ class MovingCircles:
     searches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
-        """The circle goes where its focal object is."""
+        """The circle goes where its focal object is.
+
+        Returns:
+            Criteria with `x`, `y` and the radius as `limit`; NaN in x and y where the focal object is not alive.
+        """
         focal = table.focal[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
         eligible, radius = table.eligible[which], table.radius[which]
@@ -36,7 +40,7 @@ class MovingCircles:
     def in_cache_area(
         self, world: World, criteria: Criteria, objects: Ints, margin: float
     ) -> Pairs:
-        """The circle with a radius larger by the margin."""
+        """Pairs in the circle, its radius larger by the margin."""
         radius = (criteria.limit + margin) * _GROWTH if margin else criteria.limit
         objects = objects[world.alive[objects]]
         points = world.x[objects], world.y[objects]
@@ -46,7 +50,7 @@ class MovingCircles:
         return row, objects[at]
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
-        """Whether the object is within the radius, the border included."""
+        """Whether the object is within the radius, the border included; bool[p]."""
         centre = criteria.x[row], criteria.y[row]
         keep = world.space.is_within(
             *centre, world.x[obj], world.y[obj], criteria.limit[row]

@@ -42,7 +42,12 @@ class Nearest:
     searches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
-        """Finds the k-th nearest anew among all eligible objects: what leaves is replaced by the true next one."""
+        """Finds the k-th nearest anew among all eligible objects: who leaves is replaced by the true next (SPEC G5).
+
+        Returns:
+            Criteria with `x`, `y`, `limit` (a rank; infinite with fewer than k objects) and `tie`; NaN in x, y and
+            limit where the focal object is not alive.
+        """
         focal, eligible = table.focal[which], table.eligible[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
         limit, tie, k = (
@@ -87,7 +92,15 @@ class Nearest:
     def update_from(
         self, world: World, table: Table, which: Ints, row: Ints, obj: Ints
     ) -> Criteria:
-        """The criteria as if only these pairs of a row of `which` (ascending) and an object existed: from a cache."""
+        """The criteria as if only some pairs existed: those of a cache.
+
+        Args:
+            world: the last fixes of all objects.
+            table: the queries.
+            which: int64[w], the rows of the table.
+            row: int64[p], ascending, places in `which`.
+            obj: int64[p], objects; each pair once.
+        """
         focal, eligible = table.focal[which], table.eligible[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
         criteria = Criteria(
@@ -102,7 +115,7 @@ class Nearest:
     def in_cache_area(
         self, world: World, criteria: Criteria, objects: Ints, margin: float
     ) -> Pairs:
-        """The circle with a radius larger by the margin; only objects that can be members."""
+        """Pairs in the circle up to the k-th, its radius larger by the margin; only objects that can be members."""
         radius = world.space.radius_of(criteria.limit) + margin
         lists = world.selection.lists(objects)
         short = is_short(lists, criteria.eligible, len(objects))
@@ -139,11 +152,11 @@ class Nearest:
         return at_places(world, table, which)
 
     def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
-        """The distance."""
+        """The distance as a rank; float64[p], NaN where the object is not admitted."""
         return distances(world, criteria, row, obj)
 
     def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:
-        """The k least."""
+        """The k least at each tick, of equals the first by id; bool[t, m, n]."""
         return first_of_all(value, table.k, at, world.ids)
 
     def _far(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
@@ -151,7 +164,7 @@ class Nearest:
         return world.space.rank(*place, world.x[obj], world.y[obj])
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
-        """Whether the object is nearer than the k-th one, or as far and not after it by id."""
+        """Whether the object is nearer than the k-th one, or as far and not after the tie by id; bool[p]."""
         far = self._far(world, criteria, row, obj)
         keep = among_first(far, obj, criteria.limit[row], criteria.tie[row], world.ids)
         return those_admitted(keep, world, criteria, row, obj)

@@ -39,7 +39,12 @@ class Reverse:
     searches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
-        """The place goes where its focal object is; the gaps of all live objects are found anew."""
+        """The place goes where its focal object is; the gaps of all live objects are found anew.
+
+        Returns:
+            Criteria with `x`, `y` and `gap`: float64[objects], ranks, infinite of one that is alone, NaN of who is not
+            alive.
+        """
         focal = table.focal[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
         alive = np.flatnonzero(world.alive)
@@ -60,11 +65,11 @@ class Reverse:
         return at_places(world, table, which)
 
     def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
-        """The distance."""
+        """The distance as a rank; float64[p], NaN where the object is not admitted."""
         return distances(world, criteria, row, obj)
 
     def chosen(self, world: World, table: Table, value: Floats, at: Ints) -> Bools:  # noqa: ARG002 - one signature
-        """Whoever is at most as far as his own gap."""
+        """Whoever is at most as far from the place as its own gap at each tick; bool[t, m, n]."""
         where = (
             np.where(world.alive[at], world.x[at], np.nan),
             np.where(world.alive[at], world.y[at], np.nan),
@@ -80,7 +85,7 @@ class Reverse:
     def in_cache_area(
         self, world: World, criteria: Criteria, objects: Ints, margin: float
     ) -> Pairs:
-        """Places that lie in an object's circle, whose radius is its gap, larger by the margin."""
+        """Pairs of a place and an object in whose circle it lies; the radius is the gap, larger by the margin."""
         radius = world.space.radius_of(criteria.gap[objects]) + margin
         circles = world.x[objects], world.y[objects], radius
         at, row = points_in_circles(*circles, criteria.x, criteria.y, space=world.space)
@@ -88,7 +93,7 @@ class Reverse:
         return row[keep], objects[at[keep]]
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
-        """Whether the place is at most as far from the object as its nearest other object."""
+        """Whether the place is at most as far from the object as its nearest other object; bool[p]."""
         place = criteria.x[row], criteria.y[row]
         far = world.space.rank(*place, world.x[obj], world.y[obj])
         near = np.asarray(far <= criteria.gap[obj])
