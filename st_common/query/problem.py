@@ -61,6 +61,11 @@ class TextError(QueryError):
         self.understood = tuple(understood)
         self.line, self.column = first.line, first.column
 
+    def __reduce__(self) -> tuple[type["TextError"], tuple[tuple[Problem, ...]]]:
+        """How it goes to another process: with its problems, without what was understood."""
+        # What Exception does by itself makes it anew from its message, which fails there; a pool waits for ever then.
+        return TextError, (self.problems,)
+
     @property
     def details(self) -> str:
         """Every problem with its line of the text, the place underlined."""

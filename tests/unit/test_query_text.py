@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 from collections.abc import Collection
 from pathlib import Path
 
@@ -612,3 +613,11 @@ def test_all_problems_of_a_text_come_at_once():
     ]
     assert str(error).endswith("; 2 more problems")
     assert error.details.count("^") >= 3
+
+
+def test_what_is_wrong_goes_to_another_process_with_its_places():
+    with pytest.raises(TextError) as wrong:
+        parse("REGISTER QUERY q AS SELECT * FORM taxis; DROP QUERY 7")
+    sent = pickle.loads(pickle.dumps(wrong.value))
+    assert str(sent) == str(wrong.value)
+    assert sent.details == wrong.value.details
