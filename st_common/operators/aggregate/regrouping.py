@@ -163,6 +163,7 @@ def holders_of(turn: Turn, target: np.ndarray) -> np.ndarray:
 
 
 def _cells(turn: Turn, parts: Parts) -> Cells:
+    """The holders and ticks at which something begins or ends, or that are told again."""
     holder, at = parts.spells.decided()
     if parts.again is not None:
         more = holders_of(turn, parts.again >> SHIFT)
@@ -218,6 +219,7 @@ def _run(
 ) -> _Run:
     """The values at all cells, and those from before them."""
     fresh = turn.numbering.targets_of(cells.query[reduced.cell], reduced.group)
+    # Values from before stand one cell before the first of their holder, so that one rule compares them all.
     before = np.searchsorted(cells.holder, holders_of(turn, target)) - 1
     cell = np.concatenate([before, reduced.cell])
     target, value = (

@@ -233,6 +233,7 @@ def reduced_cells(
         SUM of group 5: 2, 3; group 6: null; group 7: 1      5: 5, 7: 1
         COUNT of group 5: null, null                         5: 0
     """
+    # By value within a group: sums depend on the order in which they are taken, and rows come in any.
     order = np.lexsort((value, group, cell))
     function, cell, group, value = (
         function[order],
@@ -257,6 +258,7 @@ def reduced_cells(
 def _reduced(
     function: str, cell: np.ndarray, group: np.ndarray, value: np.ndarray
 ) -> Reduced:
+    """One value per cell and group of rows of one aggregate, sorted by both."""
     starts = firsts(cell, group)
     known = ~np.isnan(value)
     count = np.add.reduceat(known.astype(np.int64), starts)

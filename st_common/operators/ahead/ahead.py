@@ -141,6 +141,7 @@ def _judged(
     answer: np.ndarray,
     sources: frozenset[str],
 ) -> Ahead:
+    """What comes and goes at all of these ticks in the answers of some sources."""
     answer = answer[
         _about(turn, sources)[turn.numbering.targets.query[answer >> SHIFT]]
     ]

@@ -72,6 +72,7 @@ def agenda_of(
     ticks = np.union1d(happened, aging)
     position = clock.first_past(ticks)
     if final is not None:
+        # At the end of a finite stream no tick in which something happened waits for the clock.
         position = np.where(
             (position == LAST) & np.isin(ticks, happened), final.position, position
         )

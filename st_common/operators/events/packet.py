@@ -256,6 +256,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _part(whole: Packet, shard_of: np.ndarray, shard: int) -> Packet:
+    """What of a packet one shard gets where shards know their own objects alone; the clock goes to all."""
     mine, local, own = _own(shard_of, whole.code, shard)
     kept = {
         name: getattr(whole, name)[mine] for name in ("row", "ts", "x", "y", "gone")

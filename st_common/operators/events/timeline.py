@@ -200,6 +200,7 @@ def order(
 
 def _events(fixes: Held | Rows, index: np.ndarray, position: np.ndarray) -> Events:
     gone = fixes.gone[index] != 0
+    # Added to coordinates: who is gone is nowhere, all others stay.
     nan = np.where(gone, np.nan, 0.0)
     return Events(
         position=position,

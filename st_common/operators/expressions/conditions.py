@@ -303,6 +303,7 @@ def hold(
 def _holds(
     known: Conditions, seen: Seen, atom: np.ndarray, point: np.ndarray
 ) -> np.ndarray:
+    """Whether points lie in the ranges, or have the texts, that atoms ask for; bool[p]."""
     column, is_text = known.column[atom], known.is_text[atom]
     value, low, high = seen.numbers[column, point], known.low[atom], known.high[atom]
     keep = np.where(known.open_low[atom], value > low, value >= low)

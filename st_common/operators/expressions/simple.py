@@ -123,6 +123,7 @@ _VALUES: Remembered[str, float | None] = Remembered(_plain_value, constants)
 
 
 def _tokens(condition: str) -> list[Token]:
+    """The words and signs of a condition with their kinds; what is none of them makes it no simple one."""
     tokens, at = list[Token](), 0
     text = condition.rstrip()
     while at < len(text):
@@ -166,6 +167,7 @@ class _Parser:
         return token
 
     def _item(self) -> list[Atom]:
+        """A comparison, or a conjunction in parentheses."""
         start = self._at
         if self._next == ("sign", "("):
             try:
@@ -182,6 +184,7 @@ class _Parser:
         return [_compared(name, _TURNED[sign], low)]
 
     def _in_parentheses(self) -> list[Atom]:
+        """A conjunction in parentheses, if nothing behind it makes it part of an expression."""
         self._take(("sign", "("))
         atoms = self.conjunction()
         self._take(("sign", ")"))
@@ -196,6 +199,7 @@ class _Parser:
         return sign
 
     def _of_column(self, name: str) -> Atom:
+        """What is asked of a column: BETWEEN, IN, or one comparison."""
         if self._next == ("word", "BETWEEN"):
             self._at += 1
             low = self._constant()
@@ -210,6 +214,7 @@ class _Parser:
         return _compared(name, sign, self._constant())
 
     def _texts(self) -> tuple[str, ...]:
+        """The texts of a list in parentheses."""
         self._take(("sign", "("))
         texts = []
         while True:

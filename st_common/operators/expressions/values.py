@@ -57,6 +57,7 @@ class _Column:
         return numbers
 
     def _codes(self, texts: pa.Array) -> np.ndarray:
+        """The numbers of some texts among `names`, -1 for null; new ones are put behind the others."""
         encoded = texts.cast(pa.string()).dictionary_encode()
         at = (
             pc.index_in(encoded.dictionary, value_set=self.names)
@@ -141,6 +142,7 @@ class Values:
         return self._spent_us if among * self.places <= _MOST_KEPT else {}
 
     def _masks_once(self, texts: Sequence[str], places: np.ndarray) -> np.ndarray:
+        """Where expressions are true at places, without remembering it."""
         out = np.zeros((len(texts), len(places)), bool)
         for start, end, part in zip(
             (0, self._known), (self._known, self.places), self._parts, strict=True
@@ -230,6 +232,7 @@ class Values:
             events * _SHARE > self.places - self._known
             or any(c.asked for c in columns.values())
         ):
+            # Asked of many events, or not for the first time: other ticks will ask as well.
             unknown[self._known : -1] = True
         for column in columns.values():
             column.asked |= events > 0

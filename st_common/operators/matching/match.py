@@ -119,6 +119,7 @@ def _unit(
     layer_of: LayerOf,
     numbering: Numbering,
 ) -> list[Triples]:
+    """Points, queries and partners of one unit, before the predicates; `chosen` are the points that come to it."""
     whole = len(chosen) == len(points.x)
     x, y = (points.x, points.y) if whole else (points.x[chosen], points.y[chosen])
     out = []
@@ -163,6 +164,7 @@ def _everywhere(
         keep = is_indexed[query]
         out.append(_screened(queries, points, point[keep], query[keep]))
         by_condition = unit.conditions.queries
+        # What the index of conditions can find was found.
         numbers = np.setdiff1d(numbers, by_condition[is_indexed[by_condition]])
     wanted = np.full(len(numbers), -1)
     if len(queries.screens.ids):

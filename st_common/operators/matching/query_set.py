@@ -208,6 +208,7 @@ def _indexes(
     conditions: Conditions,
     found_by: np.ndarray,
 ) -> Indexes:
+    """Queries of one place in the plan by type of region and by join; a layer without a version is joined by nobody."""
     kinds: dict[type, list[int]] = {}
     groups: dict[tuple[LayerJoin, int, Growth], list[int]] = {}
     for number in numbers:

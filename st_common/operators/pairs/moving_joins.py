@@ -48,6 +48,7 @@ def judge_moving_joins(scope: Scope, turn: Turn, fixes: Present, world: World) -
 
 
 def _decide(scope: Scope, turn: Turn, moved: np.ndarray) -> None:
+    """Says what is decided anew: all of queries that moved, of the others what a changed object is in."""
     is_mine, has_moved = (
         np.zeros(len(turn.queries), bool),
         np.zeros(len(turn.queries), bool),

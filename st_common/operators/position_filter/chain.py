@@ -172,6 +172,7 @@ class _Walk:
         columns = np.arange(min(max(_CELLS // len(here), 1), _WIDEST))
         fix = here[:, None] + columns
         is_there = fix < ends[:, None]
+        # Behind the end of a stay any of its fixes is read, and left out by `is_there`.
         fix = np.where(is_there, fix, here[:, None])
         before = np.broadcast_to(last[:, None], fix.shape)
         reason = reasons(self._chain, self._at[before], self._at[fix])

@@ -186,6 +186,7 @@ def _clock_run(
 
 
 def _register(state: State, part: Part, settings: Settings) -> Swap:
+    """The registrations of a part: queries behind the others, judged anew from all last fixes."""
     start = len(state.queries)
     with uncollected():
         queries = state.queries.with_more(_registered(state, part, settings))

@@ -81,6 +81,7 @@ class _Slots:
 
 
 def _slots_of(objects: np.ndarray) -> _Slots:
+    """A slot for each event, and one in front of each object's first, given the object of each event."""
     begins = is_first(objects)
     first = np.flatnonzero(begins)
     places = np.arange(len(objects))

@@ -162,6 +162,7 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     queries: KindQueries,
     memo: KindMemo | None,
 ) -> tuple[KindMemo, int, CacheCounts | None]:
+    # Rows of criteria and caches stand for the queries that they were made for.
     if memo is not None and memo.known is not queries:
         memo = None
     focals = fixes.lookups.focals(queries)

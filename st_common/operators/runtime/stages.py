@@ -105,6 +105,7 @@ def _keyed(state: State, settings: Settings) -> State:
     Raises:
         StateError: they are hashed by another: every object would be taken for a new one.
     """
+    # One id is enough: under two keys its hashes do not agree by chance.
     key, first = settings.id_key, state.objects.hashes[:1]
     if not np.array_equal(first, hashes_of(state.objects.ids.slice(0, 1), key)):
         raise StateError(
@@ -115,6 +116,7 @@ def _keyed(state: State, settings: Settings) -> State:
 
 
 def _in_order(state: State, packets: Iterable[Packet]) -> list[Packet]:
+    """The packets by segment, after it is sure that none is missing and none comes twice."""
     ordered = sorted(packets, key=lambda packet: packet.segment)
     expected = state.next_segment
     for packet in ordered:
@@ -139,6 +141,7 @@ def _runs(packets: list[Packet]) -> Iterator[list[Packet]]:
 def _outcomes(
     state: State, packets: list[Packet], settings: Settings, layer_of: LayerOf
 ) -> Iterator[Outcome]:
+    """What a run of data packets does, or part by part what a control packet does; then the segment is done."""
     packet = packets[0]
     if not packet.controls:
         yield evaluate(state, _run(state, packets), settings, layer_of)

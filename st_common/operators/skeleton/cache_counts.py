@@ -110,6 +110,7 @@ def overhead(world: World, cache: Cache, members: int, margin: float) -> CacheCo
 
 
 def _areas(world: World, criteria: Criteria, margin: float) -> tuple[Floats, Floats]:
+    """The areas of regions and of their cache areas, float64[m] each; not finite where a query has none."""
     if not len(criteria.half_width):
         radius = (
             world.space.radius_of(criteria.limit)

@@ -146,6 +146,7 @@ def _moving(
 
 
 def _columns(plans: list[Plan], places: list[Place]) -> dict[str, Any]:
+    """The columns of `Table` that never change."""
     neighbours = [plan.neighbours for plan in plans]
     sizes = [_extents(plan) for plan in plans]
     single = [_single(plan) for plan in plans]

@@ -72,7 +72,9 @@ def list_conditions(
 def _in_ranges(
     conditions: Conditions, atoms: np.ndarray, values: np.ndarray
 ) -> tuple[Runs, np.ndarray]:
+    """For atoms that ask for a range the run of places that may lie in it, and the order in which these are runs."""
     order = np.argsort(values)
+    # NaN sorts last: who has no value is in no range.
     ordered = values[order][: len(values) - int(np.count_nonzero(np.isnan(values)))]
     start = np.searchsorted(ordered, conditions.low[atoms], side="left")
     end = np.searchsorted(ordered, conditions.high[atoms], side="right")
@@ -82,6 +84,7 @@ def _in_ranges(
 def _with_texts(
     conditions: Conditions, atoms: np.ndarray, codes: np.ndarray
 ) -> tuple[Runs, np.ndarray]:
+    """For atoms that ask for texts the runs of places that have one, and the order in which these are runs."""
     order = np.argsort(codes, kind="stable")
     first = np.searchsorted(conditions.asked, atoms << SHIFT)
     asked = np.searchsorted(conditions.asked, (atoms + 1) << SHIFT) - first

@@ -54,6 +54,7 @@ class Scope:
         return differences(old, new)
 
     def _decided(self, targets: int) -> np.ndarray:
+        """Which keys of the answer are decided anew; bool."""
         decided = np.zeros(len(self.answer), bool)
         for parts, only_changed in ((self._whole, False), (self._by_object, True)):
             if parts:

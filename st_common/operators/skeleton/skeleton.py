@@ -129,6 +129,7 @@ def _to_judge(kind: Kind, tick: Tick, kept: Kept | None) -> tuple[np.ndarray, in
 
 
 def _judged_from_caches(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
+    """The answers by caches, which are filled anew where they are not enough."""
     whole, looked = _to_judge(kind, tick, kept)
     which = np.flatnonzero(whole)
     if kind.is_dynamic:

@@ -92,6 +92,7 @@ def changed_queries(before: Queries, after: Queries) -> ChangedQueries | None:
     for was, now in zip(
         (before[number] for number in numbers.tolist()), changed, strict=True
     ):
+        # The number stands for another query: some before it were forgotten (see `retire`).
         if (was.name, was.version, was.since) != (now.name, now.version, now.since):
             return None
         plans.append(None if now.plan == was.plan else plan_text(now.plan))

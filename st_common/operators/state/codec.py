@@ -35,6 +35,7 @@ def to_blob(
             array if len(array) else pa.array([], array.type)
         )  # nothing of a million texts writes all their offsets
         offsets = pa.array([0, len(array)], pa.int64())
+        # A batch has columns of one length: each array is the one list of its column.
         columns.append(pa.LargeListArray.from_arrays(offsets, array))
         names.append(name)
     columns.append(pa.array([0], pa.int8()))  # a batch needs one column

@@ -218,6 +218,7 @@ def apply(state: State, delta: Delta) -> State:
     total = len(state.objects) + len(delta.object_hashes)
     fixes = delta.fixes
     if delta.follows and len(fixes.before_ts) < len(fixes):
+        # Bytes leave out the reading before: it is the last one that the state has.
         fixes = replace(fixes, **state.fixes.before(delta.touched))
     return replace(
         state,

@@ -130,6 +130,7 @@ class LastFixes:
         Returns:
             `before_ts`, `before_x` and `before_y`; NEVER and NaN for objects that are unknown, gone or silent.
         """
+        # An unknown object reads the last row here, and is left out by `stays`.
         known = np.minimum(objects, len(self) - 1)
         stays = (
             (objects < len(self)) & (self.status[known] == ALIVE)

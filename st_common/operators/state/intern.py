@@ -113,6 +113,7 @@ class Interner:
     @cached_property
     def _large(self) -> _Places:
         old = self.shared
+        # The table of an earlier interner does while at most a quarter of it, or a few thousand ids, came since.
         if old is not None and len(self) - old.end <= max(_LEAST_LARGE, old.end >> 2):
             return old
         return _Places.of(self.hashes, 0, len(self))

@@ -92,5 +92,6 @@ class Targets:
 
 
 def _keys(query: np.ndarray, partner: np.ndarray) -> np.ndarray:
+    # + 1: NO_PARTNER is -1, and would set all bits.
     keys: np.ndarray = (query << 32) | (partner + 1)
     return keys

@@ -53,6 +53,7 @@ def resumed(tracks: Tracks, slots: Slots, specs: FrameSpecs) -> tuple[Ways, Boun
     ways.alive[slot] = True
     for name in ("since", "n", "way", "x", "y"):
         getattr(ways, name)[slot] = getattr(tracks, name)
+    # Then and now the frame with most windows may be another one.
     width = min(specs.width, tracks.high.shape[1])
     for name in Bounds.__dataclass_fields__:
         getattr(bounds, name)[slot, :width] = getattr(tracks, name)[:, :width]
@@ -114,6 +115,7 @@ def _qualified(turn: Turn, readings: Readings) -> tuple[np.ndarray, np.ndarray]:
 def _in_all_regions(
     turn: Turn, query: np.ndarray, x: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
+    """Whether places lie in what their query's frame asks for beside its first region; bool[n]."""
     specs, space = turn.known.of(FrameSpecs), turn.settings.space
     inside = np.ones(len(query), bool)
     for frame, regions in enumerate(specs.regions):

@@ -192,7 +192,9 @@ def lives_of(
             _first_at_least(last, first, stay_end, measure),
             _first_at_least(known, first, stay_end, rows.n[index]),
         )
+        # A row is held where all windows have it: it enters by the last of them, and dies by the first.
         enters = np.where(exists, np.maximum(enters, reached), enters)
+        # + 1: a row at the lower bound is still in the window.
         passed = _first_at_least(low, first, stay_end, measure + 1)
         dies = np.where(exists, np.minimum(dies, passed), dies)
     cut = np.minimum(_pushed_out(look, rows, asked, index, first), end)

@@ -101,6 +101,7 @@ def _told(turn: Turn, frames: Frames, held: Held, at: At) -> pa.Table:
 
 
 def _stopped(swapping: Swapping, frames: Frames) -> Swapped:
+    """Queries that stop: what their results held leaves, rows and tracks go."""
     state, change = swapping.state, swapping.change
     before = state.memories[FrameRows]
     rows = np.flatnonzero(np.isin(before.query, change.before))

@@ -164,6 +164,7 @@ def settled(shards: list[pa.Table]) -> pa.Table:
     """
     table = (
         pa.concat_tables([*shards, SHARD_SCHEMA.empty_table()])
+        # Each shard numbers names for itself: from here on a number means one name.
         .unify_dictionaries()
         .combine_chunks()
     )
@@ -211,6 +212,7 @@ def _text_rank(column: pa.ChunkedArray) -> np.ndarray:
     if not len(column):
         return np.empty(0, np.int64)
     array = column.chunk(0)
+    # One more for null, which comes first.
     rank = np.empty(len(array.dictionary) + 1, np.int64)
     rank[pc.array_sort_indices(array.dictionary).to_numpy()] = np.arange(1, len(rank))
     rank[-1] = 0

@@ -195,6 +195,7 @@ class Course:
         # Object and tick as one number, 0 for BEFORE: then a single search finds where each span begins and ends.
         width, column = self.ticks + 2, self.columns_of(objects)
         place = self.column * width + self.tick + 1
+        # At its start a span has the last version that begins there or before.
         low = np.searchsorted(place, column * width + start + 1, side="right") - 1
         counts = np.searchsorted(place, column * width + until + 1) - low
         return np.repeat(np.arange(len(objects)), counts), ranges(low, counts)

@@ -337,6 +337,7 @@ def _inside(
     name: str, queries: KindQueries, objects: Interner, world: World
 ) -> np.ndarray:
     """Keys of what lies in regions that go with an object, without that object; nothing where it does not live."""
+    # The region of a rule is held against everybody: rules have no rules.
     kind, everyone = KINDS[name], replace(world, selection=EVERYONE)
     table = queries.table(queries.find(objects))
     criteria = kind.update_criteria(everyone, table, np.arange(len(queries.numbers)))

@@ -65,6 +65,7 @@ def flags_of(queries: Queries) -> Flags:
 
 
 def _flags_by_origin(queries: Queries) -> Flags:
+    """The flags of queries by those of what they were made of: only new and changed ones are looked at."""
     origin = queries.origin
     known = None if origin is None else origin.queries.derived.get(Flags)
     if origin is None or known is None:

@@ -34,6 +34,7 @@ def points_of(
         n points, in the order of the readings.
     """
     asked = Asked(readings=readings, objects=objects, space=space)
+    # Made once, and only when an expression is asked for.
     table = lru_cache(lambda: readings.table(objects.ids, space=space))
     keys = expressions.values_as_text(queries.keys, table()) if queries.keys else []
     return Points(

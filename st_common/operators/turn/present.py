@@ -106,6 +106,7 @@ class Present:
         self.place = np.where(np.arange(total) < known, np.arange(total), -1)
         self._turn, self._known, self._status = turn, known, _STATUS[turn.events.kind]
         self._after = _after(turn)
+        # Put together when somebody asks: most runs evaluate no expression.
         self._attributes = Joined(
             fixes.attributes, known, turn.readings.attributes, len(turn.events)
         )

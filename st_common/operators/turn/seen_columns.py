@@ -39,6 +39,7 @@ class SeenColumns:
         space: Space,
     ) -> None:
         values, nobody = fixes.values, np.empty(0, np.int64)
+        # By the attributes of all fixes of the run: how a condition is tested must not depend on who is asked first.
         whole = replace(fixes.readings(nobody), attributes=values.attributes)
         fits = fits_of(conditions, whole, objects.ids, space=space)
         self.tested = tested_of(conditions, fits, whole, space=space)

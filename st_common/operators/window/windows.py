@@ -219,6 +219,7 @@ def _pushed_out(
         query[places],
         until[places],
     )
+    # Only where entries begin to count are others pushed out: one pass over those that count there.
     for tick in np.unique(np.maximum(since, 0)).tolist():
         here = np.flatnonzero((since <= tick) & (end > tick))
         rank = ranks_of(is_first(of[here]))
