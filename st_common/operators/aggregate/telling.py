@@ -386,7 +386,7 @@ def group_lines(
 
 
 def tell_groups(turn: Turn, lines: Lines | None) -> pa.Table:
-    """Rows for groups that came, went or have another value."""
+    """Rows for groups that came, went or have another value; a row's object is the group's name."""
     if lines is None:
         return SHARD_SCHEMA.empty_table()
     names = turn.names

@@ -47,7 +47,7 @@ class Packet:
         controls: the rows of a control segment, in their order; of a data segment none.
         objects: string, ids of the objects in the packet, each once.
         hashes: uint64, their hashes.
-        row: int32[n], the row of each fix in its segment, ascending.
+        row: int32[n], the row of each fix in its segment; fixes stand in log order.
         code: int32[n], places in `objects`.
         ts: int64[n], event time in microseconds.
         x: float64[n]; `y` likewise.

@@ -1,8 +1,8 @@
 """The conditions of many queries, tested where points and queries meet (SPEC P8, X13).
 
-What indexes find are pairs of a point and a query. A simple condition (see `simple_conditions`) is tested for its
-pairs alone, all conditions at once; the others are DuckDB's (see `general_conditions`). Some are simple by half: what
-that leaves of their pairs goes to DuckDB.
+What indexes find are pairs of a point and a query. A simple condition (see `simple`) is tested for its pairs alone,
+all conditions at once; the others are DuckDB's (see `general`). Some are simple by half: what that leaves of their
+pairs goes to DuckDB.
 """
 
 from collections.abc import Iterable, Sequence

@@ -13,7 +13,11 @@ _TEXT = re.compile("'(?:[^']|'')*'")
 
 
 def types_of(constants: Sequence[str]) -> dict[str, str | None]:
-    """The type of each constant in DuckDB, by its text; None where it cannot be bound."""
+    """The type of each constant in DuckDB, by its text; None where it cannot be bound.
+
+    Example:
+        1, 'a'      INTEGER, VARCHAR: plain literals, of which DuckDB is not asked
+    """
     return _TYPES.of(constants)
 
 

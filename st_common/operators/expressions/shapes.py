@@ -64,7 +64,12 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A condition with its slots, and the columns that it names, each as it is written first."""
+    """A condition with its slots.
+
+    Attributes:
+        pieces: its text, in which slots stand for parts that may become parameters.
+        columns: the columns that it names, each as it is written first.
+    """
 
     pieces: Pieces
     columns: tuple[str, ...]

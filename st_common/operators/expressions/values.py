@@ -138,7 +138,7 @@ class Values:
         )
 
     def spent_us(self, among: int) -> dict[str, float]:
-        """What the run has spent on pairs, by shape (see `general_conditions`); of what is not remembered, nothing."""
+        """Microseconds that the run has spent on pairs, by shape (see `general`); of what is not remembered none."""
         return self._spent_us if among * self.places <= _MOST_KEPT else {}
 
     def _masks_once(self, texts: Sequence[str], places: np.ndarray) -> np.ndarray:

@@ -119,7 +119,12 @@ def compiled(queries: Queries, settings: Settings, source: Source) -> Compiled:
 
 
 def order_now(queries: Queries, settings: Settings) -> Placed | None:
-    """The order of operators in which queries run now in a shard; None for those that never ran there."""
+    """The order of operators in which queries run now in a shard; None for those that never ran there.
+
+    Args:
+        queries: all queries of the stream.
+        settings: which shard.
+    """
     running = _running(queries, settings)
     return None if running is None else running.known.order
 

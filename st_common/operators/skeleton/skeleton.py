@@ -51,7 +51,12 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What the next tick builds on: the criteria of every query, and the caches if there are any."""
+    """What the next tick builds on.
+
+    Attributes:
+        criteria: those of every query.
+        cache: the caches; None without.
+    """
 
     criteria: Criteria
     cache: Cache | None

@@ -125,7 +125,12 @@ class Criteria:
         )
 
     def with_rows(self, rows: Ints, other: "Criteria") -> "Criteria":
-        """These criteria with those of `other` in place of these rows (int64[r], places; r criteria, one by one)."""
+        """These criteria with others in place of some rows; a copy.
+
+        Args:
+            rows: int64[r], places of the rows, each once.
+            other: r criteria, one for each row; `gap`, which is not of rows, is taken from them.
+        """
         if not len(rows) and not len(other.gap):
             return self
         theirs = _columns(other)
@@ -181,7 +186,16 @@ class Kind(Protocol):
     searches: ClassVar[bool]
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
-        """Q.Update(): the criteria of these rows of the table in this world, aligned with `which` (int64[w])."""
+        """Q.Update(): the criteria of some queries in this world.
+
+        Args:
+            world: the last fixes of all objects.
+            table: the queries.
+            which: int64[w], rows of the table.
+
+        Returns:
+            w criteria, aligned with `which`.
+        """
 
     def in_cache_area(
         self, world: World, criteria: Criteria, objects: Ints, margin: float
@@ -219,7 +233,13 @@ class Ranking(Kind, Protocol):
     """
 
     def asked(self, world: World, table: Table, which: Ints) -> Criteria:
-        """The criteria of these rows of the table as far as no member decides them: a place, no limit."""
+        """The criteria of some queries as far as no member decides them: a place, no limit.
+
+        Args:
+            world: the objects, or their versions.
+            table: the queries.
+            which: int64[w], rows of the table.
+        """
 
     def measure(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
         """What each pair is compared by; float64[p], NaN where the object cannot be a member.

@@ -63,7 +63,7 @@ def spans_after(spans: LimitSpans, position: int, limits: Limits | None) -> Limi
 
 
 def spans_to_json(spans: LimitSpans) -> list[Any]:
-    """The spans as JSON values."""
+    """The spans as JSON values: pairs of a place in the log and the limits from there on, null for none."""
     return [[at, None if limits is None else asdict(limits)] for at, limits in spans]
 
 

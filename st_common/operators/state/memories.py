@@ -79,7 +79,7 @@ class Memories(Mapping[Kind, Component]):
         )
 
     def numbers(self, of: Numbers) -> np.ndarray:
-        """All numbers of one kind that stand in any component (int64), as often as they do."""
+        """All numbers of one kind that stand in any component; int64, as often as they do, in no order."""
         parts = [one.numbers(of) for one in self._of.values()]
         return np.concatenate([np.empty(0, np.int64), *parts])
 

@@ -51,9 +51,15 @@ FORMAT = 6  # of the bytes of a state; a state of another format is refused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Fixes that wait until the clock has passed them (lateness > 0), in log order, with their attributes.
+    """Fixes that wait until the clock has passed them (lateness > 0), in log order; n of them.
 
-    Columns as in `Rows`: `position`, `object`, `ts` int64, `x`, `y` float64, `gone` int8.
+    Attributes:
+        position: int64[n], places in the log, ascending.
+        object: int64[n], numbers of objects.
+        ts: int64[n], event time in microseconds.
+        x: float64[n]; `y` likewise.
+        gone: int8[n], 1 where the object has left.
+        attributes: other columns, n values each.
     """
 
     position: np.ndarray
@@ -176,7 +182,7 @@ class State:
         """The whole state as bytes: the base that later deltas build on (docs/adr/0003).
 
         Args:
-            queries: whether the queries are among them; without they are stored by themselves, see `queries_to_blob`.
+            queries: whether the queries are among them; without they are stored by themselves, see `SharedQueries`.
         """
         arrays: dict[str, np.ndarray | pa.Array] = {
             "answer": self.answer,

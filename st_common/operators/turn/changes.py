@@ -62,7 +62,7 @@ SHARD_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """What the numbers in change rows stand for, as of the end of the run that made them; it may have made numbers."""
+    """What the numbers in change rows stand for. Taken when a run is over: it may have given numbers to more."""
 
     queries: tuple[Registered, ...]
     targets: Targets

@@ -27,7 +27,7 @@ class Compiled(Flags):
         following: those of pairs and joins that go with an object.
         specs: what the other operators compiled for themselves, by its type; ask by `of`. What a frame asks of last
             fixes is among the query sets above.
-        early: int64, the queries at ticks that were there before any tick.
+        early: int64, own queries at ticks that were registered before the stream had a time.
         has_ticks: whether any query is judged at ticks.
         mine: bool[queries], whether each query of the stream is this shard's.
         holds_by_object: bool[queries], whether each group of a query's frame is one object.

@@ -71,7 +71,15 @@ class At:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swapping:
-    """What every operator needs to swap queries: the state before it, a run without events, the last fixes."""
+    """What every operator needs to swap queries.
+
+    Attributes:
+        state: the state before the swap.
+        turn: a run without events, with the queries as they are afterwards.
+        change: which queries.
+        present: the last fixes.
+        at: when and why changes are told.
+    """
 
     state: State
     turn: Turn

@@ -63,9 +63,13 @@ class Turn:
 
 
 def own_objects(objects: Interner, settings: Settings) -> np.ndarray | None:
-    """Which objects this shard owns, bool by number; None for all, where there is one shard.
+    """Which objects this shard owns; bool[objects], None for all, where there is one shard.
 
     An object belongs to the shard `hash % shards`, in every process and for ever.
+
+    Args:
+        objects: all objects that are known, by number.
+        settings: how many shards there are, and which this is.
     """
     if settings.shards == 1:
         return None
