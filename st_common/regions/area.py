@@ -58,8 +58,14 @@ class Area(StillRegion):
     def of_wkt(wkt: str) -> "Area":
         """The area of a text: its rings in one order, numbers as short as they are.
 
+        Args:
+            wkt: a polygon or multipolygon, as somebody wrote it.
+
         Raises:
             ShapeError: it is no WKT, or no valid polygon or multipolygon.
+
+        Example:
+            a square from whichever corner, in either direction:  POLYGON ((0 0, 0 10, 10 10, 10 0, 0 0))
         """
         import shapely  # slow to import, and seldom needed
 

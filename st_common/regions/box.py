@@ -20,7 +20,12 @@ Corners = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box(StillRegion):
-    """A closed rectangle in the stream's CRS; `minx <= maxx` and `miny <= maxy`."""
+    """A closed rectangle that stands still, in the stream's CRS.
+
+    Attributes:
+        minx: its least x, not more than `maxx`; `miny` likewise.
+        westwards: corners were given from east to west; no part of the value.
+    """
 
     kind = "box"
     noun = "box"

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circle(StillRegion):
-    """All points within `radius_m` of a centre, closed; metres are geodesic on longitude and latitude."""
+    """All points within a radius of a centre, closed; metres are geodesic on longitude and latitude.
+
+    Attributes:
+        x: the centre, in the stream's CRS; `y` likewise.
+        radius_m: metres; on a stream in a plane, once `in_units` was asked, its unit.
+    """
 
     kind = "circle"
     noun = "circle"

@@ -30,10 +30,11 @@ _LIKE = "'LINESTRING (x y, x y)'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corridor(StillRegion):
-    """All points within `width_m` of a line, on either side of it and around its ends, closed.
+    """All points within a width of a line, on either side of it and around its ends, closed (SPEC X9).
 
-    `wkt` is a line or multiline as canonical WKT in the stream's CRS, whose sides are straight in the coordinates;
-    metres are geodesic on longitude and latitude.
+    Attributes:
+        wkt: a line or multiline as canonical WKT in the stream's CRS; its sides are straight in the coordinates.
+        width_m: metres on either side, geodesic on longitude and latitude.
     """
 
     kind = "corridor"

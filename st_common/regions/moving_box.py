@@ -77,7 +77,11 @@ class MovingBox(MovingRegion):
         return Extents(width=self.width, height=self.height, metres=self.metres)
 
     def standing(self, x: float, y: float, *, space: "Space") -> Box:
-        """The rectangle around a place; metres on degrees are those at its latitude."""
+        """The rectangle around a place; metres on degrees are those at its latitude.
+
+        Example:
+            500 m by 300 m around (24.94, 60.17):  24.93550 .. 24.94450 and 60.16865 .. 60.17135
+        """
         import numpy as np  # with kernels: slow to import
 
         across = along = 1.0

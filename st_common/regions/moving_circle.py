@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovingCircle(MovingRegion):
-    """All points within `radius_m` of an object, closed (`('M', id, radius)`)."""
+    """All points within a radius of an object, closed (GPAC `('M', id, radius)`, SPEC G4).
+
+    Attributes:
+        focal: the id of the object.
+        radius_m: metres; on a stream in a plane, once `in_units` was asked, its unit.
+    """
 
     kind = "moving_circle"
     noun = "moving circle"

@@ -117,10 +117,13 @@ def borders_of(regions: Sequence[Any], *, space: "Space") -> Borders:
 
 
 def by_kind(regions: Sequence[Any]) -> dict[type[Region], list[int]]:
-    """The places of regions, by kind.
+    """The places of regions, by kind, in their order.
 
     Raises:
         StateError: one of them is no region.
+
+    Example:
+        a box, a circle, a box:  {Box: [0, 2], Circle: [1]}
     """
     kinds: dict[type[Region], list[int]] = {}
     for number, region in enumerate(regions):

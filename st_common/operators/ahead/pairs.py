@@ -169,6 +169,7 @@ def _unmoved(
     )
     rests = np.flatnonzero(~of.asked.moved[tick[row], query])
     row, query = row[rests], query[rests]
+    # A query and a version are held against each other once, in however many pairs they are.
     known, at = np.unique(
         np.stack([tick[row], query, first[row]]), axis=1, return_inverse=True
     )
@@ -177,6 +178,7 @@ def _unmoved(
         asked.world, asked.criteria, asked.row[known[0], known[1]], known[2]
     )[at]
     row, query = row[holds], query[holds]
+    # Sure until the object has another version, or the region moves again.
     until = np.minimum(course.until[first[row]], of.moves[tick[row] + 1, query])
     return Firsts(
         tick=tick[row], query=of.numbers[query], version=first[row], until=until

@@ -83,6 +83,7 @@ def regions_of(
                 np.full((1, len(queries.numbers)), course.ticks),
             ]
         )
+        # From the last tick backwards: the first move at or after each tick.
         moves = np.minimum.accumulate(moves[::-1], axis=0)[::-1]
         regions.append(
             Regions(name=name, numbers=queries.numbers, asked=asked, moves=moves)
@@ -113,6 +114,7 @@ def insiders(
         )
     )
     tick, query, version = tick[keep], query[keep], version[keep]
+    # Sure until the object has another version, or the region moves again.
     until = np.minimum(course.until[version], of.moves[tick + 1, query])
     return Firsts(tick=tick, query=of.numbers[query], version=version, until=until)
 

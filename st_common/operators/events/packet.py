@@ -214,6 +214,7 @@ def pack(
     ids = objects.dictionary.cast(pa.string())
     hashes = hashes_of(ids, id_key)
     ts, row = fixes["event_ts"].to_numpy(), fixes["row"].to_numpy()
+    # The clock moves where the largest event time grows, and nowhere else.
     grows = _rising(ts)
     place = np.empty(0, np.int32) if at is None else at
     whole = Packet(

@@ -239,6 +239,7 @@ def _meet(
 def _grouped(numbers: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """The numbers from 0 on that occur, each with its places."""
     order = np.argsort(numbers, kind="stable")
+    # -1, which is none, sorts first.
     order = order[int(np.count_nonzero(numbers < 0)) :]
     starts = firsts(numbers[order])
     for start, end in zip(starts, [*starts[1:], len(order)], strict=False):
@@ -259,6 +260,7 @@ def _let_through(
             )
 
         return _judged(one, of_pairs, len(point))
+    # A filter is asked once about a fix, however many queries name it.
     points, at = np.unique(point, return_inverse=True)
 
     def of_fixes(rows: np.ndarray) -> np.ndarray:

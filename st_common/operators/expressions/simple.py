@@ -169,6 +169,7 @@ class _Parser:
     def _item(self) -> list[Atom]:
         """A comparison, or a conjunction in parentheses."""
         start = self._at
+        # A parenthesis opens a conjunction, or else a constant such as `(1 + 2) * 3`.
         if self._next == ("sign", "("):
             try:
                 return self._in_parentheses()
@@ -181,6 +182,7 @@ class _Parser:
         kind, name = self._take()
         if kind != "name":
             raise _OtherError
+        # Written the other way around: 5 < speed is speed > 5.
         return [_compared(name, _TURNED[sign], low)]
 
     def _in_parentheses(self) -> list[Atom]:

@@ -132,6 +132,7 @@ class _Guarded:
             return np.ones(len(rows), bool)
 
         raised: list[Exception] = []
+        # Points that need readable parts alone still have their pairs.
         each_alone(kept, total, raised)
         for each in raised:
             if not isinstance(each, LayerError):

@@ -218,6 +218,7 @@ def _indexes(
         )
         if join is None:
             kinds.setdefault(type(views.region(number)), []).append(number)
+        # Without a version of its layer a join finds nothing.
         elif version is not None:
             groups.setdefault((join, version, views.growth(number)), []).append(number)
     everywhere = _without_index(kinds)

@@ -154,6 +154,7 @@ def codes_of(
     for number, text in enumerate(keys):
         values, names = fixes.values.texts(text, fixes.place[alive])
         is_null |= values < 0
+        # Several keys as digits of one number, which is made small again after each.
         code = code * (len(names) + 1) + values
         if number:
             _, code = np.unique(code, return_inverse=True)

@@ -128,6 +128,7 @@ def compile_moving(
         space: what coordinates mean.
     """
     kinds: dict[str, list[int]] = {}
+    # Each plan in two: its region for the kind, all else for matching.
     bare, still = list(queries), list(queries)
     for number in numbers:
         plan = queries[number].plan

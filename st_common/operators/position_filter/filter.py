@@ -112,6 +112,7 @@ def sift(
         return Sifted(ordered=ordered)
     stays = _Stays(state, events)
     chain, event = _chain(state, ordered, stays, fixes, span, spans, settings)
+    # What has no event was accepted before the run.
     said, beside = judged(chain, event < 0)
     kept, fix_ts = stays.after(chain, event, said)
     seen, seen_ts = _seen(state, events)
@@ -132,6 +133,7 @@ class _Stays:
     def __init__(self, state: State, events: Events) -> None:
         objects = events.object
         first = is_first(objects)
+        # A stay begins with an object's first event, and behind each event that ends one.
         begins = first | shifted(events.kind != FIX, first=False)
         self._events, self.of = events, np.cumsum(begins) - 1
         own = np.flatnonzero(first)

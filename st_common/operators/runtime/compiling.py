@@ -246,12 +246,14 @@ def _dealt(queries: Queries, live: list[int], mine: np.ndarray, flags: Flags) ->
     """Who judges each of the queries `live`; those at ticks that other shards judge are left out."""
     at_ticks = flags.ticking.tolist()
     plans = {number: queries[number].plan for number in live}
+    # Pairs are spread over shards by their first objects; all else at ticks is judged by the owner of the query.
     ticking = [n for n in live if at_ticks[n] and (mine[n] or is_spread(plans[n]))]
     frames = [n for n in ticking if plans[n].frame is not None]
     below = _below_frames(queries, frames)
     kinds: dict[str, list[int]] = {}
     for number in ticking:
         if plans[number].window is None and _has_members(plans[number]):
+            # Of a query with a frame by what is asked of last fixes.
             kind = kind_of(below[number].plan) or _STILL
             kinds.setdefault(kind, []).append(number)
     still, joined = kinds.pop(_STILL, []), kinds.pop(_PAIRS, [])

@@ -120,6 +120,7 @@ def with_ahead(inner: Inner, ahead: Ahead, at: int) -> Inner:
     if not ahead.sources:
         return inner
     minus, plus = ahead.turns.at(at)
+    # Counted once for all ticks that were taken together.
     looked = ahead.touched if at == 0 else 0
     return replace(
         inner,

@@ -61,6 +61,7 @@ def swap_ranges(swapping: Swapping) -> Part:
     """What becomes of these answers when queries start, stop or see another version of a layer."""
     answer = swapping.state.answer
     keys = swapped_keys(swapping, answer, answer & MASK, _members(swapping))
+    # Answers fix by fix are sorted by object, what is told by target.
     told = tell_swapped(swapping, swap_halves(keys.minus), swap_halves(keys.plus))
     return Part(
         changes=(told,),
@@ -107,6 +108,7 @@ def _tell(turn: Turn, cases: gpac.Cases) -> pa.Table:
         position=events.position[event],
         event_ts=events.ts[event],
         fix_ts=events.fix_ts[event],
+        # 0 for an expiry, which comes first at its place in the log and time.
         rank=(events.kind[event] != EXPIRED).astype(np.int8),
         objects=events.object[event],
         target=target,

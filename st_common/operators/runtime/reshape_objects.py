@@ -32,6 +32,7 @@ def with_known_objects(states: Sequence[State]) -> tuple[State, list[np.ndarray]
     whole, object_of = states[0], [np.arange(len(states[0].objects))]
     for state in states[1:]:
         number = whole.objects.find(state.objects.hashes, state.objects.ids)
+        # What the shards before have forgotten comes behind what they know.
         new = np.flatnonzero(number < 0)
         fixes = _newest_fixes(whole.fixes, state.fixes, number)
         number[new] = len(whole.objects) + np.arange(len(new))
@@ -60,6 +61,7 @@ def _newest_fixes(fixes: LastFixes, others: LastFixes, number: np.ndarray) -> La
     if (differs & is_there).any():
         raise StateError("the shards do not know the same of objects", hint=DAMAGED)
     newer = np.flatnonzero(others.seen_ts[theirs] > fixes.seen_ts[mine])
+    # `with_rows` takes objects in their order.
     newer = newer[np.argsort(mine[newer])]
     return (
         fixes.with_rows(mine[newer], others.take(theirs[newer]), total=len(fixes))

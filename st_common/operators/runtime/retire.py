@@ -52,6 +52,9 @@ class _Used:
 def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
     """The state without what nothing names (SPEC S4); the same one when that is little.
 
+    Without lateness and silence no object is forgotten: a fix to come may be judged by its last one, however old that
+    is.
+
     Args:
         state: the state; it is not changed.
         settings: by which time objects are forgotten, and the key of hashes.
@@ -99,6 +102,7 @@ def _forgotten(state: State, settings: Settings) -> np.ndarray:
     ):
         return np.zeros(len(left), bool)
     clock = state.max_event - settings.lateness_us
+    # A fix of before it is late, whatever is known of its object (see `timeline`).
     horizon = clock if settings.lateness_us else clock - (settings.silence_us or 0)
     forgotten: np.ndarray = left & (fixes.seen_ts < horizon)
     return forgotten

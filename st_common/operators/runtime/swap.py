@@ -46,6 +46,7 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
         state,
         settings,
         queries=change.queries,
+        # Only queries that are judged anew: nothing happens that others would look at.
         known=compile_shard(
             change.queries, settings, known_fixes(state), change.after.tolist()
         ),

@@ -61,6 +61,7 @@ def _members(swapping: Swapping) -> np.ndarray:
     """The members that the queries have by the last fixes: sorted keys `target << 32 | object`."""
     present = swapping.present
     none = swapping.state.tick_answer[:0]
+    # From nothing, and with everybody changed: what comes is the whole answer.
     return inner_answer(swapping.turn, present, none, Memo(), present.alive).plus
 
 

@@ -154,6 +154,7 @@ def moves(
     moved = np.zeros(len(visits), bool)
     for number in range(specs.width):
         window = Window.of(specs, frame, number)
+        # In a stay that begins in the run no window has moved yet.
         old = before.of_window(number, where=visits.goes_on)
         can_move = (window.by != NONE) & visits.alive & may_move
         high = np.maximum(window.high(_measured_at(visits, window.by)), old["high"])

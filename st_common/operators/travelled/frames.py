@@ -305,6 +305,7 @@ class Frames:
             ticks=ticks,
         )
         held = held_of(looked.look, lives, self.held[lives.index], rules)
+        # Of the rows that were looked at results have those that stay, and no others.
         self.held[lives.index] = False
         self.held[held.row[held.stays]] = True
         self._live[lives.index[lives.dies < lives.end]] = False

@@ -102,6 +102,7 @@ def compile_frames(
                 if window.slide is None
                 else _size(window.slide)
             )
+    # A query about one object looks at that one alone, not at all of the stream.
     only = [one_object(queries[n].plan.where) for n, _ in frames]
     ids = {
         name: at

@@ -208,6 +208,7 @@ def _speeds(frames: Frames, cell: np.ndarray, row: np.ndarray) -> Reduced:
     """
     if not len(row):
         return Reduced(cell=row, group=row, value=np.empty(0))
+    # Rows of one object stand as they came: legs lie between neighbours.
     order = np.lexsort((row, cell))
     cell, row = cell[order], row[order]
     rows, same = frames.rows, np.append(False, cell[1:] == cell[:-1])

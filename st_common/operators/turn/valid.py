@@ -108,6 +108,7 @@ def motion_of(fixes: Placed, objects: np.ndarray, turn: Turn) -> Motion:
         object that is not alive.
     """
     known = fixes.before_ts[objects] != NEVER
+    # NEVER is the least int64: the difference to it would overflow.
     seconds = (fixes.ts[objects] - np.where(known, fixes.before_ts[objects], 0)) / 1e6
     seconds = np.where(
         known & (seconds > 0) & (fixes.status[objects] == ALIVE), seconds, np.nan
