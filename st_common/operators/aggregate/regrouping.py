@@ -254,6 +254,7 @@ def _lines(
     update = np.flatnonzero(run.differs)
     comes = np.flatnonzero(~run.is_old & ~run.follows)
     goes = np.flatnonzero(~np.append(run.follows[1:], False)[: len(run.cell)])
+    # At the last cell of its holder a group has no next row because nothing is decided any more: it stays.
     goes = goes[_end(cells, run, goes) > run.cell[goes]]
     same = np.flatnonzero(run.follows & ~run.differs)
     if again is None:

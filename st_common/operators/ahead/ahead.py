@@ -198,6 +198,7 @@ def _still(turn: Turn, course: Course, answer: np.ndarray) -> tuple[Turns, int]:
     mine = np.zeros(len(turn.queries), bool)
     mine[_numbers(queries)] = True
     old = answer[mine[numbering.targets.query[answer >> SHIFT]]]
+    # Who was a member before is one as long as the version of before lasts.
     version = np.concatenate([course.first_of(old & MASK), new[hits.point]])
     key = np.concatenate([old, packed(hits.target, course.object[new[hits.point]])])
     return of_spells(key, course.tick[version], course.until[version], course.ticks), 0

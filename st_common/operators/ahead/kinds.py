@@ -104,6 +104,7 @@ def asked_of(
     tick, place = np.nonzero((column >= 0) & course.changed[:, column])
     moved[tick, goes[place]] = True
     renewed = moved.copy()
+    # The first tick has criteria whether or not anything moved there.
     renewed[0] = True
     tick, query = np.nonzero(renewed)
     row = np.zeros(moved.shape, np.int64)
@@ -203,6 +204,7 @@ def _ranked(
 ) -> tuple[Turns, int]:
     """Who is first: by what objects are compared by, found anew where something changed."""
     moved = asked.moved.copy()
+    # Nothing is known of the time before the first tick: there all is measured.
     moved[0] = True
     tick, query, column = cells(moved, course)
     value = kind.measure(

@@ -210,6 +210,7 @@ def types_of_constants(texts: Sequence[str]) -> list[str | None]:
     types: list[str | None] = []
     for start in range(0, len(texts), _AT_ONCE):
         some = texts[start : start + _AT_ONCE]
+        # In one statement; one by one when one of them cannot be bound.
         together = types_of(some)
         types += together or [
             kinds[0] if (kinds := types_of([text])) else None for text in some

@@ -73,6 +73,7 @@ def fields_of(
     out = np.full(len(query), None, object)
     numbers, at = np.unique(query[rows], return_inverse=True)
     selected = [shown_columns(queries[n].plan) for n in numbers]
+    # Queries that select the same share a statement.
     for columns in dict.fromkeys(selected):
         mine = rows[np.array([columns == other for other in selected])[at]]
         table = readings.take(reading[mine]).table(objects.ids, space=space)

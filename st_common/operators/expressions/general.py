@@ -96,6 +96,7 @@ class General:
         if not len(new):
             return
         asked = [self._texts[number] for number in new.tolist()]
+        # Conditions that are alike share a bit.
         place = {text: at for at, text in enumerate(dict.fromkeys(asked))}
         texts = list(place)
         bits = asked_together(

@@ -132,6 +132,7 @@ def _alike(texts: Sequence[str]) -> Iterable[list[_Read]]:
         types = types_of([text for one in read for text in one.constants()])
         groups = defaultdict[tuple[str | None, ...], list[_Read]](list)
         for one in read:
+            # Constants of other types make another shape: DuckDB may bind them otherwise.
             groups[tuple(types[text] for text in one.constants())].append(one)
         yield from (group for group in groups.values() if len(group) >= FEW)
 

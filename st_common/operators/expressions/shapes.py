@@ -92,6 +92,7 @@ def cut(condition: str) -> tuple[str, list[str]]:
             between.append(condition[at : match.start()])
             literals.append(match[1])
             at = match.end()
+    # A text and a number at one place are read otherwise: that is part of the key.
     kinds = "".join("t" if text[0] == "'" else "n" for text in literals)
     return "\x00".join([kinds, *between, condition[at:]]), literals
 
@@ -106,6 +107,7 @@ def draft_of(key: str) -> Draft | None:
     kinds, *between = key.split("\x00")
     if len(between) != len(kinds) + 1 or "\x01" in key:
         return None
+    # Any literals of these kinds: how a condition is read does not depend on their values.
     literals = ["'a'" if kind == "t" else "1" for kind in kinds]
     try:
         tree = expression_of(filled(_zipped(between), literals))
@@ -120,6 +122,7 @@ def draft_of(key: str) -> Draft | None:
         piece if isinstance(piece, str) else f"\x00{piece}\x00"
         for piece in _zipped(between)
     )
+    # Only if the tree gives the same text again: then nothing was lost in reading.
     is_read = alike.casefold() == wanted.casefold()
     return draft if is_read and draft.columns else None
 

@@ -169,6 +169,7 @@ def _everywhere(
     wanted = np.full(len(numbers), -1)
     if len(queries.screens.ids):
         wanted = objects_of(queries.screens, points.asked.objects)[numbers]
+        # By the object that they are about: each point finds its queries by two searches.
         order = np.argsort(wanted, kind="stable")
         objects, wanted = points.asked.readings.object[chosen], wanted[order]
         start = np.searchsorted(wanted, objects, side="left")

@@ -47,6 +47,7 @@ class Source:
 
 
 def _some(index: np.ndarray) -> np.ndarray:
+    # Every n-th, not by chance: the same fixes give the same sample.
     return index[:: max(1, -(-len(index) // _SAMPLE))]
 
 

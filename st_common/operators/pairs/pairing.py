@@ -57,6 +57,7 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     alive = np.flatnonzero(world.alive)
     pairs = [
         _partners(turn, world, codes, firsts, which, among)
+        # A first object that changed, or whose query moved, is paired with all; others with those that changed.
         for which, among in ((firsts.anyone, alive), (~firsts.anyone, changed))
     ]
     query, one, other = (np.concatenate([part[n] for part in pairs]) for n in range(3))
@@ -87,6 +88,7 @@ def _firsts(
         own = (
             turn.objects.hashes[objects] % np.uint64(settings.shards) == settings.shard
         )
+        # Of pairs that are spread the shard of the first object is the one owner.
         keep = own | ~specs.spread[query]
         query, objects = query[keep], objects[keep]
     has_moved = np.zeros(len(turn.queries), bool)

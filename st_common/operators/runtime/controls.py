@@ -259,6 +259,7 @@ def _ended(state: State, rows: list[tuple[int, str]], cause: str) -> Swap:
     ended: dict[int, Registered] = {}
     position = np.zeros(len(queries), np.int64)
     for at, name in rows:
+        # Taken out: a second row about the query finds it ended.
         number = live.pop(name, None)
         if number is not None:
             ended[number] = replace(queries[number], live=False)

@@ -56,6 +56,7 @@ class KindQueries:
 
     def table(self, focal: np.ndarray) -> Table:
         """The table that the kind judges, for focal objects with the given numbers (int64, as `find` gives them)."""
+        # The last one is found at -1: no focal object.
         numbers = np.append(focal, -1)
         return Table(
             focal=numbers[self.focal],
@@ -90,6 +91,7 @@ def kind_queries(
         space: what coordinates mean, for regions that stand still.
     """
     plans = [queries[n].plan for n in numbers]
+    # Each focal object once: many queries may go with one.
     ids = tuple(dict.fromkeys(focal for plan in plans for focal in plan.focals))
     at = {focal: number for number, focal in enumerate(ids)}
     goes_with = [

@@ -49,6 +49,7 @@ def list_conditions(
         ):
             if len(of):
                 (owner, start, count), order = runs_of(conditions, of, values[places])
+                # Members of all columns stand one behind the other.
                 parts.append((owner, start + first, count))
                 members.append(objects[order])
                 first += len(order)

@@ -36,6 +36,7 @@ def followed(  # noqa: PLR0917 - what the tick is about, then what it finds
     """
     if cache is None:
         return seeded(kind, world, criteria, margin).cache
+    # A focal object that came back finds nobody in its cache.
     back = np.isnan(cache.anchor.x) & ~np.isnan(criteria.x)
     kept = np.flatnonzero(
         _stays(kind, world, cache, criteria, whole, margin) & ~changed[cache.object]

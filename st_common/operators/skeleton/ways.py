@@ -96,6 +96,7 @@ def ways_of(world: World, eligible: Ints, *, searches: bool = True) -> Ways:
     """
     alive = np.flatnonzero(world.alive)
     lists = world.selection.lists(alive)
+    # How who satisfies a rule is found is decided once for all of its rows.
     rules, of, asking = np.unique(eligible, return_inverse=True, return_counts=True)
     has_list = lists.of_rule[rules] >= 0
     short = has_list & (

@@ -209,6 +209,7 @@ class State:
         arrays |= queries_to_arrays(self.queries) if queries else {}
         meta: dict[str, Any] = {
             "format": FORMAT,
+            # Which kinds of component the bytes hold: those that have rows.
             "memories": names_of(self.memories),
             "next_segment": self.next_segment,
             "max_event": int(self.max_event),

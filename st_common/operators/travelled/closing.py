@@ -48,6 +48,7 @@ def closed(turn: Turn, before: Tracks, tracks: Tracks, kept: Kept) -> Changes:
     flipped = old & live & (held != kept.rows.held)
     rows = replace(kept.rows, held=held)
     mine = before.key[place[before.key >> SHIFT] != NONE]
+    # Ways change by events alone, bounds by the clock as well.
     touched = np.isin(tracks.key & MASK, turn.events.object) | _differ(before, tracks)
     return {
         FrameRows: Change(

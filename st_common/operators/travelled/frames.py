@@ -271,6 +271,7 @@ class Frames:
         """Where windows are at each visit, and when rows are in them."""
         every, most = self._moved(due), self.turn.settings.window_rows
         visits, pair = every.visits, packed(every.visits.slot, every.visits.at)
+        # Where no window moved rows still leave when a stay ends, or when newer ones push them out.
         ended = (visits.end > 0) | self._unbound[every.frame] | (visits.n > most)
         is_looked = (
             every.moved

@@ -55,6 +55,7 @@ def advances_of(
     order = np.argsort(event)
     at, event = at[order], event[order]
     who = events.object[event]
+    # Events stand by object and effect: the last of an object at a tick ends a run of both.
     last = is_last(who, at)
     slot, place = objects.all_of(who[last])
     after, _ = among.all_of(event[last])

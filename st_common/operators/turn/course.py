@@ -87,7 +87,7 @@ class Course:
         event, event_tick = _joined([moment.events for moment in moments])
         also, also_tick = _joined([moment.also for moment in moments])
         events = turn.events.object[event]
-        # Who is not alive, is no member, and does nothing stays out of all answers: he has no version.
+        # An object that is not alive, is no member, and does nothing stays out of all answers: it has no version.
         wanted = fixes.alive.copy()
         wanted[events], wanted[also], wanted[members] = True, True, True
         self.ticks, self.objects = len(moments), np.flatnonzero(wanted)

@@ -60,6 +60,7 @@ def flags_of(queries: Queries) -> Flags:
     kept: Flags | None = queries.derived.get(Flags)
     if kept is None:
         kept = queries.derived[Flags] = _flags_by_origin(queries)
+        # It would keep all queries of before in memory.
         queries.forget_origin()
     return kept
 

@@ -73,6 +73,7 @@ class SeenColumns:
         places = fixes.place[objects]
         new = np.flatnonzero(~self._known[places])
         if len(new):
+            # By a mask: each object once, and in order.
             is_new = np.zeros(len(fixes), bool)
             is_new[objects[new]] = True
             who = np.flatnonzero(is_new)

@@ -122,6 +122,7 @@ def opened(state: State, turn: Turn, present: Present) -> Open:
     readings = turn.readings.take(fixes)
     hits = look_up(turn, queries, readings)
     event = fixes[hits.point]
+    # As they lie in states: by place in the log, then by object.
     order = np.lexsort((events.object[event], events.position[event]))
     event, target, point = event[order], hits.target[order], hits.point[order]
     adds = relational.contributions(

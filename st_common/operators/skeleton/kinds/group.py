@@ -50,7 +50,8 @@ class Group:
 
         Returns:
             Criteria with `x` and `y` float64[w, places] (NaN beside a group with fewer), `focal` alike, `total`,
-            `limit` as `totals` compares and `tie`; all NaN of a group without places.
+            `limit` as `totals` compares and `tie`; x, y and limit are NaN of a group of which a focal object is not
+            alive.
         """
         x, y, focal = _side_by_side(world, table, which)
         eligible, limit, tie = (
@@ -69,6 +70,7 @@ class Group:
             tie=tie,
             total=groups.total,
         )
+        # `limit` and `tie` stand in the criteria already, and are filled in place: who is admitted is asked of these.
         ways, has_places = (
             ways_of(world, eligible, searches=False),
             np.asarray(~np.isnan(x).all(axis=1)),

@@ -64,6 +64,7 @@ class Nearest:
             limit=limit,
             tie=tie,
         )
+        # `limit` and `tie` stand in the criteria already, and are filled in place: who is admitted is asked of these.
         ways = ways_of(world, eligible)
         for rows, numbers in ways.by_rule():
             limit[rows], tie[rows] = kth_nearest(
@@ -82,7 +83,7 @@ class Nearest:
             )
             limit[rows], tie[rows] = kth[:2]
             gave_up = rows[~kth[2]]
-            # Who gave up goes over a list, which is made for his rule if there is none.
+            # A query that gave up goes over a list, which is made for its rule if there is none.
             listed, lists = np.append(listed, gave_up), ways.lists_of(gave_up)
         for some, (row, obj) in over_lists(lists, eligible, listed):
             few = self.update_from(world, table, which[some], row, obj)
