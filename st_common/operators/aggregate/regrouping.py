@@ -2,6 +2,13 @@
 
 A query is decided anew at each tick at which something that it holds begins or ends. Its values there follow from what
 it holds then, and what is told from the values at the tick before at which it was decided.
+
+    tick                  0       1       2       3       4
+    a is a member         x       x       x       x
+    b is a member                         x       x
+    cells of the query    0               2               4
+    COUNT(*)              1               2               0
+    told                  + 1             - 1 + 2         - 2 + 0
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,8 @@
-"""What expressions say of the last fixes at the ticks of a run: evaluated once for each fix, not at every tick."""
+"""What expressions say of the last fixes at the ticks of a run: evaluated once for each fix, not at every tick.
+
+An expression is a column over the places of fixes, filled where somebody asks: ticks ask for the same fixes again
+and again, for most objects do not report between two of them.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

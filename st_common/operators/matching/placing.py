@@ -1,5 +1,8 @@
 """Where the spatial operator stands: below or above the selection, by what the fixes suggest (SPEC G10).
 
+    of a sample      the condition holds for 5 %, 32 % lie in the region      the region first
+                     5 %, 64 %                                                the condition first
+
 Both orders give the same changes, so that an order may be chosen anew at any run. Where it is, and how many points are
 looked up, depends on how the log is cut into runs; what is told does not.
 """

@@ -1,4 +1,17 @@
-"""How the queries of a shard are dealt out to operators and compiled, and what of that is kept (SPEC P8)."""
+"""How the queries of a shard are dealt out to operators and compiled, and what of that is kept (SPEC P8).
+
+    a plan with                                  is judged       by the shard that owns
+    a region that stands still, a layer          fix by fix      the object                 `fixwise`
+    a fence at such a region, an incident        fix by fix      the object                 `fences`, `incidents`
+    the same below an aggregate                  at ticks        the query                  `still`
+    WINDOW                                       at ticks        the query                  `windows`
+    windows in brackets                          at ticks        the query                  `frames`
+    a region that goes with an object, KNN       at ticks        the query                  `kinds`
+    a layer below a region that goes             at ticks        the query                  `joining`
+    pairs of objects                             at ticks        the first object           `paired`
+
+Pairs that are counted, or told again as a whole, are judged by the query's shard as well (`is_spread`).
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace

@@ -1,10 +1,16 @@
-"""The states of a stream's shards as one, and one as those of other shards: what a reshard does (DESIGN section 2).
+"""The states of a stream's shards as one, and one as those of other shards: what a reshard does (docs/adr/0011).
 
-Everything that a shard remembers belongs to an object or to a query. With `moving` every shard gets all fixes, so the
-last fixes of objects that it has not forgotten, held fixes and what is pending are the same in all of them; answers
-that are judged fix by fix belong to the object's shard, all else to the query's (see `compiled.owners`). Without it a
-shard gets the fixes of its own objects alone. Partners and targets are numbered by each shard for itself: they go over
-by their names, and those that nothing names any more stay behind.
+Everything that a shard remembers belongs to an object or to a query:
+
+    what                              goes to the shard of
+    last fixes, held, pending         all of them with `moving`, else the object's
+    answers fix by fix                the object
+    answers at ticks                  the query (see `compiling.owners`); of pairs that are spread the first object
+    components                        the object or the query, as their layout says
+
+With `moving` every shard gets all fixes, so that what it knows of objects is the same in all of them, but for those
+that it has forgotten. Partners and targets are numbered by each shard for itself: they go over by their names, and
+those that nothing names any more stay behind.
 """
 
 from collections.abc import Sequence

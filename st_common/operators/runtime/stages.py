@@ -1,4 +1,12 @@
-"""The one step that every engine runs: packets in log order to changes, and what the shard's state becomes."""
+"""The one step that every engine runs: packets in log order to changes, and what the shard's state becomes.
+
+    packets     7 fixes   8 fixes   9 control: register, drop   10 fixes
+    runs       [7         8       ] [9                        ] [10    ]      fixes that follow each other are one
+    outcomes    1                    register, drop, its end     1            a delta and changes each
+
+Every outcome is applied before the next run is judged. So a batch may end behind any packet, and the changes are the
+same: fixes of two segments are judged at once or one after the other.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace

@@ -4,6 +4,10 @@ The cache of a query holds the objects that lay in its area, grown by a margin o
 the query was when the cache was filled. Objects that report enter and leave it by themselves. While the query has not
 gone farther from its anchor than the margin, all its members are in the cache. Then it is filled anew from the last
 fixes, around a new anchor: exact with any margin. The paper has no such refill, and misses members (see `unfilled`).
+
+    margin 100       tick 0    tick 1    tick 2    tick 3
+    query at x          0        30        60       110
+    drift               0        30        60       110 > 100: filled anew, anchor 110, drift 0
 """
 
 from dataclasses import dataclass

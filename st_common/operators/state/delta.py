@@ -1,4 +1,7 @@
-"""What one run of log rows changes in a state; small where little moved, so it is what a batch writes."""
+"""What one run of log rows changes in a state; small where little moved, so it is what a batch writes (docs/adr/0003).
+
+base (a whole state)  +  delta  +  delta  +  delta  =  the state now        `apply`, live and at recovery
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

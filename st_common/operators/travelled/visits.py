@@ -1,6 +1,11 @@
 """Pairs of a slot and a tick at which something of a frame may change, with the way of the object there (SPEC P8).
 
 Nothing is asked of a slot at any other tick: its windows stand still, and nothing begins or ceases to count.
+
+    ticks                0     1     2     3     4     5
+    fixes of a           x           x
+    window by time                         x               slides by the clock
+    visits of a          0           2     3
 """
 
 from collections.abc import Sequence

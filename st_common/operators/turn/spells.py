@@ -1,4 +1,8 @@
-"""What queries hold over several ticks of a run, and what of it there is at some of them (SPEC P8)."""
+"""What queries hold over several ticks of a run, and what of it there is at some of them (SPEC P8).
+
+A spell is something (a member, an entry of a window, a row of a frame) that a query holds from one tick to before
+another. They are sorted by query, so that what a query holds at a tick is found by two searches.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
