@@ -15,7 +15,6 @@ from st_common.delivery.dead_letters import Dead, DeadLetters
 from st_common.delivery.message import Messages, messages
 from st_common.delivery.outcome import Failed, Outcome, Receiver, Refused, Taken
 from st_common.delivery.progress import Progress, read_progress, write_progress
-from st_common.delivery.receivers import receiver_of
 from st_common.delivery.retry import pause_s
 from st_common.delivery.settings import DeliverySettings
 from st_common.engine.owner import BEAT_S, Owner, now_us, owned_folder
@@ -70,7 +69,7 @@ def deliver(
     started_s = time.monotonic()
     private_folder(home.delivery(delivery.name))
     with owned_folder(home.delivery(delivery.name), engine=delivery.to) as owner:
-        receiver = receiver_of(delivery)
+        receiver = delivery.sink.receiver(delivery.name, home)
         run = Delivery(home, delivery, owner, receiver, until_idle=until_idle)
         try:
             run.follow()

@@ -1,16 +1,23 @@
 """Kafka: one record for each change, keyed by its query, so that a query's changes stay in one partition in order."""
 
 import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from st_common.delivery.message import Messages
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
-from st_common.delivery.settings import DeliverySettings
+from st_common.delivery.remote import REMOTE_KEYS, RemoteSink, is_local
+from st_common.errors import ConfigError
+from st_common.home import Home
 from st_common.redaction import redacted
+from st_common.toml_values import Check, WrongError, flag, one_of, text
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
+
+    from st_common.delivery.message import Messages
 
 _LOG = logging.getLogger(__name__)
 _DEFAULT_LIMIT = 1_000_000  # of a record, where the topic does not tell its own; brokers take a little more
@@ -19,6 +26,66 @@ _FRAME = (
 )
 _TOO_LARGE = "MSG_SIZE_TOO_LARGE"
 _NO_RIGHT = (29, 31)  # TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED
+_SASL = ("scram-sha-512", "scram-sha-256", "plain")
+_SERVER = re.compile(r"\s*(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):\d{1,5}\s*")
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+def _bootstrap(value: object) -> str:
+    servers = value.split(",") if isinstance(value, str) else [""]
+    if not all(_SERVER.fullmatch(server) for server in servers):
+        raise WrongError("must be host:port, more than one with commas")
+    return str(value)
+
+
+def _topic(value: object) -> str:
+    is_name = isinstance(value, str) and _TOPIC.fullmatch(value)
+    if not is_name or value in (".", ".."):
+        raise WrongError("is no name of a topic: letters, digits, . _ and -")
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaSink(RemoteSink):
+    """A topic of the brokers `bootstrap` (host:port, with commas).
+
+    `tls` is on unless it is said to be off. `user` is who we are, `sasl` how that is shown; the secret is the password.
+    """
+
+    kind: ClassVar[str] = "kafka"
+    keys: ClassVar[Mapping[str, Check]] = {
+        "bootstrap": _bootstrap,
+        "topic": _topic,
+        "tls": flag,
+        "user": text,
+        "sasl": one_of(*_SASL),
+        **REMOTE_KEYS,
+    }
+
+    bootstrap: str
+    topic: str
+    tls: bool = True
+    user: str | None = None
+    sasl: str = "scram-sha-512"
+
+    def check(self) -> None:
+        """See `Sink.check`: a user has a password, and a password a user."""
+        if (self.user is None) != (self.token_env is None):
+            raise ConfigError(
+                "user and token_env go together",
+                hint="token_env names the variable of its password",
+            )
+        RemoteSink.check(self)
+
+    def is_private(self) -> bool:
+        """See `RemoteSink.is_private`."""
+        servers = [server.strip() for server in self.bootstrap.split(",")]
+        hosts = [server.rpartition(":")[0].strip("[]") for server in servers]
+        return self.tls or all(is_local(host) for host in hosts)
+
+    def receiver(self, delivery: str, home: Home) -> "Kafka":  # noqa: ARG002 - the home has no part in it
+        """See `Sink.receiver`."""
+        return Kafka(self, delivery, self.secret(delivery))
 
 
 class Kafka:
@@ -28,13 +95,13 @@ class Kafka:
     all that it still holds, and the changes are sent again by another.
     """
 
-    def __init__(self, delivery: DeliverySettings, token: str | None) -> None:
-        self._topic, self._timeout_s = delivery.topic, delivery.timeout_s
-        self._options = _options(delivery, token)
+    def __init__(self, sink: KafkaSink, delivery: str, token: str | None) -> None:
+        self._topic, self._timeout_s = sink.topic, sink.timeout_s
+        self._options = _options(sink, delivery, token)
         self._producer: Producer | None = None
         self._limit: int | None = None
 
-    def send(self, batch: Messages) -> Outcome:
+    def send(self, batch: "Messages") -> Outcome:
         """Sends records and waits until each is acknowledged, or some are not within the delivery's timeout."""
         from confluent_kafka import KafkaException  # late: other commands do without it
 
@@ -65,7 +132,7 @@ class Kafka:
         self._give_up()
 
     def _produce(
-        self, producer: "Producer", batch: Messages
+        self, producer: "Producer", batch: "Messages"
     ) -> tuple[list[tuple[int, Refusal]], dict[int, "KafkaError"]]:
         """Hands records over; gives those that are too large to be sent, and where errors will be noted."""
         refused: list[tuple[int, Refusal]] = []
@@ -136,22 +203,22 @@ _SAFE: dict[str, Any] = {
 }
 
 
-def _options(delivery: DeliverySettings, token: str | None) -> dict[str, Any]:
+def _options(sink: KafkaSink, delivery: str, token: str | None) -> dict[str, Any]:
     options: dict[str, Any] = {
-        "bootstrap.servers": delivery.bootstrap,
-        "client.id": f"fairway-{delivery.name}",
-        "security.protocol": ("SASL_" if delivery.user else "")
-        + ("SSL" if delivery.tls else "PLAINTEXT"),
-        "socket.timeout.ms": max(round(delivery.timeout_s * 1000), 1000),
+        "bootstrap.servers": sink.bootstrap,
+        "client.id": f"fairway-{delivery}",
+        "security.protocol": ("SASL_" if sink.user else "")
+        + ("SSL" if sink.tls else "PLAINTEXT"),
+        "socket.timeout.ms": max(round(sink.timeout_s * 1000), 1000),
     }
-    if delivery.user:
+    if sink.user:
         options |= {
-            "sasl.mechanisms": delivery.sasl.upper(),
-            "sasl.username": delivery.user,
+            "sasl.mechanisms": sink.sasl.upper(),
+            "sasl.username": sink.user,
             "sasl.password": token,
         }
-    if delivery.ca:
-        options["ssl.ca.location"] = delivery.ca
+    if sink.ca:
+        options["ssl.ca.location"] = sink.ca
     return options
 
 

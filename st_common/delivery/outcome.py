@@ -1,9 +1,10 @@
 """What becomes of changes that were sent, and what a receiver looks like from here."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from st_common.delivery.message import Messages
+if TYPE_CHECKING:
+    from st_common.delivery.message import Messages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ Outcome = Taken | Refused | Failed
 class Receiver(Protocol):
     """Where changes are delivered to."""
 
-    def send(self, batch: Messages) -> Outcome:
+    def send(self, batch: "Messages") -> Outcome:
         """Sends changes in their order and waits for what becomes of them."""
 
     def close(self) -> None:

@@ -1,17 +1,24 @@
 """A webhook: changes are sent by POST, as lines of JSON."""
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import urlsplit
 
-from st_common.delivery.message import FORMAT, Messages
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
-from st_common.delivery.settings import DeliverySettings
-from st_common.redaction import keep_secret, keep_url, redacted
+from st_common.delivery.remote import REMOTE_KEYS, RemoteSink, is_local
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.redaction import keep_secret, keep_url, redacted, shown_url
+from st_common.toml_values import Check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import requests
+
+    from st_common.delivery.message import Messages
 
 _CONNECT_S = 10.0
 _TO_BE_TRIED_AGAIN = frozenset(
@@ -21,27 +28,67 @@ _DETAILS = 500
 _READ = 4096
 
 
+def _url(value: object) -> str:
+    try:
+        parts = urlsplit(value if isinstance(value, str) else "")
+        port = parts.port
+    except ValueError:
+        raise ConfigError(f"{shown_url(str(value))!r} is no address") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        shown = shown_url(value) if isinstance(value, str) else value
+        raise ConfigError(
+            f"{shown!r} must be an address that begins with https:// (or http://)"
+        )
+    if parts.username is not None or parts.password is not None:
+        raise ConfigError(
+            "holds a secret", hint="token_env names the environment variable of one"
+        )  # and never shown
+    keep_url(str(value))
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSink(RemoteSink):
+    """An address that takes HTTP; the secret is a bearer token."""
+
+    kind: ClassVar[str] = "webhook"
+    keys: ClassVar[Mapping[str, Check]] = {"url": _url, **REMOTE_KEYS}
+
+    url: str
+
+    def is_private(self) -> bool:
+        """See `RemoteSink.is_private`."""
+        parts = urlsplit(self.url)
+        return parts.scheme == "https" or is_local(parts.hostname)
+
+    def receiver(self, delivery: str, home: Home) -> "Webhook":  # noqa: ARG002 - the home has no part in it
+        """See `Sink.receiver`."""
+        return Webhook(self, delivery, self.secret(delivery))
+
+
 class Webhook:
     """One address. Answers 200 to 299 acknowledge all changes of a request."""
 
-    def __init__(self, delivery: DeliverySettings, token: str | None) -> None:
+    def __init__(self, sink: WebhookSink, delivery: str, token: str | None) -> None:
         import requests  # late: other commands do without it
 
-        keep_url(delivery.url)
+        from st_common.delivery.message import FORMAT
+
+        keep_url(sink.url)
         if token:
             keep_secret(token)
         self._session = requests.Session()
         self._session.auth = _bearer(token)
-        self._session.verify = delivery.ca or True
-        self._url = delivery.url
-        self._timeout = (min(_CONNECT_S, delivery.timeout_s), delivery.timeout_s)
+        self._session.verify = sink.ca or True
+        self._url = sink.url
+        self._timeout = (min(_CONNECT_S, sink.timeout_s), sink.timeout_s)
         self._headers = {
             "Content-Type": "application/x-ndjson",
-            "Fairway-Delivery": delivery.name,
+            "Fairway-Delivery": delivery,
             "Fairway-Format": str(FORMAT),
         }
 
-    def send(self, batch: Messages) -> Outcome:
+    def send(self, batch: "Messages") -> Outcome:
         """One POST. Redirects are not followed: they would take the secret to another place."""
         import requests
 

@@ -11,6 +11,7 @@ import pytest
 
 from st_common import tables
 from st_common.delivery.deliver import deliver
+from st_common.delivery.kafka import KafkaSink
 from st_common.delivery.message import change_ids
 from st_common.delivery.settings import DeliverySettings
 from st_common.engine.local import LocalEngine
@@ -124,16 +125,14 @@ def add(home: Home, start: int, end: int, name: str = "o") -> None:
     engine.close()
 
 
-def settings(broker: KafkaBroker, name: str, **more: object) -> DeliverySettings:
-    given = {
-        "name": "k",
-        "stream": "s",
-        "to": "kafka",
-        "bootstrap": broker.bootstrap,
-        "topic": name,
-        "tls": False,
-    }
-    return DeliverySettings(**{**given, "retry_max_s": 2.0, "timeout_s": 10.0, **more})
+def settings(
+    broker: KafkaBroker, name: str, *, timeout_s: float = 10.0, **more: object
+) -> DeliverySettings:
+    sink = KafkaSink(
+        bootstrap=broker.bootstrap, topic=name, tls=False, timeout_s=timeout_s
+    )
+    given = {"name": "k", "stream": "s", "sink": sink, "retry_max_s": 2.0}
+    return DeliverySettings(**{**given, **more})
 
 
 def per_query(home: Home, without: str = "nothing") -> dict[str, list[str]]:

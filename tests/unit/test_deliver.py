@@ -17,6 +17,7 @@ from st_common.delivery.message import change_ids
 from st_common.delivery.progress import read_progress
 from st_common.delivery.retry import pause_s
 from st_common.delivery.settings import DeliverySettings
+from st_common.delivery.webhook import WebhookSink
 from st_common.engine.local import LocalEngine
 from st_common.errors import ConfigError, FairwayError, FencedError, TransientError
 from st_common.home import Home
@@ -75,15 +76,9 @@ def some_changes(home, number=20):
     run_engine(home)
 
 
-def settings(url, **more):
-    given = {
-        "name": "d",
-        "stream": "s",
-        "to": "webhook",
-        "url": url,
-        "retry_max_s": 0.05,
-        "timeout_s": 5.0,
-    }
+def settings(url, *, timeout_s=5.0, token_env=None, **more):
+    sink = WebhookSink(url=url, timeout_s=timeout_s, token_env=token_env)
+    given = {"name": "d", "stream": "s", "sink": sink, "retry_max_s": 0.05}
     return DeliverySettings(**{**given, **more})
 
 

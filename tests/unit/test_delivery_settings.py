@@ -1,10 +1,14 @@
 """conf/deliveries.toml: what it says becomes deliveries; what it says wrongly is named, secrets never."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from st_common.delivery.settings import DeliverySettings, load_deliveries, secret
+from st_common.delivery.kafka import KafkaSink
+from st_common.delivery.registry import SINKS
+from st_common.delivery.settings import DeliverySettings, load_deliveries
+from st_common.delivery.webhook import WebhookSink
 from st_common.errors import ConfigError
 
 WEBHOOK = '[deliveries.alarms]\nstream = "taxis"\nto = "webhook"\nurl = "https://example.org/in"\n'
@@ -26,7 +30,9 @@ def test_what_is_not_said_has_its_default(conf):
     found = load_deliveries(conf(WEBHOOK), STREAMS)
     assert found == {
         "alarms": DeliverySettings(
-            name="alarms", stream="taxis", to="webhook", url="https://example.org/in"
+            name="alarms",
+            stream="taxis",
+            sink=WebhookSink(url="https://example.org/in"),
         )
     }
     alarms = found["alarms"]
@@ -36,7 +42,7 @@ def test_what_is_not_said_has_its_default(conf):
         "first",
         False,
     )
-    assert load_deliveries(conf(KAFKA), STREAMS)["alarms"].tls
+    assert load_deliveries(conf(KAFKA), STREAMS)["alarms"].sink.tls
 
 
 def test_everything_can_be_said(conf):
@@ -61,16 +67,17 @@ def test_everything_can_be_said(conf):
     assert load_deliveries(conf(text), STREAMS)["alarms"] == DeliverySettings(
         name="alarms",
         stream="taxis",
-        to="kafka",
         queries=("q*", "centre"),
-        topic="fairway.changes",
-        bootstrap="one.example.org:9093, two.example.org:9093",
-        user="fairway",
-        sasl="plain",
-        token_env="ALARMS_PASSWORD",
-        ca="/etc/ssl/own.pem",
+        sink=KafkaSink(
+            topic="fairway.changes",
+            bootstrap="one.example.org:9093, two.example.org:9093",
+            user="fairway",
+            sasl="plain",
+            token_env="ALARMS_PASSWORD",
+            ca="/etc/ssl/own.pem",
+            timeout_s=2.0,
+        ),
         batch_rows=10,
-        timeout_s=2.0,
         retry_max_s=5.5,
         dead_letter=False,
         start="now",
@@ -108,7 +115,11 @@ def test_a_wrong_value_is_named(conf, wrong, message):
             WEBHOOK.replace("taxis", "taxi"),
             "stream = 'taxi' is none of taxis, aircraft (did you mean 'taxis'?)",
         ),
-        (WEBHOOK.replace('"webhook"', '"web"'), "to = 'web' is none of webhook, kafka"),
+        (
+            WEBHOOK.replace('"webhook"', '"web"'),
+            f"to = 'web' is none of {', '.join(sink.kind for sink in SINKS)}",
+        ),
+        (WEBHOOK.replace('to = "webhook"', ""), "to is missing"),
         (
             WEBHOOK.replace("https://example.org/in", "example.org"),
             "must be an address that begins with https://",
@@ -156,22 +167,28 @@ def test_a_secret_may_go_to_this_machine_without_tls(conf):
         WEBHOOK.replace("https://example.org", "http://127.0.0.1:8000")
         + 'token_env = "T"'
     )
-    assert load_deliveries(conf(text), STREAMS)["alarms"].token_env == "T"
+    assert load_deliveries(conf(text), STREAMS)["alarms"].sink.token_env == "T"
 
 
 def test_the_secret_comes_from_the_environment(monkeypatch):
-    alarms = DeliverySettings(
-        name="alarms",
-        stream="taxis",
-        to="webhook",
-        url="https://example.org",
-        token_env="T",
-    )
+    hook = WebhookSink(url="https://example.org", token_env="T")
     monkeypatch.setenv("T", "s3cr3t\n")
-    assert secret(alarms) == "s3cr3t"
+    assert hook.secret("alarms") == "s3cr3t"
     monkeypatch.setenv("T", "")
     with pytest.raises(ConfigError, match="the environment variable T is not set"):
-        secret(alarms)
+        hook.secret("alarms")
+
+
+@pytest.mark.parametrize("sink", SINKS, ids=lambda sink: sink.kind)
+def test_each_key_of_a_sink_is_one_of_its_fields(sink):
+    assert set(sink.keys) == {field.name for field in fields(sink)}
+
+
+def test_sinks_that_share_a_key_check_it_alike_and_no_delivery_has_it():
+    checks = [pair for sink in SINKS for pair in sink.keys.items()]
+    assert len({key for key, _ in checks}) == len(set(checks))
+    own = {field.name for field in fields(DeliverySettings)}
+    assert own.isdisjoint(key for key, _ in checks)
 
 
 def test_no_file_is_no_deliveries(tmp_path):

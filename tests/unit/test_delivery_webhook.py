@@ -6,8 +6,7 @@ import pytest
 from st_common.contracts import load_contract
 from st_common.delivery.message import messages
 from st_common.delivery.outcome import Failed, Refusal, Refused, Taken
-from st_common.delivery.settings import DeliverySettings
-from st_common.delivery.webhook import Webhook
+from st_common.delivery.webhook import Webhook, WebhookSink
 from st_common.testing.http_receiver import Answer, http_receiver
 
 SCHEMA = load_contract("changes").arrow_schema()
@@ -35,16 +34,7 @@ def sent(
     answer: Answer, *, token: str | None = None, timeout_s: float = 5.0, number: int = 2
 ):
     with http_receiver(lambda _: answer) as receiver:
-        hook = Webhook(
-            DeliverySettings(
-                name="d",
-                stream="s",
-                to="webhook",
-                url=receiver.url,
-                timeout_s=timeout_s,
-            ),
-            token,
-        )
+        hook = Webhook(WebhookSink(url=receiver.url, timeout_s=timeout_s), "d", token)
         outcome = hook.send(some(number))
         hook.close()
     return outcome, receiver
@@ -107,7 +97,7 @@ def test_no_answer_is_a_failure():
     assert "ConnectionError" in sent(Answer(cut=True))[0].reason
     with http_receiver() as receiver:
         url = receiver.url
-    hook = Webhook(DeliverySettings(name="d", stream="s", to="webhook", url=url), None)
+    hook = Webhook(WebhookSink(url=url), "d", None)
     assert "ConnectionError" in hook.send(some(1)).reason
     hook.close()
 

@@ -1,6 +1,7 @@
 """Streams of CQL at the outlets: the table keeps + and -, what leaves the system is what the stream has."""
 
 import json
+from typing import ClassVar
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ from st_common.contracts import load_contract
 from st_common.delivery.deliver import deliver
 from st_common.delivery.outcome import Taken
 from st_common.delivery.settings import DeliverySettings
+from st_common.delivery.sink import Sink
 from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import passed_changes, stream_changes
@@ -126,7 +128,7 @@ def test_following_goes_on_where_a_part_has_nothing_to_pass(home, monkeypatch):
 
 
 @pytest.mark.spec("W6", "X7")
-def test_a_delivery_sends_what_the_stream_has(home, monkeypatch):
+def test_a_delivery_sends_what_the_stream_has(home):
     sent = []
 
     class Receiver:
@@ -137,10 +139,14 @@ def test_a_delivery_sends_what_the_stream_has(home, monkeypatch):
         def close(self):
             pass
 
-    monkeypatch.setattr("st_common.delivery.deliver.receiver_of", lambda _: Receiver())
-    settings = DeliverySettings(
-        name="d", stream="s", to="webhook", url="http://localhost/"
-    )
+    class ListSink(Sink):
+        kind = "list"
+        keys: ClassVar = {}
+
+        def receiver(self, delivery, home):  # noqa: ARG002 - of the interface
+            return Receiver()
+
+    settings = DeliverySettings(name="d", stream="s", sink=ListSink())
     assert deliver(home, settings, until_idle=True).delivered == len(EXPECTED)
     assert sent == EXPECTED
     change(home, 20, ("came", 1, -1), ("went", 1, -1))

@@ -1,0 +1,12 @@
+"""The kinds of sinks that there are; settings and deliveries ask here, and nobody else names one (docs/adr/0040)."""
+
+from st_common.delivery.kafka import KafkaSink
+from st_common.delivery.sink import Sink
+from st_common.delivery.webhook import WebhookSink
+
+SINKS: tuple[type[Sink], ...] = (
+    WebhookSink,
+    KafkaSink,
+)
+
+BY_KIND = {sink.kind: sink for sink in SINKS}

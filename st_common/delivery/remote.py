@@ -1,0 +1,75 @@
+"""What sinks have in common that send to another machine: a secret, certificates, and how long an answer may take."""
+
+import re
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from st_common.delivery.sink import Sink
+from st_common.errors import ConfigError
+from st_common.settings import secret_of
+from st_common.toml_values import Check, number, text
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteSink(Sink):
+    """A receiver behind a network.
+
+    `token_env` names the environment variable that holds the secret. `ca` is a file of certificates to trust in the
+    place of the system's. An answer may take `timeout_s`.
+    """
+
+    token_env: str | None = None
+    ca: str | None = None
+    timeout_s: float = 30.0
+
+    @abstractmethod
+    def is_private(self) -> bool:
+        """Whether nobody else can read what is sent: TLS hides it, or it stays on this machine."""
+
+    def check(self) -> None:
+        """See `Sink.check`: a secret is never sent where others can read it."""
+        if self.token_env is not None and not self.is_private():
+            raise ConfigError(
+                "a secret would be sent without TLS", hint="https://, or tls = true"
+            )
+
+    def secret(self, delivery: str) -> str | None:
+        """The secret, from the environment variable that settings name; None when they name none.
+
+        Raises:
+            ConfigError: the variable is not set, or empty.
+        """
+        if self.token_env is None:
+            return None
+        value = secret_of(self.token_env)
+        if value is None:
+            raise ConfigError(
+                f"delivery {delivery!r}: the environment variable {self.token_env} is not set",
+                hint="token_env names the variable that holds the secret",
+            )
+        return value
+
+
+def is_local(host: str | None) -> bool:
+    """Whether a host's name is that of this machine."""
+    return host in _LOCAL
+
+
+def _variable(value: object) -> str:
+    if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
+        raise ConfigError(
+            "is no name of an environment variable",
+            hint="the variable holds the secret, not this file",
+        )
+    return value
+
+
+REMOTE_KEYS: Mapping[str, Check] = {
+    "token_env": _variable,
+    "ca": text,
+    "timeout_s": number(least=0.0, above=True),
+}
