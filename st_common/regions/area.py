@@ -108,6 +108,7 @@ class Area(StillRegion):
         numbers = [float(number) for number in parts.groups()]
         half = 2 * (_CORNERS + 1)
         xs, ys = sorted(set(numbers[0::2])), sorted(set(numbers[1::2]))
+        # Two rectangles side by side have four x and two y in all, and two x in the first.
         if len(xs) != _CORNERS or len(ys) != 2 or len(set(numbers[:half:2])) != 2:
             return None
         corners = xs[2], ys[0], xs[1], ys[1]

@@ -51,6 +51,7 @@ def joins_ahead(
     firsts, row, target = _with_features(course, turn, firsts)
     new = firsts.take(row)
     old = old_keys(turn, answer, np.concatenate([of.numbers for of in regions]))
+    # What held before holds until the region moves, or the object has another version.
     moves = next_move(turn, regions, course.ticks)[query_of(turn, old)]
     lasts = np.minimum(course.until[course.first_of(old & MASK)], moves)
     return of_spells(

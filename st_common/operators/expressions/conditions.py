@@ -124,6 +124,7 @@ def _parts(texts: Sequence[str]) -> tuple[list[tuple[Atom, ...]], tuple[str, ...
     """The atoms of conditions whose constants are all finite numbers, and what else each asks for."""
     parts_of_each = [parts_of(text) for text in texts]
     ends = values_of(_ends(atoms for atoms, _ in parts_of_each))
+    # A condition with a constant that is no finite number is the database's as a whole.
     parts = [
         (atoms, rest)
         if all(ends[end] is not None for end in _ends([atoms]))
@@ -264,6 +265,7 @@ def tested_on(conditions: Conditions, fits: bytes, fixes: pa.Schema) -> Tested:
     simple, half = conditions.simple & fit, conditions.half & fit
     texts = _texts(conditions, half)
     shapes = shapes_of(texts, ~simple, fixes)
+    # Where the rest has no shape the database is asked of all points, and then of the whole condition.
     half &= shapes.shape >= 0
     return Tested(
         simple=simple,

@@ -63,7 +63,11 @@ class Readings:
         )
 
     def speed_mps(self, *, space: Space) -> np.ndarray:
-        """Metres (or units of a plane) per second since the reading before; float64[n], NaN without one."""
+        """Metres (or units of a plane) per second since the reading before; float64[n], NaN without one.
+
+        Example:
+            on the plane from (0, 0) to (3, 4) in 2 s:  2.5
+        """
         way = space.distance(self.before_x, self.before_y, self.x, self.y)
         speed: np.ndarray = way / self.elapsed_s()
         return speed
@@ -81,6 +85,7 @@ class Readings:
             for known in (*self.attributes, *_BUILTIN)
             if known.casefold() == name.casefold()
         ]
+        # Of a name in two cases nobody can say which column is meant.
         if len(names) != 1:
             return None
         if names[0] not in _BUILTIN:

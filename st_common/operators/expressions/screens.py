@@ -154,6 +154,7 @@ def passes(
     if len(screens.ids):
         keep &= _keyed(screens, asked, point, query)
     if screens.meetings and len(point):
+        # Once for all points, and only where some box grows by metres.
         scale = asked.space.scale(asked.readings.y) if screens.metres.any() else None
         for start in range(0, len(point), _MOST_PAIRS):
             part = slice(start, start + _MOST_PAIRS)

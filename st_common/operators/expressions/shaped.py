@@ -217,6 +217,7 @@ def _shape(
         for place, kind in enumerate(kinds)
         if kind is not None
     }
+    # A condition one of whose constants has no value of the type stays by itself.
     kept = [
         row
         for row in range(len(group))

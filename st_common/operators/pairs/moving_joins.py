@@ -33,6 +33,7 @@ def judge_moving_joins(scope: Scope, turn: Turn, fixes: Present, world: World) -
     _decide(scope, turn, members.moved)
     if not len(members.object):
         return 0
+    # Each object is one point, in however many regions it lies.
     who, point = np.unique(members.object, return_inverse=True)
     points = points_at(moving.screened, fixes, who, turn.objects, space=world.space)
     keep = selected(moving, points, point, members.query)

@@ -172,6 +172,7 @@ def _chain(  # noqa: PLR0917 - what a run has, put together
     events, old = ordered.events, state.fixes
     known, limits = stays.living, limit_columns(spans)
     stay = np.concatenate([stays.stay, stays.of[fixes]])
+    # Stable: the last accepted fix stands in front of the fixes of its stay.
     order = np.argsort(stay, kind="stable")
 
     def both(before: np.ndarray, now: np.ndarray) -> np.ndarray:

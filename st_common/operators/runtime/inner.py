@@ -178,6 +178,7 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     )
     target = fixes.lookups.targets(queries)
     row_of = np.full(len(turn.numbering.targets), -1)
+    # Answers name targets, kinds name rows of their table.
     row_of[target] = np.arange(len(target))
     member_row = row_of[scope.target]
     mine = member_row >= 0

@@ -59,6 +59,7 @@ def joined(states: Sequence[State], *, moving: bool) -> State:
     """
     live = [_without_dropped(state) for state in states]
     _check(live)
+    # With `moving` all shards know the same objects, without it each knows its own.
     whole, object_of = with_known_objects(live) if moving else with_all_objects(live)
     numbering = Numbering(Interner.empty(), Targets.empty())
     parts = [

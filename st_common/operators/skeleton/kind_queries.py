@@ -135,6 +135,7 @@ def _moving(
             kinds.setdefault(rule.region.kind, []).append(number)
     if not kinds:
         return {}
+    # The region of each rule as a query of its own, which has the number of the rule.
     bare = [
         replace(
             queries[0], plan=Plan(stream=queries[0].plan.stream, inside=rule.region)

@@ -222,10 +222,12 @@ def _anticipated(
     world = tick.world
     now = _caches(kind, tick, kept, criteria)
     cache = now.cache
+    # Few need a test: the query went less far than most objects are from its border.
     tested, sure = to_test(cache, now.drift, whole=whole, changed=tick.changed)
     row, who = cache.row[tested], cache.object[tested]
     satisfied = kind.satisfy(world, criteria, row, who)
     more, objects = cache.row[sure], cache.object[sure]
+    # They lie in the region for sure; whether they are eligible is still asked.
     allowed = admitted(world, criteria, more, objects)
     return Judged(
         whole=whole,

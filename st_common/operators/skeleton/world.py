@@ -296,6 +296,7 @@ def admitted(world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
         keep &= focal[row] != obj
     if world.selection is EVERYONE:
         return keep
+    # Rules come last: what they ask may have to go to the database.
     held = np.flatnonzero(keep)
     keep[held] = world.selection.holds(criteria.eligible[row[held]], obj[held])
     return keep

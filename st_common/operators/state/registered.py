@@ -72,11 +72,15 @@ class Queries(tuple[Registered, ...]):
         return type(self), (tuple(self),)
 
     def with_more(self, more: Iterable[Registered]) -> "Queries":
-        """These queries, and others behind them."""
+        """These queries, and others behind them, numbered on from `len(self)`."""
         return Queries((*self, *more), self._origin_of(()))
 
     def with_changed(self, changed: Mapping[int, Registered]) -> "Queries":
-        """These queries, with others in place of those with some numbers."""
+        """These queries, with others in place of those with some numbers; what is derived of them is found anew.
+
+        Args:
+            changed: by number the query that stands there then.
+        """
         queries = list(self)
         for number, query in changed.items():
             queries[number] = query

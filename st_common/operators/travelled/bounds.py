@@ -227,6 +227,7 @@ def by_the_clock(
     for number in range(specs.width if len(slot) else 0):
         window = Window.of(specs, np.arange(len(specs.numbers)), number)
         high = window.highs(tick)[frame]
+        # A window slides at a tick if it could not go as far at the tick before.
         before = np.concatenate([bounds.high[slot, number, None], high[:, :-1]], axis=1)
         moves |= window.slides_by_time[frame, None] & (high > before)
     return moves

@@ -246,6 +246,7 @@ class Frames:
     def _moved(self, due: Due) -> Moved:
         """Where windows are at each visit, and whether they moved there."""
         advances, tick_us = due.advances, self.turn.settings.tick_us
+        # Before a way goes on, windows by time catch up with the slides that the clock has passed.
         late = self.clock.sliding[self.slots.frame[advances.slot]]
         asked = Asked(
             touches=due.touches,

@@ -113,6 +113,7 @@ def compile_frames(
     place = np.full(len(queries), NONE)
     place[[n for n, _ in frames]] = np.arange(len(frames))
     plans = {n: _of_rows(queries[n].plan, frame) for n, frame in frames}
+    # All queries of the stream, so that numbers mean the same there.
     looked_up = (
         [
             replace(query, plan=plans.get(n, query.plan))

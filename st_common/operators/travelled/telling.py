@@ -152,6 +152,7 @@ def parts_of_frames(stretch: Stretch, frames: Frames, held: Held) -> FrameParts 
     if not len(mine) and not len(again):
         return None
     row, start, until = held.row[mine], held.start[mine], held.until[mine]
+    # A group is found anew from all of its rows, also from those that were not looked at.
     others = _unseen(turn, frames, held, rows.queries(row))
     row = np.concatenate([row, others])
     start = np.concatenate([start, np.full(len(others), BEFORE)])

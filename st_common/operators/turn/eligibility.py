@@ -175,6 +175,7 @@ class Eligible:
             Lists of these rules, and of no others.
         """
         keys, total = [np.empty(0, np.int64)], len(objects)
+        # Some rules at a time, so that their pairs fit into memory.
         for part in blocks(np.full(len(rules), total), MOST_PAIRS):
             rule = np.repeat(rules[part], total)
             obj = np.tile(objects, len(rules[part]))
@@ -271,6 +272,7 @@ def _held(of: "_Asking", before: Held | None, changed: np.ndarray) -> Held:
 
 def _bits(of: "_Asking", which: np.ndarray, before: Held | None) -> np.ndarray:
     """uint8[n, bytes]: a bit for each object and rule of those asked."""
+    # Objects may have come since: those of before have the first rows.
     bits = np.zeros((len(of.world.x), -(-len(of.asked) // 8)), np.uint8)
     if before is not None:
         bits[: len(before.bits)] = before.bits
