@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from st_common.crs import unit_of_crs
 from st_common.errors import ConfigError
+from st_common.formats.format import FORMAT_KEYS
+from st_common.formats.registry import format_of
 from st_common.home import checked_name
 from st_common.redaction import keep_secret
 from st_common.stream_keys import (
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # as in s3://bucket/home
 
-Format = Literal["csv", "tsv", "ndjson"]
 Engine = Literal["spark", "local"]
 Codec = Literal["packet", "raw"]
 AttributeType = Literal["string", "double", "long", "bool"]
@@ -107,7 +108,7 @@ class StreamSettings:
     """
 
     name: str
-    format: Format
+    format: str
     columns: Columns
     crs: str = "EPSG:4326"
     time_unit: str = "iso"
@@ -296,9 +297,8 @@ def _stream(name: str, table: object, path: Path) -> StreamSettings:
     declared = values.get("attributes", {})
     values["attributes"] = {name: kind for name, (kind, _) in declared.items()}
     values["units"] = {name: unit for name, (_, unit) in declared.items() if unit}
-    if values["format"] == "tsv":
-        values.setdefault("delimiter", "\t")
-    stream = StreamSettings(name=name, **values)
+    defaults = format_of(values["format"]).defaults
+    stream = StreamSettings(name=name, **{**defaults, **values})
     _check_together(stream, table, place)
     return stream
 
@@ -307,16 +307,7 @@ def _check_together(
     stream: StreamSettings, table: Mapping[str, Any], place: str
 ) -> None:
     """Refuses keys that are right alone and wrong beside each other."""
-    if stream.format == "ndjson":
-        for key in ("header", "delimiter", "quote"):
-            if key in table:
-                raise ConfigError(
-                    f"{place} {key} has no meaning for ndjson", hint="remove it"
-                )
-    elif not stream.header:
-        _check_numbered(stream, place)
-    if stream.quote == stream.delimiter:
-        raise ConfigError(f"{place} quote and delimiter are both {stream.quote!r}")
+    _check_format(stream, table, place)
     if stream.columns.gone is None and "gone_values" in table["columns"]:
         raise ConfigError(
             f"{place} columns: gone_values without gone", hint="name the column by gone"
@@ -373,20 +364,15 @@ def _check_accuracy(stream: StreamSettings, place: str) -> None:
         )
 
 
-def _check_numbered(stream: StreamSettings, place: str) -> None:
-    columns = stream.columns
-    named = {
-        "object": columns.object,
-        "event_ts": columns.event_ts,
-        "x": columns.x,
-        "y": columns.y,
-    }
-    named |= {"gone": columns.gone} | {
-        f"attribute {name}": name for name in stream.attributes
-    }
-    for key, column in named.items():
-        if column is not None and not re.fullmatch(r"[1-9]\d{0,4}", column):
+def _check_format(stream: StreamSettings, table: Mapping[str, Any], place: str) -> None:
+    """Refuses what has no meaning for the stream's format."""
+    form = format_of(stream.format)
+    for key in FORMAT_KEYS:
+        if key in table and key not in form.takes:
             raise ConfigError(
-                f"{place} {key} = {column!r} is no column number",
-                hint='header = false: columns are "1", "2", ...',
+                f"{place} {key} has no meaning for {stream.format}", hint="remove it"
             )
+    wrong = form.wrong_in(stream)
+    if wrong is not None:
+        message, hint = wrong
+        raise ConfigError(f"{place} {message}", hint=hint)

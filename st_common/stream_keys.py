@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from st_common.crs import unit_of_crs
+from st_common.formats.registry import FORMATS
 from st_common.home import checked_name
 from st_common.toml_values import (
     OFF,
@@ -21,7 +22,6 @@ from st_common.units import SHOWN, unit_of
 PLANAR = "planar"
 """The `crs` of a plane without a place on Earth."""
 
-_FORMATS = ("csv", "tsv", "ndjson")
 _ENGINES = ("spark", "local")
 _ATTRIBUTE_TYPES = ("string", "double", "long", "bool")
 _NUMBERS = ("double", "long")
@@ -168,7 +168,7 @@ FILTER_KEYS: dict[str, Check] = {
 """What each key of `position_filter` may be."""
 
 STREAM_KEYS: dict[str, Check] = {
-    "format": one_of(*_FORMATS),
+    "format": one_of(*FORMATS),
     "columns": _table,
     "crs": _crs,
     "time_unit": _time_unit,

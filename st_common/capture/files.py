@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from st_common.capture.chunks import HEADER_LIMIT, Chunk, chunks
+from st_common.capture.chunks import chunks
 from st_common.capture.control import write_end
 from st_common.capture.log import SEGMENT_LIMIT, Log
 from st_common.capture.reading import settle
@@ -18,6 +18,7 @@ from st_common.decode import decode
 from st_common.decode.gzipped import GzipSource
 from st_common.decode.packed import Encoder
 from st_common.errors import ConfigError
+from st_common.formats.chunk import HEADER_LIMIT, Chunk
 from st_common.settings import StreamSettings
 
 Rate = Literal["fast", "event"] | float
@@ -215,7 +216,8 @@ def _by_size(
     """Records `start` to `stop` of a chunk, in payloads of at most `segment_bytes`; a longer record stands alone."""
     starts = chunk.spans.starts
     while start < stop:
-        room = starts[start] + max(pace.segment_bytes - len(chunk.header), 1)
+        around = len(chunk.header) + len(chunk.footer)
+        room = starts[start] + max(pace.segment_bytes - around, 1)
         end = min(
             max(int(np.searchsorted(chunk.spans.ends, room, "right")), start + 1), stop
         )

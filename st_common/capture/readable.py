@@ -6,17 +6,18 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from st_common.capture.chunks import Chunk, chunks
+from st_common.capture.chunks import chunks
 from st_common.capture.source import is_packed, open_file
 from st_common.decode import Decoded, decode
 from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError
+from st_common.formats.chunk import Chunk
+from st_common.formats.registry import format_of, names_of_formats
 from st_common.settings import StreamSettings
 
 _FIRST_BYTES = 1 << 18
 _SHOWN = 80  # characters of a record
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_DELIMITERS = {b",": "comma", b";": "semicolon", b"\t": "tab", b"|": "bar"}
 _MENDS = {
     "missing_column": "columns in the settings are spelled as in the header; delimiter says what separates them",
     "ragged": "delimiter and quote say how fields are separated; header = false when there is no header",
@@ -26,8 +27,8 @@ _MENDS = {
     "missing_position": "columns.x and columns.y name the coordinates",
     "bad_number": "columns.x and columns.y name the coordinates; their numbers have a decimal point",
     "out_of_crs": "x is the longitude and y the latitude: are they exchanged? crs says in which system they are",
-    "bad_json": "format says what the file is: csv, tsv or ndjson",
-    "no_json_object": "format says what the file is: csv, tsv or ndjson",
+    "bad_json": f"format says what the file is: {names_of_formats()}",
+    "no_json_object": f"format says what the file is: {names_of_formats()}",
     "bad_utf8": "the file must be UTF-8: convert it, as with iconv -f LATIN1 -t UTF-8",
     "nul": "the file must be UTF-8, without NUL bytes: convert it, as with iconv -t UTF-8",
 }
@@ -35,6 +36,8 @@ _MENDS = {
 
 def refuse_unreadable(path: Path, stream: StreamSettings) -> None:
     """Makes sure that a file is what its stream's settings say, by its first records: 256 KiB at most.
+
+    A format in which a fault in one place spoils all that follows is read to its end.
 
     Whether a fix is too far ahead of its arrival is not looked at. An empty file is fine.
 
@@ -46,6 +49,7 @@ def refuse_unreadable(path: Path, stream: StreamSettings) -> None:
         ConfigError: the file cannot be opened, or more than half of its first records cannot be read; it says the main
             reason, the first record that has it, and what is likely to mend it.
     """
+    _refuse_broken(path, stream)
     with open_file(path) as raw:
         source = GzipSource(raw) if is_packed(raw) else raw
         chunk = next(_first(chunks(source, stream, size=_FIRST_BYTES)), None)
@@ -60,6 +64,16 @@ def refuse_unreadable(path: Path, stream: StreamSettings) -> None:
         raise ConfigError(
             _message(path, stream, decoded), hint=_mend(chunk, stream, decoded)
         )
+
+
+def _refuse_broken(path: Path, stream: StreamSettings) -> None:
+    """A fault after which nothing can be read, wherever it is; few formats have one."""
+    with open_file(path) as raw:
+        source = GzipSource(raw) if is_packed(raw) else raw
+        try:
+            format_of(stream.format).check_whole(source)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
 
 
 def _first(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
@@ -100,21 +114,6 @@ def _mend(chunk: Chunk, stream: StreamSettings, decoded: Decoded) -> str:
     mend = _MENDS.get(reason, "compare the file with the stream's settings")
     if head.startswith(_UTF16):
         mend = "the file is UTF-16: convert it, as with iconv -f UTF-16 -t UTF-8"
-    elif stream.format != "ndjson" and reason in ("missing_column", "ragged"):
-        mend = _separated_otherwise(head, stream) or mend
+    else:
+        mend = format_of(stream.format).mend(reason, head, stream) or mend
     return f"{mend}; --force puts it into the log all the same"
-
-
-def _separated_otherwise(head: bytes, stream: StreamSettings) -> str | None:
-    """The delimiter that the first line seems to have, when it is not that of the settings."""
-    own = stream.delimiter.encode()
-    line = head.split(b"\n", 1)[0]
-    best = max(_DELIMITERS, key=line.count)
-    if line.startswith(b"{"):
-        return 'the records are JSON objects: format = "ndjson"'
-    if best == own or line.count(best) <= line.count(own):
-        return None
-    shown = best.decode().replace("\t", "\\t")
-    return (
-        f'fields seem to be separated by a {_DELIMITERS[best]}: delimiter = "{shown}"'
-    )

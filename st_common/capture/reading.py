@@ -23,7 +23,8 @@ from st_common.capture.segment import NONE, Segment, reading_behind
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Reading as ReadingRow
 from st_common.controls.writing import to_bytes
-from st_common.errors import LogError, StateError
+from st_common.errors import ConfigError, LogError, StateError
+from st_common.formats.registry import format_of
 from st_common.home import Home
 from st_common.settings import Columns, PositionFilter, StreamSettings
 
@@ -85,6 +86,7 @@ def with_reading(
     try:
         columns = dict(reading["columns"])
         values = {**_DEFAULTS, **reading, "format": reading["format"]}
+        format_of(values["format"])
         values["columns"] = Columns(
             **{**columns, "gone_values": tuple(columns.get("gone_values", ()))}
         )
@@ -92,6 +94,11 @@ def with_reading(
         judged_by = values["position_filter"]
         if judged_by is not None:
             values["position_filter"] = PositionFilter(**judged_by)
+    except ConfigError as error:
+        raise LogError(
+            f"{where}: {error.message}",
+            hint="a newer version of Fairway wrote it: go on with that version",
+        ) from None
     except (KeyError, TypeError, ValueError) as error:
         raise LogError(
             f"{where}: it says in a wrong form how records are read: {error}",

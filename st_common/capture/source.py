@@ -1,18 +1,10 @@
 """Where the bytes of a replay come from: a file, packed by gzip or not."""
 
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from st_common.decode.gzipped import MAGIC
 from st_common.errors import ConfigError
-
-
-class Source(Protocol):
-    """Gives bytes, one portion after the other."""
-
-    def read(self, size: int) -> bytes:
-        """The next bytes, `size` at most; none at the end."""
-        ...
 
 
 def is_packed(raw: IO[bytes]) -> bool:

@@ -1,41 +1,24 @@
-"""Bytes of a segment to fixes and rejects, one format per file."""
+"""Bytes of a segment to fixes and rejects."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 
 import pyarrow as pa
 
-from st_common.decode.csv import read_csv
-from st_common.decode.decoded import (
-    RAW_LIMIT,
-    REJECTS_SCHEMA,
-    Decoded,
-    Reason,
-    Records,
-    fixes_schema,
-)
+from st_common.decode.decoded import REJECTS_SCHEMA, Decoded, fixes_schema
 from st_common.decode.gzipped import MAGIC, unpack
-from st_common.decode.json_array import is_array
 from st_common.decode.judge import judge, one_arrival
-from st_common.decode.ndjson import read_ndjson
+from st_common.formats.records import RAW_LIMIT, Reason, Records
+from st_common.formats.registry import format_of
 from st_common.settings import StreamSettings
 
 __all__ = [
-    "FORMATS",
     "REJECTS_SCHEMA",
     "Decoded",
-    "Decoder",
     "Reason",
     "Records",
     "decode",
     "fixes_schema",
 ]
-
-Decoder = Callable[[bytes, StreamSettings], Records]
-FORMATS: Mapping[str, Decoder] = MappingProxyType(
-    {"csv": read_csv, "tsv": read_csv, "ndjson": read_ndjson}
-)
 
 
 def decode(payload: bytes, stream: StreamSettings, *, arrival_us: int) -> Decoded:
@@ -45,13 +28,13 @@ def decode(payload: bytes, stream: StreamSettings, *, arrival_us: int) -> Decode
     are no records. A gzip payload is unpacked; where it breaks, one more record stands for what is lost. `arrival_us`
     (us UTC) dates fixes without an event time; fixes further ahead of it than the stream allows are rejected.
     """
-    trouble, lost = Reason.NONE, b""
+    form, trouble, lost = format_of(stream.format), Reason.NONE, b""
     if payload.startswith(MAGIC):
         payload, trouble = unpack(payload)
-    if trouble and not is_array(payload):
-        end = payload.rfind(b"\n") + 1
+    if trouble:
+        end = form.whole_bytes(payload)
         payload, lost = payload[:end], payload[end:]
-    records = FORMATS[stream.format](payload, stream)
+    records = form.records(payload, stream)
     decoded = judge(records, stream, one_arrival(arrival_us, records))
     return _with_loss(decoded, trouble, lost) if trouble else decoded
 

@@ -1,44 +1,12 @@
-"""What a format gives (`Records`) and what decoding gives (`Decoded`)."""
+"""What decoding gives: `Decoded`, and the columns of its tables."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from st_common.formats.records import Reason
 from st_common.settings import AttributeType, StreamSettings
-
-RAW_LIMIT = 4096  # bytes of a record that its reject keeps
-
-
-class Reason(IntEnum):
-    """Why a record is no fix; the table of rejects holds the names in small letters. The least one wins.
-
-    The first ones are found by the format: the record could not be taken apart. The others are found in its fields.
-    """
-
-    NONE = 0
-    BAD_GZIP = 1  # the segment's compressed bytes end or break here
-    TOO_LARGE = 2  # the segment unpacks to more than a segment may hold: its rest, as one record
-    NUL = 3
-    BAD_UTF8 = 4
-    UNBALANCED_QUOTE = 5
-    BAD_LINE_END = 6  # a carriage return inside a record
-    RAGGED = 7  # more or fewer fields than the header, or than most records when there is no header
-    BAD_JSON = 8
-    NO_JSON_OBJECT = 9
-    MISSING_COLUMN = 10  # the header lacks a column of the stream's settings
-    UNREADABLE = 11
-    MISSING_OBJECT = 12
-    MISSING_TIME = 13
-    BAD_TIME = 14  # not in the stream's time unit, or outside 1970 to 2199
-    MISSING_POSITION = 15
-    BAD_NUMBER = 16
-    OUT_OF_CRS = 17
-    TOO_FAR_AHEAD = 18
-
 
 REASONS = pa.array([reason.name.lower() for reason in Reason], pa.string())
 REJECTS_SCHEMA = pa.schema(
@@ -66,20 +34,6 @@ class Decoded:
     nulled: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
-    """A payload taken apart into records, before anything is known of their meaning.
-
-    `fault` int8[n] holds a Reason for each record that could not be taken apart. `fields` holds, by the name of a
-    column, the texts of all others in order (string arrays; null or "" is a missing value). `raw` gives the bytes of
-    the records with the given rows, each cut at RAW_LIMIT.
-    """
-
-    fault: NDArray[np.int8]
-    fields: Mapping[str, pa.Array]
-    raw: Callable[[NDArray[np.int64]], pa.Array]
-
-
 FIX_SCHEMA = pa.schema(
     [
         ("row", pa.int32()),
@@ -100,17 +54,3 @@ def fixes_schema(stream: StreamSettings) -> pa.Schema:
             *((name, _ARROW_TYPES[kind]) for name, kind in stream.attributes.items()),
         ]
     )
-
-
-def columns_read(stream: StreamSettings) -> tuple[str, ...]:
-    """The names of the columns that a stream's settings speak of, each once."""
-    columns = stream.columns
-    named = (
-        columns.object,
-        columns.event_ts,
-        columns.x,
-        columns.y,
-        columns.gone,
-        *stream.attributes,
-    )
-    return tuple(dict.fromkeys(name for name in named if name is not None))

@@ -4,7 +4,7 @@ import io
 import zlib
 from typing import IO
 
-from st_common.decode.decoded import Reason
+from st_common.formats.records import Reason
 
 MAGIC = b"\x1f\x8b"
 UNPACKED_LIMIT = (

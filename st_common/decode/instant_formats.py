@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from st_common.decode.numbers import Mask, long_values, mask
+from st_common.formats.numbers import Mask, long_values, mask
 
 Ints = NDArray[np.int64]
 _Layout = tuple[

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from st_common.decode.instant_formats import by_format, by_iso, digits
-from st_common.decode.numbers import Mask, Parsed, doubles, is_missing, longs, mask
+from st_common.formats.numbers import Mask, Parsed, doubles, is_missing, longs, mask
 
 _LATEST_US = 7_258_118_400_000_000  # 2200-01-01
 _DECIMAL = r"^(?P<whole>[0-9]{1,16})\.(?P<fraction>[0-9]*)$"

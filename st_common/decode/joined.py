@@ -12,12 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from st_common.decode import decode
-from st_common.decode.csv import read_in_shape
-from st_common.decode.decoded import Decoded, Records
+from st_common.decode.decoded import Decoded
 from st_common.decode.gzipped import MAGIC
 from st_common.decode.judge import Arrivals, judge
-from st_common.decode.ndjson import read_ndjson
-from st_common.decode.spans import lines
+from st_common.formats.records import Records
+from st_common.formats.registry import format_of
+from st_common.formats.spans import lines
 from st_common.settings import StreamSettings
 
 _SMALL = 1 << 14  # bytes; a larger payload is worth a call of its own
@@ -105,14 +105,7 @@ def _header(payload: bytes, stream: StreamSettings) -> bytes | None:
         return None
     if _BOM in payload:
         return None
-    if stream.format == "ndjson":
-        return None if payload.lstrip()[:1] == b"[" else b""
-    if payload[:1] in b"\r\n":
-        return None
-    if not stream.header:
-        return b""
-    line, found, _ = payload.partition(b"\n")
-    return line + found or None
+    return format_of(stream.format).shared_head(payload, stream)
 
 
 def _together(run: Sequence[Raw], stream: StreamSettings) -> Part | None:
@@ -123,11 +116,7 @@ def _together(run: Sequence[Raw], stream: StreamSettings) -> Part | None:
         body if body.endswith(b"\n") or not body else body + b"\n" for body in bodies
     ]
     whole = header + b"".join(ended)
-    records = (
-        read_ndjson(whole, stream)
-        if stream.format == "ndjson"
-        else read_in_shape(whole, stream)
-    )
+    records = format_of(stream.format).joined_records(whole, stream)
     if records is None:
         return None
     ends = len(header) + np.cumsum([len(body) for body in ended])

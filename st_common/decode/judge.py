@@ -8,16 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from st_common.decode.decoded import (
-    REASONS,
-    REJECTS_SCHEMA,
-    Decoded,
-    Reason,
-    Records,
-    fixes_schema,
-)
+from st_common.decode.decoded import REASONS, REJECTS_SCHEMA, Decoded, fixes_schema
 from st_common.decode.instants import instants
-from st_common.decode.numbers import Mask, Parsed, bools, doubles, longs, mask
+from st_common.formats.numbers import Mask, Parsed, bools, doubles, longs, mask
+from st_common.formats.records import Reason, Records
 from st_common.settings import AttributeType, StreamSettings
 
 

@@ -20,6 +20,7 @@ from st_common.capture.files import wall_clock
 from st_common.capture.log import Segment
 from st_common.capture.reading import log_for
 from st_common.errors import ConfigError, QueryError
+from st_common.formats.registry import format_of
 from st_common.home import Home
 from st_common.ops.records import read_record, write_record
 from st_common.query.control import QueryRow
@@ -321,7 +322,7 @@ def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
 
 
 def _check_target(plan: Plan, target: StreamSettings) -> None:
-    if target.format != "ndjson":
+    if not format_of(target.format).takes_objects:
         raise ConfigError(
             f"stream {target.name!r} is {target.format}",
             hint='a query feeds a stream of format "ndjson"',

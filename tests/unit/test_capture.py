@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.chunks import Chunk, chunks
+from st_common.capture.chunks import chunks
 from st_common.capture.control import write_clock, write_end
 from st_common.capture.files import replay
 from st_common.capture.log import Log
 from st_common.decode import decode
 from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError
+from st_common.formats.chunk import Chunk
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.effort import tries
 
@@ -314,8 +315,9 @@ def cut(
     data: bytes, settings_: StreamSettings, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> list[Chunk]:
     with monkeypatch.context() as patch:
-        patch.setattr("st_common.capture.chunks._LEAST_CHUNK", 1)
-        patch.setattr("st_common.capture.chunks.HEADER_LIMIT", 64)
+        patch.setattr("st_common.formats.csv_chunks._LEAST_CHUNK", 1)
+        patch.setattr("st_common.formats.ndjson_chunks._LEAST_CHUNK", 1)
+        patch.setattr("st_common.formats.csv_chunks.HEADER_LIMIT", 64)
         return list(chunks(Bytes(data), settings_, size=size))
 
 

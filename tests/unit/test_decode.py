@@ -17,9 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import st_common.decode.csv as csv_reader
-from st_common.decode import FORMATS, Decoded, decode, fixes_schema
-from st_common.decode.decoded import columns_read
+import st_common.formats.csv_records as csv_reader
+from st_common.decode import Decoded, decode, fixes_schema
+from st_common.formats.records import columns_read
+from st_common.formats.registry import FORMATS
 from st_common.settings import Columns, StreamSettings
 
 NOW = 1_700_000_000_000_000

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.decode.instants import instants
-from st_common.decode.numbers import bools, doubles, longs
+from st_common.formats.numbers import bools, doubles, longs
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST, LAST = datetime(1970, 1, 1), datetime(2199, 12, 31, 23, 59, 59, 999_999)  # noqa: DTZ001 - as hypothesis wants

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from st_common.decode.decoded import RAW_LIMIT, Reason, Records, columns_read
-from st_common.decode.json_array import elements, is_array
-from st_common.decode.numbers import Mask, mask
-from st_common.decode.spans import Spans, byte_places, lines, utf8_faults
-from st_common.settings import StreamSettings
+from st_common.formats.format_settings import FormatSettings
+from st_common.formats.json_array import elements, is_array
+from st_common.formats.numbers import Mask, mask
+from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
+from st_common.formats.spans import Spans, byte_places, lines, utf8_faults
 
 _HEAD = 1024  # bytes in which the first object of an array begins
 _BRACE, _NUL = ord("{"), 0
@@ -30,7 +30,7 @@ _NO_JSON = (
 _local = threading.local()
 
 
-def read_ndjson(payload: bytes, stream: StreamSettings) -> Records:
+def read_ndjson(payload: bytes, stream: FormatSettings) -> Records:
     """The records of an NDJSON payload, or of one JSON array of objects.
 
     Blank lines are no records. A record that is not one JSON object is faulty; of a key given twice the first counts.

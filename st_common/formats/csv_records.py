@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
-from st_common.decode.decoded import RAW_LIMIT, Reason, Records, columns_read
-from st_common.decode.quotes import Dialect, count_fields, is_closed, join_lines
-from st_common.decode.spans import (
+from st_common.formats.format_settings import FormatSettings
+from st_common.formats.quotes import Dialect, count_fields, is_closed, join_lines
+from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
+from st_common.formats.spans import (
     Bytes,
     Ints,
     Spans,
@@ -22,7 +23,6 @@ from st_common.decode.spans import (
     odd_lines,
     utf8_faults,
 )
-from st_common.settings import StreamSettings
 
 _BOM = b"\xef\xbb\xbf"
 _BLANK_START = re.compile(rb"(?:\xef\xbb\xbf|[\r\n]+)*")
@@ -41,7 +41,7 @@ class _Body:
     quoted: bool  # a quote is somewhere in the payload
 
 
-def read_csv(payload: bytes, stream: StreamSettings) -> Records:
+def read_csv(payload: bytes, stream: FormatSettings) -> Records:
     """The records of a CSV or TSV payload.
 
     The first line is the header when the stream has one; the same line again, blank lines and byte order marks are no
@@ -54,7 +54,7 @@ def read_csv(payload: bytes, stream: StreamSettings) -> Records:
     return _read_whole(body, wanted) or _read_sorted_out(body, wanted)
 
 
-def read_in_shape(payload: bytes, stream: StreamSettings) -> Records | None:
+def read_in_shape(payload: bytes, stream: FormatSettings) -> Records | None:
     """The records, as `read_csv`, when every line is one; None where that is in doubt."""
     body, wanted = _body(payload, stream), columns_read(stream)
     if body.names is not None and not set(wanted) <= set(body.names):
@@ -62,7 +62,7 @@ def read_in_shape(payload: bytes, stream: StreamSettings) -> Records | None:
     return _read_whole(body, wanted)
 
 
-def _body(payload: bytes, stream: StreamSettings) -> _Body:
+def _body(payload: bytes, stream: FormatSettings) -> _Body:
     dialect = Dialect(stream.delimiter, stream.quote)
     quoted = dialect.quote != "" and dialect.quote.encode() in payload
     buffer = np.frombuffer(payload, np.uint8)

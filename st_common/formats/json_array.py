@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from st_common.decode.spans import Bytes, Ints, Mask, Spans, byte_places
+from st_common.formats.spans import Bytes, Ints, Mask, Spans, byte_places
 
 _BLANK = b" \t\r\n"
 _QUOTE, _BACKSLASH, _COMMA = ord('"'), ord("\\"), ord(",")

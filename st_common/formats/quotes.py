@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from st_common.decode.numbers import Mask, mask
-from st_common.decode.spans import Spans, byte_places
+from st_common.formats.numbers import Mask, mask
+from st_common.formats.spans import Spans, byte_places
 
 RECORD_LIMIT = (
     1 << 16

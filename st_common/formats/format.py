@@ -1,0 +1,77 @@
+"""What a format of records answers.
+
+Nothing here imports NumPy, so that reading settings stays quick: methods import what they need when they are called.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from st_common.formats.format_settings import FormatSettings, Source
+
+if TYPE_CHECKING:
+    from st_common.formats.chunk import Chunk
+    from st_common.formats.records import Records
+
+FORMAT_KEYS = ("header", "delimiter", "quote")
+"""The keys of a stream that some formats have no use for."""
+
+
+class Format(ABC):
+    """One format of records. Payloads are those of segments, unpacked."""
+
+    takes: frozenset[str] = frozenset()
+    """Those of FORMAT_KEYS that it has a use for; the others are refused."""
+
+    defaults: Mapping[str, str] = {}
+    """Values of keys that are not set, where they differ from those of `StreamSettings`."""
+
+    takes_objects = False
+    """Whether a record is a JSON object, as those are that a query feeds into a stream."""
+
+    @abstractmethod
+    def chunks(
+        self, source: Source, stream: FormatSettings, *, size: int
+    ) -> "Iterator[Chunk]":
+        """Cuts a source into chunks of about `size` bytes with whole records; it is never held as a whole.
+
+        Raises:
+            ConfigError: the source is not of this format, so that no records can be told in it.
+        """
+
+    def check_whole(self, source: Source) -> None:
+        """Reads a source to its end where a fault in one place spoils all that follows; else there is nothing to see.
+
+        Raises:
+            ConfigError: it has such a fault; the message says where.
+        """
+        return
+
+    @abstractmethod
+    def records(self, payload: bytes, stream: FormatSettings) -> "Records":
+        """The records of a payload; total: whatever the bytes are, it raises nothing, and leaves nothing out."""
+
+    def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
+        """What of a stream's settings cannot be with this format, and a hint; None when all can."""
+        return None
+
+    def mend(self, reason: str, head: bytes, stream: FormatSettings) -> str | None:
+        """What is likely to mend a file whose first bytes are `head`, mostly rejected for `reason`."""
+        return None
+
+    def whole_bytes(self, payload: bytes) -> int:
+        """How many bytes hold whole records, of a payload whose rest is lost: up to the last line end."""
+        return payload.rfind(b"\n") + 1
+
+    def shared_head(self, payload: bytes, stream: FormatSettings) -> bytes | None:
+        """The header of a payload that may be put behind others with the same one, b"" where there are none.
+
+        None: it must be read by itself. Else every line behind the header is a record, as `joined_records` has them.
+        """
+        return None
+
+    def joined_records(
+        self, payload: bytes, stream: FormatSettings
+    ) -> "Records | None":
+        """As `records`, when every line is one record; None where that is in doubt, or where nothing may be joined."""
+        return None

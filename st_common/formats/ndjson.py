@@ -1,0 +1,48 @@
+"""NDJSON: a JSON object a line, or one JSON array of objects."""
+
+from typing import TYPE_CHECKING
+
+from st_common.formats.format import Format
+from st_common.formats.format_settings import FormatSettings, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from st_common.formats.chunk import Chunk
+    from st_common.formats.records import Records
+
+
+class Ndjson(Format):
+    """JSON objects; see `ndjson_records` and `ndjson_chunks`."""
+
+    takes_objects = True
+
+    def chunks(
+        self, source: Source, stream: FormatSettings, *, size: int
+    ) -> "Iterator[Chunk]":
+        """Chunks of lines; the elements of an array become lines."""
+        from st_common.formats.ndjson_chunks import ndjson_chunks
+
+        return ndjson_chunks(source, size=size)
+
+    def records(self, payload: bytes, stream: FormatSettings) -> "Records":
+        """The records of a payload."""
+        from st_common.formats.ndjson_records import read_ndjson
+
+        return read_ndjson(payload, stream)
+
+    def whole_bytes(self, payload: bytes) -> int:
+        """All of an array, whose last element shows by itself that it is cut; else up to the last line end."""
+        from st_common.formats.json_array import is_array
+
+        return len(payload) if is_array(payload) else super().whole_bytes(payload)
+
+    def shared_head(self, payload: bytes, stream: FormatSettings) -> bytes | None:
+        """No header; an array must be read by itself."""
+        return None if payload.lstrip()[:1] == b"[" else b""
+
+    def joined_records(
+        self, payload: bytes, stream: FormatSettings
+    ) -> "Records | None":
+        """The records of lines."""
+        return self.records(payload, stream)

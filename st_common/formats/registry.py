@@ -1,0 +1,37 @@
+"""The formats of records that there are, each in a module of its own."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from st_common.errors import ConfigError
+from st_common.formats.csv import Csv, Tsv
+from st_common.formats.format import Format
+from st_common.formats.ndjson import Ndjson
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        "csv": Csv(),
+        "tsv": Tsv(),
+        "ndjson": Ndjson(),
+    }
+)
+"""All formats, by the name that settings give them."""
+
+
+def names_of_formats() -> str:
+    """The names of all formats, for people: "csv, tsv or ndjson"."""
+    *others, last = FORMATS
+    return f"{', '.join(others)} or {last}"
+
+
+def format_of(name: str) -> Format:
+    """The format of that name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name not in FORMATS:
+        raise ConfigError(
+            f"no format {name!r} is known", hint=f"format is {names_of_formats()}"
+        )
+    return FORMATS[name]
