@@ -209,13 +209,19 @@ def doctor(
     if repair:
         _repair(ctx)
     bad = 0
-    for what, problem in findings(lambda: context.streams(ctx)):
+    for what, problem in findings(lambda: _load_settings(ctx)):
         bad += problem is not None
         typer.echo(
             f"{'ok   ' if problem is None else 'WRONG'} {what}{'' if problem is None else f': {problem}'}"
         )
     if bad:
         raise typer.Exit(FairwayError.exit_code)
+
+
+def _load_settings(ctx: typer.Context) -> None:
+    """Reads the settings of every stream; the first that is wrong is raised."""
+    for error in context.streams(ctx).broken.values():
+        raise error
 
 
 def _repair(ctx: typer.Context) -> None:

@@ -22,7 +22,7 @@ __all__ = [
 
 
 def decode(payload: bytes, stream: StreamSettings, *, arrival_us: int) -> Decoded:
-    """The fixes and rejects of one segment (DESIGN section 2); total: whatever the bytes are, it raises nothing.
+    """The fixes and rejects of one segment (docs/architecture.md); total: whatever the bytes are, it raises nothing.
 
     Every record is in exactly one of the two tables, with its number in the segment as `row`. Blank lines and headers
     are no records. A gzip payload is unpacked; where it breaks, one more record stands for what is lost. `arrival_us`

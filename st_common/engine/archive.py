@@ -1,4 +1,4 @@
-"""The archive job: every fix into `positions`, every reject into `rejects`, exactly once (DESIGN section 2)."""
+"""The archive job: every fix into `positions`, every reject into `rejects`, exactly once (docs/architecture.md)."""
 
 import time
 from dataclasses import dataclass

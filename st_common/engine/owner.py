@@ -1,5 +1,6 @@
 """One run of a stream by one process: it owns the lease, says how it goes, and stops when asked to."""
 
+import signal
 import threading
 import time
 from collections import Counter
@@ -42,6 +43,7 @@ class Owner:
         nulled: by attribute, in how many fixes it could not be read.
         filtered: by reason, how many fixes were filtered (SPEC X11).
         caches: by kind of moving query, what caches cost (SPEC G6).
+        is_terminated: the system told the process to end (SIGTERM).
     """
 
     folder: Path
@@ -52,12 +54,13 @@ class Owner:
     nulled: dict[str, int] = field(default_factory=dict)
     filtered: dict[str, int] = field(default_factory=dict)
     caches: Caches = field(default_factory=dict)
+    is_terminated: bool = False
     _beaten_s: float = 0.0
     _beating: threading.Lock = field(default_factory=threading.Lock)
 
     def stop_wanted(self) -> bool:
-        """Whether somebody asked this stream to stop, by the file `stop` in its folder."""
-        return stop_wanted(self.folder)
+        """Whether somebody asked this stream to stop, by the file `stop` in its folder, or the process to end."""
+        return self.is_terminated or stop_wanted(self.folder)
 
     def check(self) -> None:
         """Makes sure that no other process took the stream over; called before each commit (docs/adr/0014).
@@ -175,7 +178,8 @@ def owned_folder(folder: Path, *, engine: str) -> Iterator[Owner]:
         before=read_status(folder),
     )
     try:
-        yield owner
+        with _listening(owner):
+            yield owner
     except BaseException as error:
         code = error.exit_code if isinstance(error, FairwayError) else 1
         write_exit(folder, code=code, message=str(error) or type(error).__name__)
@@ -184,3 +188,21 @@ def owned_folder(folder: Path, *, engine: str) -> Iterator[Owner]:
         write_exit(folder, code=0, message="")
     finally:
         lease.release(owner.lease)
+
+
+@contextmanager
+def _listening(owner: Owner) -> Iterator[None]:
+    """SIGTERM, by which service managers and containers end a process, asks the owner to stop; a second one ends it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python delivers signals to the main thread alone
+        return
+
+    def stop(number: int, _frame: object) -> None:
+        owner.is_terminated = True
+        signal.signal(number, signal.SIG_DFL)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Another number of shards or another engine for a stream, from a place in its log on (DESIGN section 2).
+"""Another number of shards or another engine for a stream, from a place in its log on (docs/architecture.md).
 
 The old engine goes up to that place and gives out what it knows. That is stored for the new one in the folder of the
 next generation, which comes into force with the record of the topology and not before: a crash leaves the old

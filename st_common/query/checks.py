@@ -22,6 +22,9 @@ from st_common.regions.region import Region
 if TYPE_CHECKING:
     from st_common.settings import StreamSettings
 
+_PLACE = ("x", "y")
+_OF_INCIDENT = (*_PLACE, "started")
+
 
 def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     """What is wrong with a plan on this stream."""
@@ -65,6 +68,25 @@ def complaints_of_values(plan: Plan, space: Space) -> Iterator[Complaint]:
         yield Complaint(
             at="select", message=f"two columns are called {name!r}", hint=hint
         )
+    yield from _told_already(plan)
+
+
+def _told_already(plan: Plan) -> Iterator[Complaint]:
+    """Columns that would stand in the place of what every row of a fence or an incident says itself."""
+    if plan.fence is None and plan.incident is None:
+        return
+    what, own = ("DETECT", _PLACE) if plan.incident is None else ("FOR", _OF_INCIDENT)
+    columns = list(plan.columns)
+    if plan.incident is not None and plan.incident.worst is not None:
+        columns.append((plan.incident.worst.name, ""))
+    for name, text in columns:
+        is_itself = name.lower() in _PLACE and text.lower() == name.lower()
+        if name.lower() in own and not is_itself:
+            yield Complaint(
+                at="select",
+                message=f"every row of {what} has {name.lower()!r} of its own",
+                hint="give the column another name: ... AS name",
+            )
 
 
 def complaints_of_area(region: Region) -> Iterator[Complaint]:

@@ -168,7 +168,7 @@ class Plan:
 
     @property
     def by_ticks(self) -> bool:
-        """Whether the query is judged at ticks of event time; else it is judged fix by fix (DESIGN section 3)."""
+        """Whether the query is judged at ticks of event time; else it is judged fix by fix (docs/how-it-works.md)."""
         moves = isinstance(self.inside, MovingRegion) or self.neighbours is not None
         above = (
             self.window is not None

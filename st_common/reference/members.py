@@ -1,4 +1,4 @@
-"""Who satisfies a plan below its window and its aggregate (DESIGN section 3), from the last fixes of all that live."""
+"""Who satisfies a plan below its window and its aggregate (docs/how-it-works.md), by the last fixes of all alive."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,6 @@
 """What happened to every object, found from the table `positions` and the log's control rows by running maxima.
 
-Nothing here is shared with the engines; it is what DESIGN section 3 says, over whole columns.
+Nothing here is shared with the engines; it is what docs/how-it-works.md says, over whole columns.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One committer at a time per table: on local disk two of them can lose a commit (DESIGN section 4)."""
+"""One committer at a time per table: on local disk two of them can lose a commit (docs/adr/0014)."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""What every engine must hold to (DESIGN section 3), as functions over random cases."""
+"""What every engine must hold to (docs/how-it-works.md), as functions over random cases."""
 
 import json
 import math

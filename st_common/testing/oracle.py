@@ -1,8 +1,8 @@
 """The right answer: dicts and loops over the rows of a log, and `st_common.reference` for what operators mean.
 
 Slow on purpose and sharing nothing with the engines: no step, no kernel, no decoder. What an operator means is what
-`fairway verify` asks too; here is when: which fixes are there, and at what time an answer is judged. It is DESIGN
-section 3 word by word; where that leaves a choice, the docstrings of these modules make it:
+`fairway verify` asks too; here is when: which fixes are there, and at what time an answer is judged. It is
+docs/how-it-works.md word by word; where that leaves a choice, the docstrings of these modules make it:
 
     oracle_rows         what is read, what is said
     oracle_readings     what is known of objects              oracle_expressions    SQL and what it means

@@ -101,3 +101,12 @@ def test_after_a_replay_time_stands_still_however_old_it_is(home):
     for _ in range(2):
         fairway(home, "run", "cars", "--until-idle")
         assert told(home) == {("box", "truck", 1, "enter")}
+
+
+@pytest.mark.spec("S1")
+def test_an_engine_that_the_system_ends_leaves_in_order(home, engine):
+    put(home, time.time_ns() // 1000, "--live")
+    wait_for(home, {("box", "truck", 1, "enter")})
+    engine.terminate()
+    assert engine.wait(timeout=120) == 0
+    assert "stopped" in fairway(home, "status")

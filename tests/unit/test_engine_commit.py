@@ -297,6 +297,19 @@ def test_a_running_stream_is_not_mended(home: Home) -> None:
     assert (other.returncode, "is run by process" in other.stderr) == (4, True)
 
 
+def test_doctor_says_which_stream_has_wrong_settings(tmp_path: Path) -> None:
+    columns = 'columns = { object = "id", event_ts = "t", x = "x", y = "y" }'
+    settings = f'[streams.a]\nformat = "csv"\n{columns}\n[streams.b]\nformat = "cvs"\n{columns}\n'
+    (tmp_path / "streams.toml").write_text(settings)
+    done = CliRunner().invoke(
+        app, ["--home", str(tmp_path), "--conf", str(tmp_path), "doctor"]
+    )
+    (wrong,) = [line for line in done.output.splitlines() if "settings" in line]
+    assert wrong.startswith("WRONG settings")
+    assert "'b'" in wrong
+    assert "cvs" in wrong
+
+
 @pytest.mark.parametrize(
     "address", ["s3://bucket/home", "gs://b", "hdfs://node:9000/h", "file:/tmp/h"]
 )

@@ -198,7 +198,7 @@ def test_an_explanation_says_what_begins_and_ends_one_and_what_is_told():
     for part in (
         "judged    fix by fix, gaps by the watermark",
         "kind      incidents of: all objects",
-        "started (time), lasted_s (number in s), max(speed) (number, or null)",
+        "cause (text), value (number in s, or null), x (number), y (number), started (time), max(speed)",
         "begins after fixes of 30 s in a row; ends by speed < 40; or by a gap above 60 s",
         "ONGOING told by the first fix after each 300 s; worst value max of speed",
         "+ for STARTED and - for what ends one, 0 for ONGOING",

@@ -157,6 +157,21 @@ def test_what_makes_sense_passes(tmp_path, select):
             "attribute:value",
         ),
         ("SELECT kind, KIND FROM cars", "kind", "two columns are called 'kind'"),
+        (
+            "SELECT kind AS X FROM cars INSIDE (0, 0, 1, 1) DETECT ENTER",
+            "kind",
+            "every row of DETECT has 'x' of its own",
+        ),
+        (
+            "SELECT x, kind AS started FROM cars WHERE x > 3 FOR 30 s",
+            "x",
+            "every row of FOR has 'started' of its own",
+        ),
+        (
+            "SELECT MAX(x) AS y FROM cars WHERE x > 3 FOR 30 s",
+            "MAX",
+            "every row of FOR has 'y' of its own",
+        ),
     ],
 )
 def test_what_makes_none_is_pointed_at_its_clause(tmp_path, select, at, says):

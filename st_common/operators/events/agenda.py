@@ -1,4 +1,4 @@
-"""When ticks are due (DESIGN section 3): after the row of the log at which the clock has passed them."""
+"""When ticks are due (docs/how-it-works.md): after the row of the log at which the clock has passed them."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""From rows of the log to the order in which they take effect: late, double, held, expired (DESIGN section 3)."""
+"""From rows of the log to the order in which they take effect: late, double, held, expired (docs/how-it-works.md)."""
 
 from dataclasses import dataclass, field
 

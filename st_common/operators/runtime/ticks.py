@@ -1,4 +1,4 @@
-"""Queries that are judged at ticks of event time: those that move, and those that count (DESIGN section 3)."""
+"""Queries that are judged at ticks of event time: those that move, and those that count (docs/how-it-works.md)."""
 
 from dataclasses import replace
 from typing import Any

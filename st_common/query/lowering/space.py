@@ -160,6 +160,7 @@ def _feature(parts: Sequence[exp.Expr], areas: Areas) -> Region:
         raise Refused(
             f"layer {layer.name} has no feature {called!r} that covers anything",
             span_of(fid),
+            f"the table layer_{layer.name} lists them: column fid",
         )
     return found
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from st_common.query.complaint import Complaint
 from st_common.query.fence import Fence
-from st_common.query.tree.node import Above, Column, walk
+from st_common.query.tree.node import EVENT, Above, Column, beside, walk
 from st_common.query.tree.spatial import Inside, WithLayer
 
 
@@ -25,12 +25,12 @@ class Detected(Above):
         return "DETECT"
 
     def columns(self) -> tuple[Column, ...]:
-        """Those of the object, what happened, and how long the visit was (with EXIT and DWELL)."""
-        return (
-            *self.input.columns(),
-            Column(name="event", type="VARCHAR", nullable=False),
-            Column(name="inside_s", type="DOUBLE", unit="s"),
-        )
+        """Those of the object, and what is known of the event."""
+        return beside(self.input.columns(), self.event_columns())
+
+    def event_columns(self) -> tuple[Column, ...]:
+        """What happened, how long the visit was (`value`, with EXIT and DWELL), and where."""
+        return EVENT
 
     def refused(self) -> Iterator[Complaint]:
         """It needs one border, and rows that are points of objects."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from st_common.query.complaint import Complaint
 from st_common.query.incident import Incident
-from st_common.query.tree.node import Above, Column, excluded, walk
+from st_common.query.tree.node import EVENT, Above, Column, beside, excluded, walk
 from st_common.query.tree.relational import Select
 from st_common.query.tree.spatial import Inside, WithLayer
 
@@ -30,15 +30,11 @@ class Holding(Above):
 
     def columns(self) -> tuple[Column, ...]:
         """Those of the object, and what is known of the incident."""
-        return (*self.input.columns(), *self.event_columns())
+        return beside(self.input.columns(), self.event_columns())
 
     def event_columns(self) -> tuple[Column, ...]:
-        """What happened, when the incident began, how long it has lasted, and its worst value."""
-        own = (
-            Column(name="event", type="VARCHAR", nullable=False),
-            Column(name="started", type="TIMESTAMP", nullable=False),
-            Column(name="lasted_s", type="DOUBLE", unit="s", nullable=False),
-        )
+        """What happened, how long it has lasted (`value`), when the incident began, where, and its worst value."""
+        own = (*EVENT, Column(name="started", type="TIMESTAMP", nullable=False))
         worst = self.incident.worst
         if worst is None:
             return own

@@ -18,6 +18,22 @@ class Column:
     nullable: bool = True
 
 
+EVENT = (
+    Column(name="cause", type="VARCHAR", nullable=False),
+    Column(name="value", type="DOUBLE", unit="s"),
+    Column(name="x", type="DOUBLE", nullable=False),
+    Column(name="y", type="DOUBLE", nullable=False),
+)
+"""What a row of changes says of an event: which, how long the visit or the incident has lasted, and where."""
+
+
+def beside(columns: Iterable[Column], more: Iterable[Column]) -> tuple[Column, ...]:
+    """The columns, and those of `more` that have names of their own."""
+    known = tuple(columns)
+    names = {one.name for one in known}
+    return (*known, *(one for one in more if one.name not in names))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node(ABC):
     """An operator. `at` is the clause that errors about it point at."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 from st_common.query.binding import PARTNER, bound
 from st_common.query.complaint import Complaint
 from st_common.query.plan import Aggregate, Emit, Order
-from st_common.query.tree.node import Above, Column, Node, excluded, walk
+from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
 
 _UNIT = {"avgspd": "m/s"}
 _OF_ARGUMENT = ("sum", "avg", "min", "max")
@@ -151,9 +151,8 @@ class Project(Above):
             same = below.get(text)
             unit, nullable = (same.unit, same.nullable) if same else ("", True)
             out.append(Column(name=name, type=type_.type, unit=unit, nullable=nullable))
-        for one in walk(self.input):
-            out += one.event_columns()
-        return tuple(out)
+        events = [one for node in walk(self.input) for one in node.event_columns()]
+        return beside(out, events)
 
     def refused(self) -> Iterator[Complaint]:
         """Columns are of rows of fixes: groups have their names and values."""
