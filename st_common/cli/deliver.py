@@ -1,4 +1,4 @@
-"""`fairway deliver`: changes to a webhook or to Kafka."""
+"""`fairway deliver`: changes to a webhook, to Kafka or into files."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ def deliver(
         ),
     ] = False,
 ) -> None:
-    """Deliver changes to a webhook or to Kafka, at least once and in their order, from where it ended before."""
+    """Deliver changes to their receiver, at least once and in their order, from where the delivery ended before."""
     from st_common.delivery.deliver import deliver as deliver_to
     from st_common.delivery.settings import delivery_of
 

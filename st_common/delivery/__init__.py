@@ -1,1 +1,1 @@
-"""Changes leave the system: to a webhook or to Kafka, at least once, in order per query, with an id that stays."""
+"""Changes leave the system by webhook, Kafka or files, at least once, in order per query, with an id that stays."""

@@ -1,5 +1,6 @@
 """The kinds of sinks that there are; settings and deliveries ask here, and nobody else names one (docs/adr/0040)."""
 
+from st_common.delivery.files import FileSink
 from st_common.delivery.kafka import KafkaSink
 from st_common.delivery.sink import Sink
 from st_common.delivery.webhook import WebhookSink
@@ -7,6 +8,7 @@ from st_common.delivery.webhook import WebhookSink
 SINKS: tuple[type[Sink], ...] = (
     WebhookSink,
     KafkaSink,
+    FileSink,
 )
 
 BY_KIND = {sink.kind: sink for sink in SINKS}
