@@ -28,6 +28,9 @@ from st_common.geometry.space import PLANE
 from st_common.home import Home
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Aggregate, Plan
+from st_common.reference.metric import Metric
+from st_common.reference.sliding import in_windows
+from st_common.reference.travelled import Ways, speeds, ways_um
 from st_common.regions.registry import Box
 from st_common.serving.changes import stream_changes
 from st_common.testing.road_traffic import ALL_REPORT, DECIMALS
@@ -35,6 +38,8 @@ from st_common.testing.road_traffic import ALL_REPORT, DECIMALS
 RANGE_M, SLIDE_M, UNIT_S = 50_000.0, 10_000.0, 60.0
 PARKED, JITTER_M, SPREAD_M = 0.1, 3.0, 100_000.0
 KMH = (30.0, 60.0)
+AT_ONCE = 10_000
+"""So many objects at once are asked of the reference, which bounds its memory."""
 
 
 def world(objects: int, units: int) -> oldenburg.World:
@@ -76,29 +81,34 @@ def plan_of(ask: str, min_step_m: float) -> Plan:
 
 
 def expected(space: oldenburg.World, min_step_m: float) -> dict[str, float | None]:
-    """Each object's value after the last round, from its whole way, which begins with the report of unit 1."""
-    found: dict[str, float | None] = {}
-    for number in range(space.x.shape[1]):
-        way, counted = [0.0], (space.x[1, number], space.y[1, number])
-        for x, y in zip(space.x[2:, number], space.y[2:, number], strict=True):
-            leg = float(np.hypot(x - counted[0], y - counted[1]))
-            counts = leg >= min_step_m
-            way.append(way[-1] + (leg if counts else 0.0))
-            counted = (x, y) if counts else counted
-        high = way[-1] // SLIDE_M * SLIDE_M
-        if high == 0:
-            continue
-        rows = [
-            n
-            for n, so_far in enumerate(way)
-            if max(high - RANGE_M, 0.0) <= so_far <= high
-        ]
-        if rows:
-            elapsed_s = (rows[-1] - rows[0]) * UNIT_S
-            found[f"o{number}"] = (
-                (way[rows[-1]] - way[rows[0]]) / elapsed_s if elapsed_s else None
-            )
-    return found
+    """Each object's value after the last round by the reference; its way begins with the report of unit 1."""
+    frame = plan_of("windows", min_step_m).frame
+    assert frame is not None  # noqa: S101 - for the type: this query has windows
+    values: dict[str, float | None] = {}
+    for start in range(0, space.x.shape[1], AT_ONCE):
+        ways = ways_of(space, range(start, start + AT_ONCE), min_step_m)
+        held = in_windows(frame, ways, ways.tick[:0], doubts=False).maybe
+        values |= speeds(frame, ways.take(np.flatnonzero(held)))
+    return values
+
+
+def ways_of(space: oldenburg.World, among: range, min_step_m: float) -> Ways:
+    """The ways of some objects, as the reference reads them."""
+    numbers = np.arange(space.x.shape[1])[among.start : among.stop]
+    reports = len(space.x) - 1
+    x, y = (np.ravel(one[1:, numbers].T) for one in (space.x, space.y))
+    ids = np.repeat(np.array([f"o{number}" for number in numbers], object), reports)
+    event_us = np.tile(round(UNIT_S * 1e6) * np.arange(1, reports + 1), len(numbers))
+    begins = np.tile(np.arange(reports) == 0, len(numbers))
+    metric = Metric(is_flat=True)
+    return Ways(
+        ids=ids,
+        event_us=event_us,
+        tick=event_us,
+        begins=begins,
+        number=np.tile(np.arange(1, reports + 1), len(numbers)),
+        way_um=ways_um(ids, x, y, begins, min_step_m=min_step_m, by=metric),
+    )
 
 
 def bare_s(space: oldenburg.World) -> float:

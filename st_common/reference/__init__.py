@@ -11,5 +11,6 @@ is when: which fixes are there, and at what time an answer is judged.
     staying      VALID UNTIL                   steps        USING, COMPARE WITH
     window       WINDOW                        fence        DETECT
     aggregate    the values of groups          crossing     CROSS
+    travelled    ways, AVGSPD                  sliding      [RANGE .., SLIDE ..]
     position_filter           which fixes are filtered
 """

@@ -13,7 +13,7 @@ from st_common.reference.columns import Features
 from st_common.reference.ranges import inside
 from st_common.reference.window import counting
 from st_common.serving.verify_events import FIX, LATER, NEVER, alive
-from st_common.serving.verify_frames import framed, speeds, stays
+from st_common.serving.verify_frames import framed, open_stays, speeds
 from st_common.serving.verify_history import History
 from st_common.serving.verify_members import (
     FeaturesOf,
@@ -85,13 +85,14 @@ def _has_time(query: Registered, history: History) -> bool:
 
 def rows_in_windows(query: Registered, frame: Frame, history: History) -> pd.DataFrame:
     """The fixes in a query's windows, of the objects that count now; the partner is the time of each."""
-    fixes = stays(frame, history.events, query.position)
+    rows = open_stays(frame, history.events, query.position)
     own = qualified(
-        Plan(stream=query.plan.stream, where=query.plan.where), fixes, history.of
+        Plan(stream=query.plan.stream, where=query.plan.where), rows, history.of
     )
+    fixes = fixes_of(rows, history.of)
     for region in frame.regions:
-        own &= inside(region, fixes_of(fixes, history.of))
-    found = framed(frame, fixes, own, history.events, history.clock, history.times)
+        own &= inside(region, fixes)
+    found = framed(frame, rows, fixes, own, history)
     found = found.assign(
         partner=pd.to_datetime(found["ts"], unit="us").dt.strftime(
             "%Y-%m-%dT%H:%M:%S.%fZ"

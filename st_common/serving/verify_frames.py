@@ -1,36 +1,24 @@
 """The fixes in a query's windows at the last tick that was judged, by whole columns (CQL-S, SPEC W2-W5).
 
-Where a window stands follows from its last move alone, and so does what is in it; no window is moved step by step. On
-degrees engines measure legs to 0.01 %: a fix that is in the windows only with a little more or less way may be in the
-answer or not.
+What windows hold the reference says (`travelled`, `sliding`). Here is which fixes there are, and at which ticks the
+query was judged. On degrees engines measure legs to 0.01 %: a fix that is in the windows only with a little more or
+less way may be in the answer or not.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from pyproj import Geod
 
-from st_common.geometry.space import Space
-from st_common.query.frame import Extent, Frame, Sliding
-from st_common.reference.metric import SCALED, Members
-from st_common.serving.verify_events import FIX, LATER, Clock, Times
-
-_GEOD = Geod(ellps="WGS84")
-_COLUMN = {"space": "way", "rows": "n", "time": "tick"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Now:
-    """The last tick that time alone has judged, or at which something happened; and the last of the latter."""
-
-    tick: int
-    event_tick: int
-    tick_us: int
+from st_common.query.frame import Frame
+from st_common.reference import sliding, travelled
+from st_common.reference.columns import Fixes
+from st_common.reference.metric import Ints, Members
+from st_common.reference.travelled import Ways, outlives, units
+from st_common.serving.verify_events import FIX, LATER
+from st_common.serving.verify_history import History
 
 
-def stays(frame: Frame, events: pd.DataFrame, position: int) -> pd.DataFrame:
-    """The judged fixes after a row of the log that a frame may hold, each with its number `n` from 1.
+def open_stays(frame: Frame, events: pd.DataFrame, position: int) -> pd.DataFrame:
+    """The judged fixes after a row of the log that a frame may hold.
 
     Windows of time and of count have those of all stays of an object, others of the one that goes on. `begins`: no way
     leads to a fix from the one before.
@@ -40,206 +28,111 @@ def stays(frame: Frame, events: pd.DataFrame, position: int) -> pd.DataFrame:
         begins=(known["object"] != known["object"].shift())
         | (known["kind"].shift() != FIX)
     )
-    ends = (known["kind"] != FIX).astype(np.int64)
-    to_come = ends[::-1].groupby(known["object"][::-1], sort=False).cumsum()[::-1]
-    is_over = (to_come > 0) & (bool(frame.regions) | _has_range_of_space(frame))
-    open_: pd.DataFrame = known[(known["kind"] == FIX) & ~is_over]
-    return open_.assign(n=open_.groupby("object", sort=False).cumcount() + 1)
-
-
-def _has_range_of_space(frame: Frame) -> bool:
-    return any(window.range.by == "space" for window in frame.sliding)
+    is_open = known["kind"] == FIX
+    if not outlives(frame):
+        ends = (~is_open).astype(np.int64)
+        to_come = ends[::-1].groupby(known["object"][::-1], sort=False).cumsum()[::-1]
+        is_open &= to_come == 0
+    open_: pd.DataFrame = known[is_open]
+    return open_
 
 
 def framed(
     frame: Frame,
-    fixes: pd.DataFrame,
+    stays: pd.DataFrame,
+    fixes: Fixes,
     rows: Members,
-    events: pd.DataFrame,
-    clock: Clock,
-    times: Times,
+    history: History,
 ) -> pd.DataFrame:
-    """The rows of `fixes` (see `stays`) in all windows, with `way` in micrometres, and whether each is `sure`.
+    """The rows of `stays` (see `open_stays`) in all windows, with `number`, `way_um` and whether each is `sure`.
 
-    `rows` are those that satisfy the query's condition and regions.
+    `fixes` are the same rows as the reference reads them, `rows` those that satisfy the query's condition and regions.
     """
-    judged = events[events["due"] != LATER]
-    last = int(judged["tick"].max()) if len(judged) else 0
-    past = (clock.now - 1) // times.tick_us * times.tick_us
-    now = _Now(tick=max(past, last), event_tick=last, tick_us=times.tick_us)
-    ways = _ways(frame, fixes, space=times.space)
-    kept = rows.maybe & _newest(fixes, rows.maybe, times.window_rows)
-    scales = (
-        (1.0, 1 - SCALED, 1 + SCALED)
-        if not times.space.is_flat and _looks_at_space(frame)
-        else (1.0,)
+    way_um = travelled.ways_um(
+        fixes.ids,
+        fixes.x,
+        fixes.y,
+        stays["begins"].to_numpy(bool),
+        min_step_m=frame.min_step_m,
+        by=fixes.metric,
     )
-    masks = [
-        _in_all(frame, fixes.assign(way=np.rint(ways * scale).astype(np.int64)), now)
-        for scale in scales
+    stays = stays.assign(number=travelled.numbers(fixes.ids), way_um=way_um)
+    ways = _ways(stays)
+    newest = sliding.newest(ways, rows.maybe, history.times.window_rows)
+    rows &= Members(sure=newest, maybe=newest)
+    fewest, most = _ticks(frame, stays[rows.sure], history)
+    doubts = fixes.metric.doubts
+    one = sliding.in_windows(frame, ways, fewest, doubts=doubts)
+    other = sliding.in_windows(frame, ways, most, doubts=doubts)
+    sure = rows.sure & one.sure & other.sure
+    maybe = rows.maybe & (one.maybe | other.maybe)
+    in_result: pd.DataFrame = stays.assign(sure=sure)[maybe]
+    return in_result
+
+
+def _ways(stays: pd.DataFrame) -> Ways:
+    return Ways(
+        ids=stays["object"].to_numpy(object),
+        event_us=stays["ts"].to_numpy(np.int64),
+        tick=stays["tick"].to_numpy(np.int64),
+        begins=stays["begins"].to_numpy(bool),
+        number=stays["number"].to_numpy(np.int64),
+        way_um=stays["way_um"].to_numpy(np.int64),
+    )
+
+
+def _ticks(frame: Frame, rows: pd.DataFrame, history: History) -> tuple[Ints, Ints]:
+    """The ticks at which a query surely was judged, and those at which it may have been.
+
+    They are the same but for windows that hold nothing before they are full: with others it changes nothing whether
+    the query was judged at the last tick of all.
+    """
+    events, tick_us = history.events, history.times.tick_us
+    happened = events.loc[events["due"] != LATER, "tick"].to_numpy(np.int64)
+    if not len(happened):
+        return happened, happened
+    past = (history.clock.now - 1) // tick_us * tick_us
+    now = max(past, int(happened.max()))
+    by_itself = _slides(frame, now, tick_us)
+    if frame.full and len(frame.sliding) == 1:
+        # Beside another window a row may be behind that one, and is waited for no more.
+        by_itself += _ages(frame, rows, now, tick_us)
+    fewest = np.unique(np.append(happened, np.array(by_itself, np.int64)))
+    most = np.unique(np.append(fewest, now))
+    return (fewest if frame.full else most), most
+
+
+def _slides(frame: Frame, now: int, tick_us: int) -> list[int]:
+    """The ticks at which windows that slide by time moved last, by time alone."""
+    origin = round(1e6 * frame.origin_s)
+    slides = [window.slide for window in frame.sliding if window.slide is not None]
+    steps = [units(slide) for slide in slides if slide.by == "time"]
+    ticks = [
+        -(-((now - origin) // step * step + origin) // tick_us) * tick_us
+        for step in steps
     ]
-    some, every = (
-        np.logical_or.reduce(masks) & kept,
-        np.logical_and.reduce(masks) & kept & rows.sure,
-    )
-    found: pd.DataFrame = fixes.assign(way=ways, sure=every)[some]
-    return found
+    return [tick for tick in ticks if tick <= now]
 
 
-def _looks_at_space(frame: Frame) -> bool:
-    return any(
-        "space" in (window.range.by, (window.slide or window.range).by)
-        for window in frame.sliding
-    )
-
-
-def _newest(fixes: pd.DataFrame, rows: np.ndarray, most: int) -> np.ndarray:
-    """The newest of an object's rows, as many as are kept."""
-    counted = pd.Series(rows.astype(np.int64), fixes.index)
-    newer: pd.Series = (
-        counted[::-1].groupby(fixes["object"][::-1], sort=False).cumsum()[::-1]
-    )
-    return (newer <= most).to_numpy()
-
-
-def _ways(frame: Frame, fixes: pd.DataFrame, *, space: Space) -> np.ndarray:
-    """How far each object had come at each fix, in whole micrometres."""
-    first = fixes["begins"].to_numpy(bool)
-    x, y = fixes["x"].to_numpy(float), fixes["y"].to_numpy(float)
-    if frame.min_step_m > 0:
-        legs = _legs_of_steps(x, y, first, round(frame.min_step_m * 1e6), space=space)
-    else:
-        legs = _legs(np.r_[x[:1], x[:-1]], np.r_[y[:1], y[:-1]], x, y, space=space)
-    legs[first] = 0
-    found: np.ndarray = (
-        pd.Series(legs, fixes.index)
-        .groupby(fixes["object"], sort=False)
-        .cumsum()
-        .to_numpy(np.int64)
-    )
-    return found
-
-
-def _legs(
-    x0: np.ndarray, y0: np.ndarray, x: np.ndarray, y: np.ndarray, *, space: Space
-) -> np.ndarray:
-    metres = (
-        np.hypot(x - x0, y - y0)
-        if space.is_flat
-        else np.asarray(_GEOD.inv(x0, y0, x, y)[2])
-    )
-    return np.rint(metres * 1e6).astype(np.int64)
-
-
-def _legs_of_steps(
-    x: np.ndarray, y: np.ndarray, first: np.ndarray, least: int, *, space: Space
-) -> np.ndarray:
-    """Legs from the fix that counted last; whether one counts depends on those before, so they come one by one."""
-    legs, anchor = np.zeros(len(x), np.int64), 0
-    for at in range(len(x)):
-        here, there = slice(anchor, anchor + 1), slice(at, at + 1)
-        leg = (
-            0
-            if first[at]
-            else int(_legs(x[here], y[here], x[there], y[there], space=space)[0])
-        )
-        legs[at] = leg if leg >= least else 0
-        anchor = at if first[at] or leg >= least else anchor
-    return legs
-
-
-def _in_all(frame: Frame, fixes: pd.DataFrame, now: _Now) -> np.ndarray:
-    held = np.ones(len(fixes), bool)
-    if len(fixes):
-        ends = fixes[
-            ~fixes.duplicated(["object", "tick"], keep="last")
-        ]  # as things were at each tick
-        for window in frame.sliding:
-            held &= _in_one(window, frame, fixes, ends, now)
-    return held
-
-
-def _in_one(
-    window: Sliding, frame: Frame, fixes: pd.DataFrame, ends: pd.DataFrame, now: _Now
-) -> np.ndarray:
-    moved, high = _last_move(window, frame, ends, now)
-    by, size = window.range.by, _units(window.range)
-    up = high if by == (window.slide or window.range).by else moved[_COLUMN[by]]
-    low = up - size + (1 if by == "rows" else 0)
-    if frame.full:
-        born = fixes.groupby("object", sort=False)["ts"].first().reindex(up.index)
-        opened = (
-            up if window.slide is not None or by != "time" else up * 0 + now.event_tick
-        )
-        full = opened - size >= (born if by == "time" else 0)
-        up, low = up[full], low[full]
-    measure = fixes["ts" if by == "time" else _COLUMN[by]].to_numpy(np.int64)
-    of = fixes["object"]
-    inside = (
-        (measure >= of.map(low))
-        & (measure <= of.map(up))
-        & (fixes["n"] <= of.map(moved["n"]))
-    )
-    return np.asarray(inside, bool)
-
-
-def _last_move(
-    window: Sliding, frame: Frame, ends: pd.DataFrame, now: _Now
-) -> tuple[pd.DataFrame, pd.Series]:
-    """Per object how things were when the window moved last, and how high it came; objects whose did not are absent."""
-    slide = window.slide or window.range
-    if slide.by == "time":
-        return _by_time(window, frame, ends, now)
-    step = _units(slide) if window.slide else 1
-    high = ends[_COLUMN[slide.by]] // step * step
-    highest = high.groupby(ends["object"], sort=False).transform("max")
-    at = (high == highest) & (highest > (0 if window.slide else -1))
-    moved = ends[at].drop_duplicates("object").set_index("object")
-    return moved, moved[_COLUMN[slide.by]] // step * step
-
-
-def _by_time(
-    window: Sliding, frame: Frame, ends: pd.DataFrame, now: _Now
-) -> tuple[pd.DataFrame, pd.Series]:
-    """A window that slides by time moves at the first tick from the slide on, or at its object's first one after it."""
-    high = now.tick
-    if window.slide is not None:
-        step, origin = _units(window.slide), round(frame.origin_s * 1e6)
-        high = (now.tick - origin) // step * step + origin
-    moves_at = -(-high // now.tick_us) * now.tick_us
-    before = ends[ends["tick"] <= moves_at].drop_duplicates("object", keep="last")
-    first = ends[~ends["object"].isin(before["object"])].drop_duplicates("object")
-    moved = pd.concat([before.assign(tick=moves_at), first]).set_index("object")
-    return moved, pd.Series(high, moved.index)
-
-
-def _units(extent: Extent) -> int:
-    return round(extent.amount * (1 if extent.by == "rows" else 1e6))
+def _ages(frame: Frame, rows: pd.DataFrame, now: int, tick_us: int) -> list[int]:
+    """The ticks up to now at which rows got too old for a window of time that does not slide."""
+    (window,) = frame.sliding
+    if window.slide is not None or window.range.by != "time":
+        return []
+    last_us = rows["ts"].to_numpy(np.int64) + units(window.range)
+    ticks = (last_us // tick_us + 1) * tick_us
+    is_tick = (ticks > rows["tick"].to_numpy(np.int64)) & (ticks <= now)
+    return list(ticks[is_tick])
 
 
 def speeds(
     frame: Frame, rows: pd.DataFrame, *, unit_m: float = 1.0
 ) -> dict[str, float | None]:
-    """The average speed of every object that has a row: its way over the legs that are in the result, by their time."""
-    follows = (
-        (rows["object"] == rows["object"].shift())
-        & (rows["n"].diff() == 1)
-        & ~rows["begins"]
-    ).to_numpy()
-    legs = (
-        rows.assign(leg=rows["way"].diff(), took=rows["ts"].diff())[follows]
-        .groupby("object")[["leg", "took"]]
-        .sum()
-    )
-    whole = next(
-        (window.range.amount for window in frame.sliding if window.range.by == "time"),
-        None,
-    )
-    seconds = legs["took"] / 1e6 if whole is None else pd.Series(whole, legs.index)
-    speed = (legs["leg"] / 1e6 / seconds).where(seconds > 0) * unit_m
+    """The average speed of every object that has a row in a result, in metres per second; see the reference."""
+    values = travelled.speeds(frame, _ways(rows))
     return {
-        name: None if pd.isna(speed.get(name)) else float(speed[name])
-        for name in rows["object"].unique()
+        name: None if value is None else value * unit_m
+        for name, value in values.items()
     }
 
 

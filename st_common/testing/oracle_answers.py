@@ -9,7 +9,7 @@ from st_common.query.frame import Frame
 from st_common.reference.columns import objects
 from st_common.reference.window import counting as counting_at
 from st_common.testing.oracle_expressions import fields_of
-from st_common.testing.oracle_frames import FrameRow, framed, speeds, time_of
+from st_common.testing.oracle_frames import framed, speeds, time_of
 from st_common.testing.oracle_members import members
 from st_common.testing.oracle_readings import Known
 from st_common.testing.oracle_rows import Pair
@@ -66,22 +66,17 @@ def shown_last(
 
 
 def _framed(world: World, query: Query, frame: Frame, known: Known) -> dict[Pair, Told]:
-    rows, aggregate = _rows(world, query, frame, known), query.plan.aggregate
+    counts, aggregate = counting(world, query, known), query.plan.aggregate
+    rows = framed(query.frames, counts)
     if aggregate is None:
         return {
             row.pair: Told(fields=fields_of(query.plan, row.reading)) for row in rows
         }
     if aggregate.function == "avgspd":
-        return {
-            (name, None): Told(value=value)
-            for name, value in speeds(frame, rows).items()
-        }
-    values = groups(aggregate, [(row.reading, None) for row in rows], world.rules)
-    return {(group, None): Told(value=value) for group, value in values.items()}
-
-
-def _rows(world: World, query: Query, frame: Frame, known: Known) -> list[FrameRow]:
-    return framed(query.frames, frame, counting(world, query, known))
+        values = speeds(query.frames, frame, counts)
+        return {(name, None): Told(value=value) for name, value in values.items()}
+    told = groups(aggregate, [(row.reading, None) for row in rows], world.rules)
+    return {(group, None): Told(value=value) for group, value in told.items()}
 
 
 def counting(world: World, query: Query, known: Known) -> set[str] | None:
@@ -103,7 +98,7 @@ def below(world: World, query: Query, known: Known, at_us: int) -> dict[Below, C
     if plan.frame is not None:
         return {
             (*row.pair, 0): (row.reading, None)
-            for row in _rows(world, query, plan.frame, known)
+            for row in framed(query.frames, counting(world, query, known))
         }
     found = counted(world, query, known, at_us)
     return {

@@ -3,8 +3,9 @@
 from dataclasses import replace
 from functools import partial
 
+from st_common.reference.travelled import outlives
 from st_common.testing.oracle_answers import answer_of, counting, fix_us_of, judge_anew
-from st_common.testing.oracle_frames import advance, outlives, own_ticks, remember
+from st_common.testing.oracle_frames import advance, own_ticks, remember
 from st_common.testing.oracle_members import partners_of
 from st_common.testing.oracle_moving_fences import (
     judge_moving_fences,
