@@ -6,6 +6,7 @@ from types import MappingProxyType
 from st_common.errors import ConfigError
 from st_common.formats.csv import Csv, Tsv
 from st_common.formats.format import Format
+from st_common.formats.gpx import Gpx
 from st_common.formats.ndjson import Ndjson
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -13,6 +14,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "csv": Csv(),
         "tsv": Tsv(),
         "ndjson": Ndjson(),
+        "gpx": Gpx(),
     }
 )
 """All formats, by the name that settings give them."""
