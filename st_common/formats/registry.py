@@ -21,7 +21,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 
 
 def names_of_formats() -> str:
-    """The names of all formats, for people: "csv, tsv or ndjson"."""
+    """The names of all formats, for people: "csv, tsv, ndjson or gpx"."""
     *others, last = FORMATS
     return f"{', '.join(others)} or {last}"
 

@@ -16,6 +16,7 @@ from st_common.capture.files import replay
 from st_common.capture.pieces import pieces
 from st_common.capture.readable import refuse_unreadable
 from st_common.decode import decode
+from st_common.decode.joined import Raw, decode_all
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.settings import Columns, StreamSettings, load_streams
@@ -214,6 +215,27 @@ def test_children_of_a_point_are_attributes_by_their_path():
     assert fixes.select(["ele", "extensions/hr"]).to_pylist() == [
         {"ele": 3.5, "extensions/hr": 70}
     ]
+
+
+def test_small_segments_that_follow_each_other_are_read_as_each_alone():
+    document = gpx(track("a", *map(point, range(5))), track("b", point(7), "<trkpt/>"))
+    payloads = [*segments_of(document, most=1), b"<gpx>", gpx()]
+    raw = [Raw(payload=payload, arrival_us=NOW) for payload in payloads]
+    parts = list(decode_all(raw, WALKS))
+    assert sum(part.segments for part in parts) == len(payloads) == 9
+    together = pa.concat_tables([part.decoded.fixes for part in parts])
+    alone = [decode(payload, WALKS, arrival_us=NOW) for payload in payloads]
+    assert together.equals(pa.concat_tables([decoded.fixes for decoded in alone]))
+    assert [part.decoded.rows for part in parts] == [decoded.rows for decoded in alone]
+
+
+def test_a_packed_payload_that_breaks_gives_the_points_in_front_of_the_break():
+    document = gpx(track("a", *(point(number, "<ele>3</ele>") for number in range(9))))
+    assert fixes_of(gzip.compress(document)) == fixes_of(document)
+    cut = gzip.compress(document, compresslevel=0)[:-200]
+    decoded = decode(cut, WALKS, arrival_us=NOW)
+    assert 0 < len(decoded.fixes) < 9
+    assert decoded.rejects["reason"].to_pylist() == ["unreadable", "bad_gzip"]
 
 
 # --- what goes wrong ---
