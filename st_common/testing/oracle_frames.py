@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from st_common.query.frame import Frame
+from st_common.query.frame import Frame, Sliding
 from st_common.query.plan import Plan
 from st_common.reference import sliding, travelled
 from st_common.reference.columns import objects
@@ -154,12 +154,20 @@ def advance(
     if happened or tick in own_ticks(frames, frame, rules):
         frames.ticks.append(tick)
     frames.ended = {}
-    for mark in frames.marks:
-        if mark.tick <= tick:
-            _take(frames, frame, mark)
+    here = [mark for mark in frames.marks if mark.tick <= tick]
+    for mark in here:
+        _take(frames, frame, mark)
     frames.marks = [mark for mark in frames.marks if mark.tick > tick]
     frames.at = max(frames.at, tick)
-    return _look_up(frames, frame, tick, rules)
+    moved = _look_up(frames, frame, tick, rules)
+    if any(_follows(window) for window in frame.sliding):
+        moved |= frames.away & {mark.name for mark in here}
+    return moved
+
+
+def _follows(window: Sliding) -> bool:
+    """Whether a window goes along with whatever its object does, also with its end."""
+    return window.slide is None and window.range.by != "time"
 
 
 def _take(frames: Frames, frame: Frame, mark: Mark) -> None:

@@ -884,3 +884,20 @@ def test_a_row_that_is_too_old_when_an_end_mark_comes_leaves_then(tell, last, le
     told = [(c.position, c.event_us / 1e6, c.object, c.sign) for c in tell(rows)]
     aged = [(3, last, "early", -1)] * leaves
     assert told == [(2, 7, "early", 1), *aged, (3, last, "last", 1)]
+
+
+@pytest.mark.spec("W6", "W2")
+def test_the_end_of_an_object_tells_anew_what_a_window_without_a_slide_holds(tell):
+    rows = log(
+        register("q", framed(sliding(("rows", 2)), emit="rstream")),
+        fix("o", 1, 0),
+        fix("o", 2, 1),
+        gone("o", 3),
+        end(),
+    )
+    told = [
+        (c.event_us / 1e6, c.sign, time_of(c.partner) / 1e6)
+        for c in tell(rows)
+        if c.sign >= 0
+    ]
+    assert told == [(1, 1, 1), (2, 1, 2), (2, 0, 1), (3, 0, 1), (3, 0, 2)]
