@@ -17,16 +17,20 @@ from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.options import Chosen
 from st_common.query.lowering.quantity import duration
 
+_A_FENCE = "INSIDE region DETECT ENTER, EXIT"
+
 
 def fence_of(select: exp.Expr, chosen: Chosen, gathered: Gathered) -> Fence | None:
     """The fence of DETECT and its options; None without one. An event that is wrong is gathered."""
     detect: Detect | None = select.args.get("detect")
     if detect is None:
         if "DETECT" not in select.meta.get(REFUSED, ()):
-            _refuse_options(chosen.of_fence, "DETECT, and there is none", gathered)
+            alone = "DETECT, and there is none"
+            _refuse_options(chosen.of_fence, alone, _A_FENCE, gathered)
             if select.args.get("lasting") is None:
                 neither = "DETECT and of FOR, and there is neither"
-                _refuse_options(chosen.of_gap, neither, gathered)
+                either = f"{_A_FENCE}, or WHERE condition FOR 30 s"
+                _refuse_options(chosen.of_gap, neither, either, gathered)
         return None
     seen: dict[Event, float | None] = {}
     for one in detect.expressions:
@@ -42,12 +46,12 @@ def fence_of(select: exp.Expr, chosen: Chosen, gathered: Gathered) -> Fence | No
     )
 
 
-def _refuse_options(span: Span | None, of: str, gathered: Gathered) -> None:
+def _refuse_options(span: Span | None, of: str, hint: str, gathered: Gathered) -> None:
     """An option that stands in a query without the clause that it is of."""
     if span is None:
         return
     message = f"this is an option of {of}"
-    gathered.found.append(Refused(message, span, "INSIDE region DETECT ENTER, EXIT"))
+    gathered.found.append(Refused(message, span, hint))
 
 
 def _detect(one: Detected, seen: dict[Event, float | None]) -> None:
