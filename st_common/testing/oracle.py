@@ -149,7 +149,8 @@ def fold(rows: Iterable[Change]) -> Answer:
         if (key in answer) != (change.sign <= 0):
             raise AssertionError(f"{change} does not follow from what is before it")
         if change.sign > 0:
-            answer[key] = change.value
+            # How long an incident has lasted goes on: what ends it tells another value.
+            answer[key] = None if change.cause == "started" else change.value
         elif change.sign < 0 and _differs(answer.pop(key), change.value):
             raise AssertionError(f"{change} takes back what was not told")
     return answer

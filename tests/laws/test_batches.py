@@ -25,7 +25,7 @@ from st_common.testing.laws import in_row_order, run_steps
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.oracle import Control, Fix, Rules
 from st_common.testing.shapely_layer import ShapelyLayer
-from st_common.testing.strategies import cases, segmentations
+from st_common.testing.strategies import cases, ended, segmentations
 
 
 def by_ticks(case):
@@ -77,6 +77,7 @@ def test_segments_read_together_tell_what_each_tells_by_itself(
 @tries(10)
 @given(cases(layers=False), st.data())
 def test_the_archive_of_segments_read_together_is_that_of_each_by_itself(case, data):
+    case = ended(case)
     cut = data.draw(segmentations(len(case.rows)))
     found = []
     for most in (1, 4096):

@@ -24,7 +24,7 @@ from st_common.settings import Columns, StreamSettings
 from st_common.spark.source import Feed, packet_rows
 from st_common.testing.effort import tries
 from st_common.testing.log_writer import bare_log, settings_of, write_log
-from st_common.testing.strategies import cases, segmentations
+from st_common.testing.strategies import cases, ended, segmentations
 
 HEADER = b"id,ts,x,y,n,w"
 LINES = (
@@ -170,6 +170,7 @@ def told(home, stream):
 def test_logs_of_raw_bytes_and_of_packets_give_the_same_tables_on_both_ways_into_an_engine(
     case, chosen, data
 ):
+    case = ended(case)
     cut = data.draw(segmentations(len(case.rows)))
     stream = settings_of("grid", case.rules)
     with tempfile.TemporaryDirectory() as folder:
