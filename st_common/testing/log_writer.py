@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from st_common.capture.log import Log
+from st_common.controls.rows import End
+from st_common.controls.writing import to_bytes
 from st_common.position import position_of
 from st_common.settings import Columns, PositionFilter, StreamSettings
 from st_common.storage import Storage
 from st_common.testing.oracle import Control, Fix, Row, Rules
 from st_common.testing.oracle_expressions import ATTRIBUTES, text_of
+from st_common.testing.strategies import Case
 
 HEADER = ("object", "t", "x", "y", "gone", *ATTRIBUTES)
 
@@ -144,3 +147,10 @@ def _payload(part: list[Row]) -> bytes:
                 (row.object, row.event_us, repr(row.x), repr(row.y), "", *texts)
             )
     return text.getvalue().encode()
+
+
+def ended(case: Case) -> Case:
+    """The case with an end mark behind its rows, so that the archive waits for nothing: it does so piece by piece."""
+    last = case.rows[-1].position if case.rows else -1
+    end = Control(position=last + 1, row=json.loads(to_bytes(End())))
+    return replace(case, rows=(*case.rows, end))

@@ -161,13 +161,6 @@ def _or_none(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.one_of(st.none(), values)
 
 
-def ended(case: Case) -> Case:
-    """The case with an end mark behind its rows, so that the archive waits for nothing: it does so piece by piece."""
-    last = case.rows[-1].position if case.rows else -1
-    end = Control(position=last + 1, row={"op": "end"})
-    return replace(case, rows=(*case.rows, end))
-
-
 @st.composite
 def filters(draw: st.DrawFn) -> Filter:
     """Filters that on the grid let some fixes pass and others not; how good a fix is says the attribute `load`."""

@@ -22,10 +22,10 @@ from st_common.operators.turn.changes import settled
 from st_common.query.plan import Plan
 from st_common.testing.effort import tries
 from st_common.testing.laws import in_row_order, run_steps
-from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.log_writer import ended, settings_of, write_log
 from st_common.testing.oracle import Control, Fix, Rules
 from st_common.testing.shapely_layer import ShapelyLayer
-from st_common.testing.strategies import cases, ended, segmentations
+from st_common.testing.strategies import cases, segmentations
 
 
 def by_ticks(case):

@@ -23,8 +23,8 @@ from st_common.operators.turn.changes import settled
 from st_common.settings import Columns, StreamSettings
 from st_common.spark.source import Feed, packet_rows
 from st_common.testing.effort import tries
-from st_common.testing.log_writer import bare_log, settings_of, write_log
-from st_common.testing.strategies import cases, ended, segmentations
+from st_common.testing.log_writer import bare_log, ended, settings_of, write_log
+from st_common.testing.strategies import cases, segmentations
 
 HEADER = b"id,ts,x,y,n,w"
 LINES = (
