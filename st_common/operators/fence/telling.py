@@ -144,11 +144,25 @@ def rows_of(told: Told, turn: Turn, fixes: LastFixes) -> pa.Table:
     query = turn.numbering.targets.query[told.target]
     shown, reading = readings_of(told.reading, turn, fixes)
     fields = shown_fields(turn, query=query, reading=reading, readings=shown)
+    return changes_of(told, turn, fix_ts=shown.ts[reading], fields=fields)
+
+
+def changes_of(
+    told: Told, turn: Turn, *, fix_ts: np.ndarray, fields: pa.Array
+) -> pa.Table:
+    """Rows of changes of some lines, of fences and of incidents.
+
+    Args:
+        told: the lines.
+        turn: the run.
+        fix_ts: int64[n], the event time of the fix that each line shows.
+        fields: what each line shows, as JSON.
+    """
     return change_rows(
         turn.names,
         position=told.position,
         event_ts=told.event_ts,
-        fix_ts=shown.ts[reading],
+        fix_ts=fix_ts,
         rank=told.rank,
         objects=told.object,
         target=told.target,
