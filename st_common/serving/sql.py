@@ -14,6 +14,7 @@ from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import QueryError
 from st_common.home import Home
+from st_common.levels.visits import TOLD, visits_select
 from st_common.query.derived import queries_table
 from st_common.query.lookup import history
 from st_common.query.problem import did_you_mean
@@ -23,6 +24,7 @@ from st_common.serving.query_table import queries_and_objects
 from st_common.settings import StreamSettings
 
 _PLAIN_TABLES = ("rejects", "regions", "quality", "stream_status", "dead_letters")
+_OF_ALL = ("changes", "visits")  # views of each stream, and of all
 _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,  # no file, no network, no extension
     "autoinstall_known_extensions": False,
@@ -42,10 +44,10 @@ StreamsOf = Callable[[], Mapping[str, StreamSettings]]
 def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
     """The result of one SELECT over the views of a home; times are UTC.
 
-    The views: `changes` (all streams, with the column stream), `changes_S`, `positions_S`, `latest_S`, `snapshots_S`
-    for each stream S, `layer_L` for each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`,
-    `dead_letters`. A name with `-` is written with `_`. Views of tables that do not exist yet are empty. DuckDB reaches
-    nothing else: no files, no network, no variables of this process.
+    The views: `changes` and `visits` (all streams, with the column stream), `changes_S`, `visits_S`, `positions_S`,
+    `latest_S`, `snapshots_S` for each stream S, `layer_L` for each layer L, `rejects`, `regions`, `queries`,
+    `quality`, `stream_status`, `dead_letters`. A name with `-` is written with `_`. Views of tables that do not exist
+    yet are empty. DuckDB reaches nothing else: no files, no network, no variables of this process.
 
     Args:
         home: where the tables lie.
@@ -106,19 +108,45 @@ def _create_views(connection: duckdb.DuckDBPyConnection, home: Home) -> list[str
         connection.register(f"stored {view}", of_streams.stored)
         connection.register(f"pending {view}", of_streams.pending)
         _union(connection, view, [f'FROM "stored {view}"', f'FROM "pending {view}"'])
+        _create_visits(connection, home, stream)
+    for table in _OF_ALL:
+        _union_of_all(connection, table, streams)
+    views = [_view(table, stream) for table in _OF_ALL for stream in streams]
+    return [*_OF_ALL, *views, *plain]
+
+
+def _create_visits(
+    connection: duckdb.DuckDBPyConnection, home: Home, stream: str
+) -> None:
+    """The visits of a stream: as they are stored for days that were processed again, else folded from its changes."""
+    changes, view = f'"{_view("changes", stream)}"', _view("visits", stream)
+    connection.register(
+        f"stored {view}", _stored(home.table("visits", stream), "visits")
+    )
+    until = f"(SELECT max(event_ts) + INTERVAL 1 MICROSECOND FROM {changes})"  # noqa: S608
+    stored = f'FROM "stored {view}"'
+    told = f"""
+SELECT *, '{TOLD}' AS run FROM ({visits_select(changes, until)})
+WHERE event_date NOT IN (SELECT event_date {stored})"""  # noqa: S608
+    _union(connection, view, [f"SELECT * {stored}", told])
+
+
+def _union_of_all(
+    connection: duckdb.DuckDBPyConnection, table: str, streams: list[str]
+) -> None:
+    """A view of the rows of all streams, with the column stream in front."""
     if streams:
         # the names are those of folders in the home, which `checked_name` lets through
         each = [
-            f"SELECT '{stream}' AS stream, * FROM \"{_view('changes', stream)}\""  # noqa: S608
+            f"SELECT '{stream}' AS stream, * FROM \"{_view(table, stream)}\""  # noqa: S608
             for stream in streams
         ]
-        _union(connection, "changes", each)
+        _union(connection, table, each)
     else:
-        schema = load_contract("changes").arrow_schema()
+        schema = load_contract(table).arrow_schema()
         connection.register(
-            "changes", schema.insert(0, pa.field("stream", pa.string())).empty_table()
+            table, schema.insert(0, pa.field("stream", pa.string())).empty_table()
         )
-    return ["changes", *(_view("changes", stream) for stream in streams), *plain]
 
 
 def _register_live(

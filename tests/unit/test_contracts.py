@@ -38,6 +38,7 @@ NAMES = [
     "rejects",
     "snapshots",
     "stream_status",
+    "visits",
 ]
 UTC = pa.timestamp("us", tz="UTC")
 
@@ -151,6 +152,7 @@ def test_partitions_come_in_the_order_of_their_numbers():
         "rejects": ("ingest_date",),
         "snapshots": ("snapshot_ts",),
         "stream_status": ("date",),
+        "visits": ("event_date",),
     }
 
 
