@@ -10,6 +10,8 @@ PYTHON ?= python3.11
 export PYTHON
 # Of this folder and of nothing else: what a shell has set for another project must not leak into these environments.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+# Modules are compiled once, not by each process anew: forbidden by an image, it makes an import of pandas cost thrice.
+unexport PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX
 
 VENV := .venv
 AIRFLOW_VENV := .venv-airflow
