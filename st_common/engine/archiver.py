@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from st_common.engine.archive import Archive
 from st_common.engine.owner import now_us
-from st_common.ops.status import StreamStatus, write_status
+from st_common.ops.status import Phase, StreamStatus, write_status
 from st_common.position import position_of
 
 EVERY_S = 30.0
@@ -41,31 +41,30 @@ def archiving(archive: Archive, *, every_s: float | None = None) -> Iterator[Arc
         ended.set()
         thread.join()
     archive.check()
-    _drain(archive)
-    archive.levels.keep(at_end=True)
-    archive.remove_raw()
+    _work(archive, at_end=True)
 
 
 def _follow(archive: Archive, ended: threading.Event, pause_s: float) -> None:
     """Archives again and again until the stream has ended; what goes wrong is left for the stream's thread."""
     try:
         while not ended.wait(pause_s):
-            _drain(archive)
-            archive.levels.keep()
-            archive.remove_raw()
+            _work(archive)
     except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
         archive.failure = error
 
 
-def _drain(archive: Archive) -> None:
+def _work(archive: Archive, *, at_end: bool = False) -> None:
+    """Archives all that the log has, and makes what follows from it."""
+    _say(archive, "running", Phase.BATCH)
     while archive.batch():
-        _say(
-            archive, "running"
-        )  # at each batch: a long backlog must not look like an archive that stands still
-    _say(archive, "idle")
+        # At each batch: a long backlog must not look like an archive that stands still.
+        _say(archive, "running", Phase.BATCH)
+    archive.levels.keep(at_end=at_end)
+    archive.remove_raw()
+    _say(archive, "idle", Phase.WAITING)
 
 
-def _say(archive: Archive, state: str) -> None:
+def _say(archive: Archive, state: str, phase: Phase) -> None:
     status = StreamStatus(
         state=state,
         job="archive",
@@ -75,5 +74,6 @@ def _say(archive: Archive, state: str) -> None:
         now_ts=archive.clock_us(),
         fixes=archive.totals.fixes,
         rejects=archive.totals.rejects,
+        phase=phase,
     )
     write_status(archive.stream_folder, status)

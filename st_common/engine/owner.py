@@ -1,24 +1,32 @@
 """One run of a stream by one process: it owns the lease, says how it goes, and stops when asked to."""
 
+import dataclasses
 import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from st_common.errors import FairwayError, StateError
+from st_common.errors import FairwayError, FencedError, StateError, StorageError
 from st_common.home import Home
 from st_common.operators.skeleton.cache_counts import Caches, from_json, summed, to_json
 from st_common.ops import lease
-from st_common.ops.status import StreamStatus, read_status, write_exit, write_status
+from st_common.ops.status import (
+    Phase,
+    StreamStatus,
+    read_status,
+    write_exit,
+    write_status,
+)
 from st_common.ops.stop import stop_wanted
 from st_common.storage import make_folder
 
 BEAT_S = 1.0
+PULSE_S = 5.0
 RESET_FILE = "reset.json"  # there while a reset is under way
 _COUNTS = ("fixes", "rejects", "late", "double", "cut", "changes")
 
@@ -44,6 +52,7 @@ class Owner:
         filtered: by reason, how many fixes were filtered (SPEC X11).
         caches: by kind of moving query, what caches cost (SPEC G6).
         is_terminated: the system told the process to end (SIGTERM).
+        phase: what it is in the middle of; told with each beat.
     """
 
     folder: Path
@@ -55,6 +64,8 @@ class Owner:
     filtered: dict[str, int] = field(default_factory=dict)
     caches: Caches = field(default_factory=dict)
     is_terminated: bool = False
+    phase: Phase = Phase.WAITING
+    _told: StreamStatus | None = None
     _beaten_s: float = 0.0
     _beating: threading.Lock = field(default_factory=threading.Lock)
 
@@ -97,10 +108,41 @@ class Owner:
                     state, position=position, end_position=end_position, now_ts=now_ts
                 )
 
+    def pulse(self) -> None:
+        """Says that the process lives and what it is in the middle of, when no beat did for some seconds.
+
+        The counts are those of the last beat; before the first one, those that earlier runs left.
+
+        Raises:
+            FencedError: as `beat`.
+        """
+        with self._beating:
+            if time.monotonic() - self._beaten_s >= PULSE_S:
+                self._tell(self._told or self._starting())
+
+    def _starting(self) -> StreamStatus:
+        """What is said before the first beat."""
+        before = self.before or StreamStatus(
+            state="starting", beat_ts=0, position=0, end_position=0
+        )
+        return dataclasses.replace(before, state="starting", engine=self.engine)
+
+    def _tell(self, status: StreamStatus) -> None:
+        """Renews the lease, and writes a status with the time of now."""
+        self.lease = lease.beat(self.lease, now_us=now_us())
+        self._told = dataclasses.replace(
+            status,
+            beat_ts=now_us(),
+            epoch=self.lease.epoch,
+            pid=self.lease.owner.pid,
+            phase=self.phase,
+        )
+        write_status(self.folder, self._told)
+        self._beaten_s = time.monotonic()
+
     def _beat(
         self, state: str, *, position: int, end_position: int, now_ts: int | None
     ) -> None:
-        self.lease = lease.beat(self.lease, now_us=now_us())
         earlier = {
             name: getattr(self.before, name) if self.before else 0 for name in _COUNTS
         }
@@ -120,20 +162,17 @@ class Owner:
             now_ts = self.before.now_ts
         status = StreamStatus(
             state=state,
-            beat_ts=now_us(),
+            beat_ts=0,
             position=position,
             end_position=end_position,
             now_ts=now_ts,
             engine=self.engine,
-            epoch=self.lease.epoch,
-            pid=self.lease.owner.pid,
             nulled=dict(nulled),
             filtered=dict(filtered),
             caches=to_json(caches),
             **counts,
         )
-        write_status(self.folder, status)
-        self._beaten_s = time.monotonic()
+        self._tell(status)
 
 
 @contextmanager
@@ -206,3 +245,37 @@ def _listening(owner: Owner) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
+@contextmanager
+def pulsing(owner: Owner) -> Iterator[None]:
+    """Lets a thread say that the owner lives while the body starts up, or is in a batch that takes long.
+
+        the body     start-up ..... | a batch of 40 s ......... | batches of 0.1 s
+        says                        beat                        beat beat beat
+        the thread   pulse   pulse       pulse   pulse   pulse
+
+    A process that hangs as a whole says nothing. One that was taken over says nothing more, and the body finds out by
+    its next `check`.
+
+    Args:
+        owner: of the stream; it is in its start-up until the body says otherwise.
+    """
+    owner.phase = Phase.START_UP
+    ended = threading.Event()
+    thread = threading.Thread(
+        target=_pulse, args=(owner, ended), name="pulse", daemon=True
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _pulse(owner: Owner, ended: threading.Event) -> None:
+    with suppress(FencedError):
+        while not ended.wait(BEAT_S):
+            with suppress(StorageError, OSError):  # the body meets a full disk itself
+                owner.pulse()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.local import LocalEngine
-from st_common.engine.owner import Owner, owned
+from st_common.engine.owner import Owner, owned, pulsing
 from st_common.engine.recovery import recover_tables
 from st_common.engine.states import end_of
 from st_common.engine.summary import RunSummary
@@ -16,6 +16,7 @@ from st_common.home import Home
 from st_common.operators.skeleton.cache_counts import to_json
 from st_common.operators.state.fixes import NEVER
 from st_common.ops.alerts import tell
+from st_common.ops.status import Phase
 from st_common.position import position_of
 from st_common.settings import StreamSettings
 
@@ -39,7 +40,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
         LogError: a segment of the log is missing or damaged.
     """
     started_s = time.monotonic()
-    with owned(home, stream.name, engine="local") as owner:
+    with owned(home, stream.name, engine="local") as owner, pulsing(owner):
         stream = begin(home, stream, engine="local", shards=1)
         engine = follow(home, stream, owner, until_idle=until_idle)
     return summary(
@@ -92,13 +93,16 @@ def _follow(
         archive.check()
         busy = engine.batch()
         engine.commit_if_due()
+        owner.phase = Phase.WAITING
         _beat(engine, owner, "running" if busy else "idle")
         # Asked only when all of the log is read, for a clock row makes late what is still in front of it.
         if busy or engine.keep_time():
+            owner.phase = Phase.BATCH
             continue
         if until_idle:
             break
         time.sleep(POLL_S)
+        owner.phase = Phase.BATCH
 
 
 def _beat(

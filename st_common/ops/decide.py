@@ -238,7 +238,8 @@ def _alert(
     """The alert for a changed condition, if it changed, and the condition.
 
     While an engine starts, and while a supervisor's stop is under way, the condition stays what it was: so a stream
-    that dies again and again gives one alert and not one for each death.
+    that dies again and again gives one alert and not one for each death, and one that was stuck no second one when it
+    ends, as it was asked to.
     """
     condition, level, reason = _condition(seen, memory, health)
     if condition == memory.condition or (
@@ -270,6 +271,14 @@ def _condition(
         )
     if seen.marker is not None and not seen.marker.by_supervisor:
         return "stopped", "info", "a stop marker holds it"
+    return _condition_by_health(seen, memory, health)
+
+
+def _condition_by_health(
+    seen: Observation, memory: Memory, health: Health
+) -> tuple[str, str, str]:
+    if health is Health.DEAD and memory.condition == Health.STUCK:
+        return memory.condition, "error", ""  # it was asked to end, and told as stuck
     if health is Health.DEAD:
         first = memory.condition == "stopped"
         return (

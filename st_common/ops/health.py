@@ -8,6 +8,7 @@ from st_common.capture.log import Log
 from st_common.ops.launcher import Running, find
 from st_common.ops.status import (
     Exit,
+    Phase,
     StreamStatus,
     read_all_status,
     read_exit,
@@ -15,6 +16,8 @@ from st_common.ops.status import (
 )
 from st_common.ops.stop import StopMarker, read_marker
 from st_common.position import segment_of
+
+MOST_IN_FLIGHT = 4096  # segments that a batch has at most, for each shard
 
 
 class Health(StrEnum):
@@ -42,7 +45,11 @@ class Limits:
 
     Attributes:
         start_grace_s: a process may be silent for this long after its start.
-        stuck_s: with segments waiting it may stand still for this long.
+        silent_s: one that has said nothing for longer is believed nothing that it said before.
+        stuck_s: with segments waiting it may stand still for this long,
+        start_up_s: for so long when it says that it starts up, until its first batch is committed,
+        batch_s: for so long when it says that it is in a batch,
+        rejoin_s: and for so long when that batch may join all objects anew: a layer or a query waits in the log.
         slow_s: it is slow when the oldest waiting segment is older than this,
         slow_looks: and so many looks in a row have seen more and more waiting.
         stop_grace_s: from the wish to stop until the process is killed.
@@ -53,7 +60,11 @@ class Limits:
     """
 
     start_grace_s: float = 180.0
+    silent_s: float = 60.0
     stuck_s: float = 300.0
+    start_up_s: float = 1800.0
+    batch_s: float = 900.0
+    rejoin_s: float = 3600.0
     slow_s: float = 60.0
     slow_looks: int = 3
     stop_grace_s: float = 60.0
@@ -78,6 +89,8 @@ class Observation:
             archive that died inside a living engine shows as well.
         waiting: how many segments there are from it on.
         waiting_since_us: when the first of them arrived; None when nothing waits.
+        slowest: what that slowest job said last; None when no job said anything.
+        rejoins: control rows that are no clocks wait, for which all objects may be joined anew.
     """
 
     stream: str
@@ -89,6 +102,8 @@ class Observation:
     next_segment: int
     waiting: int
     waiting_since_us: int | None
+    slowest: StreamStatus | None = None
+    rejoins: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +136,8 @@ def observe(folder: Path, *, wanted: bool, now_us: int) -> Observation:
     """
     status = read_status(folder)
     log = Log(folder / "log")
-    next_segment = min(
-        (segment_of(each.position) for each in read_all_status(folder)), default=0
-    )
+    slowest = min(read_all_status(folder), key=lambda each: each.position, default=None)
+    next_segment = segment_of(slowest.position) if slowest is not None else 0
     waiting = max(log.end() - next_segment, 0)
     first = log.segments(next_segment, end=next_segment + 1) if waiting else []
     return Observation(
@@ -136,7 +150,16 @@ def observe(folder: Path, *, wanted: bool, now_us: int) -> Observation:
         next_segment=next_segment,
         waiting=waiting,
         waiting_since_us=first[0].arrival_us if first else None,
+        slowest=slowest,
+        rejoins=_has_statement(log, next_segment, waiting),
     )
+
+
+def _has_statement(log: Log, start: int, waiting: int) -> bool:
+    """Whether a batch from a segment on may hold control rows that are no clocks, by the header of its last segment."""
+    end = start + min(waiting, MOST_IN_FLIGHT)
+    last = log.segments(end - 1, end=end) if waiting else []
+    return any(one.statement or one.statement_before >= start for one in last)
 
 
 def remember(seen: Observation, before: Progress, *, now_us: int) -> Progress:
@@ -163,9 +186,13 @@ def judge(
 ) -> Health:
     """How the stream is.
 
-    Nothing waiting is never a fault: a feed may be silent for hours. The patience of `stuck_s` begins when the engine
-    last moved on, when the first waiting segment was written, or when the process started, whichever is latest; so an
-    engine that has slept through an idle night gets its full time with the first fix of the morning.
+    Nothing waiting is never a fault: a feed may be silent for hours. Patience begins when the engine last moved on,
+    when the first waiting segment was written, or when the process started, whichever is latest; so an engine that has
+    slept through an idle night gets its full time with the first fix of the morning. How long it lasts depends on what
+    the process says that it does, as long as it says something:
+
+        it says             start-up     batch      batch, a layer or a query waits   waiting    nothing
+        it may stand still  start_up_s   batch_s    rejoin_s                          stuck_s    stuck_s
 
     Args:
         seen: this look.
@@ -182,10 +209,8 @@ def judge(
         return Health.STARTING
     if seen.waiting_since_us is None:
         return Health.IDLE
-    if (
-        now_us - max(progress.moved_us, seen.waiting_since_us, started_us)
-        > limits.stuck_s * 1e6
-    ):
+    still_us = now_us - max(progress.moved_us, seen.waiting_since_us, started_us)
+    if still_us > patience_s(seen, now_us=now_us, limits=limits) * 1e6:
         return Health.STUCK
     if (
         progress.growing_looks >= limits.slow_looks
@@ -193,6 +218,38 @@ def judge(
     ):
         return Health.SLOW
     return Health.HEALTHY
+
+
+def phase_of(seen: Observation, *, now_us: int, limits: Limits) -> Phase | None:
+    """What the living process of a stream is in the middle of, as it says itself.
+
+    Args:
+        seen: this look.
+        now_us: now, us since 1970.
+        limits: `silent_s` of them.
+
+    Returns:
+        None when it says nothing any more, or has said nothing yet.
+    """
+    if seen.running is None or seen.status is None or seen.slowest is None:
+        return None
+    started_us = int(seen.running.owner.started_s * 1e6)
+    if seen.status.beat_ts < max(started_us, now_us - limits.silent_s * 1e6):
+        return None
+    # A job that has not spoken since the start left its last words in another process.
+    job = seen.slowest if seen.slowest.beat_ts >= started_us else seen.status
+    return Phase(job.phase) if job.phase in tuple(Phase) else None
+
+
+def patience_s(seen: Observation, *, now_us: int, limits: Limits) -> float:
+    """For how long a stream with segments waiting may stand still before it counts as stuck; see `judge`."""
+    match phase_of(seen, now_us=now_us, limits=limits):
+        case Phase.START_UP:
+            return limits.start_up_s
+        case Phase.BATCH:
+            return limits.rejoin_s if seen.rejoins else limits.batch_s
+        case _:
+            return limits.stuck_s
 
 
 def _is_finished(seen: Observation) -> bool:

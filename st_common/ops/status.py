@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,17 @@ from st_common.redaction import redacted
 
 STATUS_FILE = "status.json"
 EXIT_FILE = "exit.json"
+
+
+class Phase(StrEnum):
+    """What a job is in the middle of: how long it may stand still depends on it."""
+
+    START_UP = "start-up"
+    """It loads its state, starts a JVM, or is in its first batch, which loads layers too."""
+    BATCH = "batch"
+    """It works on a batch, or on what follows one."""
+    WAITING = "waiting"
+    """It looks at the log again and again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +50,7 @@ class StreamStatus:
         nulled: by attribute, in how many fixes it could not be read.
         filtered: by reason, how many fixes were stored and changed nothing.
         caches: by kind of query, what caches cost (see `operators.cache_counts`).
+        phase: what the job is in the middle of, one of `Phase`.
     """
 
     state: str
@@ -58,6 +71,7 @@ class StreamStatus:
     nulled: dict[str, int] = field(default_factory=dict)
     filtered: dict[str, int] = field(default_factory=dict)
     caches: dict[str, dict[str, float]] = field(default_factory=dict)
+    phase: str = Phase.WAITING
 
 
 def write_status(folder: Path, status: StreamStatus) -> None:

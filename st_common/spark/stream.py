@@ -22,7 +22,7 @@ from st_common.engine.archiver import archiving
 from st_common.engine.export import seed_folder
 from st_common.engine.feed import step_settings
 from st_common.engine.local import APP
-from st_common.engine.owner import Owner, owned
+from st_common.engine.owner import Owner, owned, pulsing
 from st_common.engine.recovery import recover_tables
 from st_common.engine.run import summary
 from st_common.engine.summary import RunSummary
@@ -39,6 +39,7 @@ from st_common.operators.turn.changes import settled
 from st_common.operators.turn.part import filtered_of
 from st_common.ops.alerts import tell
 from st_common.ops.records import read_value
+from st_common.ops.status import Phase
 from st_common.position import position_of, segment_of
 from st_common.settings import StreamSettings
 from st_common.spark.checkpoint import discard_unusable
@@ -62,7 +63,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
         ConfigError: Java or the jars are missing.
     """
     started_s = time.monotonic()
-    with owned(home, stream.name, engine="spark") as owner:
+    with owned(home, stream.name, engine="spark") as owner, pulsing(owner):
         stream = begin(home, stream, engine="spark", shards=stream.shards)
         spark = session(
             f"fairway-{stream.name}",
@@ -356,7 +357,10 @@ def _attend(
             continue
         if is_done and until_idle:
             break
-        sink.beat("running" if query.status["isTriggerActive"] else "idle")
+        is_active = bool(query.status["isTriggerActive"])
+        if sink.segments or is_done:  # else it is still in its start-up
+            sink.owner.phase = Phase.BATCH if is_active else Phase.WAITING
+        sink.beat("running" if is_active else "idle")
         time.sleep(POLL_S)
 
 

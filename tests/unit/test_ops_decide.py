@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from st_common.controls.rows import Clock, Register
+from st_common.controls.writing import to_bytes
 from st_common.ops.decide import ActionKind, Decision, Memory, decide
 from st_common.ops.health import Health, Limits, Observation, observe
 from st_common.ops.launcher import Running
 from st_common.ops.process import Owner
-from st_common.ops.status import Exit, StreamStatus, write_status
+from st_common.ops.status import Exit, Phase, StreamStatus, write_status
 from st_common.ops.stop import StopMarker
 from st_common.position import position_of
 from st_common.testing.log_writer import bare_log
@@ -148,11 +150,69 @@ def test_what_is_stuck_is_asked_to_stop_then_killed_then_started() -> None:
     assert kinds(at(asked, decision.memory, 381)) == []
     killed = at(asked, decision.memory, 382)
     assert kinds(killed) == ["kill"]
-    assert kinds(at(replace(asked, running=None), killed.memory, 440)) == [
-        "alert",
-        "clear",
-        "restart",
-    ]
+    gone = at(replace(asked, running=None), killed.memory, 440)
+    assert kinds(gone) == ["clear", "restart"], "its end is what was asked for"
+    well = at(BASE, gone.memory, 500)
+    assert [action.reason for action in well.actions] == ["ok: no longer stuck: idle"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "rejoins", "patience_s"),
+    [
+        (Phase.START_UP, False, LIMITS.start_up_s),
+        (Phase.BATCH, False, LIMITS.batch_s),
+        (Phase.BATCH, True, LIMITS.rejoin_s),
+        (Phase.WAITING, True, LIMITS.stuck_s),
+        ("dancing", False, LIMITS.stuck_s),
+    ],
+)
+def test_how_long_it_may_stand_still_depends_on_what_it_says_that_it_does(
+    phase: str, rejoins: bool, patience_s: float
+) -> None:
+    memory = at(replace(BASE, waiting=3, waiting_since_us=START), RUNNING, 0).memory
+
+    def health(after_s: float, *, beat_s: float) -> Health:
+        said = replace(status(5, beat_s=beat_s), phase=phase)
+        seen = replace(
+            BASE,
+            status=said,
+            slowest=said,
+            waiting=3,
+            waiting_since_us=START,
+            rejoins=rejoins,
+        )
+        return at(seen, memory, after_s).health
+
+    assert health(patience_s, beat_s=patience_s - 5) is Health.HEALTHY
+    assert health(patience_s + 1, beat_s=patience_s - 5) is Health.STUCK
+    silent = LIMITS.stuck_s + LIMITS.silent_s + 1
+    assert health(silent, beat_s=LIMITS.stuck_s) is Health.STUCK, "words of long ago"
+
+
+def test_what_an_archive_said_in_an_earlier_process_counts_no_more() -> None:
+    old = replace(status(3, beat_s=-50), job="archive", phase=Phase.WAITING)
+    starting = replace(status(5, beat_s=290), phase=Phase.START_UP)
+    seen = replace(
+        BASE, status=starting, slowest=old, waiting=3, waiting_since_us=START
+    )
+    memory = at(seen, RUNNING, 0).memory
+    assert at(seen, memory, 320).health is Health.HEALTHY
+
+
+def test_a_look_sees_whether_what_waits_may_join_all_objects_anew(
+    tmp_path: Path,
+) -> None:
+    log = bare_log(tmp_path / "log")
+    rows = [Register(query="q", version=1, plan={}, text="", owner=""), Clock(ts_us=1)]
+    log.append(to_bytes(rows[0]), arrival_us=1, control=True)
+    log.append(b"id,t,x,y\n", arrival_us=1)
+    log.append(to_bytes(rows[1]), arrival_us=1, control=True, clock=True)
+
+    def rejoins(segment: int) -> bool:
+        write_status(tmp_path, status(segment))
+        return observe(tmp_path, wanted=True, now_us=START).rejoins
+
+    assert [rejoins(segment) for segment in range(4)] == [True, False, False, False]
 
 
 def test_an_idle_night_does_not_make_the_first_fix_of_the_morning_look_stuck() -> None:
