@@ -33,6 +33,7 @@ _POSITION_COLUMNS = frozenset(
     {
         "event_date",
         "region_id",
+        "region_version",
         "segment",
         "row",
         "event_ts",

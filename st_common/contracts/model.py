@@ -41,6 +41,8 @@ class Contract:
         purpose: one sentence for people.
         columns: in the table's order.
         partition_by: the columns that name folders, in order.
+        cluster_by: the column by whose values rows lie together in a file, and by which files of closed days are cut;
+            None: there is none.
         zorder_by: the columns by which closed days are put into Z-order; none: they are not.
         properties: Delta's table properties.
         extendable: a stream's attributes may stand behind the columns.
@@ -53,6 +55,7 @@ class Contract:
     purpose: str
     columns: tuple[Column, ...]
     partition_by: tuple[str, ...]
+    cluster_by: str | None
     zorder_by: tuple[str, ...]
     properties: Mapping[str, str]
     extendable: bool

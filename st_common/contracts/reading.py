@@ -67,6 +67,7 @@ def _contract(document: Document) -> Contract:
         purpose=value["description"]["purpose"],
         columns=tuple(_column(each) for each in properties),
         partition_by=in_order(properties, "partitioned", "partitionKeyPosition"),
+        cluster_by=custom.get("clusterBy"),
         zorder_by=tuple(custom.get("zOrderBy", ())),
         properties=custom.get("deltaTableProperties", {}),
         extendable=custom.get("extendable", False),

@@ -18,6 +18,7 @@ from st_common.contracts.validation_quality import check_quality
 _API_VERSION = "v3.1.0"
 _CUSTOM: dict[str, type] = {
     "deltaTableProperties": dict,
+    "clusterBy": str,
     "zOrderBy": list,
     "extendable": bool,
 }
@@ -133,16 +134,21 @@ def _custom(document: Document) -> None:
             raise document.error(
                 at, "odcs", f"{key} is {value!r}, which is no {_CUSTOM[key].__name__}"
             )
-        if key == "zOrderBy":
+        if key == "clusterBy":
+            check_column(document, at, value, _column_names(document))
+        elif key == "zOrderBy":
             _zorder(document, at, value)
         elif key == "deltaTableProperties":
             _delta_properties(document, at, value)
 
 
 def _zorder(document: Document, place: Place, value: list[Any]) -> None:
-    names = [column["name"] for _, column in properties_of(document)]
     for index, name in enumerate(value):
-        check_column(document, (*place, index), name, names)
+        check_column(document, (*place, index), name, _column_names(document))
+
+
+def _column_names(document: Document) -> list[str]:
+    return [column["name"] for _, column in properties_of(document)]
 
 
 def _delta_properties(document: Document, place: Place, value: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from st_common.engine.levels import Levels
 from st_common.engine.owner import now_us
 from st_common.engine.pace import Pace, taken
 from st_common.engine.sifting import Sifting
+from st_common.engine.tidy import tidy
 from st_common.home import Home
 from st_common.ops.alerts import tell
 from st_common.partition.regions import Regions, assign
@@ -33,6 +34,8 @@ from st_common.stream_keys import FILTER_COLUMNS
 READER = "archive"
 _DAY_US = 86_400_000_000
 BATCH_BYTES = 64 << 20
+TIDY_EVERY = 20  # commits: ten minutes of a stream that is archived each 30 s
+TIDY_MB = 32
 _STAMP = pa.timestamp("us", tz="UTC")
 
 
@@ -83,6 +86,7 @@ class Archive:
         self.levels = Levels(home, stream)
         self._sifting: Sifting | None = None
         self._pace = Pace()
+        self._commits = 0
 
     def _done(self, table: Path) -> int:
         committed = tables.committed(table, self._app)
@@ -138,8 +142,16 @@ class Archive:
         rejects = [self._reject_rows(piece, part) for piece, part in decoded]
         self._append(self._positions, "positions", fixes, end)
         self._append(self._rejects, "rejects", rejects, end)
+        self._tidy()
         self.totals.fixes += sum(map(len, fixes))
         self.totals.rejects += sum(map(len, rejects))
+
+    def _tidy(self) -> None:
+        """Joins the small files of its tables now and then: each commit brings one to each day that it has rows of."""
+        self._commits += 1
+        for path, name in ((self._positions, "positions"), (self._rejects, "rejects")):
+            contract = load_contract(name)
+            tidy(path, contract, self._commits, every=TIDY_EVERY, target_mb=TIDY_MB)
 
     def _decided(self, pieces: list[Piece]) -> list[Piece]:
         """The first of the pieces, as far as it is known which of their fixes are filtered."""
@@ -208,6 +220,7 @@ class Archive:
         names = pa.array(regions.region_id, pa.string()).take(pa.array(region))
         columns = {
             "region_id": names,
+            "region_version": pa.repeat(pa.scalar(regions.version, pa.int32()), n),
             "segment": pa.array(segment),
             "row": fixes["row"],
             "event_ts": fixes["event_ts"].cast(_STAMP),

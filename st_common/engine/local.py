@@ -251,7 +251,7 @@ class LocalEngine:
             self.committed, self._pending = end, []
             self._journal.clear()
             self._commits += 1
-            tidy(self._table, self._commits)
+            tidy(self._table, self._contract, self._commits)
             self._tell_orders()
         self.committed_event = self.state.max_event
         self._committed_s = time.monotonic()

@@ -1,19 +1,31 @@
-"""The job that owns `changes` keeps its open days tidy: a commit takes longer the more files there are."""
+"""Who owns a table keeps its open days tidy: the more files, the longer take commits, and the more readers open."""
 
 from pathlib import Path
 
 from st_common import tables
+from st_common.contracts import Contract
 
 EVERY_COMMITS = 200
-_TARGET_MB = 16
 
 
-def tidy(table: Path, commits: int) -> None:
-    """Compacts a table's small files at every 200th commit of its owner, between two batches.
+def tidy(
+    table: Path,
+    contract: Contract,
+    commits: int,
+    *,
+    every: int = EVERY_COMMITS,
+    target_mb: int = 16,
+) -> None:
+    """Compacts a table's small files at every so many commits of its owner, between two batches.
 
     Args:
         table: the folder of the table.
+        contract: of the table: by which column rows lie together.
         commits: how many commits the owner has made in this run.
+        every: at which of them: each one that is a multiple.
+        target_mb: how large files become, in MiB; what is joined at once is in memory.
     """
-    if commits and commits % EVERY_COMMITS == 0:
-        tables.compact(table, before=None, target_mb=_TARGET_MB)
+    if commits and commits % every == 0 and tables.exists(table):
+        tables.compact(
+            table, before=None, cluster=contract.cluster_by, target_mb=target_mb
+        )

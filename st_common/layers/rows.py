@@ -43,6 +43,7 @@ def layer_rows(features: Features, regions: Regions) -> pa.Table:
             "geometry": pa.array(
                 shapely.to_wkb(features.geometries)[feature], pa.binary()
             ),
+            "region_version": np.full(len(feature), regions.version, np.int32),
         }
     )
 

@@ -119,8 +119,12 @@ def _compact(
     if since is None:
         return Compaction(table=label, open_since=None)
     bound = min(since, before) if before else since
+    contract = load_contract(name)
     done = tables.compact(
-        path, before=bound, zorder=load_contract(name).zorder_by or None
+        path,
+        before=bound,
+        zorder=contract.zorder_by or None,
+        cluster=contract.cluster_by,
     )
     return Compaction(
         table=label, open_since=bound, deleted=tables.vacuum(path), **done

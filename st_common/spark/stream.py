@@ -182,7 +182,7 @@ class Sink:
         self._hear(metas)
         self._count(metas, len(changes), end)
         self._commits += 1
-        tidy(self.table, self._commits)
+        tidy(self.table, self.contract, self._commits)
         self.beat("running")
 
     def _tell_failures(self, metas: list[dict[str, Any]]) -> None:

@@ -76,7 +76,24 @@ def _keep(path: Path, table: DeltaTable, contract: Contract) -> None:
     if changed:
         table.alter.set_table_properties(changed)
         sync_log(path)
+    _add_optional(path, table, contract)
     require_match(contract, path)
+
+
+def _add_optional(path: Path, table: DeltaTable, contract: Contract) -> None:
+    """Gives a table of an older version of its contract the columns that may be null and that it does not have yet.
+
+    They are added behind all others, so a contract may gain them only there, and one that takes attributes never.
+    """
+    stored = pa.schema(table.schema().to_arrow()).names
+    fields = [
+        field
+        for field in contract.arrow_schema()
+        if field.nullable and field.name not in stored
+    ]
+    if fields and not contract.extendable:
+        table.alter.add_columns([Field.from_arrow(field) for field in fields])
+        sync_log(path)
 
 
 def _widened(

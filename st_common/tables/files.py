@@ -22,6 +22,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
+from st_common.contracts import Contract
+from st_common.tables.clustering import in_clusters
+
 _ROW_GROUP = 1 << 17
 _LONG_TEXT = 32  # longer texts are cut in statistics, as Spark does
 _AFTER_ALL = chr(
@@ -31,22 +34,23 @@ STATISTICS_COLUMNS = 32  # of a table; the first ones
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001, statistics are UTC without saying so
 
 
-def write_files(
-    path: Path, data: pa.Table, partition_by: tuple[str, ...]
-) -> list[AddAction]:
+def write_files(path: Path, data: pa.Table, contract: Contract) -> list[AddAction]:
     """Writes rows below a table's folder, a file per partition; nobody sees them before a commit takes them in.
 
     Args:
         path: the table's folder.
         data: rows with all columns of the table.
-        partition_by: the partition columns, which the files do not hold.
+        contract: says by which columns the table is partitioned, which the files do not hold, and by which column rows
+            lie together in a file; beyond that they keep their order.
 
     Returns:
         The actions that add the files; none for no rows. The commit that names the files makes them durable.
     """
     return [
         write_file(path, rows, values, prefix="part", data_change=True)
-        for values, rows in _partitions(data, partition_by)
+        for values, rows in _partitions(
+            in_clusters(data, contract.cluster_by), contract.partition_by
+        )
         if len(rows)
     ]  # synced by the commit that names them
 

@@ -75,7 +75,7 @@ def append(
         elif marks and _is_done(table, marks[0]):
             return False
         if len(rows) or marks:
-            commit(table, write_files(path, rows, contract.partition_by), marks)
+            commit(table, write_files(path, rows, contract), marks)
         return True
 
     return _committed(path, once)
@@ -122,7 +122,7 @@ def replace(
             commit(
                 table,
                 [
-                    *write_files(path, rows, contract.partition_by),
+                    *write_files(path, rows, contract),
                     *taken_out(path, table, predicate),
                 ],
                 marks,

@@ -145,7 +145,7 @@ def test_partitions_come_in_the_order_of_their_numbers():
         "dead_letters": ("refused_date",),
         "latest": (),
         "layers": ("region_id",),
-        "positions": ("event_date", "region_id"),
+        "positions": ("event_date",),
         "quality": ("date",),
         "queries": (),
         "regions": ("group",),

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from deltalake import Schema as DeltaSchema
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -225,22 +226,25 @@ def test_properties_follow_the_contract(path):
     assert matches(CHANGES, path) == []
 
 
-def test_every_partition_has_its_file(tmp_path):
-    path, days = tmp_path / "positions", [0, DAY_US, 0, DAY_US, -1]
-    rows = fixes([0, 1, 2, 3, 4], event_ts=days, region_id=["0", "0", "1", "0", "0"])
-    tables.append(path, rows, POSITIONS)
+def test_every_partition_has_its_file_and_regions_lie_together_in_it(tmp_path):
+    path, days = tmp_path / "positions", [0, DAY_US, 0, DAY_US, -1, 0]
+    regions = ["1", "0", "0", "0", "0", "1"]
+    tables.append(
+        path, fixes(list(range(6)), event_ts=days, region_id=regions), POSITIONS
+    )
     partitions = pa.table(DeltaTable(str(path)).get_add_actions(flatten=True)).select(
-        ["partition.event_date", "partition.region_id", "num_records"]
+        ["partition.event_date", "num_records"]
     )
     assert sorted(tuple(row.values()) for row in partitions.to_pylist()) == [
-        (dt.date(1969, 12, 31), "0", 1),
-        (dt.date(1970, 1, 1), "0", 1),
-        (dt.date(1970, 1, 1), "1", 1),
-        (dt.date(1970, 1, 2), "0", 2),
+        (dt.date(1969, 12, 31), 1),
+        (dt.date(1970, 1, 1), 3),
+        (dt.date(1970, 1, 2), 2),
     ]
-    assert tables.read(path, filters=[("region_id", "=", "1")])["row"].to_pylist() == [
-        2
-    ]
+    (name,) = (name for name in files(path) if "1970-01-01" in name)
+    stored_there = pq.read_table(path / name, partitioning=None)
+    assert stored_there["row"].to_pylist() == [2, 0, 5], "by region, else as they came"
+    rows = tables.read(path, filters=[("region_id", "=", "1")])["row"].to_pylist()
+    assert sorted(rows) == [0, 5]
 
 
 VALUES = st.one_of(st.none(), st.floats(), st.just(math.inf), st.just(math.nan))
@@ -668,6 +672,66 @@ def test_large_files_are_left_alone_and_small_ones_fill_files_of_the_target(path
         < 2 << 20
     )
     assert len(positions_of(path)) == 60_002
+
+
+@pytest.mark.spec("C5", "S4")
+@given(
+    st.lists(
+        st.lists(st.sampled_from("abcdef"), min_size=1, max_size=40),
+        min_size=2,
+        max_size=8,
+    ),
+    st.integers(1, 100),
+)
+def test_files_of_a_closed_day_are_cut_along_the_regions(tmp_path_factory, commits, kb):
+    path = tmp_path_factory.mktemp("table") / f"t{next(numbers)}"
+    for number, regions in enumerate(commits):
+        rows = list(range(number * 100, number * 100 + len(regions)))
+        xs = pa.array([float(row % 7) for row in rows])
+        tables.append(path, fixes(rows, region_id=pa.array(regions), x=xs), POSITIONS)
+    order = [("row", "ascending")]
+    before = tables.read(path).sort_by(order)
+    how = {"before": dt.date(1970, 1, 2), "zorder": ("x", "y"), "cluster": "region_id"}
+    done = tables.compact(path, **how, target_mb=kb / 1024)
+    after = tables.read(path)
+    assert (done["rows"], after.sort_by(order)) == (len(before), before)
+    held = [
+        pq.read_table(path / name, partitioning=None)["region_id"]
+        for name in files(path)
+    ]
+    spans = sorted((pc.min(one).as_py(), pc.max(one).as_py()) for one in held)
+    overlaps = [a for a, b in itertools.pairwise(spans) if a[1] > b[0]]
+    assert overlaps == [], "a region lies in files that follow each other"
+    assert tables.compact(path, **how, target_mb=64)["files_after"] in (0, 1)
+    assert sum(tables.compact(path, **how, target_mb=64).values()) == 0
+
+
+def test_what_is_in_order_is_left_alone_by_who_only_joins(tmp_path):
+    path = tmp_path / "positions"
+    tables.append(path, fixes([0, 1]), POSITIONS)
+    tables.compact(path, before=None, zorder=("x", "y"), cluster="region_id")
+    for row in (2, 3):
+        tables.append(path, fixes([row]), POSITIONS)
+    done = tables.compact(path, before=None, cluster="region_id")
+    assert (done["files_before"], done["files_after"]) == (2, 1)
+    assert len(files(path)) == 2
+
+
+@pytest.mark.spec("S4")
+def test_a_table_gains_the_columns_that_its_contract_gained(tmp_path):
+    path, contract = tmp_path / "layers", load_contract("layers")
+    schema = contract.arrow_schema()
+    old = schema.remove(schema.get_field_index("region_version"))
+    DeltaTable.create(
+        str(path),
+        DeltaSchema.from_arrow(old),
+        partition_by=["region_id"],
+        configuration={},
+    )
+    with tables.locked(path):
+        tables.create(path, contract)
+    assert matches(contract, path) == []
+    assert tables.version(path) > 0
 
 
 def test_without_a_date_there_is_no_closed_day(tmp_path):
