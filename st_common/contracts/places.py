@@ -12,6 +12,8 @@ def mappings_of(document: Document) -> Iterable[tuple[Place, dict[str, Any], str
     """Every mapping of the contract that ODCS gives keys to, with the name of its level; the outer ones first."""
     yield (), document.value, "contract"
     yield ("description",), document.mapping(("description",)), "description"
+    for place in document.items(("slaProperties",)):
+        yield place, document.mapping(place), "sla"
     for place in document.items(("schema",)):
         table = document.mapping(place)
         yield place, table, "table"

@@ -12,6 +12,7 @@ from st_common.contracts.places import (
     mappings_of,
     properties_of,
 )
+from st_common.contracts.retention import check_retention
 from st_common.contracts.validation_columns import check_columns
 from st_common.contracts.validation_quality import check_quality
 
@@ -38,6 +39,7 @@ _LEVELS: dict[str, tuple[str, ...]] = {  # what must be there
     "property": ("name", "logicalType", "physicalType", "required", "description"),
     "quality": ("name", "mustBe", "severity"),
     "custom": ("property", "value"),
+    "sla": ("property", "value", "unit", "element"),
 }
 # Later versions of ODCS brought these; under 3.1 they would silently mean nothing.
 _NEWER = {"semanticType", "enum", "map", "synonyms", "context", "contractCreatedTs"}
@@ -53,7 +55,15 @@ def validate(document: Document, name: str) -> None:
     Raises:
         ContractError: names file, line and rule.
     """
-    for check in (_keys, _model, _head, check_columns, _custom, check_quality):
+    for check in (
+        _keys,
+        _model,
+        _head,
+        check_columns,
+        _custom,
+        check_retention,
+        check_quality,
+    ):
         check(document)
     for place in (("name",), (*TABLE_AT, "name")):
         value = document.at(place)
@@ -74,6 +84,7 @@ def _keys(document: Document) -> None:
         "property": model.SchemaProperty,
         "quality": model.DataQuality,
         "custom": model.CustomProperty,
+        "sla": model.ServiceLevelAgreementProperty,
     }
     for place, value, level in mappings_of(document):
         known = {
