@@ -199,6 +199,12 @@ FORMS: dict[str, Plans] = {
     "WHERE one object, no region": lambda q, n: [
         plan_of(where=f"object = '{name}'") for name in _focals(q, n)
     ],
+    "box WITH VALID UNTIL": lambda q, _: [
+        plan_of(inside=box, valid_until=True) for box in _boxes(q)
+    ],
+    "moving circle WITH VALID UNTIL": lambda q, n: [
+        replace(plan, valid_until=True) for plan in _circles(q, n)
+    ],
     "COUNT in a box": lambda q, _: [
         plan_of(inside=box, aggregate=Aggregate(function="count")) for box in _boxes(q)
     ],

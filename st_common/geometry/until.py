@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from st_common.geometry.areas import prepared
 from st_common.geometry.space import Space
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Shapes = npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,33 +91,38 @@ def in_circles_until(
     return np.asarray(at_s + np.maximum(after, 0.0))
 
 
-def in_area_until(wkt: str, members: Motion, at_s: Floats) -> Floats:
-    """The last moment before each point's way out of a polygon first crosses its border.
+def in_areas_until(areas: Shapes, members: Motion, at_s: Floats) -> Floats:
+    """The last moment before each point's way out of its polygon first crosses the border: one polygon a point.
 
     Args:
-        wkt: the polygon or multipolygon, in the points' coordinates.
-        members: n points, as they are at `at_s`, in the polygon.
+        areas: n polygons or multipolygons, in the points' coordinates; repeats allowed.
+        members: n points, as they are at `at_s`, in their polygons.
         at_s: float64[n], seconds.
 
     Returns:
         As `in_boxes_until`.
     """
-    (area,) = prepared([wkt])
-    minx, miny, maxx, maxy = shapely.bounds(area)
     speed = np.hypot(members.vx, members.vy)
+    out = np.where(speed == 0, np.inf, np.nan)
+    moving = np.flatnonzero(speed > 0)
+    inside = _ways_inside(areas[moving], members, speed, moving)
+    out[moving] = at_s[moving] + inside / speed[moving]
+    return out
+
+
+def _ways_inside(areas: Shapes, members: Motion, speed: Floats, moving: Ints) -> Floats:
+    """How far each moving point goes in its polygon, in coordinates; float64, as `moving`."""
+    minx, miny, maxx, maxy = shapely.bounds(areas).T
     # A way so long ends outside, wherever in the polygon it begins.
     far = 2 * np.hypot(maxx - minx, maxy - miny) + 1
-    moving = np.flatnonzero(speed > 0)
-    out = np.where(speed == 0, np.inf, np.nan)
     x, y = members.x[moving], members.y[moving]
-    ends = (
-        x + members.vx[moving] / speed[moving] * far,
-        y + members.vy[moving] / speed[moving] * far,
-    )
-    ways = shapely.linestrings(np.stack([np.stack([x, y], 1), np.stack(ends, 1)], 1))
-    parts, way = shapely.get_parts(shapely.intersection(ways, area), return_index=True)
-    near = shapely.distance(parts, np.asarray(shapely.points(x, y))[way]) <= far * 1e-12
-    length = np.zeros(len(moving))
-    np.maximum.at(length, way[near], shapely.length(parts[near]))
-    out[moving] = at_s[moving] + length / speed[moving]
-    return out
+    end_x = x + members.vx[moving] / speed[moving] * far
+    end_y = y + members.vy[moving] / speed[moving] * far
+    starts, ends = np.stack([x, y], 1), np.stack([end_x, end_y], 1)
+    ways = shapely.linestrings(np.stack([starts, ends], 1))
+    parts, way = shapely.get_parts(shapely.intersection(ways, areas), return_index=True)
+    start_of_part = np.asarray(shapely.points(x, y))[way]
+    is_first = shapely.distance(parts, start_of_part) <= far[way] * 1e-12
+    inside = np.zeros(len(moving))
+    np.maximum.at(inside, way[is_first], shapely.length(parts[is_first]))
+    return inside

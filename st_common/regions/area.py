@@ -10,6 +10,7 @@ from st_common.regions.earth import HALF_TURN, leaps, off_earth
 from st_common.regions.region import (
     Borders,
     Checks,
+    Exits,
     Index,
     ShapeError,
     StillRegion,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import shapely
 
     from st_common.geometry.space import Space
-    from st_common.geometry.until import Motion
 
 _LIKE = "'POLYGON ((x y, x y, x y, x y))'"
 _NUMBER = r"(-?\d+\.?\d*(?:e[+-]?\d+)?)"
@@ -209,14 +209,10 @@ class Area(StillRegion):
 
         return shapely.from_wkt(self.wkt)
 
-    def until(
-        self,
-        members: "Motion",
-        at_s: "np.ndarray",
-        *,
-        space: "Space",  # noqa: ARG002 - ways are straight in coordinates
-    ) -> "np.ndarray":
-        """Until the way of each member first crosses the border."""
-        from st_common.geometry.until import in_area_until
+    @classmethod
+    def exits(cls, regions: Sequence[Self], *, space: "Space") -> Exits:  # noqa: ARG003 - ways are straight in coordinates
+        """Until the way of a member first crosses the border."""
+        from st_common.geometry.areas import prepared
+        from st_common.geometry.exits import AreaExits
 
-        return in_area_until(self.wkt, members, at_s)
+        return AreaExits(areas=prepared([area.wkt for area in regions]))

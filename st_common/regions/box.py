@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from st_common.regions.earth import HALF_TURN, off_earth
-from st_common.regions.region import Borders, Checks, Index, StillRegion, Wrong
+from st_common.regions.region import Borders, Checks, Exits, Index, StillRegion, Wrong
 from st_common.written import number
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import shapely
 
     from st_common.geometry.space import Space
-    from st_common.geometry.until import Motion
 
 Corners = tuple[float, float, float, float]
 
@@ -136,21 +135,12 @@ class Box(StillRegion):
 
         return shapely.box(*self.corners)
 
-    def until(
-        self,
-        members: "Motion",
-        at_s: "np.ndarray",
-        *,
-        space: "Space",  # noqa: ARG002 - edges are in coordinates
-    ) -> "np.ndarray":
+    @classmethod
+    def exits(cls, regions: Sequence[Self], *, space: "Space") -> Exits:  # noqa: ARG003 - edges are in coordinates
         """Until the first edge is reached."""
-        import numpy as np
+        from st_common.geometry.exits import BoxExits
 
-        from st_common.geometry.until import in_boxes_until
-
-        still = np.zeros(len(at_s))
-        edges = np.stack([np.full(len(at_s), edge) for edge in self.corners])
-        return in_boxes_until(members, edges, still, still, at_s)
+        return BoxExits(edges=_edges(regions).T)
 
 
 def corners_text(corners: Corners) -> str:

@@ -5,7 +5,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from st_common.regions.earth import off_earth
-from st_common.regions.region import Borders, Checks, Index, Limits, StillRegion, Wrong
+from st_common.regions.region import (
+    Borders,
+    Checks,
+    Exits,
+    Index,
+    Limits,
+    StillRegion,
+    Wrong,
+)
 from st_common.written import number
 
 if TYPE_CHECKING:
@@ -13,7 +21,6 @@ if TYPE_CHECKING:
     import shapely
 
     from st_common.geometry.space import Space
-    from st_common.geometry.until import Motion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,18 +95,13 @@ class Circle(StillRegion):
         (box,) = Circle.bounds([self], space=space).tolist()
         return shapely.Polygon.from_bounds(*box)
 
-    def until(
-        self, members: "Motion", at_s: "np.ndarray", *, space: "Space"
-    ) -> "np.ndarray":
-        """Until its border is reached, in the plane that touches the globe at the centre."""
-        import numpy as np
+    @classmethod
+    def exits(cls, regions: Sequence[Self], *, space: "Space") -> Exits:
+        """Until the border is reached, in the plane that touches the globe at the centre."""
+        from st_common.geometry.exits import CircleExits
 
-        from st_common.geometry.until import Motion, in_circles_until
-
-        still = np.zeros(len(at_s))
-        centre = Motion(x=still + self.x, y=still + self.y, vx=still, vy=still)
-        radius_m = np.full(len(at_s), self.radius_m)
-        return in_circles_until(members, centre, radius_m, at_s, space=space)
+        x, y, radius_m = _columns(regions)
+        return CircleExits(x=x, y=y, radius_m=radius_m, space=space)
 
 
 def _columns(

@@ -9,6 +9,7 @@ from st_common.regions.earth import leaps, off_earth
 from st_common.regions.region import (
     Borders,
     Checks,
+    Exits,
     Index,
     Limits,
     ShapeError,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import shapely
 
     from st_common.geometry.space import Space
-    from st_common.geometry.until import Motion
 
 _LIKE = "'LINESTRING (x y, x y)'"
 
@@ -139,13 +139,8 @@ class Corridor(StillRegion):
         """A way may leave a corridor and come back: nobody says yet until when it is in it."""
         return "a CORRIDOR"
 
-    def until(
-        self,
-        members: "Motion",  # noqa: ARG002
-        at_s: "np.ndarray",  # noqa: ARG002
-        *,
-        space: "Space",  # noqa: ARG002
-    ) -> "np.ndarray":
+    @classmethod
+    def exits(cls, regions: Sequence[Self], *, space: "Space") -> Exits:  # noqa: ARG003
         """Refused.
 
         Raises:

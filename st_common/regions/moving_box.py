@@ -1,17 +1,15 @@
 """Rectangles that go with an object (GPAC section 5: `('M', id, x, y)`)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from st_common.regions.box import Box
-from st_common.regions.region import Checks, Extents, Limits, MovingRegion
+from st_common.regions.region import Checks, Extents, Limits, MovingExits, MovingRegion
 from st_common.written import number, text_literal
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from st_common.geometry.space import Space
-    from st_common.geometry.until import Motion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,21 +88,16 @@ class MovingBox(MovingRegion):
         half_x, half_y = self.width / 2 / across, self.height / 2 / along
         return Box(minx=x - half_x, miny=y - half_y, maxx=x + half_x, maxy=y + half_y)
 
-    def until(
-        self, members: "Motion", focal: "Motion", at_s: "np.ndarray", *, space: "Space"
-    ) -> "np.ndarray":
+    @classmethod
+    def exits(cls, regions: Sequence[Self], *, space: "Space") -> MovingExits:
         """Until the first edge is reached."""
         import numpy as np
 
-        from st_common.geometry.until import in_boxes_until
+        from st_common.geometry.exits import MovingBoxExits
 
-        wide, high = (
-            np.full(len(at_s), side / 2) for side in (self.width, self.height)
+        return MovingBoxExits(
+            width=np.array([box.width for box in regions], float),
+            height=np.array([box.height for box in regions], float),
+            metres=np.array([box.metres for box in regions], bool),
+            space=space,
         )
-        if self.metres:
-            across, along = space.scale(focal.y)
-            wide, high = wide / across, high / along
-        edges = [focal.x - wide, focal.y - high, focal.x + wide, focal.y + high]
-        # A member beyond 180 degrees has the longitude that it would have if these went on.
-        near = replace(members, x=focal.x + space.shortest(members.x - focal.x))
-        return in_boxes_until(near, np.stack(edges), focal.vx, focal.vy, at_s)

@@ -1,17 +1,15 @@
 """Circles that go with an object (GPAC section 5: `('M', id, radius)`)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from st_common.regions.circle import Circle
-from st_common.regions.region import Checks, Extents, Limits, MovingRegion
+from st_common.regions.region import Checks, Extents, Limits, MovingExits, MovingRegion
 from st_common.written import number, text_literal
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from st_common.geometry.space import Space
-    from st_common.geometry.until import Motion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +61,12 @@ class MovingCircle(MovingRegion):
         """The circle around a place."""
         return Circle(x=x, y=y, radius_m=self.radius_m)
 
-    def until(
-        self, members: "Motion", focal: "Motion", at_s: "np.ndarray", *, space: "Space"
-    ) -> "np.ndarray":
+    @classmethod
+    def exits(cls, regions: Sequence[Self], *, space: "Space") -> MovingExits:
         """Until the two are so far from each other, in the plane that touches the globe at the focal object."""
         import numpy as np
 
-        from st_common.geometry.until import in_circles_until
+        from st_common.geometry.exits import MovingCircleExits
 
-        radius_m = np.full(len(at_s), self.radius_m)
-        return in_circles_until(members, focal, radius_m, at_s, space=space)
+        radius_m = np.array([circle.radius_m for circle in regions], float)
+        return MovingCircleExits(radius_m=radius_m, space=space)

@@ -113,6 +113,47 @@ class Borders(Protocol):
         """
 
 
+class Exits(Protocol):
+    """The ways out of many regions of one kind that stand still, in the order in which they are given."""
+
+    def until(
+        self, which: "np.ndarray", members: "Motion", at_s: "np.ndarray"
+    ) -> "np.ndarray":
+        """Until when each member stays in its region, as it goes on.
+
+        Args:
+            which: int64[n], the region of each member, by its place.
+            members: n members, as they are at `at_s`, in their regions.
+            at_s: float64[n], seconds.
+
+        Returns:
+            float64[n], seconds: infinite for one that stays for ever, NaN where its velocity is not known.
+        """
+
+
+class MovingExits(Protocol):
+    """The ways out of many regions of one kind that go with objects, in the order in which they are given."""
+
+    def until(
+        self,
+        which: "np.ndarray",
+        members: "Motion",
+        focal: "Motion",
+        at_s: "np.ndarray",
+    ) -> "np.ndarray":
+        """Until when each member stays in its region, while the focal object goes on as well.
+
+        Args:
+            which: int64[n], the region of each member, by its place.
+            members: n members, as they are at `at_s`, in their regions.
+            focal: n motions, of the focal object of each member's region.
+            at_s: float64[n], seconds.
+
+        Returns:
+            float64[n], as of `Exits.until`.
+        """
+
+
 class Extents(NamedTuple):
     """How large a region around an object is.
 
@@ -211,20 +252,10 @@ class StillRegion(Region):
     def outline(self, *, space: "Space") -> "shapely.Geometry":
         """The region as a shape to draw, in coordinates."""
 
+    @classmethod
     @abstractmethod
-    def until(
-        self, members: "Motion", at_s: "np.ndarray", *, space: "Space"
-    ) -> "np.ndarray":
-        """Until when each member stays inside, as it goes on; who registers queries asks `no_until` before.
-
-        Args:
-            members: n members, as they are at `at_s`, in the region.
-            at_s: float64[n], seconds.
-            space: what coordinates mean.
-
-        Returns:
-            float64[n], seconds: infinite for one that stays for ever, NaN where its velocity is not known.
-        """
+    def exits(cls, regions: Sequence[Self], *, space: "Space") -> Exits:
+        """The ways out of many regions of this kind; who registers queries asks `no_until` before."""
 
 
 class MovingRegion(Region):
@@ -242,18 +273,7 @@ class MovingRegion(Region):
     def standing(self, x: float, y: float, *, space: "Space") -> StillRegion:
         """The region while its object is at a place: it stands still, and may be drawn or asked as any other."""
 
+    @classmethod
     @abstractmethod
-    def until(
-        self, members: "Motion", focal: "Motion", at_s: "np.ndarray", *, space: "Space"
-    ) -> "np.ndarray":
-        """Until when each member stays inside, while the focal object goes on as well.
-
-        Args:
-            members: n members, as they are at `at_s`, in the region.
-            focal: n motions of the focal object, one for each member.
-            at_s: float64[n], seconds.
-            space: what coordinates mean.
-
-        Returns:
-            float64[n], as of `StillRegion.until`.
-        """
+    def exits(cls, regions: Sequence[Self], *, space: "Space") -> MovingExits:
+        """The ways out of many regions of this kind."""

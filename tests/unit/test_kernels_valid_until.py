@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Geod
@@ -15,6 +16,7 @@ from st_common.geometry.until import (
     in_boxes_until,
     in_circles_until,
 )
+from st_common.regions.registry import Area, Box, MovingBox
 
 GEOD = Geod(ellps="WGS84")
 INF = float("inf")
@@ -125,3 +127,69 @@ def test_on_the_border_it_matters_where_the_way_leads():
     assert until_circle((5, 0, 1, 0), (0, 0, 0, 0), 5.0) == AT
     assert until_circle((5, 0, -1, 0), (0, 0, 0, 0), 5.0) == AT + 10
     assert until_circle((5, 0, 0, 1), (0, 0, 0, 0), 5.0) == AT
+
+
+def random_boxes(rng, count):
+    low, side = rng.uniform(-100, 100, (2, count)), rng.uniform(1, 9, (2, count))
+    return [
+        Box(minx=x, miny=y, maxx=x + wide, maxy=y + high)
+        for x, y, wide, high in np.concatenate([low, side]).T.tolist()
+    ]
+
+
+def inside_of(rng, boxes):
+    """A moving point in each of some boxes."""
+    minx, miny, maxx, maxy = np.array([box.corners for box in boxes]).T
+    share, speed = rng.uniform(0, 1, (2, len(boxes))), rng.normal(size=(2, len(boxes)))
+    return Motion(
+        x=minx + share[0] * (maxx - minx),
+        y=miny + share[1] * (maxy - miny),
+        vx=speed[0],
+        vy=speed[1],
+    )
+
+
+@pytest.mark.spec("G8")
+def test_each_member_leaves_the_region_that_is_its_own():
+    """Many boxes at once, each asked about twice and in no order, and the same boxes as polygons."""
+    rng = np.random.default_rng(3)
+    boxes = random_boxes(rng, 50)
+    which = rng.permutation(np.repeat(np.arange(len(boxes)), 2))
+    members = inside_of(rng, [boxes[at] for at in which.tolist()])
+    at_s = rng.uniform(0, 100, len(which))
+    expected = [
+        until_box(point, boxes[at].corners, at=moment)
+        for point, at, moment in zip(
+            zip(members.x, members.y, members.vx, members.vy, strict=True),
+            which.tolist(),
+            at_s,
+            strict=True,
+        )
+    ]
+    assert (
+        Box.exits(boxes, space=PLANE).until(which, members, at_s).tolist() == expected
+    )
+    areas = [
+        Area.of_wkt(shapely.to_wkt(shapely.box(*box.corners), rounding_precision=-1))
+        for box in boxes
+    ]
+    as_areas = Area.exits(areas, space=PLANE).until(which, members, at_s)
+    np.testing.assert_allclose(as_areas, expected, atol=1e-9)
+
+
+@pytest.mark.spec("G8")
+@pytest.mark.parametrize("space", [PLANE, GLOBE])
+def test_boxes_around_objects_in_metres_and_in_coordinates_are_asked_together(space):
+    y, across = 60.0, float(space.scale(np.array([60.0]))[0][0])
+    boxes = [
+        MovingBox(focal="f", width=2.0, height=2.0),
+        MovingBox(focal="f", width=2.0 * across, height=9e9, metres=True),
+    ]
+    members, focal = motion(20.0, y, 0.5, 0.0), motion(20.0, y, 0.25, 0.0)
+    left = [
+        MovingBox.exits(boxes, space=space)
+        .until(np.array([at]), members, focal, np.array([AT]))
+        .tolist()
+        for at in (0, 1)
+    ]
+    assert left == [[AT + 4], [AT + 4]]

@@ -7,9 +7,8 @@ import numpy as np
 
 from st_common.geometry.until import Motion
 from st_common.operators.state.fixes import ALIVE, NEVER
+from st_common.operators.turn.exits import MovingKind, StillKind, exits_of
 from st_common.operators.turn.turn import Turn
-from st_common.regions.region import MovingRegion
-from st_common.regions.registry import still
 
 
 class Placed(Protocol):
@@ -43,6 +42,15 @@ class Asked:
     at: np.ndarray
     at_us: np.ndarray
 
+    def take(self, rows: np.ndarray) -> "Asked":
+        """Some of them; int64[k] places."""
+        return Asked(
+            query=self.query[rows],
+            row=self.row[rows],
+            at=self.at[rows],
+            at_us=self.at_us[rows],
+        )
+
 
 def valid_until(turn: Turn, fixes: Placed, asked: Asked) -> np.ndarray:
     """Until when each member stays one, should it and the focal object go on as they do (SPEC G8).
@@ -58,20 +66,32 @@ def valid_until(turn: Turn, fixes: Placed, asked: Asked) -> np.ndarray:
         float64[n], event times in seconds. NaN for members of queries that do not ask, and where the velocity of the
         member or of the focal object is not known; infinite where it stays for ever.
     """
-    out, space = np.full(len(asked.query), np.nan), turn.settings.space
-    wanted = np.flatnonzero(turn.known.valid_until[asked.query])
-    for number in np.unique(asked.query[wanted]).tolist():
-        rows = wanted[asked.query[wanted] == number]
-        region = turn.queries[number].plan.inside
-        if region is not None:
-            members = motion_of(fixes, asked.row[rows], turn)
-            at_s = asked.at_us[rows] / 1e6
-            if isinstance(region, MovingRegion):
-                focal = _focal(turn, fixes, region, asked.at[rows])
-                out[rows] = region.until(members, focal, at_s, space=space)
-            else:
-                out[rows] = still(region).until(members, at_s, space=space)
-    return out
+    exits = exits_of(turn.queries, space=turn.settings.space)
+    until_s = np.full(len(asked.query), np.nan)
+    kind = exits.kind[asked.query]
+    for number, of_kind in enumerate(exits.kinds):
+        rows = np.flatnonzero(kind == number)
+        if len(rows):
+            mine = asked.take(rows)
+            until_s[rows] = _until(turn, fixes, mine, of_kind, exits.place[mine.query])
+    return until_s
+
+
+def _until(
+    turn: Turn,
+    fixes: Placed,
+    asked: Asked,
+    kind: StillKind | MovingKind,
+    which: np.ndarray,
+) -> np.ndarray:
+    """Until when members of regions of one kind stay; `which` is the place of each one's region."""
+    members = motion_of(fixes, asked.row, turn)
+    at_s = asked.at_us / 1e6
+    if isinstance(kind, StillKind):
+        return kind.exits.until(which, members, at_s)
+    objects = turn.objects.places_of(kind.focals)[which]
+    focal = motion_of(fixes, fixes.at_ticks(objects, asked.at), turn)
+    return kind.exits.until(which, members, focal, at_s)
 
 
 def valid_from(
@@ -118,8 +138,3 @@ def motion_of(fixes: Placed, objects: np.ndarray, turn: Turn) -> Motion:
     return Motion(
         x=x, y=y, vx=way / seconds, vy=(y - fixes.before_y[objects]) / seconds
     )
-
-
-def _focal(turn: Turn, fixes: Placed, region: MovingRegion, at: np.ndarray) -> Motion:
-    number = turn.objects.number_of(region.focal)
-    return motion_of(fixes, fixes.at_ticks(np.full(len(at), number), at), turn)
