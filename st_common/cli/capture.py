@@ -1,6 +1,5 @@
 """`fairway replay`, `capture`: a file, or a query's stream, into a stream's log."""
 
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,66 +7,71 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
+from st_common.cli.arguments import ForSeconds, Stream
+from st_common.cli.progress import progress_of_bytes
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
-    from st_common.capture.files import Rate
+    from st_common.capture.files import Rate, ReplayReport
+
+
+_FILE = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="Records in the stream's format; may be gzip."),
+]
+_RATE = Annotated[
+    str,
+    typer.Option(
+        help="fast, a number of records a second, or event: as the event times say."
+    ),
+]
+_SPEED = Annotated[
+    float, typer.Option(help="With --rate event: how many times as fast.")
+]
+_FORCE = Annotated[
+    bool,
+    typer.Option("--force", help="Also a file of which hardly anything can be read."),
+]
+_NO_END = Annotated[
+    bool, typer.Option("--no-end", help="Write no end mark, for more will follow.")
+]
+_LIVE = Annotated[
+    bool,
+    typer.Option(
+        "--live",
+        help="The records tell of now: time goes on after them. Without it time stands still.",
+    ),
+]
+_FED = Annotated[
+    str,
+    typer.Argument(
+        metavar="STREAM", help="The stream that is fed; its format is ndjson."
+    ),
+]
+_QUERY = Annotated[
+    str,
+    typer.Option("--query", metavar="NAME", help="A query that gives a stream."),
+]
+_FOLLOW = Annotated[
+    bool, typer.Option("--follow", help="Go on: feed changes as they are committed.")
+]
 
 
 def replay(
     ctx: typer.Context,
-    stream: Annotated[
-        str,
-        typer.Argument(
-            metavar="STREAM", help="The name of a stream in conf/streams.toml."
-        ),
-    ],
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="Records in the stream's format; may be gzip."
-        ),
-    ],
-    rate: Annotated[
-        str,
-        typer.Option(
-            help="fast, a number of records a second, or event: as the event times say."
-        ),
-    ] = "fast",
-    speed: Annotated[
-        float, typer.Option(help="With --rate event: how many times as fast.")
-    ] = 1.0,
+    stream: Stream,
+    file: _FILE,
+    rate: _RATE = "fast",
+    speed: _SPEED = 1.0,
     *,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force", help="Also a file of which hardly anything can be read."
-        ),
-    ] = False,
-    no_end: Annotated[
-        bool, typer.Option("--no-end", help="Write no end mark, for more will follow.")
-    ] = False,
-    live: Annotated[
-        bool,
-        typer.Option(
-            "--live",
-            help="The records tell of now: time goes on after them. Without it time stands still.",
-        ),
-    ] = False,
+    force: _FORCE = False,
+    no_end: _NO_END = False,
+    live: _LIVE = False,
 ) -> None:
     """Put the records of a file into a stream's log, then an end mark. Nothing is judged yet: `run` does that.
 
     A file of which most of the first records cannot be read is refused: then the settings are wrong, or the file.
     """
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
     from st_common.capture import files
     from st_common.capture.log import Log
     from st_common.capture.readable import refuse_unreadable
@@ -77,21 +81,8 @@ def replay(
     if not force:
         refuse_unreadable(file, settings)
     log = Log(context.home(ctx).log(stream))
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(
-        *columns,
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as bar:
-        task = bar.add_task(
-            stream, total=file.stat().st_size if file.is_file() else None
-        )
+    size = file.stat().st_size if file.is_file() else None
+    with progress_of_bytes(stream, size) as progress:
         report = files.replay(
             log,
             file,
@@ -100,10 +91,13 @@ def replay(
             speed=speed,
             end_mark=not no_end,
             live=live,
-            progress=lambda records, read: bar.update(
-                task, completed=read, description=f"{stream}: {records:,} records"
-            ),
+            progress=progress,
         )
+    _write_report(stream, file, report)
+
+
+def _write_report(stream: str, file: Path, report: "ReplayReport") -> None:
+    """Says what was written to the log, and warns of a file that ended early."""
     typer.echo(
         f"{stream}: {report.records:,} records in {report.segments:,} segments, from {report.first} on"
     )
@@ -120,30 +114,11 @@ def replay(
 
 def capture(
     ctx: typer.Context,
-    stream: Annotated[
-        str,
-        typer.Argument(
-            metavar="STREAM", help="The stream that is fed; its format is ndjson."
-        ),
-    ],
-    query: Annotated[
-        str,
-        typer.Option("--query", metavar="NAME", help="A query that gives a stream."),
-    ],
+    stream: _FED,
+    query: _QUERY,
     *,
-    follow: Annotated[
-        bool,
-        typer.Option("--follow", help="Go on: feed changes as they are committed."),
-    ] = False,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--for",
-            metavar="SECONDS",
-            min=0,
-            help="With --follow: end after this time.",
-        ),
-    ] = None,
+    follow: _FOLLOW = False,
+    seconds: ForSeconds = None,
 ) -> None:
     """Put what a query's stream gives into another stream's log, each element once, from where it ended before."""
     from st_common.serving.feeding import Feed

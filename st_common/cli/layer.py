@@ -1,41 +1,46 @@
 """`fairway layer` and `fairway partition`: static layers, and the regions that tables are spread over."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from st_common.cli import context
+from st_common.cli.progress import progress_of_stages
 
 if TYPE_CHECKING:
-    from st_common.layers.features import Progress
+    from collections.abc import Sequence
+
+    from st_common.layers.load import LayerReport
     from st_common.query.control import QueryRow
 
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of a layer.")]
 
 
+_FILE = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="An OSM file (.osm.pbf, .osm, ..) or GeoJSON."),
+]
+_OF_GROUP = Annotated[
+    str, typer.Option(help="The group whose regions the layer is spread over.")
+]
+_KINDS = Annotated[
+    str,
+    typer.Option(metavar="KIND,..", help="Only these kinds of conf/layers.toml."),
+]
+_PLANAR = Annotated[
+    bool, typer.Option("--planar", help="Coordinates are planar, not degrees.")
+]
+
+
 def load(
     ctx: typer.Context,
     name: _NAME,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="An OSM file (.osm.pbf, .osm, ..) or GeoJSON."
-        ),
-    ],
+    file: _FILE,
     *,
-    group: Annotated[
-        str, typer.Option(help="The group whose regions the layer is spread over.")
-    ] = "default",
-    kinds: Annotated[
-        str,
-        typer.Option(metavar="KIND,..", help="Only these kinds of conf/layers.toml."),
-    ] = "",
-    planar: Annotated[
-        bool, typer.Option("--planar", help="Coordinates are planar, not degrees.")
-    ] = False,
+    group: _OF_GROUP = "default",
+    kinds: _KINDS = "",
+    planar: _PLANAR = False,
 ) -> None:
     """Load a layer, or load it again: running queries go over to the new version."""
     from st_common.geometry.space import GLOBE, PLANE
@@ -44,7 +49,7 @@ def load(
 
     home, conf = context.home(ctx), context.conf(ctx)
     chosen = [kind.strip() for kind in kinds.split(",") if kind.strip()]
-    with _progress(f"layer {name}", "features") as progress:
+    with progress_of_stages(f"layer {name}", "features") as progress:
         report = load_layer(
             home,
             name,
@@ -55,6 +60,12 @@ def load(
             space=PLANE if planar else GLOBE,
             progress=progress,
         )
+    _write_loaded(name, report)
+    _write_followed(follow_layers(home, lambda: context.streams(ctx)))
+
+
+def _write_loaded(name: str, report: "LayerReport") -> None:
+    """Says what a load brought, and which streams were told."""
     by_kind = ", ".join(f"{count:,} {kind}" for kind, count in report.by_kind.items())
     typer.echo(
         f"layer {name}, version {report.version}: {report.features:,} of {report.wanted:,} features "
@@ -68,7 +79,6 @@ def load(
     )
     if report.streams:
         typer.echo(f"told to {', '.join(report.streams)}")
-    _write_followed(follow_layers(home, lambda: context.streams(ctx)))
 
 
 def _write_followed(rows: "Sequence[QueryRow]") -> None:
@@ -113,44 +123,49 @@ def show(ctx: typer.Context, name: _NAME) -> None:
     )
 
 
+_GROUP = Annotated[
+    str, typer.Argument(metavar="GROUP", help="The group of streams and layers.")
+]
+_STRATEGY = Annotated[
+    str,
+    typer.Option(help="sample: a share of the data; elements: the first of a stream."),
+]
+_SHARE = Annotated[
+    float,
+    typer.Option(
+        help="Of the data, for sample; at least 20 rows per region are taken."
+    ),
+]
+_FIRST = Annotated[int, typer.Option(help="How many elements, for elements.")]
+_REGIONS = Annotated[int, typer.Option(help="How many regions.")]
+_SOURCE = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SOURCE",
+        help="stream:NAME, layer:NAME or a file; else the logs of the group's streams.",
+    ),
+]
+_WORKERS = Annotated[
+    int, typer.Option(help="Over so many workers the second deviation is taken.")
+]
+
+
 def partition(
     ctx: typer.Context,
-    group: Annotated[
-        str, typer.Argument(metavar="GROUP", help="The group of streams and layers.")
-    ],
+    group: _GROUP,
     *,
-    strategy: Annotated[
-        str,
-        typer.Option(
-            help="sample: a share of the data; elements: the first of a stream."
-        ),
-    ] = "sample",
-    share: Annotated[
-        float,
-        typer.Option(
-            help="Of the data, for sample; at least 20 rows per region are taken."
-        ),
-    ] = 0.002,
-    first: Annotated[
-        int, typer.Option(help="How many elements, for elements.")
-    ] = 10_000,
-    regions: Annotated[int, typer.Option(help="How many regions.")] = 40,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SOURCE",
-            help="stream:NAME, layer:NAME or a file; else the logs of the group's streams.",
-        ),
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(help="Over so many workers the second deviation is taken.")
-    ] = 2,
+    strategy: _STRATEGY = "sample",
+    share: _SHARE = 0.002,
+    first: _FIRST = 10_000,
+    regions: _REGIONS = 40,
+    source: _SOURCE = None,
+    workers: _WORKERS = 2,
 ) -> None:
     """Divide space into regions of like load, and store them as the group's next version."""
     from st_common.spark.prepartition import prepartition, source_of
 
     home, conf = context.home(ctx), context.conf(ctx)
-    with _progress(f"group {group}", "rows") as progress:
+    with progress_of_stages(f"group {group}", "rows") as progress:
         points = source_of(
             home, conf, list(context.streams(ctx).values()), source, group=group
         )
@@ -174,28 +189,3 @@ def partition(
         f"std deviation of {done.rows:,} rows: {done.std_deviation:,.1f} over regions "
         f"(mean {done.rows / done.regions:,.1f}), {done.std_deviation_workers:,.1f} over {workers} workers"
     )
-
-
-@contextmanager
-def _progress(title: str, unit: str) -> Iterator["Progress"]:
-    """A line on stderr that says what is being done and how far it is; nothing where stderr is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(pulse_style="cyan"),
-        TextColumn("{task.fields[done]}"),
-    )
-    console = Console(stderr=True)
-    with Progress(
-        *columns,
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task(title, total=None, done="")
-        yield lambda doing, count: bar.update(
-            task, description=f"{title}: {doing}", done=f"{count:,} {unit}"
-        )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.cli.output import Format
+from st_common.cli.arguments import Explain, Form, QueryName, Stream
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -14,20 +14,28 @@ if TYPE_CHECKING:
 
     from st_common.serving.answers import Reads
 
-_FORMAT = Annotated[
-    Format,
+_Rectangle = tuple[float, float, float, float]
+_INSIDE = Annotated[
+    _Rectangle | None,
     typer.Option(
-        "--format", help="A table for people, JSON lines or CSV for programs."
+        "--inside",
+        metavar="X1 Y1 X2 Y2",
+        help="Only objects in this rectangle; its border belongs to it.",
     ),
 ]
-_EXPLAIN = Annotated[
-    bool, typer.Option("--explain", help="Say on standard error which rows were read.")
+_NEAREST = Annotated[
+    tuple[int, float, float] | None,
+    typer.Option(
+        "--nearest",
+        metavar="K X Y",
+        help="Only the K objects nearest to a point, nearest first.",
+    ),
 ]
 
 
 def answer(
     ctx: typer.Context,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The name of a query.")],
+    query: QueryName,
     at: Annotated[
         str | None,
         typer.Option(
@@ -37,8 +45,8 @@ def answer(
         ),
     ] = None,
     *,
-    explain: _EXPLAIN = False,
-    form: _FORMAT = "table",
+    explain: Explain = False,
+    form: Form = "table",
 ) -> None:
     """Show who is in the answer of a query, with which partner and values, and since when."""
     from st_common.cli.output import shown, write
@@ -54,12 +62,7 @@ def answer(
 
 def objects(
     ctx: typer.Context,
-    stream: Annotated[
-        str,
-        typer.Argument(
-            metavar="STREAM", help="The name of a stream in conf/streams.toml."
-        ),
-    ],
+    stream: Stream,
     at: Annotated[
         str | None,
         typer.Option(
@@ -68,25 +71,11 @@ def objects(
             help="Where they were at this time: ISO 8601, UTC if no zone is given.",
         ),
     ] = None,
-    inside: Annotated[
-        tuple[float, float, float, float] | None,
-        typer.Option(
-            "--inside",
-            metavar="X1 Y1 X2 Y2",
-            help="Only objects in this rectangle; its border belongs to it.",
-        ),
-    ] = None,
-    nearest: Annotated[
-        tuple[int, float, float] | None,
-        typer.Option(
-            "--nearest",
-            metavar="K X Y",
-            help="Only the K objects nearest to a point, nearest first.",
-        ),
-    ] = None,
+    inside: _INSIDE = None,
+    nearest: _NEAREST = None,
     *,
-    explain: _EXPLAIN = False,
-    form: _FORMAT = "table",
+    explain: Explain = False,
+    form: Form = "table",
 ) -> None:
     """Show where the objects of a stream are, or were at a time."""
     from st_common.cli.output import write

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from st_common.cli import context
-from st_common.cli.output import Format
+from st_common.cli.arguments import Follow, Form, ForSeconds, UntilIdle
 from st_common.errors import ConfigError
 
 _ROW = (
@@ -20,67 +20,49 @@ _ROW = (
     "value",
     "fields",
 )
-_FORMAT = Annotated[
-    Format,
+_QUERY = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="QUERY",
+        help="One query; all of them when left out.",
+        show_default=False,
+    ),
+]
+_JSON_LINES = Annotated[
+    bool, typer.Option("--json", help="JSON lines: the same as --format jsonl.")
+]
+_ON_STREAM = Annotated[
+    str | None, typer.Option(metavar="S", help="Only queries on this stream.")
+]
+_SINCE = Annotated[
+    str | None,
     typer.Option(
-        "--format", help="A table for people, JSON lines or CSV for programs."
+        "--since",
+        "--since-position",
+        metavar="POSITION",
+        help="Only changes after this position of the log: a number, or segment.row.",
+    ),
+]
+_LIMIT = Annotated[
+    int | None,
+    typer.Option(
+        "--limit", metavar="N", min=0, help="At most so many, from the first on."
     ),
 ]
 
 
 def changes(
     ctx: typer.Context,
-    query: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="QUERY",
-            help="One query; all of them when left out.",
-            show_default=False,
-        ),
-    ] = None,
+    query: _QUERY = None,
     *,
-    form: _FORMAT = "table",
-    json_lines: Annotated[
-        bool, typer.Option("--json", help="JSON lines: the same as --format jsonl.")
-    ] = False,
-    stream: Annotated[
-        str | None, typer.Option(metavar="S", help="Only queries on this stream.")
-    ] = None,
-    since_position: Annotated[
-        str | None,
-        typer.Option(
-            "--since",
-            "--since-position",
-            metavar="POSITION",
-            help="Only changes after this position of the log: a number, or segment.row.",
-        ),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit", metavar="N", min=0, help="At most so many, from the first on."
-        ),
-    ] = None,
-    follow: Annotated[
-        bool,
-        typer.Option("--follow", help="Go on: show changes as they are committed."),
-    ] = False,
-    seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--for",
-            metavar="SECONDS",
-            min=0,
-            help="With --follow: end after this time.",
-        ),
-    ] = None,
-    until_idle: Annotated[
-        bool,
-        typer.Option(
-            "--until-idle",
-            help="With --follow: end when the engines have done what the logs hold.",
-        ),
-    ] = False,
+    form: Form = "table",
+    json_lines: _JSON_LINES = False,
+    stream: _ON_STREAM = None,
+    since_position: _SINCE = None,
+    limit: _LIMIT = None,
+    follow: Follow = False,
+    seconds: ForSeconds = None,
+    until_idle: UntilIdle = False,
 ) -> None:
     """Show the changes of answers in their order: + enters (1), - leaves (-1), a new value of a member (0)."""
     from st_common.cli.output import shown, write, write_growing
@@ -114,7 +96,7 @@ def sql(
             metavar="SQL", help='One SELECT, such as "SELECT count(*) FROM changes".'
         ),
     ],
-    form: _FORMAT = "table",
+    form: Form = "table",
 ) -> None:
     """Ask the tables of the home by SQL; "SHOW TABLES" lists the views."""
     from st_common.cli.output import write

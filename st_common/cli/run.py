@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
+from st_common.cli.arguments import Stream
 from st_common.errors import ConfigError, FairwayError
 
 if TYPE_CHECKING:
@@ -17,15 +18,10 @@ if TYPE_CHECKING:
     from st_common.serving.verify import Verified
     from st_common.settings import StreamSettings
 
-_STREAM = Annotated[
-    str,
-    typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml."),
-]
-
 
 def run(
     ctx: typer.Context,
-    stream: _STREAM,
+    stream: Stream,
     engine: Annotated[
         str | None, typer.Option(help="spark or local; else what the settings say.")
     ] = None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
+from st_common.cli.arguments import Stream
 
 if TYPE_CHECKING:
     from st_common.engine.topology import Topology
@@ -42,12 +43,7 @@ def list_streams(ctx: typer.Context) -> None:
 
 def reshard(
     ctx: typer.Context,
-    stream: Annotated[
-        str,
-        typer.Argument(
-            metavar="STREAM", help="The name of a stream in conf/streams.toml."
-        ),
-    ],
+    stream: Stream,
     *,
     shards: Annotated[
         int | None, typer.Option(help="How many; else what the settings say.")
@@ -80,12 +76,7 @@ def reshard(
 
 def reset(
     ctx: typer.Context,
-    stream: Annotated[
-        str,
-        typer.Argument(
-            metavar="STREAM", help="The name of a stream in conf/streams.toml."
-        ),
-    ],
+    stream: Stream,
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
@@ -107,12 +98,7 @@ def reset(
 
 def skip(
     ctx: typer.Context,
-    stream: Annotated[
-        str,
-        typer.Argument(
-            metavar="STREAM", help="The name of a stream in conf/streams.toml."
-        ),
-    ],
+    stream: Stream,
     segment: Annotated[
         int,
         typer.Argument(

@@ -2,11 +2,13 @@
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from st_common.cli import context
+from st_common.cli.arguments import QueryName
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 def why(
     ctx: typer.Context,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The name of a query.")],
+    query: QueryName,
     name: Annotated[
         str,
         typer.Argument(
@@ -87,39 +89,47 @@ def _write(reason: "Why") -> None:
 
 
 def _lines(reason: "Why") -> list[tuple[str, str]]:
+    return [
+        *_change(reason),
+        ("fix", _fix(reason.fix) if reason.fix else _no_fix(reason)),
+        *_evidence(reason),
+        *_fixes("focal", reason.focals),
+        *_fixes("newcomer", reason.newcomers),
+        *_query(reason),
+    ]
+
+
+def _change(reason: "Why") -> Iterator[tuple[str, str]]:
+    """What the row of the change says, and which batch brought it."""
     change = reason.change
-    lines = [
-        (
-            "change",
-            f"{change['sign']:+d} {change['cause']} at {_time(change['event_ts'])}",
-        ),
-        (
-            "place",
-            f"position {change['position']} (segment {change['segment']}, row {change['row']}), "
-            f"seq {change['seq']}, of stream {reason.stream}",
-        ),
-        ("batch", _batch(reason.batch)),
-    ]
+    told = f"{change['sign']:+d} {change['cause']} at {_time(change['event_ts'])}"
+    yield "change", told
+    yield (
+        "place",
+        f"position {change['position']} (segment {change['segment']}, row {change['row']}), "
+        f"seq {change['seq']}, of stream {reason.stream}",
+    )
+    yield "batch", _batch(reason.batch)
     if change["value"] is not None:
-        lines.append(("value", f"{change['value']:.10g}"))
+        yield "value", f"{change['value']:.10g}"
     if change["fields"] is not None:
-        lines.append(("fields", change["fields"]))
-    lines.append(("fix", _fix(reason.fix) if reason.fix else _no_fix(reason)))
+        yield "fields", change["fields"]
+
+
+def _evidence(reason: "Why") -> Iterator[tuple[str, str]]:
+    """Beside the fix: what was filtered since then, the feature of the layer, the tick."""
     if reason.filtered is not None:
-        lines.append(("filtered", _filtered(reason.filtered)))
+        yield "filtered", _filtered(reason.filtered)
     if reason.joined is not None:
-        lines.append(("layer", _layer(reason)))
+        yield "layer", _layer(reason)
     if reason.tick is not None:
-        lines.append(("tick", _time(reason.tick)))
-    lines += [
-        (f"focal {name}", _fix(fix) if fix else "no fix known")
-        for name, fix in reason.focals.items()
-    ]
-    lines += [
-        (f"newcomer {name}", _fix(fix) if fix else "no fix known")
-        for name, fix in reason.newcomers.items()
-    ]
-    return lines + _query(reason)
+        yield "tick", _time(reason.tick)
+
+
+def _fixes(what: str, fixes: "Mapping[str, Fix | None]") -> Iterator[tuple[str, str]]:
+    """The fixes of other objects, by their ids."""
+    for name, fix in fixes.items():
+        yield f"{what} {name}", _fix(fix) if fix else "no fix known"
 
 
 _HOW = {"register": "registered", "follow": "follows an area that was replaced"}

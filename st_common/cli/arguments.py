@@ -1,0 +1,39 @@
+"""Arguments and options that several commands share: one name, one help text."""
+
+from typing import Annotated
+
+import typer
+
+from st_common.cli.output import Format
+
+Stream = Annotated[
+    str,
+    typer.Argument(metavar="STREAM", help="The name of a stream in conf/streams.toml."),
+]
+QueryName = Annotated[str, typer.Argument(metavar="QUERY", help="The name of a query.")]
+Form = Annotated[
+    Format,
+    typer.Option(
+        "--format", help="A table for people, JSON lines or CSV for programs."
+    ),
+]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Say on standard error which rows were read.")
+]
+Follow = Annotated[
+    bool,
+    typer.Option("--follow", help="Go on: show changes as they are committed."),
+]
+ForSeconds = Annotated[
+    float | None,
+    typer.Option(
+        "--for", metavar="SECONDS", min=0, help="With --follow: end after this time."
+    ),
+]
+UntilIdle = Annotated[
+    bool,
+    typer.Option(
+        "--until-idle",
+        help="With --follow: end when the engines have done what the logs hold.",
+    ),
+]
