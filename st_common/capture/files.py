@@ -124,9 +124,8 @@ def replay(
         reading = settle(log, stream)
         first = log.end()
         packed = GzipSource(raw) if is_packed(raw) else None
-        for payload, count in _payloads(
-            chunks(packed or raw, stream, size=segment_bytes), stream, pace
-        ):
+        source = chunks(packed or raw, stream, size=segment_bytes)
+        for payload, count in _payloads(source, stream, pace):
             _append(log, stream, payload, arrival_us=clock(), live=live)
             records += count
             sizes.append(len(payload))

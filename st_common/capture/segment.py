@@ -123,26 +123,11 @@ def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segmen
     Raises:
         LogError: a payload of 16 MiB or more, an arrival before 1970 or after 2286, or live control rows.
     """
-    control = marks.of_rows
-    if control and marks.live:
-        raise LogError(
-            "control rows are not live",
-            hint="live says of data that it is told as it happens",
-        )
-    if len(payload) >= SEGMENT_LIMIT:
-        raise LogError(
-            f"a segment of {len(payload)} bytes",
-            hint=f"it must be below {SEGMENT_LIMIT}; cut it smaller",
-        )
-    if not 0 <= marks.arrival_us < _MAX_ARRIVAL_US:
-        raise LogError(
-            f"a segment cannot arrive at {marks.arrival_us}",
-            hint="microseconds since 1970",
-        )
+    _check(payload, marks)
     first = Segment(
         number=0,
         arrival_us=marks.arrival_us,
-        control=control,
+        control=marks.of_rows,
         clock=marks.clock,
         live=marks.live,
         reading=marks.reading,
@@ -160,6 +145,25 @@ def make_segment(payload: bytes, before: Segment | None, marks: Marks) -> Segmen
         statement_before=before.number if before.statement else before.statement_before,
         reading_before=reading_behind(before),
     )
+
+
+def _check(payload: bytes, marks: Marks) -> None:
+    """Whether a segment can be made of a payload with such marks."""
+    if marks.of_rows and marks.live:
+        raise LogError(
+            "control rows are not live",
+            hint="live says of data that it is told as it happens",
+        )
+    if len(payload) >= SEGMENT_LIMIT:
+        raise LogError(
+            f"a segment of {len(payload)} bytes",
+            hint=f"it must be below {SEGMENT_LIMIT}; cut it smaller",
+        )
+    if not 0 <= marks.arrival_us < _MAX_ARRIVAL_US:
+        raise LogError(
+            f"a segment cannot arrive at {marks.arrival_us}",
+            hint="microseconds since 1970",
+        )
 
 
 def as_packet(segment: Segment, packet: bytes) -> Segment:
@@ -224,6 +228,15 @@ def to_bytes(segment: Segment, payload: bytes) -> bytes:
     return header + _CRC.pack(zlib.crc32(header)) + payload
 
 
+def _check_header(data: bytes, where: str) -> None:
+    """Whether bytes begin with a header as it was written."""
+    if len(data) < HEADER_BYTES or data[:4] != _MAGIC:
+        raise _damaged(where, "it has no header")
+    checksum = _CRC.unpack_from(data, _HEADER.size)[0]
+    if checksum != zlib.crc32(data[: _HEADER.size]):
+        raise _damaged(where, "its header was changed")
+
+
 def read_header(data: bytes, number: int, where: str) -> Segment:
     """The header at the beginning of some bytes.
 
@@ -235,10 +248,7 @@ def read_header(data: bytes, number: int, where: str) -> Segment:
     Raises:
         LogError: they are no header, a damaged one, that of another segment, or of a later version.
     """
-    if len(data) < HEADER_BYTES or data[:4] != _MAGIC:
-        raise _damaged(where, "it has no header")
-    if _CRC.unpack_from(data, _HEADER.size)[0] != zlib.crc32(data[: _HEADER.size]):
-        raise _damaged(where, "its header was changed")
+    _check_header(data, where)
     _, version, kind, codec, flags, raw_checksum, *numbers = _HEADER.unpack_from(data)
     if (
         version not in (_PLAIN, _NEWER)

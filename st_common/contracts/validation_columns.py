@@ -1,6 +1,8 @@
 """What the columns of a contract must keep: their types, their numbers in partition and key, what they derive from."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from st_common.contracts.document import Document, Place, near
 from st_common.contracts.kinds import KINDS
@@ -64,23 +66,7 @@ def _numbers(document: Document) -> None:
             if column.get(flag) or position in column
         ]
         for place, column in numbered:
-            named = f"column {column['name']!r}"
-            if not (column.get(flag) and position in column):
-                raise document.error(
-                    place, rule, f"{named}: {flag} and {position} go together"
-                )
-            if not column["required"]:
-                raise document.error(
-                    (*place, "required"),
-                    rule,
-                    f"{named} may be null, so it cannot be {flag}",
-                )
-            if rule == "partition" and column["physicalType"] not in _PARTITION_TYPES:
-                raise document.error(
-                    (*place, flag),
-                    rule,
-                    f"{named}: a {column['physicalType']} cannot name a partition",
-                )
+            _can_be_numbered(document, place, column, (flag, position, rule))
         order = sorted(column[position] for _, column in numbered)
         for at, (place, column) in enumerate(numbered, start=1):
             if order != list(range(1, len(order) + 1)) and column[position] != at:
@@ -91,6 +77,31 @@ def _numbers(document: Document) -> None:
                 )
 
 
+def _can_be_numbered(
+    document: Document,
+    place: Place,
+    column: Mapping[str, Any],
+    numbering: tuple[str, str, str],
+) -> None:
+    """Whether a column may be one of a partition or a key; `numbering`: its flag, its position, the rule's name."""
+    flag, position, rule = numbering
+    named = f"column {column['name']!r}"
+    if not (column.get(flag) and position in column):
+        raise document.error(place, rule, f"{named}: {flag} and {position} go together")
+    if not column["required"]:
+        raise document.error(
+            (*place, "required"),
+            rule,
+            f"{named} may be null, so it cannot be {flag}",
+        )
+    if rule == "partition" and column["physicalType"] not in _PARTITION_TYPES:
+        raise document.error(
+            (*place, flag),
+            rule,
+            f"{named}: a {column['physicalType']} cannot name a partition",
+        )
+
+
 def _derived(document: Document) -> None:
     types = {
         column["name"]: column["physicalType"] for _, column in properties_of(document)
@@ -99,32 +110,44 @@ def _derived(document: Document) -> None:
         sources = column.get("transformSourceObjects")
         if sources is None and "transformLogic" not in column:
             continue
-        at = (*place, "transformSourceObjects")
-        if not sources or len(sources) != 1:
-            raise document.error(
-                at,
-                "derived",
-                f"column {column['name']!r} needs one transformSourceObjects",
-            )
-        if sources[0] not in types:
-            raise document.error(
-                at,
-                "unknown-column",
-                f"column {column['name']!r} derives from {sources[0]!r}",
-                hint=near(sources[0], types),
-            )
-        if (types[column["name"]], types[sources[0]]) != ("date", "timestamp"):
-            raise document.error(
-                at,
-                "derived",
-                f"column {column['name']!r}: only a date derives, from a timestamp",
-            )
-        if column.get("transformLogic") != f"CAST({sources[0]} AS DATE)":
+        source = _source(document, place, column, types)
+        if column.get("transformLogic") != f"CAST({source} AS DATE)":
             raise document.error(
                 (*place, "transformLogic"),
                 "derived",
-                f"it must be CAST({sources[0]} AS DATE)",
+                f"it must be CAST({source} AS DATE)",
             )
+
+
+def _source(
+    document: Document,
+    place: Place,
+    column: Mapping[str, Any],
+    types: Mapping[str, str],
+) -> str:
+    """The timestamp that a date derives from."""
+    sources = column.get("transformSourceObjects")
+    named = f"column {column['name']!r}"
+    at = (*place, "transformSourceObjects")
+    if not sources or len(sources) != 1:
+        raise document.error(at, "derived", f"{named} needs one transformSourceObjects")
+    source: str = sources[0]
+    if source not in types:
+        raise document.error(
+            at,
+            "unknown-column",
+            f"{named} derives from {source!r}",
+            hint=near(source, types),
+        )
+    if (types[column["name"]], types[source]) != ("date", "timestamp"):
+        raise document.error(
+            at, "derived", f"{named}: only a date derives, from a timestamp"
+        )
+    return source
+
+
+_LOWEST = "minimum", "exclusiveMinimum", "minLength"
+_HIGHEST = "maximum", "exclusiveMaximum", "maxLength"
 
 
 def _options(document: Document) -> None:
@@ -132,31 +155,9 @@ def _options(document: Document) -> None:
         options = column.get("logicalTypeOptions", {})
         for key, value in options.items():
             at = (*place, "logicalTypeOptions", key)
-            kind = next((kind for kind, keys in OPTIONS.items() if key in keys), None)
-            if key == "format":
-                continue
-            if kind is None or column["physicalType"] not in _OPTION_TYPES[kind]:
-                raise document.error(
-                    at,
-                    "bad-range",
-                    f"{key} has no meaning for a {column['physicalType']}",
-                )
-            if kind == "pattern":
-                _pattern(document, at, value)
-            elif isinstance(value, bool) or not isinstance(value, int | float):
-                raise document.error(
-                    at, "bad-range", f"{key} is {value!r}, which is no number"
-                )
-        low = [
-            options[key]
-            for key in ("minimum", "exclusiveMinimum", "minLength")
-            if key in options
-        ]
-        high = [
-            options[key]
-            for key in ("maximum", "exclusiveMaximum", "maxLength")
-            if key in options
-        ]
+            _option(document, at, column["physicalType"], value)
+        low = [options[key] for key in _LOWEST if key in options]
+        high = [options[key] for key in _HIGHEST if key in options]
         if low and high and max(low) > min(high):
             raise document.error(
                 (*place, "logicalTypeOptions"),
@@ -172,3 +173,17 @@ def _pattern(document: Document, place: Place, value: object) -> None:
         raise document.error(
             place, "bad-range", f"{value!r} is no pattern: {error}"
         ) from None
+
+
+def _option(document: Document, at: Place, type_name: str, value: object) -> None:
+    """Whether an option has a meaning for a type, and its value is one."""
+    key = at[-1]
+    if key == "format":
+        return
+    kind = next((kind for kind, keys in OPTIONS.items() if key in keys), None)
+    if kind is None or type_name not in _OPTION_TYPES[kind]:
+        raise document.error(at, "bad-range", f"{key} has no meaning for a {type_name}")
+    if kind == "pattern":
+        _pattern(document, at, value)
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        raise document.error(at, "bad-range", f"{key} is {value!r}, which is no number")

@@ -70,6 +70,21 @@ def to_bytes(decoded: Decoded, *, relative_to_us: int | None = None) -> bytes:
     return data
 
 
+_NO_PACKET = (
+    pa.ArrowException,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    OSError,
+)
+"""What reading bytes that are no packet raises."""
+
+
+def _types(schema: pa.Schema) -> dict[str, pa.DataType]:
+    return dict(zip(schema.names, schema.types, strict=True))
+
+
 def from_bytes(
     data: bytes,
     stream: StreamSettings,
@@ -90,22 +105,13 @@ def from_bytes(
         fixes, rejects, meta = _opened(data)
         _check(fixes, rejects, meta)
         nulled = {str(name): int(count) for name, count in meta["nulled"].items()}
-    except (
-        pa.ArrowException,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OSError,
-    ) as error:
+    except _NO_PACKET as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise _refused(where, f"it is no packet: {reason}") from None
     schema = fixes_schema(stream)
     if not exact:
         fixes, nulled = _fitted(fixes, schema, nulled)
-    elif dict(zip(fixes.schema.names, fixes.schema.types, strict=True)) != dict(
-        zip(schema.names, schema.types, strict=True)
-    ):
+    elif _types(fixes.schema) != _types(schema):
         raise _refused(
             where,
             f"its columns are {', '.join(fixes.column_names)}, not {', '.join(schema.names)}",

@@ -241,14 +241,18 @@ class Delivery:
                     "error",
                     f"its receiver has taken nothing for {failing_s:.0f} s: {outcome.reason}",
                 )
-            self._wait(
-                pause_s(
-                    failures,
-                    most_s=self._delivery.retry_max_s,
-                    asked_s=outcome.after_s,
-                    chance=self._chance,
-                )
+            self._pause(failures, outcome)
+
+    def _pause(self, failures: int, outcome: Failed) -> None:
+        """Waits before the next try: longer after each failure, or as long as the receiver asks."""
+        self._wait(
+            pause_s(
+                failures,
+                most_s=self._delivery.retry_max_s,
+                asked_s=outcome.after_s,
+                chance=self._chance,
             )
+        )
 
     def _wait(self, seconds: float) -> None:
         end_s = time.monotonic() + seconds

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Thread
@@ -26,10 +26,10 @@ from st_common.engine.timekeeper import Timekeeper, heard
 from st_common.errors import ConflictError
 from st_common.home import Home
 from st_common.layers.index import load_index
-from st_common.operators.events.packet import nulled_in
+from st_common.operators.events.packet import Packet, nulled_in
 from st_common.operators.matching.layer import LayerOf
 from st_common.operators.runtime.retire import LEAST, retired
-from st_common.operators.runtime.stages import step
+from st_common.operators.runtime.stages import Step, step
 from st_common.operators.runtime.wanted import wanted_us
 from st_common.operators.skeleton.cache_counts import Caches, summed
 from st_common.operators.state.difference import Changed
@@ -172,18 +172,22 @@ class LocalEngine:
         self.log.sync(segments)  # what is told follows from rows that are durable
         self._timekeeper.saw(segments[: done.state.next_segment - start], heard(read))
         self._keep(settled([done.changes]))
-        if (
-            end_of(self.state) > self.committed
-        ):  # else it was done, and counted, before a restart
-            self.totals.counters += done.counters
-            self.totals.caches = summed((self.totals.caches, done.caches))
-            self.totals.segments += done.state.next_segment - start
-            self.totals.rejects += sum(packet.rejects for packet in read)
-            self.totals.nulled.update(nulled_in(read))
+        # Else it was done, and counted, before a restart.
+        if end_of(self.state) > self.committed:
+            self._count(done, read, segments=done.state.next_segment - start)
         self._pace = self._pace.after(
             done.state.next_segment - start, time.monotonic() - begun_s
         )
         return True
+
+    def _count(self, done: Step, read: Sequence[Packet], *, segments: int) -> None:
+        """Adds what a batch did to the totals."""
+        totals = self.totals
+        totals.counters += done.counters
+        totals.caches = summed((totals.caches, done.caches))
+        totals.segments += segments
+        totals.rejects += sum(packet.rejects for packet in read)
+        totals.nulled.update(nulled_in(read))
 
     def keep_time(self) -> bool:
         """Writes a clock row when the feed is live and quiet and something waits for a time that has come.

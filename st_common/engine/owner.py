@@ -149,15 +149,6 @@ class Owner:
         counts: dict[str, Any] = {
             name: earlier[name] + self.counts[name] for name in _COUNTS
         }
-        nulled = Counter(self.before.nulled if self.before else {}) + Counter(
-            self.nulled
-        )
-        filtered = Counter(self.before.filtered if self.before else {}) + Counter(
-            self.filtered
-        )
-        caches = summed(
-            (from_json(self.before.caches) if self.before else {}, self.caches)
-        )
         if now_ts is None and self.before is not None:
             now_ts = self.before.now_ts
         status = StreamStatus(
@@ -167,12 +158,22 @@ class Owner:
             end_position=end_position,
             now_ts=now_ts,
             engine=self.engine,
-            nulled=dict(nulled),
-            filtered=dict(filtered),
-            caches=to_json(caches),
+            **self._tallies(),
             **counts,
         )
         self._tell(status)
+
+    def _tallies(self) -> dict[str, Any]:
+        """What is counted by attribute, reason and kind, with what processes before this one counted."""
+        before = self.before
+        nulled = Counter(before.nulled if before else {})
+        filtered = Counter(before.filtered if before else {})
+        caches = from_json(before.caches) if before else {}
+        return {
+            "nulled": dict(nulled + Counter(self.nulled)),
+            "filtered": dict(filtered + Counter(self.filtered)),
+            "caches": to_json(summed((caches, self.caches))),
+        }
 
 
 @contextmanager

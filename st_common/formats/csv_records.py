@@ -217,6 +217,17 @@ def _readable(
     )
 
 
+def _as_texts(columns: list[str]) -> arrow_csv.ConvertOptions:
+    """How Arrow makes texts of some columns, and null of what is empty."""
+    return arrow_csv.ConvertOptions(
+        check_utf8=False,
+        column_types=dict.fromkeys(columns, pa.string()),
+        include_columns=columns,
+        null_values=[""],
+        strings_can_be_null=True,
+    )
+
+
 def _arrow(
     data: pa.Buffer,
     names: tuple[str, ...],
@@ -251,13 +262,7 @@ def _arrow(
                 newlines_in_values=True,
                 invalid_row_handler=skip,
             ),
-            convert_options=arrow_csv.ConvertOptions(
-                check_utf8=False,
-                column_types=dict.fromkeys(places.values(), pa.string()),
-                include_columns=list(places.values()),
-                null_values=[""],
-                strings_can_be_null=True,
-            ),
+            convert_options=_as_texts(list(places.values())),
         )
     except pa.ArrowInvalid:
         return None

@@ -160,6 +160,26 @@ def _wards(
     streams: Mapping[str, StreamSettings],
     deliveries: Mapping[str, bool],
 ) -> Iterator[_Ward]:
+    yield from _wards_of_streams(supervisor, streams)
+    home, engines = supervisor.home, supervisor.engines
+    if engines.deliver is None:
+        return
+    for name in [
+        *deliveries,
+        *(name for name in _launched(home, "deliveries") if name not in deliveries),
+    ]:
+        yield _Ward(
+            label=f"delivery {name}",
+            folder=home.delivery(name),
+            wanted=deliveries.get(name, False),
+            command=partial(engines.deliver, name),
+        )
+
+
+def _wards_of_streams(
+    supervisor: Supervisor, streams: Mapping[str, StreamSettings]
+) -> Iterator[_Ward]:
+    """Of streams whose settings are wrong, that settings describe, and that run though nothing describes them."""
     home, engines = supervisor.home, supervisor.engines
     broken = broken_of(streams)
     for name, error in broken.items():
@@ -182,18 +202,6 @@ def _wards(
             folder=home.stream(name),
             wanted=stream is not None and stream.running,
             command=command,
-        )
-    if engines.deliver is None:
-        return
-    for name in [
-        *deliveries,
-        *(name for name in _launched(home, "deliveries") if name not in deliveries),
-    ]:
-        yield _Ward(
-            label=f"delivery {name}",
-            folder=home.delivery(name),
-            wanted=deliveries.get(name, False),
-            command=partial(engines.deliver, name),
         )
 
 

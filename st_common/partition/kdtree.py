@@ -73,6 +73,13 @@ def median_split(points: Floats, regions: int) -> Split:
     )
 
 
+def _within(points: Floats, cell: Floats) -> Floats:
+    """Those of some points (float64[n, d]) that lie in a cell (float64[2d]: the lowest corner, then the highest)."""
+    low, high = np.split(cell, 2)
+    inside: Floats = points[((points >= low) & (points < high)).all(axis=1)]
+    return inside
+
+
 def refined(split: Split, points: Floats, regions: int) -> Split:
     """A split whose fullest cells are halved at the median until there are `regions` of them, or no cell can be.
 
@@ -87,10 +94,7 @@ def refined(split: Split, points: Floats, regions: int) -> Split:
         return median_split(points, regions)
     half = split.bounds.shape[1] // 2
     paths, bounds = list(split.paths), list(split.bounds)
-    inside = [
-        points[((points >= cell[:half]) & (points < cell[half:])).all(axis=1)]
-        for cell in bounds
-    ]
+    inside = [_within(points, cell) for cell in bounds]
     while len(paths) < regions:
         fullest = max(
             range(len(paths)), key=lambda cell: (len(inside[cell]), paths[cell])
@@ -100,17 +104,12 @@ def refined(split: Split, points: Floats, regions: int) -> Split:
             break
         outer, path, held = bounds.pop(fullest), paths.pop(fullest), inside.pop(fullest)
         for digit, part in zip(parts.paths, parts.bounds, strict=True):
-            cell = np.concatenate(
-                [
-                    np.maximum(outer[:half], part[:half]),
-                    np.minimum(outer[half:], part[half:]),
-                ]
-            )
+            low = np.maximum(outer[:half], part[:half])
+            high = np.minimum(outer[half:], part[half:])
+            cell = np.concatenate([low, high])
             bounds.append(cell)
             paths.append(path + digit)
-            inside.append(
-                held[((held >= cell[:half]) & (held < cell[half:])).all(axis=1)]
-            )
+            inside.append(_within(held, cell))
     order = sorted(range(len(paths)), key=paths.__getitem__)
     return Split(
         paths=[paths[cell] for cell in order],

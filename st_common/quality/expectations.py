@@ -161,37 +161,39 @@ def _teach_sql() -> None:
         value_keys = ("unexpected_rows_query",)
         domain_keys = ("batch_id", "row_condition", "condition_parser")
 
+    # Their metaclass registers metrics by the names and by the methods that have an engine.
     class RowsThatBreakARule(_OnFrames):
         metric_name = "unexpected_rows_query.table"
 
         @metric_value(engine=PandasExecutionEngine)
-        def _pandas(
-            cls,  # noqa: N805
-            execution_engine: Any,
-            metric_domain_kwargs: Any,
-            metric_value_kwargs: Any,
-            **_: Any,
-        ) -> Any:
-            query = metric_value_kwargs["unexpected_rows_query"]
-            return _query(
-                execution_engine, metric_domain_kwargs, f"{query} LIMIT {_EXAMPLES}"
-            ).to_pylist()
+        def _pandas(cls, execution_engine: Any, **given: Any) -> Any:  # noqa: N805
+            return _breaking_rows(execution_engine, **given)
 
     class NumberOfRowsThatBreakARule(_OnFrames):
         metric_name = "unexpected_rows_query.row_count"
 
         @metric_value(engine=PandasExecutionEngine)
-        def _pandas(
-            cls,  # noqa: N805
-            execution_engine: Any,
-            metric_domain_kwargs: Any,
-            metric_value_kwargs: Any,
-            **_: Any,
-        ) -> Any:
-            counting = f"SELECT count(*) AS n FROM ({metric_value_kwargs['unexpected_rows_query']})"  # noqa: S608 - a contract's
-            return _query(execution_engine, metric_domain_kwargs, counting)["n"][
-                0
-            ].as_py()
+        def _pandas(cls, execution_engine: Any, **given: Any) -> Any:  # noqa: N805
+            return _breaking_count(execution_engine, **given)
+
+
+def _breaking_rows(
+    engine: Any, *, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any
+) -> list[dict[str, Any]]:
+    """Some rows that break a rule, as examples."""
+    query = f"{metric_value_kwargs['unexpected_rows_query']} LIMIT {_EXAMPLES}"
+    rows: list[dict[str, Any]] = _query(engine, metric_domain_kwargs, query).to_pylist()
+    return rows
+
+
+def _breaking_count(
+    engine: Any, *, metric_domain_kwargs: Any, metric_value_kwargs: Any, **_: Any
+) -> int:
+    """How many rows break a rule."""
+    query = metric_value_kwargs["unexpected_rows_query"]
+    counting = f"SELECT count(*) AS n FROM ({query})"  # noqa: S608 - a contract's
+    count: int = _query(engine, metric_domain_kwargs, counting)["n"][0].as_py()
+    return count
 
 
 def _query(engine: Any, domain: Any, query: str) -> pa.Table:

@@ -120,6 +120,16 @@ def read_rejects(
     return tables.read(path, columns=columns, filters=bounds)
 
 
+def _later(path: Path, own: pa.Table, day: date) -> pa.Table:
+    """Fixes of later days that came before the last of a day: only they can have made one of its own late."""
+    last = pc.max(own["segment"]).as_py()
+    return tables.read(
+        path,
+        columns=_COLUMNS,
+        filters=[("event_date", ">", day), ("segment", "<=", last)],
+    )
+
+
 def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
     """Counts one day of a stream; all zero but the changes when it has no fixes.
 
@@ -147,18 +157,8 @@ def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
     own = tables.read(
         path, columns=[*_COLUMNS, *filtered], filters=[("event_date", "=", day)]
     )
-    last = pc.max(own["segment"]).as_py()
-    # Rows of later days that came before the last of this one: only they can have made one of these late.
-    later = tables.read(
-        path,
-        columns=_COLUMNS,
-        filters=[("event_date", ">", day), ("segment", "<=", last)],
-    )
-    late, double = _late_and_double(
-        pa.concat_tables([own.select(_COLUMNS), later]),
-        day,
-        round(stream.lateness_s * 1e6),
-    )
+    together = pa.concat_tables([own.select(_COLUMNS), _later(path, own, day)])
+    late, double = _late_and_double(together, day, round(stream.lateness_s * 1e6))
     rejects = read_rejects(home, stream.name, segments, ["reason"])
     return Tally(
         fixes=len(own),

@@ -225,6 +225,15 @@ def _explain(draft: Draft, statement: "Statement") -> None:
         draft.shown.append(Explained(name=row.name, plan=row.plan))
 
 
+def _registered_already(draft: Draft, statement: "Statement", name: str) -> Problem:
+    line = draft.places.get(name)
+    if line:
+        message = f"query {name!r} is registered already in line {line}"
+        return statement.problem(message, hint="give each its own name")
+    message = f"query {name!r} is registered already"
+    return statement.problem(message, hint=f"REPLACE QUERY {name}, or drop it first")
+
+
 def _check_query(draft: Draft, statement: "Statement") -> None:
     """Whether the name is free for REGISTER, and stands for a live query for all others."""
     if statement.op == "explain" and statement.plan is not None:
@@ -232,16 +241,7 @@ def _check_query(draft: Draft, statement: "Statement") -> None:
     name, before = draft.known(statement.name)
     live = before is not None and before.live
     if statement.op == "register" and live:
-        line = draft.places.get(name)
-        here = f" in line {line}" if line else ""
-        hint = (
-            "give each its own name"
-            if line
-            else f"REPLACE QUERY {name}, or drop it first"
-        )
-        draft.problems.append(
-            statement.problem(f"query {name!r} is registered already{here}", hint=hint)
-        )
+        draft.problems.append(_registered_already(draft, statement, name))
     elif statement.op != "register" and not live:
         dropped = f"query {name!r} was dropped" if before else f"unknown query {name!r}"
         names = [name for name, row in draft.latest.items() if row.live]

@@ -177,32 +177,27 @@ def _order(
     if plan.frame is not None or plan.fence is not None:
         # Of a frame the condition is on its fixes and the region on the objects; of a fence it belongs to the region.
         return None, ""
-    if (
-        isinstance(plan.inside, MovingRegion)
-        or plan.neighbours is not None
-        or plan.pairs is not None
-    ):
-        return (
-            "select_first",
-            "a query of this kind looks only at objects that satisfy its condition",
-        )
+    is_moving = isinstance(plan.inside, MovingRegion)
+    if is_moving or plan.neighbours is not None or plan.pairs is not None:
+        why = "a query of this kind looks only at objects that satisfy its condition"
+        return "select_first", why
     if plan.order != "auto":
         return plan.order, "as the query says"
     if plan.join is not None:
         return "space_first", "below a join"
     if running is not None:
-        shares = (
-            f"the selection keeps {running.where:.1%}, the region {running.space:.1%}"
-        )
-        return (
-            running.order,
-            f"as the engine runs it, by {running.readings:,} fixes ({shares})",
-        )
+        shares = _shares(running.where, running.space)
+        by = f"as the engine runs it, by {running.readings:,} fixes ({shares})"
+        return running.order, by
     chosen = choose(known.where, known.space)
     if known.where is None or known.space is None:
         return chosen, "the selectivities are unknown"
-    shares = f"the selection keeps {known.where:.1%}, the region {known.space:.1%}"
+    shares = _shares(known.where, known.space)
     return chosen, f"cheaper by the estimates ({shares})"
+
+
+def _shares(where: float, space: float) -> str:
+    return f"the selection keeps {where:.1%}, the region {space:.1%}"
 
 
 def _steps(

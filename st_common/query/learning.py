@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import accumulate, chain
+from typing import Any
 
 from sqlglot import exp
 
@@ -112,34 +113,64 @@ def _template(
     """The template of a statement; None when the tokens are other literals, or what it says depends on others."""
     _, literals, between = literals_of(piece.text)
     bounds = _bounds(literals, between)
-    places = {
-        (token.start_pos - piece.start, token.end_pos - piece.start): token
-        for token in tokens
-    }
     if (
         statement.plan is None
         or statement.plan.frame is not None
-        or (tokens and tokens[0].start_pos != piece.start)
-    ):
-        return None
-    if not all(
-        _is_literal(places.get(span), literal)
-        for span, literal in zip(bounds, literals, strict=True)
+        or not _are_literals(piece, tokens, literals, bounds)
     ):
         return None
     tree = parse()
-    if (
-        tree is None
-        or not bounds
-        or span_of(tree.this)
-        != (bounds[0][0] + piece.start, bounds[0][1] + piece.start)
-    ):
+    if tree is None or span_of(tree.this) != _in_text(piece, bounds[0]):
         return None
-    if any(places[span].kind == "NAME" for span in bounds[1:]):
-        return None  # a word behind another QUERY
     at = {start + piece.start: number for number, (start, _) in enumerate(bounds)}
-    select = tree.args["expression"]
-    chosen, around = _condition(select, statement.plan, at, areas)
+    return _made(piece, statement, tree.args["expression"], at, areas)
+
+
+def _in_text(piece: Piece, bounds: Span) -> Span:
+    """Where bounds in a piece are in the whole text."""
+    start, end = bounds
+    return start + piece.start, end + piece.start
+
+
+def _are_literals(
+    piece: Piece,
+    tokens: Sequence[Token],
+    literals: Sequence[str],
+    bounds: Sequence[Span],
+) -> bool:
+    """Whether the tokens of a statement have the same literals, a name first, and no other name among them."""
+    if not bounds or (tokens and tokens[0].start_pos != piece.start):
+        return False
+    places = {(token.start_pos, token.end_pos): token for token in tokens}
+    read = [places.get(_in_text(piece, span)) for span in bounds]
+    pairs = zip(read, literals, strict=True)
+    if not all(_is_literal(token, literal) for token, literal in pairs):
+        return False
+    # A name that is not the first is a word behind another QUERY.
+    return not any(token and token.kind == "NAME" for token in read[1:])
+
+
+def _made(
+    piece: Piece,
+    statement: Understood,
+    select: exp.Expr,
+    at: Mapping[int, int],
+    areas: Areas,
+) -> Template | None:
+    """The template with the literals that may differ; None when filling it with its own gives something else.
+
+    Args:
+        piece: the statement.
+        statement: what the parser gave.
+        select: its tree below REGISTER QUERY.
+        at: the number of the literal that begins at a place of the text.
+        areas: the named areas.
+    """
+    plan = statement.plan
+    if plan is None:
+        return None
+    _, literals, between = literals_of(piece.text)
+    chosen, around = _condition(select, plan, at, areas)
     corners = _corners(select.args.get("inside"), at)
     clauses = ("knn",) if corners else ("inside", "knn")
     nodes = [
@@ -150,21 +181,26 @@ def _template(
         statement=statement,
         pattern=pattern_of(literals, between, varying),
         varying=varying,
-        bounds=tuple(bounds),
+        bounds=tuple(_bounds(literals, between)),
         select=select,
         nodes=tuple(nodes),
         corners=corners,
         chosen=chosen,
         around=around,
         behind=len(piece.text) - len(statement.text),
-        fields={
-            each.name: value
-            for each in fields(Plan)
-            if (value := getattr(statement.plan, each.name)) is not each.default
-        },
+        fields=_said(plan),
     )
     again = made.filled(literals, areas)
     return made if again == (statement.name, statement.plan, statement.terms) else None
+
+
+def _said(plan: Plan) -> dict[str, Any]:
+    """The fields of a plan that are not what they are by default."""
+    values = {each.name: getattr(plan, each.name) for each in fields(Plan)}
+    defaults = {each.name: each.default for each in fields(Plan)}
+    return {
+        name: value for name, value in values.items() if value is not defaults[name]
+    }
 
 
 def _bounds(literals: Sequence[str], between: Sequence[str]) -> list[Span]:

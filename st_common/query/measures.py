@@ -58,29 +58,13 @@ def _fit(
         return None  # metres, seconds and metres per second, as what every fix has
     sides = [each.unnest() for each in around.iter_expressions()]
     alone = [each for each in sides if isinstance(each, exp.Column)]
-    if not (
-        isinstance(around, COMPARISONS)
-        and side in sides
-        and len(alone) == len(named) == 1
-    ):
-        hint = (
-            "compare one attribute with it, or leave the unit out: attribute > 60 km/h"
-        )
-        return statement.problem(
-            "a number with a unit beside more than an attribute",
-            at=place.span,
-            hint=hint,
-        )
+    is_compared = isinstance(around, COMPARISONS) and side in sides
+    if not (is_compared and len(alone) == len(named) == 1):
+        return _beside_more(statement, place)
     (name,) = named
     unit = unit_of(units.get(name, ""))
-    shown = statement.written(place.span)
     if unit is None:
-        like = f'attributes = {{ {name} = "{attributes[name]} {_like(shown)}" }} says it; a number alone is as it is'
-        return statement.problem(
-            f"attribute {name!r} has no unit to compare {shown} with",
-            at=place.span,
-            hint=like,
-        )
+        return _without_unit(statement, place, name, attributes[name])
     if unit.domain != place.measure.domain:
         message = f"expected {WHAT[unit.domain]}, not {WHAT[place.measure.domain]}"
         return statement.problem(
@@ -88,6 +72,26 @@ def _fit(
         )
     place.literal.set("this", repr(converted(place.measure, unit)).removesuffix(".0"))
     return None
+
+
+def _beside_more(statement: "Statement", place: _Place) -> Problem:
+    return statement.problem(
+        "a number with a unit beside more than an attribute",
+        at=place.span,
+        hint="compare one attribute with it, or leave the unit out: attribute > 60 km/h",
+    )
+
+
+def _without_unit(
+    statement: "Statement", place: _Place, name: str, type_name: str
+) -> Problem:
+    shown = statement.written(place.span)
+    says_it = f'attributes = {{ {name} = "{type_name} {_like(shown)}" }}'
+    return statement.problem(
+        f"attribute {name!r} has no unit to compare {shown} with",
+        at=place.span,
+        hint=f"{says_it} says it; a number alone is as it is",
+    )
 
 
 def _around(literal: exp.Expr) -> tuple[exp.Expr, exp.Expr]:

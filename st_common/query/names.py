@@ -97,14 +97,8 @@ def resolved(
     rewritten = _Rewritten()
     words_too = beside_speed(statement)
     for term in statement.terms:
-        _rewrite(
-            statement,
-            term,
-            _names_of(stream, term),
-            rewritten,
-            stream=stream,
-            is_word=term in words_too,
-        )
+        names, is_word = _names_of(stream, term), term in words_too
+        _rewrite(statement, term, names, rewritten, stream=stream, is_word=is_word)
     changed = replace(
         statement, plan=_with_texts(plan, rewritten.texts), terms=tuple(rewritten.terms)
     )
@@ -147,6 +141,34 @@ def _names_of(stream: "StreamSettings", term: Term) -> _Names:
     )
 
 
+def _resolve(
+    statement: "Statement",
+    term: Term,
+    names: _Names,
+    tree: exp.Expr,
+    *,
+    is_word: bool,
+) -> set[str]:
+    """Puts the names that are meant into the tree of a term; gives those that became texts."""
+    nodes = list(tree.find_all(exp.Column, bfs=False))
+    bare = {name for name, _ in term.columns} - {
+        name for name, span in term.columns if not _is_bare(statement, name, span)
+    }
+    # Which are texts is asked of the tree as it was, before any of them is replaced.
+    texts = {
+        id(node): node.name
+        for node in nodes
+        if node.name in bare and _is_text(node, names, is_word=is_word)
+    }
+    for node in nodes:
+        meant = names.means(node.name)
+        if meant is not None:
+            node.set("this", exp.to_identifier(meant, quoted=not words.is_plain(meant)))
+        elif id(node) in texts:
+            node.replace(exp.Literal.string(node.name))
+    return set(texts.values())
+
+
 def _rewrite(
     statement: "Statement",
     term: Term,
@@ -160,27 +182,11 @@ def _rewrite(
     if not term.measures and all(names.means(name) == name for name, _ in term.columns):
         done.terms.append(term)
         return
-    tree = exp.Paren(
-        this=expression_of(term.text)
-    )  # so that also the root can be replaced
+    # In parentheses, so that also the root can be replaced.
+    tree = exp.Paren(this=expression_of(term.text))
     places = measured(term, tree)
-    nodes = list(tree.find_all(exp.Column, bfs=False))
-    bare = {name for name, _ in term.columns} - {
-        name for name, span in term.columns if not _is_bare(statement, name, span)
-    }
-    texts = {
-        id(node): node
-        for node in nodes
-        if node.name in bare and _is_text(node, names, is_word=is_word)
-    }
-    for node in nodes:
-        meant = names.means(node.name)
-        if meant is not None:
-            node.set("this", exp.to_identifier(meant, quoted=not words.is_plain(meant)))
-        elif id(node) in texts:
-            node.replace(exp.Literal.string(node.name))
+    read = _resolve(statement, term, names, tree, is_word=is_word)
     done.problems += fit_units(statement, places, stream)
-    read = {node.name for node in texts.values()}
     columns = tuple(
         (names.means(name) or name, span)
         for name, span in term.columns

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.capture.control import control_rows
-from st_common.capture.log import Log
+from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
 from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import APP, layers_of
@@ -81,18 +81,27 @@ def audit(home: Home, stream: StreamSettings) -> Iterator[Finding]:
     yield from _replay(home, stream, log, changes)
 
 
+def _is_bare(log: Log, segment: Segment) -> bool:
+    """Reads all of a segment; whether it is a packet whose raw bytes are gone.
+
+    Raises:
+        FairwayError: it is damaged, or says what this version does not know.
+    """
+    if segment.control:
+        control_rows(log, segment)
+    else:
+        log.read(segment)
+    if segment.packet and log.has_raw(segment):
+        log.raw(segment)
+        return False
+    return segment.packet
+
+
 def _log(log: Log) -> Finding:
     count = bare = 0
     try:
         for segment in log.segments(0):
-            if segment.control:
-                control_rows(log, segment)
-            else:
-                log.read(segment)
-            if segment.packet and log.has_raw(segment):
-                log.raw(segment)
-            elif segment.packet:
-                bare += 1
+            bare += _is_bare(log, segment)
             count += 1
         if count != log.end():
             return Finding(
@@ -159,23 +168,22 @@ def _order(changes: pa.Table) -> Finding:
     return Finding(what=f"changes: {len(position)} rows, each once", problem=problem)
 
 
+def _member_numbers(changes: pa.Table) -> np.ndarray:
+    """One number per member of an answer; int64[n]."""
+    key = np.zeros(len(changes), np.int64)
+    # Renumbered after each column so that products stay small.
+    for name in _KEY:
+        column = changes[name].combine_chunks().dictionary_encode()
+        codes = column.indices.fill_null(-1).to_numpy() + 1
+        width = int(codes.max(initial=0)) + 1
+        _, key = np.unique(key * width + codes, return_inverse=True)
+    return key
+
+
 def _folds(changes: pa.Table) -> Finding:
     """Nobody enters twice, or leaves without having entered: so answers are sets at every place."""
     moves = changes.filter(pc.not_equal(changes["sign"], 0))
-    key = np.zeros(len(moves), np.int64)
-    # One number per member, renumbered after each column so that products stay small.
-    for name in _KEY:
-        codes = (
-            moves[name]
-            .combine_chunks()
-            .dictionary_encode()
-            .indices.fill_null(-1)
-            .to_numpy()
-            + 1
-        )
-        _, key = np.unique(
-            key * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True
-        )
+    key = _member_numbers(moves)
     order = np.lexsort((moves["seq"].to_numpy(), moves["position"].to_numpy(), key))
     key, sign = key[order], moves["sign"].to_numpy()[order].astype(np.int64)
     total = np.cumsum(sign)

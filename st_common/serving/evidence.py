@@ -99,22 +99,13 @@ def fix_at(
             ("segment", ">=", start),
         ]
         rows = _rows(home, stream, [*bounds, ("segment", "<=", segment_of(before))])
-        fixes = sorted(
-            (fix for fix in rows if fix.position < before), key=lambda fix: fix.position
-        )
-        fixes.sort(
-            key=lambda fix: fix.event_ts, reverse=True
-        )  # stable: of one time the first in the log
-        last = next(
-            (
-                fix
-                for fix in fixes
-                if late_us is None or not _is_late(home, stream, fix, late_us)
-            ),
-            None,
-        )
-        if last is not None:
-            return last
+        fixes = [fix for fix in rows if fix.position < before]
+        # Newest first; of one time the first in the log.
+        fixes.sort(key=lambda fix: fix.position)
+        fixes.sort(key=lambda fix: fix.event_ts, reverse=True)
+        for fix in fixes:
+            if late_us is None or not _is_late(home, stream, fix, late_us):
+                return fix
     return None
 
 

@@ -292,26 +292,7 @@ def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
             f"query {query!r} was dropped",
             hint="`fairway query list` names those that run",
         )
-    if row.plan.fence is not None:
-        raise QueryError(
-            f"query {query!r} is a fence, whose events feed no stream yet",
-            hint="SELECT ISTREAM (...) without DETECT",
-        )
-    if row.plan.incident is not None:
-        raise QueryError(
-            f"query {query!r} tells incidents, which feed no stream yet",
-            hint="SELECT ISTREAM (...) without FOR",
-        )
-    if row.plan.emit not in PASSED:
-        raise QueryError(
-            f"query {query!r} gives no stream",
-            hint="SELECT ISTREAM (...), DSTREAM (...) or RSTREAM (...)",
-        )
-    if row.plan.aggregate is not None:
-        raise QueryError(
-            f"query {query!r} gives values, which have no place",
-            hint="a fix needs x and y",
-        )
+    _check_feeds(query, row.plan)
     if row.stream == target.name:
         raise ConfigError(
             f"query {query!r} reads stream {target.name!r} itself",
@@ -319,6 +300,30 @@ def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
         )
     _check_target(row.plan, target)
     return row
+
+
+def _check_feeds(query: str, plan: Plan) -> None:
+    """Whether the elements of a query are rows of objects with a place."""
+    if plan.fence is not None:
+        raise QueryError(
+            f"query {query!r} is a fence, whose events feed no stream yet",
+            hint="SELECT ISTREAM (...) without DETECT",
+        )
+    if plan.incident is not None:
+        raise QueryError(
+            f"query {query!r} tells incidents, which feed no stream yet",
+            hint="SELECT ISTREAM (...) without FOR",
+        )
+    if plan.emit not in PASSED:
+        raise QueryError(
+            f"query {query!r} gives no stream",
+            hint="SELECT ISTREAM (...), DSTREAM (...) or RSTREAM (...)",
+        )
+    if plan.aggregate is not None:
+        raise QueryError(
+            f"query {query!r} gives values, which have no place",
+            hint="a fix needs x and y",
+        )
 
 
 def _check_target(plan: Plan, target: StreamSettings) -> None:

@@ -187,23 +187,18 @@ def _moving(regions: Sequence[MovingRegion], world: World) -> _Found:
         .astype(np.int64)
     )
     sizes = [region.extents for region in regions]
-    width, height, radius = (
-        np.array([getattr(size, name) for size in sizes], np.float64)
-        for name in ("width", "height", "radius_m")
-    )
-    nowhere, every = np.full(count, np.nan), np.arange(count)
-    metres = np.array([size.metres for size in sizes], np.bool_)
+    nowhere = np.full(count, np.nan)
     table = Table(
         focal=focal,
         x=nowhere,
         y=nowhere,
         eligible=np.zeros(count, np.int64),
-        width=width,
-        height=height,
-        radius=radius,
-        metres=metres,
+        width=np.array([size.width for size in sizes], np.float64),
+        height=np.array([size.height for size in sizes], np.float64),
+        radius=np.array([size.radius_m for size in sizes], np.float64),
+        metres=np.array([size.metres for size in sizes], np.bool_),
     )
-    criteria = judge.update_criteria(world, table, every)
+    criteria = judge.update_criteria(world, table, np.arange(count))
     row, objects = judge.in_cache_area(world, criteria, np.arange(len(world.x)), 0.0)
     keep = judge.satisfy(world, criteria, row, objects)
     boxes = _boxes_of(criteria, world)

@@ -126,6 +126,13 @@ class Report:
     scene: Scene
 
 
+def _quantiles(waits_s: Sequence[float] | np.ndarray) -> tuple[float, float] | None:
+    """The median and the 95th percentile; None without any."""
+    if not len(waits_s):
+        return None
+    return float(np.quantile(waits_s, 0.5)), float(np.quantile(waits_s, 0.95))
+
+
 def collect(
     home: Home, stream: StreamSettings, *, steps: Sequence[Step] = (), note: str = ""
 ) -> Report:
@@ -161,9 +168,7 @@ def collect(
             _layer_facts(home, name, version) for name, version in layers(home).items()
         ),
         regions=_region_facts(regions),
-        latency_s=(float(np.quantile(waits, 0.5)), float(np.quantile(waits, 0.95)))
-        if len(waits)
-        else None,
+        latency_s=_quantiles(waits),
         rules=_rules(home),
         steps=tuple(steps),
         scene=_scene(home, stream, asked, answer, regions=regions, note=note),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from st_common.query.fence import Fence
 from st_common.query.incident import Incident
 from st_common.query.plan import Plan
 from st_common.regions.registry import Area
@@ -97,6 +98,22 @@ class _Case:
         return f" at the tick of {self.when}{', with ' + ' and '.join(places) if places else ''}"
 
 
+def _visit(case: _Case, plan: Plan, fence: Fence) -> Visit:
+    """The event of a fence, with what words need of it."""
+    ended = _ended(case) or "an object that it depends on" if plan.by_ticks else "it"
+    return Visit(
+        change=case.change,
+        fence=fence,
+        who=case.who,
+        where=asked(plan),
+        last=case.last,
+        query=case.query,
+        silence_s=case.silence_s,
+        at_tick=case.at_tick,
+        ended=ended,
+    )
+
+
 def sentence(
     change: Mapping[str, Any],
     plan: Plan | None,
@@ -123,20 +140,8 @@ def sentence(
     if plan is not None and plan.aggregate is not None:
         return _aggregate(case, plan)
     if plan is not None and plan.fence is not None:
-        visit = Visit(
-            change=change,
-            fence=plan.fence,
-            who=case.who,
-            where=asked(plan),
-            last=case.last,
-            query=case.query,
-            silence_s=case.silence_s,
-            at_tick=case.at_tick,
-            ended=_ended(case) or "an object that it depends on"
-            if plan.by_ticks
-            else "it",
-        )
-        if (said := event_sentence(visit)) is not None:
+        said = event_sentence(_visit(case, plan, plan.fence))
+        if said is not None:
             return said
     if plan is not None and plan.incident is not None:
         said_of = incident_sentence(_told(case, plan, plan.incident))

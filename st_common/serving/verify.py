@@ -18,6 +18,7 @@ from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.fence import Fence
 from st_common.query.incident import Incident
+from st_common.query.plan import Aggregate
 from st_common.reference.metric import SCALED
 from st_common.serving.changes import stream_changes
 from st_common.serving.verify_deleted import Kept, in_words, kept_of, untold
@@ -119,6 +120,9 @@ def _reached(home: Home, stream: StreamSettings) -> int:
     return min(engine + 1, position_of(archive + 1, 0))
 
 
+_IN_DOUBT = "its values depend on how exactly metres are measured"
+
+
 def _verified(
     query: Registered,
     history: History,
@@ -131,12 +135,7 @@ def _verified(
         return _verified_fence(query, query.plan.fence, history, mine, end, kept)
     if query.plan.incident is not None:
         return _verified_incidents(query, query.plan.incident, history, mine, end, kept)
-    last = (
-        mine[mine["sign"] != 0]
-        .assign(partner=mine["partner"].fillna(""))
-        .groupby(["object", "partner"])
-        .tail(1)
-    )
+    last = _told_last(mine)
     held = last[last["sign"] > 0]
     frame, aggregate = query.plan.frame, query.plan.aggregate
     if (
@@ -147,13 +146,9 @@ def _verified(
     ):
         speeds = speeds_in_doubt(frame, rows_in_windows(query, frame, history))
         return _verified_speeds(query, speeds, last, end, kept)
+    folded = _members(held, aggregate)
+    what = "member" if aggregate is None else "group"
     sure, maybe = expected_answer(query, history)
-    if aggregate is not None:
-        folded: Answer = set(
-            zip(held["object"], held["value"].map(value_text), strict=True)
-        )
-    else:
-        folded = set(zip(held["object"], held["partner"], strict=True))
     extra = 0 if maybe is None else len(folded - maybe)
     other = _other_times(query, history, mine) if query.plan.valid_until else 0
     gone = _untold(query, history, sure - folded, last, kept)
@@ -164,10 +159,25 @@ def _verified(
         missing=len(sure - folded) - gone + other,
         extra=extra + other,
         checked=maybe is not None,
-        unchecked=in_words(gone, "member" if aggregate is None else "group")
-        if maybe is not None
-        else "its values depend on how exactly metres are measured",
+        unchecked=in_words(gone, what) if maybe is not None else _IN_DOUBT,
     )
+
+
+def _told_last(changes: pd.DataFrame) -> pd.DataFrame:
+    """The last change of each member, in their order."""
+    return (
+        changes[changes["sign"] != 0]
+        .assign(partner=changes["partner"].fillna(""))
+        .groupby(["object", "partner"])
+        .tail(1)
+    )
+
+
+def _members(held: pd.DataFrame, aggregate: Aggregate | None) -> Answer:
+    """Members and partners, or groups and values as texts."""
+    if aggregate is None:
+        return set(zip(held["object"], held["partner"], strict=True))
+    return set(zip(held["object"], held["value"].map(value_text), strict=True))
 
 
 def _untold(

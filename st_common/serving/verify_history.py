@@ -24,6 +24,7 @@ from st_common.serving.verify_members import Lookup
 from st_common.serving.verify_registered import Controls
 from st_common.settings import StreamSettings
 
+_PLAIN = ["segment", "row", "event_ts", "object", "x", "y", "gone"]
 _TYPES = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
 
 
@@ -51,40 +52,32 @@ class History:
         )
 
 
+def _fixes_before(home: Home, stream: StreamSettings, end: int) -> pd.DataFrame:
+    """The archived fixes before a position in the order of the log, attributes with the prefix `ATTRIBUTE`."""
+    path = home.table("positions", stream.name)
+    knows_filtered = has_filtered(path)
+    columns = [*_PLAIN, *stream.attributes, *([FILTERED] if knows_filtered else [])]
+    stored = tables.read(path, columns=columns)
+    event_us = stored["event_ts"].cast(pa.int64())
+    plain = stored.select(_PLAIN).set_column(2, "ts", event_us).to_pandas()
+    own = stored.select(list(stream.attributes)).to_pandas(types_mapper=_TYPES.get)
+    fixes = plain.join(own.add_prefix(ATTRIBUTE))
+    fixes["is_filtered"] = (
+        stored[FILTERED].is_valid().to_numpy() if knows_filtered else False
+    )
+    fixes["position"] = position_of(
+        fixes["segment"].to_numpy(np.int64), fixes["row"].to_numpy(np.int64)
+    )
+    before = fixes[fixes["position"] < end].astype({"gone": bool})
+    ordered: pd.DataFrame = before.sort_values("position", kind="stable")
+    return ordered
+
+
 def history_of(
     home: Home, stream: StreamSettings, controls: Controls, end: int
 ) -> History:
     """What the table `positions` and the control rows tell of a stream before the position `end`."""
-    columns = [
-        "segment",
-        "row",
-        "event_ts",
-        "object",
-        "x",
-        "y",
-        "gone",
-        *stream.attributes,
-    ]
-    path = home.table("positions", stream.name)
-    columns += [FILTERED] if has_filtered(path) else []
-    stored = tables.read(path, columns=columns)
-    plain = (
-        stored.select(columns[:7])
-        .set_column(2, "ts", stored["event_ts"].cast(pa.int64()))
-        .to_pandas()
-    )
-    own = stored.select(list(stream.attributes)).to_pandas(types_mapper=_TYPES.get)
-    fixes = plain.join(own.add_prefix(ATTRIBUTE))
-    reasons = stored[FILTERED] if FILTERED in columns else None
-    fixes["is_filtered"] = False if reasons is None else reasons.is_valid().to_numpy()
-    fixes["position"] = position_of(
-        fixes["segment"].to_numpy(np.int64), fixes["row"].to_numpy(np.int64)
-    )
-    fixes = (
-        fixes[fixes["position"] < end]
-        .astype({"gone": bool})
-        .sort_values("position", kind="stable")
-    )
+    fixes = _fixes_before(home, stream, end)
     times = times_of(stream)
     clock = clock_of(fixes, marks_of(controls), times)
     of = Lookup(attributes=tuple(stream.attributes), space=stream.space)

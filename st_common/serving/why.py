@@ -1,9 +1,10 @@
 """Why a change happened: fix, query, layer, tick and batch behind one row of `changes` (SPEC X5)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -152,18 +153,11 @@ def why(
     )
     registered = _judged(rows, of, change)
     plan = registered.plan if registered else None
-    late_us = _late_us(stream)
-    by_ticks = plan is not None and plan.by_ticks
     fix = None if plan is None or plan.aggregate is not None else _fix(home, of, change)
-    focals, newcomers = (
-        {
-            other: fix_at(
-                home, of, other, change["event_ts"], change["position"], late_us=late_us
-            )
-            for other in names
-        }
-        for names in (plan.focals if plan else (), _newcomers(home, of, plan, change))
-    )
+    fixes_then = partial(_fixes_then, home, of, change, _late_us(stream))
+    focals = fixes_then(plan.focals if plan else ())
+    newcomers = fixes_then(_newcomers(home, of, plan, change))
+    others = Others(focals=focals, newcomers=newcomers)
     return Why(
         stream=of,
         change=change,
@@ -172,16 +166,32 @@ def why(
         newest=max(row.version for row in rows),
         fix=fix,
         joined=_joined(home, plan, change),
-        tick=change["event_ts"]
-        if by_ticks and change["cause"] not in _AT_ONCE
-        else None,
+        tick=_tick(plan, change),
         focals=focals,
         newcomers=newcomers,
-        sentence=sentence(
-            change, plan, fix, Others(focals=focals, newcomers=newcomers), stream
-        ),
+        sentence=sentence(change, plan, fix, others, stream),
         filtered=filtered_since(home, of, name, after=change["event_ts"], at=at),
     )
+
+
+def _fixes_then(
+    home: Home,
+    stream: str,
+    change: Mapping[str, Any],
+    late_us: int | None,
+    names: Iterable[str],
+) -> dict[str, Fix | None]:
+    """The last fixes of objects as they counted at a change, by their ids."""
+    at, before = change["event_ts"], change["position"]
+    return {
+        name: fix_at(home, stream, name, at, before, late_us=late_us) for name in names
+    }
+
+
+def _tick(plan: Plan | None, change: Mapping[str, Any]) -> datetime | None:
+    """The tick at which a change was judged; None for one that was judged at once."""
+    at_tick = plan is not None and plan.by_ticks and change["cause"] not in _AT_ONCE
+    return change["event_ts"] if at_tick else None
 
 
 def _judged(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,10 +112,10 @@ def prepartition(
     stage("reading", 0)
     if strategy == SAMPLE:
         chosen, _ = sampled(source, share=share, at_least=ROWS_PER_REGION * regions)
-        rest: Callable[[], Iterable[Points]] = source
+        rest: PointSource = source
     else:
         chosen = first(source, elements)
-        rest = lambda: after(source, elements)  # noqa: E731 - two names for one thing to count
+        rest = partial(after, source, elements)
     if not len(chosen):
         raise ConfigError(
             f"group {group!r}: the source has no points",
@@ -124,17 +125,9 @@ def prepartition(
     split, tree, note = _split(
         home, chosen, regions, by_sedona=strategy == SAMPLE, session=session
     )
-    found_regions = Regions(
-        group=checked_name(group, "group"),
-        version=0,
-        region_id=split.paths,
-        bounds=split.bounds,
-    )
-    rows = np.zeros(len(split.paths), np.int64)
-    for x, y in rest():
-        rows += rows_per_region(found_regions, x, y)
-        stage("counting", int(rows.sum()))
-    stored = store(home, found_regions, rows, f"{strategy}, {tree}")
+    made = _regions(group, split)
+    rows = _counted(made, rest(), stage)
+    stored = store(home, made, rows, f"{strategy}, {tree}")
     return Partitioned(
         group=group,
         version=stored.version,
@@ -147,6 +140,27 @@ def prepartition(
         note=note,
         std_deviation_workers=std_deviation(rows_per_worker(rows, workers)),
     )
+
+
+def _regions(group: str, split: Split) -> Regions:
+    """The cells of a split as regions that have no version yet."""
+    return Regions(
+        group=checked_name(group, "group"),
+        version=0,
+        region_id=split.paths,
+        bounds=split.bounds,
+    )
+
+
+def _counted(
+    regions: Regions, points: Iterable[Points], stage: Stage
+) -> npt.NDArray[np.int64]:
+    """How many points lie in each region; int64[m]. `stage` is told how many are counted so far."""
+    rows = np.zeros(len(regions.region_id), np.int64)
+    for x, y in points:
+        rows += rows_per_region(regions, x, y)
+        stage("counting", int(rows.sum()))
+    return rows
 
 
 def source_of(
