@@ -23,8 +23,9 @@ EDITABLE = $(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 MVN := mvn --quiet --batch-mode --strict-checksums -Dstyle.color=never
 # Tests of DAGs need Airflow, all others need Spark: the two cannot share an environment.
 PYTEST := $(BIN)/python -m pytest --ignore=tests/dags
-# Side by side on the cores that there are; what starts Spark stays in one process (tests/conftest.py).
-SIDE_BY_SIDE := --numprocesses=logical --maxprocesses=4 --dist=loadgroup
+# Side by side on the cores that there are, and one more, for many wait for processes and disks; what starts Spark stays
+# in one process (tests/conftest.py).
+SIDE_BY_SIDE = --numprocesses=$$(($$(nproc) + 1)) --maxprocesses=4 --dist=loadgroup
 PYTEST_DAGS := $(AIRFLOW_BIN)/python -m pytest tests/dags
 ARGS ?=
 
@@ -112,9 +113,11 @@ check: lint types imports contracts lock-check coverage-check ## every check tha
 
 .PHONY: test
 test: setup ## set up, then every test
-	@echo "test: DAGs, in $(AIRFLOW_VENV)"; code=0; $(PYTEST_DAGS) $(ARGS) || code=$$?; \
-	echo "test: all others, in $(VENV)"; $(PYTEST) $(SIDE_BY_SIDE) $(ARGS) || code=$$?; \
-	exit $$code
+	@code=0; $(MAKE) --no-print-directory test-dags || code=$$?; $(MAKE) --no-print-directory test-jobs || code=$$?; exit $$code
+
+.PHONY: test-jobs
+test-jobs: setup ## every test but those of DAGs
+	@echo "test: jobs, command line, library, in $(VENV)"; $(PYTEST) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-fast
 test-fast: $(VENV)/.ready ## what runs in seconds: no Spark, no processes, nothing slow
@@ -126,7 +129,7 @@ endif
 .PHONY: test-random
 test-random: $(VENV)/.ready ## laws over cases that nobody has tried; prints its seed (again: SEED=123, more: HYPOTHESIS_PROFILE=deep)
 	@echo "laws at random; to replay: make test-random SEED=$(SEED)"
-	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-random} $(PYTEST) $(SIDE_BY_SIDE) --hypothesis-seed=$(SEED) tests/laws $(ARGS)
+	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-random} $(PYTEST) $(SIDE_BY_SIDE) --hypothesis-seed=$(SEED) -m hypothesis tests/laws $(ARGS)
 
 .PHONY: test-spark
 test-spark: $(VENV)/.ready jars/.complete ## what starts Spark
@@ -134,7 +137,7 @@ test-spark: $(VENV)/.ready jars/.complete ## what starts Spark
 
 .PHONY: test-dags
 test-dags: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## what needs Airflow
-	@$(PYTEST_DAGS) $(ARGS)
+	@echo "test: DAGs, in $(AIRFLOW_VENV)"; $(PYTEST_DAGS) $(ARGS)
 
 .PHONY: faults
 faults: $(VENV)/.ready ## power cut, pause, clock step, full disk, kill -9, torn files; a calm run is the judge (as root; ARGS="--list")

@@ -117,13 +117,12 @@ def pytest_collection_modifyitems(
             item.add_marker(
                 pytest.mark.timeout(0), append=False
             )  # it takes what it takes
+        if config.pluginmanager.hasplugin("xdist"):
+            for group in _groups_of(item, folder):
+                item.add_marker(pytest.mark.xdist_group(group))
         if item.get_closest_marker(
             "spark"
         ):  # Spark and py4j leave sockets and pipes open
-            if config.pluginmanager.hasplugin("xdist"):
-                item.add_marker(
-                    pytest.mark.xdist_group("spark")
-                )  # one session, in one process
             item.add_marker(
                 pytest.mark.filterwarnings(
                     "ignore::pytest.PytestUnraisableExceptionWarning"
@@ -142,6 +141,13 @@ def pytest_collection_modifyitems(
         Path(target).write_text(
             json.dumps(marks, indent=1, sort_keys=True) + "\n", encoding="utf-8"
         )
+
+
+def _groups_of(item: pytest.Item, folder: str) -> list[str]:
+    """What a test shares a process with: one Spark session, or what a file of e2e tests has set up for all of them."""
+    if item.get_closest_marker("spark"):
+        return ["spark"]
+    return [item.path.stem] if folder == "e2e" else []
 
 
 def _marks(items: list[pytest.Item]) -> dict[str, list[str]]:
