@@ -1,21 +1,25 @@
 """Checks closed days against their data contracts and writes a report that opens without a network.
 
-Without a day: every closed day that has not been checked. The report is in `HOME/reports/quality/`, the results in the
-table `quality`. The run is red when a rule of severity error does not hold; the report is written all the same.
+Scheduled and by hand without a day: every day that is due and has not been checked. A backfill reports the day at which
+each of its intervals begins, anew: three days make three reports. The report is in `HOME/reports/quality/`, the results
+in the table `quality`. The run is red when a rule of severity error does not hold, and the asset `fairway_quality` is
+not told; the report is written all the same.
 """
 
-from airflow.sdk import Asset, Param
+from airflow.sdk import Asset, CronDataIntervalTimetable, Param
 
 from st_common.airflow.dag import fairway_dag
 from st_common.airflow.operator import job_task
 
 QUALITY = Asset(name="fairway_quality", uri="fairway://home/tables/quality")
 
+DAY = "{{ params.day or (data_interval_start | ds if dag_run.run_type == 'backfill' else '') }}"
+
 with fairway_dag(
     "dq_report",
     doc=__doc__,
     tags=("quality", "batch"),
-    schedule="0 3 * * *",
+    schedule=CronDataIntervalTimetable("0 3 * * *", timezone="UTC"),
     params={
         "day": Param(
             None,
@@ -26,6 +30,4 @@ with fairway_dag(
         )
     },
 ) as dag:
-    job_task(
-        "report", "report_quality", "--day={{ params.day or '' }}", outlets=[QUALITY]
-    )
+    job_task("report", "report_quality", f"--day={DAY}", outlets=[QUALITY])

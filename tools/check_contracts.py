@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from st_common.contracts import load_contract
+from st_common.contracts import load_contract, read_stream_contract
 from st_common.errors import FairwayError
 
 
@@ -23,6 +23,14 @@ def main() -> int:
         except FairwayError as error:
             problems += 1
             print(f"error: {error}", file=sys.stderr)
+    streams = sorted(Path("data_contracts").glob("**/streams/*.odcs.yaml"))
+    for path in streams:
+        try:
+            read_stream_contract(path, path.name.removesuffix(".odcs.yaml"))
+        except FairwayError as error:
+            problems += 1
+            print(f"error: {error}", file=sys.stderr)
+    names += [path.name for path in streams]
     print(f"contracts: {len(names)} checked, {problems} problems")
     return 0 if names and not problems else 1
 

@@ -7,14 +7,24 @@ from st_common.contracts.matching import matches, require_match
 from st_common.contracts.model import Column, Contract
 from st_common.contracts.reading import contract_names, load_contract
 from st_common.contracts.rules import Check, Rule
+from st_common.contracts.stream_model import Attribute, DataRule, StreamContract
+from st_common.contracts.stream_reading import (
+    load_stream_contract,
+    read_stream_contract,
+)
 
 __all__ = [
+    "Attribute",
     "Check",
     "Column",
     "Contract",
+    "DataRule",
     "Rule",
+    "StreamContract",
     "contract_names",
     "load_contract",
+    "load_stream_contract",
     "matches",
+    "read_stream_contract",
     "require_match",
 ]

@@ -17,7 +17,7 @@ COUNT = "SELECT count(*) FROM "  # how a contract's SQL begins: it counts the ro
 _ROWS = "SELECT * FROM "
 
 # GX's words for how much a failure weighs.
-_GX_SEVERITY = {"error": "critical", "warning": "warning", "info": "info"}
+GX_SEVERITY = {"error": "critical", "warning": "warning", "info": "info"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class Rule:
         return {
             "type": kind,
             "kwargs": kwargs,
-            "severity": _GX_SEVERITY[self.severity],
+            "severity": GX_SEVERITY[self.severity],
             "meta": {
                 "rule": self.name,
                 "contract": contract,

@@ -3,6 +3,7 @@
 Every check raises at the first place that is wrong. The slug after the line is the rule's name.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from st_common.contracts.document import Document, Place, near
@@ -46,7 +47,7 @@ _NEWER = {"semanticType", "enum", "map", "synonyms", "context", "contractCreated
 
 
 def validate(document: Document, name: str) -> None:
-    """Makes sure that a document is a contract: ODCS 3.1, and our own rules.
+    """Makes sure that a document is the contract of a table: ODCS 3.1, and our own rules.
 
     Args:
         document: what the file says.
@@ -55,16 +56,27 @@ def validate(document: Document, name: str) -> None:
     Raises:
         ContractError: names file, line and rule.
     """
-    for check in (
-        _keys,
-        _model,
-        _head,
-        check_columns,
-        _custom,
-        check_retention,
-        check_quality,
-    ):
+    check_standard(document, name, _LEVELS)
+    for check in (check_columns, _custom, check_retention, check_quality):
         check(document)
+
+
+def check_standard(
+    document: Document, name: str, levels: Mapping[str, tuple[str, ...]]
+) -> None:
+    """Makes sure that a document keeps ODCS 3.1, describes one thing, and is named as its file.
+
+    Args:
+        document: what the file says.
+        name: the name that it must have.
+        levels: which keys must be there, by level: `contract`, `table`, `property`, ...
+
+    Raises:
+        ContractError: names file, line and rule.
+    """
+    _check_keys(document, levels)
+    _check_model(document)
+    _check_head(document)
     for place in (("name",), (*TABLE_AT, "name")):
         value = document.at(place)
         if value != name:
@@ -73,7 +85,7 @@ def validate(document: Document, name: str) -> None:
             )
 
 
-def _keys(document: Document) -> None:
+def _check_keys(document: Document, levels: Mapping[str, tuple[str, ...]]) -> None:
     """Keys that ODCS does not know, and keys that must be there."""
     from open_data_contract_standard import model
 
@@ -98,12 +110,12 @@ def _keys(document: Document) -> None:
                     f"{key!r} is no key of a {level}",
                     hint=near(key, known),
                 )
-        for key in _LEVELS[level]:
+        for key in levels.get(level, ()):
             if value.get(key) is None:
                 raise document.error(place, "missing-key", f"the {level} has no {key}")
 
 
-def _model(document: Document) -> None:
+def _check_model(document: Document) -> None:
     from open_data_contract_standard.model import OpenDataContractStandard
     from pydantic import ValidationError
 
@@ -116,7 +128,7 @@ def _model(document: Document) -> None:
         ) from None
 
 
-def _head(document: Document) -> None:
+def _check_head(document: Document) -> None:
     for key, wanted in (("apiVersion", _API_VERSION), ("kind", "DataContract")):
         if document.value[key] != wanted:
             raise document.error(

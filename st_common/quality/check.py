@@ -10,12 +10,21 @@ import pyarrow as pa
 from st_common import tables
 from st_common.contracts import load_contract, matches
 from st_common.home import Home
+from st_common.ops.days import is_closed, open_since
+from st_common.quality.data_check import (
+    NO_DATA_CHECK,
+    DataCheck,
+    check_data,
+    data_label,
+)
 from st_common.quality.expectations import validate
 from st_common.quality.finding import COUNTED, Finding
-from st_common.quality.tally import Tally, read_rejects, segments_of, tally
+from st_common.quality.tally import Tally, read_rejects, tally
 from st_common.settings import StreamSettings
 
 _SCHEMA = "schema_is_as_promised"
+DAY_IS_CLOSED = "day_is_closed"
+"""The rule by which the table `quality` knows which days were checked, and whether they were closed then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +35,15 @@ class StreamDay:
         stream: the name of the stream.
         day: the day (UTC).
         tally: what happened to its records.
-        findings: one per rule and table, then one per count.
+        findings: one per rule on the data, one per rule of the tables, then one per count.
+        data: what the stream's own contract found.
     """
 
     stream: str
     day: date
     tally: Tally
     findings: tuple[Finding, ...]
+    data: DataCheck = NO_DATA_CHECK
 
     @property
     def breaches(self) -> list[Finding]:
@@ -41,11 +52,11 @@ class StreamDay:
 
 
 def check_day(home: Home, stream: StreamSettings, day: date) -> StreamDay:
-    """Checks the tables of a stream for one day (UTC) against their contracts; nothing is written.
+    """Checks one day (UTC) of a stream: its data against its own contract, its tables against theirs.
 
-    Of `positions` and `changes` the rows of that day are looked at, of `rejects` what came then, of `snapshots` those
-    whose time is in the day, of `latest` the objects that were last read in it. Tables that do not exist yet are left
-    out.
+    Nothing is written. Of `positions` and `changes` the rows of that day are looked at, of `rejects` what came then, of
+    `snapshots` those whose time is in the day, of `latest` the objects that were last read in it. Tables that do not
+    exist yet are left out.
 
     Args:
         home: where the tables lie.
@@ -53,7 +64,10 @@ def check_day(home: Home, stream: StreamSettings, day: date) -> StreamDay:
         day: it should be closed (`ops.days.is_closed`): of an open one the findings are of that moment.
     """
     counted = tally(home, stream, day)
+    data = check_data(home, stream, day, counted)
     findings = [
+        _closed(home, stream.name, day),
+        *data.findings,
         *_dated(home.table("positions", stream.name), "positions", stream.name, day),
         *_dated(home.table("changes", stream.name), "changes", stream.name, day),
         *_rejects(home, stream.name, day),
@@ -70,7 +84,27 @@ def check_day(home: Home, stream: StreamSettings, day: date) -> StreamDay:
         *_counts(counted, stream.name),
     ]
     return StreamDay(
-        stream=stream.name, day=day, tally=counted, findings=tuple(findings)
+        stream=stream.name,
+        day=day,
+        tally=counted,
+        findings=tuple(findings),
+        data=data,
+    )
+
+
+def _closed(home: Home, stream: str, day: date) -> Finding:
+    """Whether the stream's own clock has passed the day; where it has not, the day is looked at again when it has."""
+    closed = is_closed(home, stream, day)
+    since = open_since(home, stream)
+    return Finding(
+        table=data_label(stream),
+        rule=DAY_IS_CLOSED,
+        severity="warning",
+        passed=closed,
+        observed=float(not closed),
+        expected="the stream's clock has passed the end of the day",
+        rows=0,
+        details="" if closed else f"open since {since or 'ever'}",
     )
 
 
@@ -104,13 +138,12 @@ def _checked(
 
 
 def _rejects(home: Home, stream: str, day: date) -> list[Finding]:
-    segments = segments_of(home, stream, day)
     path = home.table("rejects")
-    if segments is None or not tables.exists(path):
+    if not tables.exists(path):
         return []
 
     def read(columns: tuple[str, ...]) -> pa.Table:
-        rejects = read_rejects(home, stream, segments, list(columns))
+        rejects = read_rejects(home, stream, day, list(columns))
         return rejects if rejects is not None else pa.table({})
 
     label = f"rejects/{stream}"

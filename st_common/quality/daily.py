@@ -8,9 +8,11 @@ from typing import Any
 
 from st_common.errors import ConfigError
 from st_common.home import Home
-from st_common.ops.days import is_closed, open_since
-from st_common.quality.check import check_day
-from st_common.quality.record import record, unchecked_days
+from st_common.ops.alerts import tell_once
+from st_common.ops.days import open_since
+from st_common.quality.check import StreamDay, check_day
+from st_common.quality.due import is_due, unchecked_days
+from st_common.quality.record import record
 from st_common.quality.report import write_report
 from st_common.settings import StreamSettings
 
@@ -53,28 +55,30 @@ def report_days(
 ) -> list[DayReport]:
     """Checks days and writes their reports and results; doing it again replaces both.
 
-    A day is reported for the streams for which it is closed.
+    A day is reported for the streams for which it is due: see `due.is_due`. Broken rules of severity error are alerts.
 
     Args:
         home: where the tables lie.
         streams: the settings by name.
-        day: this day alone; None: every closed day that was not checked yet, oldest first.
+        day: this day alone; None: every day that is due and was not checked yet, oldest first.
         checked_us: now, us UTC; stands beside the results.
 
     Raises:
-        ConfigError: `day` is closed for no stream.
+        ConfigError: `day` is due for no stream.
     """
-    days = [day] if day else unchecked_days(home, streams)
+    days = [day] if day else unchecked_days(home, streams, now_us=checked_us)
     return [_report(home, streams, each, checked_us=checked_us) for each in days]
 
 
 def _report(
     home: Home, streams: Mapping[str, StreamSettings], day: date, *, checked_us: int
 ) -> DayReport:
-    closed = [
-        stream for stream in streams.values() if is_closed(home, stream.name, day)
+    due = [
+        stream
+        for stream in streams.values()
+        if is_due(home, stream.name, day, now_us=checked_us)
     ]
-    if not closed:
+    if not due:
         clocks = (
             f"{name}: open since {open_since(home, name) or 'ever'}" for name in streams
         )
@@ -82,12 +86,22 @@ def _report(
             f"{day} is not closed for any stream",
             hint="; ".join(clocks) or "there is no stream",
         )
-    stream_days = [check_day(home, stream, day) for stream in closed]
+    stream_days = [check_day(home, stream, day) for stream in due]
     path = write_report(home, day, stream_days)
+    for stream_day in stream_days:
+        _alert(home, stream_day, path)
     return DayReport(
         day=day,
         path=path,
-        streams=tuple(stream.name for stream in closed),
+        streams=tuple(stream.name for stream in due),
         rules=record(home, day, stream_days, checked_us=checked_us),
         breaches=sum(len(stream.breaches) for stream in stream_days),
     )
+
+
+def _alert(home: Home, stream_day: StreamDay, path: Path) -> None:
+    """Tells of a day's broken promises, once as long as they are the same."""
+    broken = [finding.rule for finding in stream_day.breaches]
+    if broken:
+        text = f"quality of {stream_day.day}: {', '.join(broken)} broken; see {path}"
+        tell_once(home, stream_day.stream, text, level="error")

@@ -55,7 +55,7 @@ def validate(contract: Contract, read: Reader, *, table: str) -> list[Finding]:
         own = [rule for rule in rules if columns[rule["meta"]["rule"]] == group]
         distinct = _distinct(rows, own)
         batch, form = (
-            _batch(distinct),
+            batch_of(distinct),
             _COUNTED
             if _ALIKE in distinct.column_names
             else {"result_format": "SUMMARY"},
@@ -82,7 +82,8 @@ def _distinct(rows: pa.Table, rules: Sequence[Mapping[str, Any]]) -> pa.Table:
     )
 
 
-def _batch(rows: pa.Table) -> Any:
+def batch_of(rows: pa.Table) -> Any:
+    """Rows as a batch that Great Expectations validates, in memory."""
     frame = rows.to_pandas(types_mapper=pd.ArrowDtype)
     return _definition().get_batch(batch_parameters={"dataframe": frame})
 

@@ -20,7 +20,8 @@ class Finding:
         rule: the rule's name.
         severity: `error`, `warning` or `info`.
         passed: whether the rule holds; a rule that could not be measured does not.
-        observed: how many rows break it, or a count that demands nothing; None when it could not be measured.
+        observed: how many rows break it, what a rule measures, or a count that demands nothing; None when it could not
+            be measured, or with `passed`, when there was nothing to judge.
         expected: what it demands, for people; `COUNTED` for a mere count.
         rows: how many were looked at.
         details: examples of rows that break it, as JSON; or what is wrong, in words.
@@ -39,6 +40,11 @@ class Finding:
     def is_breach(self) -> bool:
         """Whether the day's data break a promise: a rule of severity error does not hold."""
         return not self.passed and self.severity == "error"
+
+    @property
+    def is_grey(self) -> bool:
+        """Whether there was nothing to judge; `details` says why."""
+        return self.passed and self.observed is None
 
 
 def as_rows(findings: list[Finding], *, day: date, checked_us: int) -> pa.Table:

@@ -1,35 +1,13 @@
-"""Which closed days still want a check, and where the results of one go."""
+"""Where the results of a check go."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.home import Home
-from st_common.ops.days import is_closed
-from st_common.ops.history import days_of
 from st_common.quality.check import StreamDay
 from st_common.quality.finding import as_rows
-from st_common.settings import StreamSettings
-
-
-def unchecked_days(home: Home, streams: Mapping[str, StreamSettings]) -> list[date]:
-    """The days that have positions, are closed and were not checked yet for some stream; oldest first, each once."""
-    path = home.table("quality")
-    checked = (
-        tables.read(path, columns=["date", "table"]).to_pylist()
-        if tables.exists(path)
-        else []
-    )
-    done = {(row["date"], row["table"]) for row in checked}
-    return sorted(
-        {
-            day
-            for name in streams
-            for day in days_of(home.table("positions", name))
-            if is_closed(home, name, day) and (day, f"positions/{name}") not in done
-        }
-    )
 
 
 def record(

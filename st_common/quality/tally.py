@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -12,9 +13,9 @@ import pyarrow.compute as pc
 from st_common import tables
 from st_common.home import Home
 from st_common.levels.stored import FILTERED, has_filtered
+from st_common.ops.history import days_of
 from st_common.settings import StreamSettings
 
-_LOOK_AHEAD_DAYS = 7
 _COLUMNS = ["event_date", "segment", "row", "event_ts", "object"]
 
 _BY_OBJECT = """
@@ -34,9 +35,7 @@ _BY_CLOCK = """
 class Tally:
     """The records of one day (UTC) of one stream.
 
-    A reject has no event time that could be believed: it belongs to the day that the stream's clock showed when it
-    arrived, that is to the segments from the first that holds a fix of the day up to the first that holds one of a
-    later day.
+    A reject has no event time that could be believed: it counts to the day on which it came, by the wall clock.
 
     Attributes:
         fixes: those with an event time in the day, the late, double and filtered ones included.
@@ -57,66 +56,21 @@ class Tally:
     filtered: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segments:
-    """A stretch of a log.
-
-    Attributes:
-        first: its first segment.
-        end: the segment to stop before; None: it goes to the log's end.
-    """
-
-    first: int
-    end: int | None
-
-
-def segments_of(home: Home, stream: str, day: date) -> Segments | None:
-    """The segments in which the stream's clock showed a day (UTC).
-
-        segment       10   11     12   13   14
-        days in it    1    1, 2   1    2    2      day 1: segment 10 alone; day 2: from 11 on
-
-    Args:
-        home: where the tables lie.
-        stream: the stream.
-        day: the day.
-
-    Returns:
-        From the first segment with a fix of the day up to the first with one of a later day, looked for seven days
-        ahead; None when no fix has an event time in it.
-    """
-    path = home.table("positions", stream)
-    if not tables.exists(path):
-        return None
-    own = _segments_of_day(path, day)
-    if not len(own):
-        return None
-    # Day by day: each look reads one day's partition only, and the next day is nearly always there.
-    for ahead in range(1, _LOOK_AHEAD_DAYS + 1):
-        later = _segments_of_day(path, day + timedelta(days=ahead))
-        if len(later):
-            end = pc.min(later).as_py()
-            return Segments(first=min(pc.min(own).as_py(), end), end=end)
-    return Segments(first=pc.min(own).as_py(), end=None)
-
-
 def read_rejects(
-    home: Home, stream: str, segments: Segments, columns: list[str]
+    home: Home, stream: str, day: date, columns: list[str]
 ) -> pa.Table | None:
-    """The stream's rejects in some segments; None when there is no table of rejects yet.
+    """The stream's rejects that came on a day; None when there is no table of rejects yet.
 
     Args:
         home: where the tables lie.
         stream: the stream.
-        segments: as `segments_of` gives them.
+        day: the day of the wall clock (UTC).
         columns: the columns to be read.
     """
     path = home.table("rejects")
     if not tables.exists(path):
         return None
-    bounds = [("stream", "=", stream), ("segment", ">=", segments.first)]
-    if segments.end is not None:
-        bounds.append(("segment", "<", segments.end))
+    bounds = [("ingest_date", "=", day), ("stream", "=", stream)]
     return tables.read(path, columns=columns, filters=bounds)
 
 
@@ -131,7 +85,7 @@ def _later(path: Path, own: pa.Table, day: date) -> pa.Table:
 
 
 def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
-    """Counts one day of a stream; all zero but the changes when it has no fixes.
+    """Counts one day of a stream.
 
     Late and double are judged as the engine judges them, against the order of the log: without lateness a fix against
     the earlier ones of its object, with lateness against the clock. (Clock rows, which capture writes while a feed is
@@ -142,32 +96,27 @@ def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
         stream: the settings; its lateness counts here.
         day: the day (UTC).
     """
-    segments = segments_of(home, stream.name, day)
-    if segments is None:
-        return Tally(
-            fixes=0,
-            objects=0,
-            late=0,
-            double=0,
-            rejects={},
-            changes=_changes(home, stream.name, day),
-        )
+    rejects = read_rejects(home, stream.name, day, ["reason"])
+    counts: dict[str, Any] = {
+        "rejects": _counted(rejects["reason"] if rejects is not None else None),
+        "changes": _changes(home, stream.name, day),
+    }
     path = home.table("positions", stream.name)
+    if day not in days_of(path):
+        return Tally(fixes=0, objects=0, late=0, double=0, **counts)
     filtered = [FILTERED] if has_filtered(path) else []
     own = tables.read(
         path, columns=[*_COLUMNS, *filtered], filters=[("event_date", "=", day)]
     )
     together = pa.concat_tables([own.select(_COLUMNS), _later(path, own, day)])
     late, double = _late_and_double(together, day, round(stream.lateness_s * 1e6))
-    rejects = read_rejects(home, stream.name, segments, ["reason"])
     return Tally(
         fixes=len(own),
         objects=pc.count_distinct(own["object"]).as_py(),
         late=late,
         double=double,
-        rejects=_counted(rejects["reason"] if rejects is not None else None),
-        changes=_changes(home, stream.name, day),
         filtered=_counted(own[FILTERED].drop_null() if filtered else None),
+        **counts,
     )
 
 
@@ -176,12 +125,6 @@ def _counted(reasons: pa.ChunkedArray | None) -> dict[str, int]:
     value_counts = reasons.value_counts().to_pylist() if reasons is not None else []
     value_counts.sort(key=lambda each: str(each["values"]))
     return {each["values"]: each["counts"] for each in value_counts}
-
-
-def _segments_of_day(path: Path, day: date) -> pa.ChunkedArray:
-    return tables.read(path, columns=["segment"], filters=[("event_date", "=", day)])[
-        "segment"
-    ]
 
 
 def _late_and_double(fixes: pa.Table, day: date, lateness_us: int) -> tuple[int, int]:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -197,9 +198,41 @@ def test_a_closed_day_gets_its_report_and_an_open_one_an_error(
         0,
     )
     page = Path(report["path"]).read_text()
-    assert "bad_time" in page
-    assert not re.search(r"(src|href)=", page)
-    assert states(run("dq_report", day="2024-03-10")) == {"report": "failed"}
+    assert "positions/taxis" in page
+    assert not re.search(r"(src|href)=\W*(http|//)", page)
+    assert states(run("dq_report", day="2024-03-11")) == {"report": "failed"}
+
+
+@pytest.mark.spec("C8")
+def test_a_backfill_reports_the_day_of_each_of_its_intervals_anew(
+    dagbag: Any, installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.serialization.definitions.dag import SerializedDAG
+    from airflow.utils.types import DagRunType
+
+    create = SerializedDAG.create_dagrun
+
+    def create_backfilled(self: Any, **given: Any) -> Any:
+        run_id = f"backfill__{given['logical_date'].isoformat()}"
+        given |= {"run_type": DagRunType.BACKFILL_JOB, "run_id": run_id}
+        return create(self, **given)
+
+    monkeypatch.setattr(SerializedDAG, "create_dagrun", create_backfilled)
+    for day in (11, 12, 13):
+        installation.arrives(f"a,2024-03-{day}T08:00:00Z,8.7,47.3")
+    installation.job("jobs.run_stream", "taxis", "--until-idle")
+    days = []
+    for day in (9, 10, 11):
+        # An interval ends at the time at which a scheduled run of it would begin.
+        ended = datetime(2024, 3, day + 1, 3, tzinfo=UTC)
+        # The form is empty: `test` keeps in the DAG what an earlier one was filled with.
+        result = dagbag.dags["dq_report"].test(
+            logical_date=ended, run_conf={"day": None}
+        )
+        (ti,) = result.get_task_instances()
+        assert str(ti.state) == "success"
+        days += [each["day"] for each in ti.xcom_pull(task_ids="report")["days"]]
+    assert days == ["2024-03-09", "2024-03-10", "2024-03-11"]
 
 
 @pytest.mark.spec("C2", "C3")

@@ -61,11 +61,12 @@ def fixes(rows: list[tuple[int, int, str, float]], **columns: Any) -> pa.Table:
 
 
 def rejects(rows: list[tuple[int, str]], stream: str = "taxis") -> pa.Table:
+    """Rejects: seconds before (-) or after midnight at which they came, reason."""
     return pa.table(
         {
-            "segment": pa.array([segment for segment, _ in rows], pa.int64()),
+            "segment": pa.array(range(len(rows)), pa.int64()),
             "row": pa.array(range(len(rows)), pa.int32()),
-            "arrival_ts": pa.array([MIDNIGHT + 40 * 86_400 * US] * len(rows)).cast(
+            "arrival_ts": pa.array([MIDNIGHT + s * US for s, _ in rows]).cast(
                 pa.timestamp("us", "UTC")
             ),
             "stream": [stream] * len(rows),
@@ -91,11 +92,11 @@ def home(tmp_path: Path) -> Home:
     tables.append(
         home.table("positions", "taxis"), fixes(rows), load_contract("positions")
     )
-    bad = [(0, "bad_time"), (1, "ragged"), (2, "bad_time"), (3, "nul"), (9, "nul")]
+    bad = [(-9, "bad_time"), (-8, "ragged"), (-1, "bad_time"), (0, "nul"), (9, "nul")]
     tables.append(home.table("rejects"), rejects(bad), load_contract("rejects"))
     tables.append(
         home.table("rejects"),
-        rejects([(1, "ragged")], "buses"),
+        rejects([(-8, "ragged")], "buses"),
         load_contract("rejects"),
     )
     beat(home, now_us=MIDNIGHT + 5 * US)
@@ -191,6 +192,7 @@ def test_a_clean_day_keeps_every_rule_and_planted_faults_break_theirs_alone(
     found = check_day(home, TAXIS, DAY)
     assert broken(found.findings) == {}
     assert {finding.table for finding in found.findings} == {
+        "data/taxis",
         "positions/taxis",
         "rejects/taxis",
     }
@@ -302,8 +304,14 @@ def test_the_job_ends_with_3_when_a_promise_is_broken_and_has_written_the_report
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert summary["breaches"] == 1
     assert "1 broken" in Path(summary["days"][0]["path"]).read_text()
-    assert main(["--home", str(home.root), "--day", "2024-03-10"]) == 2
-    assert main(["--home", str(home.root)]) == 0, "nothing is due"
+    assert main(["--home", str(home.root), "--day", "2024-03-11"]) == 2
+    assert main(["--home", str(home.root)]) == 0
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [report["day"] for report in summary["days"]] == ["2024-03-10"], (
+        "on that open day rejects came"
+    )
+    assert main(["--home", str(home.root)]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["days"] == []
 
 
 class Links(HTMLParser):

@@ -1,0 +1,135 @@
+"""What a stream's own contract says of the data of a day, and whether the data keep it."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from st_common.contracts import DataRule, StreamContract, load_stream_contract
+from st_common.contracts.kinds import ATTRIBUTE_KINDS
+from st_common.errors import ContractError, FairwayError, LogError
+from st_common.home import Home
+from st_common.quality.day_data import gather
+from st_common.quality.finding import Finding
+from st_common.quality.measuring import Observed
+from st_common.quality.measuring_columns import observe
+from st_common.quality.suite import judge
+from st_common.quality.tally import Tally
+from st_common.settings import StreamSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataCheck:
+    """What a stream's contract found in a day's data.
+
+    Attributes:
+        contract: the contract's name and version; "" when the stream has none.
+        findings: whether the attributes are as promised, then one for each rule.
+        result: the validation result of Great Expectations, as JSON values; empty when there was nothing to judge.
+    """
+
+    contract: str = ""
+    findings: tuple[Finding, ...] = ()
+    result: dict[str, Any] = field(default_factory=dict)
+
+
+NO_DATA_CHECK = DataCheck()
+"""Of a stream that has no contract."""
+
+
+def data_label(stream: str) -> str:
+    """What the findings on the data of a stream call their table: `data/taxis`."""
+    return f"data/{stream}"
+
+
+def check_data(
+    home: Home, stream: StreamSettings, day: date, tally: Tally
+) -> DataCheck:
+    """Judges the data of a day by the stream's contract; nothing is written.
+
+    Args:
+        home: where the tables, the log and perhaps the contract lie.
+        stream: the settings of the stream.
+        day: the day (UTC); it may have no data at all.
+        tally: what happened to its records.
+
+    Returns:
+        No findings where the stream has no contract; one broken rule where the contract or the log cannot be read.
+    """
+    try:
+        contract = load_stream_contract(stream.name, home.root)
+        if contract is None:
+            return NO_DATA_CHECK
+        data = gather(home, stream, contract, day, tally)
+    except (ContractError, LogError) as error:
+        return DataCheck(findings=(_unreadable(stream.name, error),))
+    observed = {rule.name: observe(data, rule) for rule in contract.rules}
+    kept, result = judge(contract, observed)
+    findings = [
+        _finding(rule, observed[rule.name], kept, stream.name, data.shape.fixes)
+        for rule in contract.rules
+    ]
+    return DataCheck(
+        contract=f"{contract.name} {contract.version}",
+        findings=(_attributes(stream, contract), *findings),
+        result=result,
+    )
+
+
+def _unreadable(stream: str, error: FairwayError) -> Finding:
+    return Finding(
+        table=data_label(stream),
+        rule="can_be_checked",
+        severity="error",
+        passed=False,
+        observed=None,
+        expected="the stream's contract and its log can be read",
+        rows=0,
+        details=str(error),
+    )
+
+
+def _finding(
+    rule: DataRule, observed: Observed, kept: dict[str, bool], stream: str, rows: int
+) -> Finding:
+    against = f", against {observed.against}" if observed.against else ""
+    passed = kept.get(rule.name, not observed.has_failed)
+    examples = "" if passed else json.dumps(observed.examples, default=str)
+    return Finding(
+        table=data_label(stream),
+        rule=rule.name,
+        severity=rule.severity,
+        passed=passed,
+        observed=observed.value,
+        expected=f"{rule.expected}{against}",
+        rows=rows,
+        details=observed.why or examples,
+    )
+
+
+def _attributes(stream: StreamSettings, contract: StreamContract) -> Finding:
+    """Whether the stream declares the attributes that its contract speaks of, with the same types and units."""
+    declared = {
+        name: (ATTRIBUTE_KINDS[kind], stream.units.get(name, ""))
+        for name, kind in stream.attributes.items()
+    }
+    promised = {each.name: (each.type, each.unit) for each in contract.attributes}
+    differences = [
+        f"{name} is {_said(declared.get(name))} and not {_said(wanted)}"
+        for name, wanted in promised.items()
+        if declared.get(name) != wanted
+    ]
+    return Finding(
+        table=data_label(stream.name),
+        rule="attributes_are_as_promised",
+        severity="error",
+        passed=not differences,
+        observed=float(len(differences)),
+        expected="attributes have the types and units that the contract says",
+        rows=0,
+        details="; ".join(differences),
+    )
+
+
+def _said(declared: tuple[str, str] | None) -> str:
+    return "not declared" if declared is None else " ".join(declared).strip()

@@ -1,0 +1,132 @@
+"""All that the rules on the data of a day look at, read once."""
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.contracts import StreamContract
+from st_common.home import Home
+from st_common.quality.shape import (
+    US_PER_DAY,
+    Ordered,
+    Shape,
+    day_start_us,
+    ordered,
+    shape_of,
+)
+from st_common.quality.tally import Tally
+from st_common.quality.usual import Usual, usual_of
+from st_common.settings import StreamSettings
+
+_NEEDED = ("object", "event_ts", "x", "y", "segment")
+_SAMPLED_SEGMENTS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayData:
+    """One day (UTC) of one stream.
+
+    Attributes:
+        day: the day.
+        stream: the settings of the stream.
+        fixes: those with an event time in the day, with the columns that the contract names, as far as there are any.
+        order: the same by object and event time.
+        shape: how they are spread.
+        usual: what is usual for such a day; None when nothing is known before it.
+        tally: what happened to the records.
+        arrived: how many fixes arrived on the day, whatever their event time; None when there is no log.
+        sampled: segments in which fixes of the day arrived, evenly taken, at most 500; int64[k], ascending.
+        arrival_us: when each of them arrived, us since 1970; int64[k].
+    """
+
+    day: date
+    stream: StreamSettings
+    fixes: pa.Table
+    order: Ordered
+    shape: Shape
+    usual: Usual | None
+    tally: Tally
+    arrived: int | None
+    sampled: np.ndarray
+    arrival_us: np.ndarray
+
+
+def gather(
+    home: Home,
+    stream: StreamSettings,
+    contract: StreamContract,
+    day: date,
+    tally: Tally,
+) -> DayData:
+    """Reads what a contract's rules look at.
+
+    Args:
+        home: where the tables and the log lie.
+        stream: the settings of the stream.
+        contract: only the columns that it names are read.
+        day: the day (UTC).
+        tally: what happened to the day's records.
+
+    Raises:
+        LogError: a segment of the log is missing or damaged.
+    """
+    log = Log(home.log(stream.name))
+    path = home.table("positions", stream.name)
+    fixes = _fixes(home, stream.name, contract, day)
+    order = ordered(fixes)
+    segments = np.unique(fixes["segment"].to_numpy())
+    sampled = _evenly(segments[segments < log.end()], _SAMPLED_SEGMENTS)
+    return DayData(
+        day=day,
+        stream=stream,
+        fixes=fixes,
+        order=order,
+        shape=shape_of(day, order),
+        usual=usual_of(home, stream.name, day),
+        tally=tally,
+        arrived=_arrived(log, path, day) if log.end() else None,
+        sampled=sampled,
+        arrival_us=np.array(
+            [log.segment(int(number)).arrival_us for number in sampled], np.int64
+        ),
+    )
+
+
+def _fixes(home: Home, stream: str, contract: StreamContract, day: date) -> pa.Table:
+    path = home.table("positions", stream)
+    named = [rule.column for rule in contract.rules if rule.column is not None]
+    if not tables.exists(path):
+        empty = {"object": pa.string(), "event_ts": pa.timestamp("us", "UTC")}
+        empty |= {"x": pa.float64(), "y": pa.float64(), "segment": pa.int64()}
+        return pa.schema(empty.items()).empty_table()
+    there = tables.dataset(path).schema.names
+    columns = [name for name in dict.fromkeys((*_NEEDED, *named)) if name in there]
+    return tables.read(path, columns=columns, filters=[("event_date", "=", day)])
+
+
+def _arrived(log: Log, path: Path, day: date) -> int:
+    """How many fixes arrived on a day: those of the segments that did, which are neighbours in the log."""
+    start_us = day_start_us(day)
+    numbers = range(log.end())
+    first, end = (
+        bisect_left(
+            numbers, bound_us, key=lambda number: log.segment(number).arrival_us
+        )
+        for bound_us in (start_us, start_us + US_PER_DAY)
+    )
+    if first == end or not tables.exists(path):
+        return 0
+    bounds = [("segment", ">=", first), ("segment", "<", end)]
+    return len(tables.read(path, columns=["segment"], filters=bounds))
+
+
+def _evenly(values: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of the values, evenly taken, in their order."""
+    places = np.linspace(0, len(values) - 1, min(most, len(values)))
+    return values[np.unique(places.astype(np.int64))]

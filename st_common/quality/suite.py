@@ -1,0 +1,72 @@
+"""A stream's contract as a suite of Great Expectations, and a day's measures judged by it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from st_common.contracts import DataRule, StreamContract
+from st_common.contracts.rules import GX_SEVERITY
+from st_common.quality.expectations import batch_of
+from st_common.quality.measuring import Observed
+
+_BETWEEN = "expect_column_values_to_be_between"
+
+
+def expectation_of(rule: DataRule, contract: StreamContract) -> dict[str, Any]:
+    """A rule as an expectation about the column of its name in the table of a day's measures.
+
+    Args:
+        rule: one of the contract's.
+        contract: for `meta`.
+
+    Returns:
+        Type, kwargs, severity and meta, as `ExpectationConfiguration` takes them.
+    """
+    return {
+        "type": _BETWEEN,
+        "kwargs": {
+            "column": rule.name,
+            "min_value": rule.minimum,
+            "max_value": rule.maximum,
+        },
+        "severity": GX_SEVERITY[rule.severity],
+        "meta": {
+            "rule": rule.name,
+            "contract": f"{contract.name} {contract.version}",
+            "measure": rule.measure,
+            "expected": rule.expected,
+        },
+    }
+
+
+def judge(
+    contract: StreamContract, observed: Mapping[str, Observed]
+) -> tuple[dict[str, bool], dict[str, Any]]:
+    """Judges the measures of a day: one row, with a column for each rule that has a value.
+
+    Args:
+        contract: whose rules.
+        observed: the measures, by rule.
+
+    Returns:
+        Whether each rule that has a value is kept, by its name; and the validation result of Great Expectations as
+        JSON values. Both are empty when no rule has a value.
+    """
+    import great_expectations as gx
+
+    rules = [rule for rule in contract.rules if observed[rule.name].value is not None]
+    if not rules:
+        return {}, {}
+    row = pa.table({rule.name: [observed[rule.name].value] for rule in rules})
+    batch = batch_of(row)
+    suite = gx.ExpectationSuite(
+        name=f"{contract.name} {contract.version}",
+        expectations=[expectation_of(rule, contract) for rule in rules],
+    )
+    result = batch.validate(suite, result_format="SUMMARY").to_json_dict()
+    kept = {
+        each["expectation_config"]["meta"]["rule"]: bool(each["success"])
+        for each in result["results"]
+    }
+    return kept, result

@@ -1,0 +1,324 @@
+"""Rules on the data of a day: a home of four good Saturdays, and every bad Saturday that must be noticed."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jobs.report_quality import main
+from st_common import tables
+from st_common.capture.reading import log_for
+from st_common.contracts import read_stream_contract
+from st_common.engine.archive import Archive
+from st_common.errors import ContractError
+from st_common.home import Home
+from st_common.ops.alerts import read_alerts
+from st_common.quality.data_check import DataCheck, check_data
+from st_common.quality.due import unchecked_days
+from st_common.quality.tally import tally
+from st_common.settings import load_streams
+
+pytestmark = [
+    pytest.mark.spec("C8"),
+    pytest.mark.filterwarnings(
+        "default:::great_expectations"
+    ),  # its own affair; ours stay errors
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+DAY = date(2024, 3, 9)
+WEEKS = [DAY - timedelta(weeks=week) for week in (4, 3, 2, 1)]
+ROUNDS, TAXIS = 96, 50
+QUARTER_S = 900
+SETTINGS = """
+[streams.taxis]
+format = "csv"
+columns = { object = "id", event_ts = "t", x = "x", y = "y" }
+time_unit = "s"
+attributes = { speed = "double km/h", class = "string" }
+"""
+EXAMPLE = ROOT / "data_contracts" / "examples" / "streams" / "taxis.odcs.yaml"
+CONTRACT = EXAMPLE.read_text()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """Records of a day, and how late each one arrives."""
+
+    taxi: np.ndarray
+    at_s: np.ndarray
+    told_s: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    speed: np.ndarray
+    kind: np.ndarray
+
+    def where(self, kept: np.ndarray) -> "Records":
+        return Records(**{name: values[kept] for name, values in vars(self).items()})
+
+    def lines(self) -> np.ndarray:
+        columns = (self.taxi, self.told_s, self.x, self.y, self.speed, self.kind)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return np.array([",".join(map(str, row)) for row in rows], object)
+
+
+def good(day: date) -> Records:
+    """Each taxi goes back and forth in its street: a fix every 15 minutes, seconds apart from one taxi to the next."""
+    start_s = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+    turn, number = (each.ravel() for each in np.mgrid[0:ROUNDS, 0:TAXIS])
+    at_s = start_s + turn * QUARTER_S + number * 3
+    return Records(
+        taxi=np.array([f"t{each:02}" for each in number], object),
+        at_s=at_s,
+        told_s=at_s.copy(),
+        x=np.round(-8.65 + number * 0.001 + turn % 4 * 0.002, 6),
+        y=np.round(41.15 + number * 0.0005, 6),
+        speed=20.0 + (turn + number) % 40,
+        kind=np.array(["A", "B", "C"], object)[number % 3],
+    )
+
+
+def arrive(home: Home, records: Records, *, others: bytes = b"") -> None:
+    """Puts records into the log, a segment for each quarter of an hour, and stores them as an engine does."""
+    stream = load_streams(home.root / "conf")["taxis"]
+    log, lines = log_for(home, stream), records.lines()
+    quarter = records.at_s // QUARTER_S
+    for each in np.unique(quarter):
+        body = "\n".join(["id,t,x,y,speed,class", *lines[quarter == each], ""])
+        arrival_us = int(records.at_s[quarter == each].max() + 1) * 1_000_000
+        log.append(body.encode() + others, arrival_us=arrival_us)
+        others = b""
+    archive = Archive(home, stream)
+    while archive.batch():
+        pass
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A home with four good Saturdays."""
+    home = Home(tmp_path_factory.mktemp("good"))
+    for file, text in {
+        "conf/streams.toml": SETTINGS,
+        "data_contracts/streams/taxis.odcs.yaml": CONTRACT,
+    }.items():
+        (home.root / file).parent.mkdir(parents=True)
+        (home.root / file).write_text(text)
+    for day in WEEKS:
+        arrive(home, good(day))
+    return home
+
+
+@pytest.fixture
+def home(base: Home, tmp_path: Path) -> Home:
+    """A copy of it, to which a day may come."""
+    shutil.copytree(base.root, tmp_path / "home")
+    return Home(tmp_path / "home")
+
+
+def checked(home: Home) -> DataCheck:
+    stream = load_streams(home.root / "conf")["taxis"]
+    return check_data(home, stream, DAY, tally(home, stream, DAY))
+
+
+def broken(data: DataCheck) -> dict[str, str]:
+    """The rules on the data that do not hold, with what was found."""
+    return {
+        finding.rule: finding.details for finding in data.findings if not finding.passed
+    }
+
+
+def mostly_lost(records: Records) -> Records:
+    return records.where(np.arange(len(records.taxi)) % 50 == 0)
+
+
+def five_objects_lost(records: Records) -> Records:
+    return records.where(records.taxi >= "t05")
+
+
+def five_objects_left(records: Records) -> Records:
+    return records.where(records.taxi < "t05")
+
+
+def an_hour_lost(records: Records) -> Records:
+    hour = records.at_s % 86_400 // 3600
+    return records.where(hour != 14)
+
+
+def all_over_the_world(records: Records) -> Records:
+    random = np.random.default_rng(7)
+    n = len(records.taxi)
+    return replace(
+        records,
+        x=np.round(random.uniform(-180, 180, n), 6),
+        y=np.round(random.uniform(-85, 85, n), 6),
+    )
+
+
+def impossible_speeds(records: Records) -> Records:
+    speed = records.speed.copy()
+    speed[[100, 200]] = -5, 9999
+    return replace(records, speed=speed)
+
+
+def an_unknown_class(records: Records) -> Records:
+    kind = records.kind.copy()
+    kind[300] = "Z"
+    return replace(records, kind=kind)
+
+
+def a_clock_an_hour_off(records: Records) -> Records:
+    own = records.taxi == "t07"
+    return replace(records, told_s=records.told_s - 3600 * own)
+
+
+def a_clock_an_hour_ahead(records: Records) -> Records:
+    own = records.taxi == "t07"
+    return replace(records, told_s=records.told_s + 3600 * own)
+
+
+def one_id_for_two(records: Records) -> Records:
+    """Two taxis, 14 km apart, that both call themselves t01."""
+    other = records.taxi == "t40"
+    taxi, x = records.taxi.copy(), records.x.copy()
+    taxi[other] = "t01"
+    x[other] += 0.17
+    return replace(records, taxi=taxi, x=np.round(x, 6))
+
+
+def doubles(records: Records) -> Records:
+    more = np.arange(len(records.taxi)) % 10 < 3
+    return records.where(np.repeat(np.arange(len(more)), 1 + more))
+
+
+BAD_DAYS: dict[str, tuple[Callable[[Records], Records], set[str], str]] = {
+    "2 % of the volume": (
+        mostly_lost,
+        {"volume", "objects", "usual_objects"},
+        "96 of 4,800 fixes",
+    ),
+    "five of fifty objects lost": (five_objects_lost, {"usual_objects"}, '"t00"'),
+    "five of fifty objects left": (
+        five_objects_left,
+        {"volume", "objects", "usual_objects"},
+        "480 of 4,800 fixes",
+    ),
+    "an hour without data": (
+        an_hour_lost,
+        {"hours", "gap", "silence"},
+        "14:00 to 15:00",
+    ),
+    "positions all over the world": (
+        all_over_the_world,
+        {"x_between", "y_between", "ways", "one_place"},
+        '"x"',
+    ),
+    "speed -5 and 9,999": (impossible_speeds, {"speed_between"}, "9999.0"),
+    "an unknown class": (an_unknown_class, {"class_is_known"}, '"class": "Z"'),
+    "a clock one hour off": (a_clock_an_hour_off, {"clocks"}, "t07: 3"),
+    "a clock one hour ahead": (a_clock_an_hour_ahead, {"readable"}, "96 too_far_ahead"),
+    "one id for two vehicles": (
+        one_id_for_two,
+        {"ways", "one_place"},
+        '"t01"',
+    ),
+    "30 % duplicates": (doubles, {"once"}, ""),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", BAD_DAYS)
+def test_a_bad_day_breaks_the_rules_that_are_about_it_and_no_other(
+    home: Home, case: str
+) -> None:
+    spoil, rules, example = BAD_DAYS[case]
+    arrive(home, spoil(good(DAY)))
+    wrong = broken(checked(home))
+    assert set(wrong) == rules
+    assert example in "; ".join(wrong.values())
+
+
+@pytest.mark.slow
+def test_a_good_day_keeps_every_rule_and_10_000_unreadable_records_break_one(
+    home: Home,
+) -> None:
+    records = good(DAY)
+    morning = records.at_s % 86_400 < 43_200
+    arrive(home, records.where(morning))
+    arrive(home, records.where(~morning), others=b"what,is,this\n" * 10_000)
+    data = checked(home)
+    assert set(broken(data)) == {"readable"}
+    assert "10,000 ragged" in broken(data)["readable"]
+    volume = next(f for f in data.findings if f.rule == "volume")
+    assert (volume.observed, volume.rows) == (1.0, TAXIS * ROUNDS)
+    assert "the median of 4 Saturdays" in volume.expected
+    assert not any(finding.is_grey for finding in data.findings)
+
+
+@pytest.mark.slow
+def test_the_job_judges_a_day_on_which_nothing_came_ends_with_3_and_alerts(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    streams = load_streams(home.root / "conf")
+    now_us = int(datetime(2024, 3, 10, 3, tzinfo=UTC).timestamp()) * 1_000_000
+    assert unchecked_days(home, streams, now_us=now_us)[-1] == DAY
+    assert main(["--home", str(home.root), "--day", str(DAY)]) == 3
+    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    page = Path(summary["days"][0]["path"]).read_text()
+    assert "volume" in page
+    (alert,) = read_alerts(home)
+    assert (alert.stream, alert.level) == ("taxis", "error")
+    assert "volume, objects, usual_objects, hours, gap, fresh broken" in alert.text
+    assert main(["--home", str(home.root), "--day", str(DAY)]) == 3
+    assert len(read_alerts(home)) == 1, "the same is told once"
+    assert DAY not in unchecked_days(home, streams, now_us=now_us)
+    rows = tables.read(home.table("quality"), filters=[("rule", "=", "speed_between")])
+    assert rows["observed"].to_pylist() == [None], "nothing to judge"
+    assert rows["passed"].to_pylist() == [True]
+
+
+WRONG = {
+    "measure: fixes_to_usual": ("measure: fixes_to_usua", "did you mean 'fixes_to_usual'"),
+    "jumps_share, max_speed_mps: 50": ("jumps_share, at_most_share: 1", "no argument of jumps_share"),
+    "mustBeBetween: [0.5, 2]": ("mustBeBetween: [2, 0.5]", "mustBeBetween = [2, 0.5]"),
+    "metric: nullValues": ("metric: nullValue", "did you mean 'nullValues'"),
+    "minimum: 0, maximum: 200": ("minimum: 0, maximum: fast", "bounds no number"),
+    "value: 1, unit: d": ("value: 1, unit: w", "unknown-promise"),
+    "name: hours": ("name: volume", "'volume' is there twice"),
+    "engine: fairway": ("engine: other", "engine fairway"),
+    "physicalType: string": ("physicalType: text", "unknown-type"),
+    "unit: percent, ": ("", "needs unit: percent"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("right", WRONG)
+def test_what_is_wrong_in_a_contract_is_named_with_its_line(
+    tmp_path: Path, right: str
+) -> None:
+    wrong, said = WRONG[right]
+    path = tmp_path / "taxis.odcs.yaml"
+    path.write_text(CONTRACT.replace(right, wrong, 1))
+    with pytest.raises(ContractError) as error:
+        read_stream_contract(path, "taxis")
+    assert said in str(error.value)
+    assert str(error.value).startswith(f"{path}:")
+
+
+def test_a_contract_that_cannot_be_read_and_undeclared_attributes_are_breaches(
+    base: Home, tmp_path: Path
+) -> None:
+    home = Home(tmp_path)
+    shutil.copytree(base.root / "conf", tmp_path / "conf")
+    path = tmp_path / "data_contracts" / "streams" / "taxis.odcs.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(CONTRACT.replace("value: km/h", "value: kn"))
+    (attributes, *_) = checked(home).findings
+    assert attributes.details == "speed is double km/h and not double kn"
+    path.write_text("name: 1")
+    (only,) = checked(home).findings
+    assert only.is_breach
+    assert "missing-key" in only.details
