@@ -4,15 +4,23 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from jobs.entry import finish, job_parser, streams_of
+from st_common.delivery.alerting import (
+    AlertSettings,
+    alert_settings,
+    begin_alerting,
+    notify,
+)
 from st_common.delivery.settings import wanted
 from st_common.home import Home
 from st_common.ops.beats import record_beats
 from st_common.ops.decide import by_kind
-from st_common.ops.supervisor import all_healths, job_supervisor, reset, tick
+from st_common.ops.judged import all_healths
+from st_common.ops.supervisor import job_supervisor, reset, tick
 from st_common.settings import conf_dir, home_dir
 
 
@@ -21,6 +29,8 @@ def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
     deliveries = wanted(conf, streams := streams_of(conf))
+    if (alerted := alert_settings(conf)) is not None:
+        begin_alerting(home)
     if arguments.reset:
         reset(home, arguments.reset)
     now_us = time.time_ns() // 1000
@@ -32,7 +42,16 @@ def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
         **all_healths(home, streams, deliveries, now_us=now_us),
         **done,
         "beats": beats,
+        "notified": None if alerted is None else _notified(home, alerted),
     }
+
+
+def _notified(home: Home, settings: AlertSettings) -> Mapping[str, Any]:
+    """What became of new alerts, named on stderr where they did not reach their receiver."""
+    done = notify(home, settings)
+    if done.reason:
+        print(f"WRONG: alerts: {done.reason}", file=sys.stderr, flush=True)
+    return asdict(done)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

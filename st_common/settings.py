@@ -17,6 +17,7 @@ from st_common.formats.format import FORMAT_KEYS
 from st_common.formats.registry import format_of
 from st_common.home import checked_name
 from st_common.redaction import keep_secret
+from st_common.spark_keys import SparkSettings, spark_settings
 from st_common.stream_keys import (
     COLUMN_KEYS,
     FILTER_COLUMNS,
@@ -103,6 +104,7 @@ class StreamSettings:
         group: whose regions its positions are stored by.
         codec: how large segments are stored at capture.
         raw_days: how long the raw bytes of a packet stay.
+        spark: where the engine `spark` runs, and how much of a machine it takes.
         id_key: nothing that people set: engines take it from the stream's topology. It keys the hashes by which objects
             are found and dealt out to shards; the default is that of streams from before there were others.
     """
@@ -137,6 +139,7 @@ class StreamSettings:
     engine: Engine = "spark"
     codec: Codec = "raw"
     raw_days: float | None = 30.0
+    spark: SparkSettings = field(default_factory=SparkSettings)
     id_key: str = field(default=PUBLIC_ID_KEY, repr=False)
 
     @property
@@ -294,6 +297,7 @@ def _stream(name: str, table: object, path: Path) -> StreamSettings:
     )
     if "position_filter" in values:
         values["position_filter"] = _position_filter(values["position_filter"], place)
+    values["spark"] = spark_settings(values.get("spark", {}), place)
     declared = values.get("attributes", {})
     values["attributes"] = {name: kind for name, (kind, _) in declared.items()}
     values["units"] = {name: unit for name, (_, unit) in declared.items() if unit}

@@ -197,5 +197,6 @@ STREAM_KEYS: dict[str, Check] = {
     "engine": one_of(*_ENGINES),
     "codec": one_of("packet", "raw"),
     "raw_days": number(least=0.0, off=True),
+    "spark": _table,
 }
 """What each key of a stream may be; all keys have defaults but `format` and `columns`."""

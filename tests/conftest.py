@@ -95,9 +95,12 @@ def command_line(tmp_path: Path) -> Callable[..., object]:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """A session on two cores; what the JVM prints goes to a file."""
     from st_common.spark.session import session
+    from st_common.spark_keys import SparkSettings
 
     made = session(
-        "tests", memory="2g", log_file=tmp_path_factory.mktemp("spark") / "spark.log"
+        "tests",
+        place=SparkSettings(memory="2g"),
+        log_file=tmp_path_factory.mktemp("spark") / "spark.log",
     )
     yield made
     made.stop()

@@ -36,8 +36,10 @@ def replayed_all(names: list[str]) -> dict[str, dict[str, Any]]:
         told = dict(zip(local, pool.map(replayed, local, chunksize=1), strict=True))
     if on_spark:
         from st_common.spark.session import session
+        from st_common.spark_keys import SparkSettings
 
-        spark = session("replay-golden", memory="1g", extended=False)
+        place = SparkSettings(memory="1g")
+        spark = session("replay-golden", place=place, extended=False)
         told |= {name: replayed(name, spark) for name in on_spark}
         spark.stop()
     return told

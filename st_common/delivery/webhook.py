@@ -1,7 +1,7 @@
 """A webhook: changes are sent by POST, as lines of JSON."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
@@ -89,10 +89,14 @@ class Webhook:
         }
 
     def send(self, batch: "Messages") -> Outcome:
-        """One POST. Redirects are not followed: they would take the secret to another place."""
+        """Changes by one POST."""
+        return self.post(batch.lines)
+
+    def post(self, lines: Sequence[bytes]) -> Outcome:
+        """Lines of JSON by one POST. Redirects are not followed: they would take the secret to another place."""
         import requests
 
-        body = b"".join(line + b"\n" for line in batch.lines)
+        body = b"".join(line + b"\n" for line in lines)
         try:
             with self._session.post(
                 self._url,

@@ -34,6 +34,7 @@ _FREE = (
     "snapshot_s",
     "codec",
     "raw_days",
+    "spark",
     *reading.NAMES,
 )
 

@@ -19,17 +19,16 @@ from st_common.errors import ConfigError, FairwayError, FencedError, StorageErro
 from st_common.home import Home
 from st_common.ops.alerts import Alert, append_alert
 from st_common.ops.decide import Action, ActionKind, Memory, decide
-from st_common.ops.health import Health, Limits, observe
+from st_common.ops.health import Limits, observe
+from st_common.ops.judged import BAD_CONFIG, MEMORY_FILE, UNSEEN
 from st_common.ops.launcher import find, launch, recorded
 from st_common.ops.process import kill_session
 from st_common.ops.records import held_lock, read_record, write_record
+from st_common.ops.settings import limits_of
 from st_common.ops.stop import clear_marker, place_marker
 from st_common.settings import StreamSettings, broken_of
 from st_common.storage import refused
 
-MEMORY_FILE = "supervisor.json"
-_UNSEEN = "unseen"
-_BAD_CONFIG = "bad_config"
 _LOG = logging.getLogger(__name__)
 
 
@@ -80,7 +79,11 @@ class Supervisor:
 def job_supervisor(home: Home, conf: Path) -> Supervisor:
     """A supervisor whose engines are `jobs.run_stream`, run by this Python in the folder that holds `jobs/`.
 
-    Home and settings are given to an engine as whole paths, for its command line identifies it.
+    Home and settings are given to an engine as whole paths, for its command line identifies it. How patient the
+    supervisor is stands in `conf`/operations.toml.
+
+    Raises:
+        ConfigError: that file is wrong.
     """
     places = ["--home", str(home.root.resolve()), "--conf", str(conf.resolve())]
 
@@ -101,7 +104,7 @@ def job_supervisor(home: Home, conf: Path) -> Supervisor:
     engines = Engines(
         command=command, cwd=Path(__file__).resolve().parents[2], deliver=deliver
     )
-    return Supervisor(home=home, engines=engines)
+    return Supervisor(home=home, engines=engines, limits=limits_of(conf))
 
 
 def tick(
@@ -228,53 +231,6 @@ def reset(home: Home, stream: str) -> None:
         )
 
 
-def healths(
-    home: Home, streams: Mapping[str, StreamSettings], *, now_us: int
-) -> dict[str, str]:
-    """How each stream is, by name: as the last tick judged it, corrected by whether a process lives now.
-
-    Beside the healths there are `stopped` (no process, and none is wanted), `unseen` (its log cannot be read, or no
-    tick looked yet) and the reasons for which a stream was given up: `crash_loop`, `bad_config`.
-
-    Args:
-        home: the home folder.
-        streams: the settings by name.
-        now_us: now, us since 1970.
-    """
-    judged = {
-        name: _health_now(home.stream(name), wanted=stream.running, now_us=now_us)
-        for name, stream in streams.items()
-    }
-    return judged | dict.fromkeys(broken_of(streams), _BAD_CONFIG)
-
-
-def all_healths(
-    home: Home,
-    streams: Mapping[str, StreamSettings],
-    deliveries: Mapping[str, bool],
-    *,
-    now_us: int,
-) -> dict[str, dict[str, str]]:
-    """How each of the `streams` is, and of the `deliveries`, which say by name whether they shall run."""
-    judged = {
-        name: _health_now(home.delivery(name), wanted=wanted, now_us=now_us)
-        for name, wanted in deliveries.items()
-    }
-    return {"streams": healths(home, streams, now_us=now_us), "deliveries": judged}
-
-
-def _health_now(folder: Path, *, wanted: bool, now_us: int) -> str:
-    record = read_record(folder / MEMORY_FILE) or {}
-    judged = str(record.get("tripped") or record.get("health", _UNSEEN))
-    dead = judged in (Health.DEAD, Health.FINISHED, _UNSEEN)
-    if find(folder, now_us=now_us) is not None:
-        return str(Health.STARTING) if dead else judged
-    # What ended in order, or was given up, is not dead for want of a process.
-    if judged in (Health.FINISHED, record.get("tripped")):
-        return judged
-    return str(Health.DEAD) if wanted else "stopped"
-
-
 def _launched(home: Home, kind: str) -> list[str]:
     return sorted(path.parent.name for path in (home.root / kind).glob("*/engine.json"))
 
@@ -293,16 +249,14 @@ def _tend(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
     memory = Memory.from_json(_known(read_record(ward.folder / MEMORY_FILE)))
     if ward.wrong:
         return _set_aside(
-            supervisor, ward, memory, (_BAD_CONFIG, ward.wrong), now_us=now_us
+            supervisor, ward, memory, (BAD_CONFIG, ward.wrong), now_us=now_us
         )
     try:
         seen = replace(
             observe(ward.folder, wanted=ward.wanted, now_us=now_us), stream=ward.label
         )
     except (FairwayError, OSError) as error:
-        return _set_aside(
-            supervisor, ward, memory, (_UNSEEN, str(error)), now_us=now_us
-        )
+        return _set_aside(supervisor, ward, memory, (UNSEEN, str(error)), now_us=now_us)
     decision = decide(seen, memory, now_us=now_us, limits=supervisor.limits)
     for action in decision.actions:
         if action.kind is ActionKind.ALERT:

@@ -30,7 +30,11 @@ def of_spark(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
         StateError: the engine did not come that far, or a state cannot be used.
         FencedError: another process took the stream over.
     """
-    spark = session(f"fairway-{stream.name}", log_file=owner.folder / "spark.log")
+    spark = session(
+        f"fairway-{stream.name}",
+        place=stream.spark,
+        log_file=owner.folder / "spark.log",
+    )
     try:
         return states(spark, home, stream, owner)
     finally:

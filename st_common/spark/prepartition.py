@@ -255,9 +255,12 @@ def _session(home: Home, given: "SparkSession | None") -> "Iterator[SparkSession
         yield given
         return
     from st_common.spark.session import session
+    from st_common.spark_keys import SparkSettings
 
     spark = session(
-        "fairway partition", memory="2g", log_file=home.root / "logs" / "partition.log"
+        "fairway partition",
+        place=SparkSettings(memory="2g"),
+        log_file=home.root / "logs" / "partition.log",
     )
     try:
         yield spark

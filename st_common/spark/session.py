@@ -5,11 +5,13 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
 from st_common.errors import ConfigError
 from st_common.ops.doctor import jars_problem, java_problem
+from st_common.spark_keys import SparkSettings
 
 JARS = Path(__file__).resolve().parents[2] / "jars"
 _CLASSES = ("delta-", "sedona-")
@@ -31,30 +33,32 @@ _FIXED = {
     "spark.shuffle.spill.compress": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.python.authenticate.socketTimeout": "240s",  # on a busy machine a worker takes minutes to start
 }
+_THIS_MACHINE = ("127.0.0.1", "localhost")
+_LOOPBACK = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+"""Nobody else can reach the driver; executors on other machines must, at the address that Spark chooses."""
 
 
 def session(
     app: str,
     *,
-    cores: int = 2,
-    memory: str = "4g",
+    place: SparkSettings = SparkSettings(),  # noqa: B008 - a frozen value
     log_file: Path | None = None,
     extended: bool = True,
     **conf: str | int,
 ) -> SparkSession:
-    """A Spark session on this machine, started or found.
+    """A Spark session, started or found.
 
     A failed task is tried four times (`local[2]` alone retries nothing: one killed worker would end a stream).
 
     Args:
         app: its name, for people.
-        cores: how many tasks run at once, and how many partitions a shuffle has.
-        memory: of the JVM, as Java writes it.
+        place: where it runs, and how much of a machine it takes.
         log_file: takes what the JVM and its workers print; None: they print where this process does.
         extended: with Delta and Sedona. Streams need neither, and their rules cost time in every batch.
         **conf: further settings of Spark, by name.
@@ -69,17 +73,15 @@ def session(
                 hint="`fairway doctor` looks at everything",
             )
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     jars = [
         str(jar) for jar in sorted(JARS.glob("*.jar")) if jar.name.startswith(_CLASSES)
     ]
-    builder = SparkSession.builder.appName(app).master(f"local[{cores},4]")
+    master = f"local[{place.cores},4]" if place.is_local else place.master
+    builder = SparkSession.builder.appName(app).master(master)
     settings = {
         **_FIXED,
         **({**_EXTENDED, "spark.jars": ",".join(jars)} if extended else {}),
-        "spark.driver.memory": memory,
-        "spark.sql.shuffle.partitions": cores,
-        "spark.default.parallelism": cores,
+        **_settings_of(place),
         **conf,
     }
     for key, value in settings.items():
@@ -88,6 +90,22 @@ def session(
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _settings_of(place: SparkSettings) -> dict[str, str | int]:
+    """What Spark is told of the place where it runs."""
+    settings: dict[str, str | int] = {
+        "spark.driver.memory": place.memory,
+        "spark.sql.shuffle.partitions": place.cores,
+        "spark.default.parallelism": place.cores,
+    }
+    if not place.is_local:
+        settings["spark.cores.max"] = place.cores
+        settings["spark.executor.memory"] = place.executor_memory
+    if place.is_local or urlsplit(place.master).hostname in _THIS_MACHINE:
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        settings |= _LOOPBACK
+    return settings
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from st_common.home import Home
 from st_common.operators.state.settings import Settings
 from st_common.settings import Columns, PositionFilter, StreamSettings
 from st_common.spark.checkpoint import last_planned
+from st_common.spark_keys import SparkSettings
 
 NAME = "fairway_log"
 MOST_SEGMENTS = 4096  # of a batch, for each task
@@ -68,6 +69,7 @@ class Feed:
                 "columns": Columns(**columns),
                 "nulls": tuple(stream["nulls"]),
                 "position_filter": PositionFilter(**judged_by) if judged_by else None,
+                "spark": SparkSettings(**stream.get("spark", {})),
             }
         )
         return Feed(

@@ -67,6 +67,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
         stream = begin(home, stream, engine="spark", shards=stream.shards)
         spark = session(
             f"fairway-{stream.name}",
+            place=stream.spark,
             log_file=owner.folder / "spark.log",
             extended=False,
         )

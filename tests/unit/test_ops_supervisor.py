@@ -20,10 +20,11 @@ from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.decide import Action
 from st_common.ops.health import Limits
+from st_common.ops.judged import healths
 from st_common.ops.launcher import find, launch, recorded
 from st_common.ops.process import kill_session, lives, this_process
 from st_common.ops.status import read_exit, read_status
-from st_common.ops.supervisor import Engines, Supervisor, healths, reset, tick
+from st_common.ops.supervisor import Engines, Supervisor, reset, tick
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.log_writer import bare_log
 
@@ -428,6 +429,7 @@ def test_the_job_does_one_tick_and_says_what_it_found(
         "actions": [],
         "alerts": [],
         "beats": 0,
+        "notified": None,
     }
     assert main(["--home", str(tmp_path), "--reset", "busses"]) == 2
     assert "no stream 'busses'" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Settings: what a file says becomes a stream; what it says wrongly is named with file, stream and key."""
 
 import contextlib
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 
 from st_common.contracts import load_contract
 from st_common.engine.feed import step_settings
+from st_common.engine.topology import begin
 from st_common.errors import ConfigError
 from st_common.geometry.space import GLOBE, PLANE
+from st_common.home import Home
 from st_common.settings import (
     Columns,
     StreamSettings,
@@ -20,6 +23,7 @@ from st_common.settings import (
     load_streams,
     stream_of,
 )
+from st_common.spark_keys import SparkSettings
 
 COLUMNS = 'columns = { object = "id", event_ts = "t", x = "lon", y = "lat" }'
 SMALLEST = f'[streams.buses]\nformat = "csv"\n{COLUMNS}\n'
@@ -335,3 +339,43 @@ def test_contracts_are_given_set_or_beside_the_package(monkeypatch):
     monkeypatch.setenv("FAIRWAY_CONTRACTS", "/set")
     assert contracts_dir() == Path("/set")
     assert contracts_dir("/given") == Path("/given")
+
+
+def test_how_much_of_a_machine_a_stream_takes_is_set_by_stream(conf):
+    path = conf(
+        f'{SMALLEST}[streams.buses.spark]\ncores = 8\nmemory = "16g"\n'
+        'master = "spark://127.0.0.1:7077"\nexecutor_memory = "512m"\n'
+    )
+    assert load_streams(path)["buses"].spark == SparkSettings(
+        cores=8,
+        memory="16g",
+        master="spark://127.0.0.1:7077",
+        executor_memory="512m",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("cores = 0", "cores = 0 must be a whole number from 1 to 1024"),
+        ('memory = "4"', "memory = '4' must be a number with m or g"),
+        ('memory = "511m"', "memory = '511m' must be at least 512m"),
+        ('master = "spark://cluster"', 'must be "local" or "spark://HOST:PORT"'),
+        ('master = "spark://u:p@cluster:7077"', 'must be "local" or'),
+        ('master = "local[4]"', 'must be "local" or "spark://HOST:PORT"'),
+        ('executor_memory = "4g"', "executor_memory has no meaning with master"),
+        ('ram = "4g"', "unknown key 'ram'"),
+    ],
+)
+def test_a_wrong_place_of_spark_is_named(conf, line, message):
+    path = conf(f"{SMALLEST}[streams.buses.spark]\n{line}\n")
+    error = str(load_streams(path).broken["buses"])
+    assert message in error
+    assert "stream 'buses': spark:" in error
+
+
+def test_where_spark_runs_may_change_at_any_start(conf, tmp_path):
+    stream = load_streams(conf(SMALLEST))["buses"]
+    begin(Home(tmp_path), stream, engine="spark", shards=2)
+    larger = dataclasses.replace(stream, spark=SparkSettings(cores=8, memory="16g"))
+    assert begin(Home(tmp_path), larger, engine="spark", shards=2).spark.cores == 8

@@ -1,0 +1,76 @@
+"""How an installation is looked after, as `conf/operations.toml` says: the supervisor's limits, and who is alerted."""
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from st_common.errors import ConfigError
+from st_common.ops.health import Limits
+from st_common.toml_values import Check, checked, known, number, whole
+
+_TABLES = ("supervisor", "alerts")
+_LEAST_SILENT_S = 15.0  # engines say something every five seconds
+
+
+def limits_of(conf: Path) -> Limits:
+    """The supervisor's limits: those of the table `[supervisor]`, and the defaults of the others.
+
+    Args:
+        conf: the folder of the settings; without a file `operations.toml` in it all limits are the defaults.
+
+    Raises:
+        ConfigError: the file is no TOML, or a key is unknown, wrong or does not go together with another; the message
+            names file and key.
+    """
+    place = f"{conf / 'operations.toml'}: supervisor:"
+    table = operations_table(conf, "supervisor") or {}
+    limits = Limits(**checked(table, LIMIT_KEYS, Limits, place))
+    for least, most in _ORDERED:
+        if getattr(limits, least) > getattr(limits, most):
+            raise ConfigError(
+                f"{place} {least} = {getattr(limits, least):g} is more than {most} = {getattr(limits, most):g}",
+                hint="set both",
+            )
+    return limits
+
+
+def operations_table(conf: Path, name: str) -> Mapping[str, Any] | None:
+    """One table of `conf`/operations.toml, as it stands there; None when there is no such table, or no file.
+
+    Raises:
+        ConfigError: the file is no TOML, or has another table than are known.
+    """
+    path = conf / "operations.toml"
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from None
+    known(document, _TABLES, f"{path}:")
+    table = document.get(name)
+    if table is not None and not isinstance(table, dict):
+        raise ConfigError(f"{path}: {name} must be a table", hint=f"[{name}]")
+    return table
+
+
+_ORDERED = (
+    ("stuck_s", "batch_s"),
+    ("batch_s", "rejoin_s"),
+    ("stuck_s", "start_up_s"),
+    ("back_off_s", "back_off_max_s"),
+)  # a limit, and the one that is never shorter
+
+_OWN_CHECKS: dict[str, Check] = {
+    "silent_s": number(least=_LEAST_SILENT_S),
+    "slow_looks": whole(most=1000),
+    "breaker_starts": whole(most=1000),
+    "back_off_s": number(least=0.0),
+}
+LIMIT_KEYS: dict[str, Check] = {
+    field.name: _OWN_CHECKS.get(field.name, number(least=1.0))
+    for field in dataclasses.fields(Limits)
+}
+"""What each key of `[supervisor]` may be; all have defaults."""

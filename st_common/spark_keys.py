@@ -1,0 +1,93 @@
+"""Where the Spark of a stream runs, and how much of a machine it takes: the keys of `[streams.NAME.spark]`."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from st_common.errors import ConfigError
+from st_common.toml_values import Check, WrongError, checked, whole
+
+LOCAL = "local"
+_MOST_CORES = 1024
+_LEAST_MB = 512  # of which Spark keeps 300 for itself
+_MB = {"m": 1, "g": 1024}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """Where a stream's driver and tasks run. None of it decides an answer, so it may change at any start.
+
+    Attributes:
+        master: `local`, the process of the stream itself, or the address of a standalone cluster, `spark://HOST:PORT`.
+        cores: how many tasks run at once, and how many partitions a shuffle has.
+        memory: of the driver's JVM, as Java writes it; with a local master tasks run in it.
+        executor_memory: of the JVM of each executor of a cluster.
+    """
+
+    master: str = LOCAL
+    cores: int = 2
+    memory: str = "4g"
+    executor_memory: str = "2g"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether tasks run in the driver's process."""
+        return self.master == LOCAL
+
+
+def spark_settings(table: Mapping[str, Any], place: str) -> SparkSettings:
+    """The settings in a table.
+
+    Args:
+        table: what the file says.
+        place: where it stands, for errors.
+
+    Raises:
+        ConfigError: a key is unknown, wrong, or does not go together with another; the message names it.
+    """
+    place = f"{place} spark:"
+    settings = SparkSettings(**checked(table, SPARK_KEYS, SparkSettings, place))
+    if settings.is_local and "executor_memory" in table:
+        raise ConfigError(
+            f"{place} executor_memory has no meaning with master = {LOCAL!r}",
+            hint='master = "spark://HOST:7077" names a cluster',
+        )
+    return settings
+
+
+def _is_address(value: object, scheme: str) -> bool:
+    try:
+        parts = urlsplit(value if isinstance(value, str) else "")
+        port = parts.port
+    except ValueError:
+        return False
+    bare = f"{scheme}://{parts.netloc}"
+    return value == bare and bool(parts.hostname and port) and "@" not in bare
+
+
+def _master(value: object) -> str:
+    if value != LOCAL and not _is_address(value, "spark"):
+        raise WrongError('must be "local" or "spark://HOST:PORT"')
+    return str(value)
+
+
+def _memory(value: object) -> str:
+    match = (
+        re.fullmatch(r"([1-9]\d{0,6})([mg])", value) if isinstance(value, str) else None
+    )
+    if match is None:
+        raise WrongError('must be a number with m or g, such as "4g"')
+    if int(match[1]) * _MB[match[2]] < _LEAST_MB:
+        raise WrongError(f"must be at least {_LEAST_MB}m")
+    return match[0]
+
+
+SPARK_KEYS: dict[str, Check] = {
+    "master": _master,
+    "cores": whole(most=_MOST_CORES),
+    "memory": _memory,
+    "executor_memory": _memory,
+}
+"""What each key of `spark` may be; all have defaults."""

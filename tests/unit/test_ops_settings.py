@@ -1,0 +1,179 @@
+"""How an installation is looked after: limits and alerts in `conf/operations.toml`, and alerts that are received."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jobs.supervise import main
+from st_common.delivery.alerting import alert_settings, begin_alerting, notify
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.ops.alerts import tell
+from st_common.ops.health import Limits
+from st_common.ops.settings import limits_of
+from st_common.testing.http_receiver import Answer, HttpReceiver, http_receiver
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def said(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        (tmp_path / "operations.toml").write_text(text)
+        return tmp_path
+
+    return write
+
+
+def test_without_a_file_and_without_keys_all_limits_are_the_defaults(
+    tmp_path: Path, said: Callable[[str], Path]
+) -> None:
+    assert limits_of(tmp_path) == limits_of(said("[supervisor]\n")) == Limits()
+
+
+def test_every_limit_can_be_set(said: Callable[[str], Path]) -> None:
+    wanted = {
+        field.name: int(getattr(Limits(), field.name)) + 5
+        for field in dataclasses.fields(Limits)
+    }
+    lines = [f"{name} = {value}" for name, value in wanted.items()]
+    limits = limits_of(said("\n".join(["[supervisor]", *lines])))
+    assert dataclasses.asdict(limits) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[supervisor]\nstuck = 5", "supervisor: unknown key 'stuck'"),
+        ("[supervisor]\nstuck_s = 0", "stuck_s = 0 must be at least 1"),
+        ("[supervisor]\nsilent_s = 2", "silent_s = 2 must be at least 15"),
+        ("[supervisor]\nslow_looks = 1.5", "slow_looks = 1.5 must be a whole number"),
+        ("[supervisor]\nstuck_s = 9999", "stuck_s = 9999 is more than batch_s = 900"),
+        ("[metrics]\n", "unknown key 'metrics'"),
+        ("supervisor = 5", "supervisor must be a table"),
+        ("[supervisor", "cannot be read"),
+    ],
+)
+def test_a_wrong_limit_is_named_with_file_and_key(
+    said: Callable[[str], Path], text: str, message: str
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        limits_of(said(text))
+    assert message in str(error.value)
+    assert "operations.toml" in str(error.value)
+
+
+def test_the_sample_names_every_limit_with_its_default() -> None:
+    sample = (REPOSITORY / "conf" / "operations.toml").read_text(encoding="utf-8")
+    for field in dataclasses.fields(Limits):
+        (line,) = [
+            line for line in sample.splitlines() if line.startswith(f"# {field.name} ")
+        ]
+        if "default" in line:
+            assert f"(default {field.default:g}" in line
+    assert limits_of(REPOSITORY / "conf") == Limits()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "url is missing"),
+        ('url = "ftp://a"', "must be an address that begins with https://"),
+        ('url = "https://me:pw@a"', "holds a secret"),
+        ('url = "http://a.example"\ntoken_env = "T"', "would be sent without TLS"),
+        ('url = "https://a"\nlevel = "eror"', "did you mean 'error'?"),
+        ('url = "https://a"\ntoken = "x"', "unknown key 'token'"),
+    ],
+)
+def test_wrong_alerts_are_named(
+    said: Callable[[str], Path], text: str, message: str
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        alert_settings(said(f"[alerts]\n{text}\n"))
+    assert message in str(error.value)
+    assert "alerts:" in str(error.value)
+    assert "pw" not in str(error.value)
+
+
+@pytest.fixture
+def receiver() -> Iterator[HttpReceiver]:
+    with http_receiver() as made:
+        yield made
+
+
+@pytest.mark.spec("C4", "S10")
+def test_each_new_alert_reaches_the_receiver_once_in_its_order(
+    said: Callable[[str], Path], tmp_path: Path, receiver: HttpReceiver
+) -> None:
+    home = Home(tmp_path)
+    settings = alert_settings(said(f'[alerts]\nurl = "{receiver.url}"\n'))
+    assert settings is not None
+    tell(home, "taxis", "long over", level="error")
+    begin_alerting(home)
+    tell(home, "taxis", "dead: gone", level="error")
+    tell(home, "taxis", "ok: healthy", level="info")
+    tell(home, "delivery d", "is slow")
+    done = notify(home, settings)
+    assert (done.sent, done.waiting, done.reason) == (2, 0, "")
+    told = [(one["stream"], one["level"], one["text"]) for one in receiver.taken]
+    assert told == [
+        ("taxis", "error", "dead: gone"),
+        ("delivery d", "warning", "is slow"),
+    ]
+    assert notify(home, settings).sent == 0
+
+
+@pytest.mark.spec("C4", "S10")
+def test_a_receiver_that_fails_gets_its_alerts_later_and_one_that_refuses_does_not(
+    said: Callable[[str], Path], tmp_path: Path, receiver: HttpReceiver
+) -> None:
+    home = Home(tmp_path)
+    settings = alert_settings(said(f'[alerts]\nurl = "{receiver.url}"\n'))
+    assert settings is not None
+    begin_alerting(home)
+    for text in ("first", "second", "third"):
+        tell(home, "taxis", text)
+    receiver.judge = lambda alerts: Answer(
+        status=503 if alerts[0]["text"] == "second" else 200
+    )
+    done = notify(home, settings)
+    assert (done.sent, done.waiting) == (1, 2)
+    assert "503" in done.reason
+    receiver.judge = lambda alerts: Answer(
+        status=422 if alerts[0]["text"] == "second" else 200
+    )
+    done = notify(home, settings)
+    assert (done.sent, done.refused, done.waiting) == (1, 1, 0)
+    assert [one["text"] for one in receiver.taken] == ["first", "third"]
+
+
+@pytest.mark.spec("C4", "S10")
+def test_a_tick_sends_what_it_alerts_and_shows_no_secret(
+    said: Callable[[str], Path],
+    tmp_path: Path,
+    receiver: HttpReceiver,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    conf = said(
+        f'[alerts]\nurl = "{receiver.url}?key=s3cr3t-in-the-url"\ntoken_env = "PAGER"\n'
+    )
+    (conf / "streams.toml").write_text('[streams.taxis]\nformat = "cvs"\n')
+    arguments = ["--home", str(tmp_path / "home"), "--conf", str(conf)]
+    assert main(arguments) == 2
+    assert "PAGER is not set" in capsys.readouterr().err
+    monkeypatch.setenv("PAGER", "s3cr3t-of-the-pager")
+    home = Home(tmp_path / "home")
+    receiver.judge = lambda _: Answer(status=500, body="you sent s3cr3t-of-the-pager")
+    assert main(arguments) == 0
+    receiver.judge = lambda _: Answer()
+    assert main(arguments) == 0
+    out = capsys.readouterr()
+    assert json.loads(out.out.splitlines()[-1])["notified"]["sent"] == 1
+    assert [one["stream"] for one in receiver.taken] == ["taxis"]
+    assert receiver.headers[-1]["Authorization"] == "Bearer s3cr3t-of-the-pager"
+    written = [path.read_text() for path in home.root.rglob("*.json*")]
+    assert "s3cr3t" not in "".join([out.out, out.err, *written])
