@@ -15,6 +15,7 @@ OF_STREAM = (
     "positions",
     "latest",
     "snapshots",
+    "visits",
 )  # tables that are made from the log of one stream
 _OF_ALL = ("rejects", "queries")
 

@@ -12,6 +12,7 @@ from st_common import tables
 from st_common.capture.log import Log
 from st_common.capture.reading import begin_anew
 from st_common.engine.archive import READER
+from st_common.engine.batch import borders
 from st_common.engine.export import export_folder
 from st_common.engine.owner import RESET_FILE, now_us, owned
 from st_common.engine.recovery import OF_STREAM
@@ -21,7 +22,7 @@ from st_common.home import Home
 from st_common.ops.records import write_record
 from st_common.ops.status import STATUS_FILE
 
-_STATE = ("local", "spark", "g[0-9]*", FOLDER)
+_STATE = ("local", "spark", "g[0-9]*", FOLDER, borders.FOLDER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from datetime import datetime
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common.contracts import load_contract
 
@@ -19,7 +20,28 @@ DAY = "day"
 TOLD = "told"
 """The run of visits that are folded from what engines told."""
 
-ORDER = ("query", "query_version", "object", "partner", "from_ts", "to_ts", "cause_in")
+MEMBERS = pa.schema(
+    [
+        ("query", pa.string()),
+        ("query_version", pa.int32()),
+        ("object", pa.string()),
+        ("partner", pa.string()),
+        ("value", pa.float64()),
+    ]
+)
+"""Who is in at a time, with its last value."""
+
+ORDER = (
+    "query",
+    "query_version",
+    "object",
+    "partner",
+    "from_ts",
+    "to_ts",
+    "cause_in",
+    "cause_out",
+    "value",
+)
 """The columns by which visits are sorted."""
 
 # A stay is named by the place of the change that brought it in. What changes tell of a member while it is in goes into
@@ -80,8 +102,8 @@ def fold_visits(
     Args:
         changes: those with event times from `since` to before `until`, with the columns of the contract `changes`, in
             any order: (position, seq) orders them.
-        members: who was in when the interval began, as rows of `MEMBERS`; None: nobody. They came in at `since`, with
-            the cause `day`.
+        members: who was in when the interval began, with the columns of `MEMBERS`; None: nobody. They came in at
+            `since`, with the cause `day`.
         since: the beginning of a day, UTC.
         until: the beginning of a later day: who is still in then went out there, with the cause `day`.
         run: goes into each row.
@@ -89,7 +111,6 @@ def fold_visits(
     Returns:
         Rows of the contract `visits`, sorted by `ORDER`, so that the same changes give the same table.
     """
-    schema = load_contract("visits").arrow_schema()
     rows = _needed(changes)
     if members is not None:
         rows = pa.concat_tables([_came_in(members, since), rows])
@@ -98,10 +119,29 @@ def fold_visits(
         connection.register("changes", rows)
         connection.execute("SET VARIABLE until = ?", [until])
         select = visits_select("changes", "getvariable('until')")
-        order = ", ".join(f"{name} NULLS FIRST" for name in ORDER)
-        folded = connection.sql(f"{select} ORDER BY {order}").to_arrow_table()
+        folded = connection.sql(select).to_arrow_table()
     folded = folded.append_column("run", pa.repeat(pa.scalar(run), len(folded)))
-    return folded.select(schema.names).cast(schema)
+    return sorted_visits(folded)
+
+
+def sorted_visits(visits: pa.Table) -> pa.Table:
+    """Rows with the columns of the contract `visits` in their one order, which is by `ORDER`."""
+    schema = load_contract("visits").arrow_schema()
+    order = [(name, "ascending") for name in ORDER]
+    return visits.select(schema.names).cast(schema).sort_by(order).combine_chunks()
+
+
+def members_at_end(visits: pa.Table, until: datetime) -> pa.Table:
+    """Who is still in at the end of an interval, as rows of `MEMBERS`.
+
+    Args:
+        visits: of the interval, as `fold_visits` gives them.
+        until: its end.
+    """
+    stays = pc.and_(
+        pc.equal(visits["cause_out"], DAY), pc.equal(visits["to_ts"], until)
+    )
+    return visits.filter(stays).select(MEMBERS.names).cast(MEMBERS)
 
 
 _NEEDED = (

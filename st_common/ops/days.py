@@ -26,6 +26,12 @@ def open_since(home: Home, stream: str) -> date | None:
     return datetime.fromtimestamp(slowest // _US_PER_DAY * 86_400, UTC).date()
 
 
+def is_closed_before(home: Home, stream: str, until: date) -> bool:
+    """Whether every day before `until` (UTC) is closed."""
+    since = open_since(home, stream)
+    return since is not None and until <= since
+
+
 def is_closed(home: Home, stream: str, day: date) -> bool:
     """Whether the clock of every job of the stream has passed the end of `day` (UTC)."""
     since = open_since(home, stream)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from st_common.contracts import load_contract
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.levels.visits import TOLD, visits_select
+from st_common.ops.days import open_since
 from st_common.query.derived import queries_table
 from st_common.query.lookup import history
 from st_common.query.problem import did_you_mean
@@ -123,7 +125,9 @@ def _create_visits(
     connection.register(
         f"stored {view}", _stored(home.table("visits", stream), "visits")
     )
-    until = f"(SELECT max(event_ts) + INTERVAL 1 MICROSECOND FROM {changes})"  # noqa: S608
+    closed = f"TIMESTAMPTZ '{open_since(home, stream) or date.min}'"
+    known = f"max(event_ts) + INTERVAL 1 MICROSECOND, {closed}"
+    until = f"(SELECT greatest({known}) FROM {changes})"  # noqa: S608
     stored = f'FROM "stored {view}"'
     told = f"""
 SELECT *, '{TOLD}' AS run FROM ({visits_select(changes, until)})

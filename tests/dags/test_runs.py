@@ -90,10 +90,12 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 
 @pytest.fixture
 def run(dagbag: Any, installation: Installation) -> RunDag:
-    """Runs a DAG with the values of its form; gives the state of each task and what it handed on."""
+    """Runs a DAG with the values of its form, for a time; gives the state of each task and what it handed on."""
 
-    def run(dag_id: str, **form: Any) -> dict[str, tuple[str, Any]]:
-        result = dagbag.dags[dag_id].test(run_conf=form)
+    def run(
+        dag_id: str, at: datetime | None = None, **form: Any
+    ) -> dict[str, tuple[str, Any]]:
+        result = dagbag.dags[dag_id].test(logical_date=at, run_conf=form)
         return {
             ti.task_id: (str(ti.state), ti.xcom_pull(task_ids=ti.task_id))
             for ti in result.get_task_instances()
@@ -183,6 +185,26 @@ def test_closed_days_are_compacted_and_open_ones_are_not(
     assert positions["open_since"] == "2024-03-10"
     assert positions["files_before"] > positions["files_after"] == 1
     assert positions["rows"] == 6
+
+
+@pytest.mark.spec("C6")
+def test_a_run_about_a_closed_day_processes_it_again_and_names_streams_where_it_is_open(
+    run: RunDag, installation: Installation
+) -> None:
+    closed, still_open = (datetime(2024, 3, day, 4, tzinfo=UTC) for day in (10, 11))
+    for replaced in (False, False):
+        ran = run("reprocess", at=closed)
+        assert states(ran) == {"reprocess": "success"}
+        (day,) = ran["reprocess"][1]["taxis"]["days"]
+        assert (day["day"], day["fixes"], day["replaced"]) == (
+            "2024-03-09",
+            6,
+            replaced,
+        )
+    assert run("reprocess", at=still_open)["reprocess"] == (
+        "success",
+        {"open": ["taxis"]},
+    )
 
 
 @pytest.mark.spec("C8")

@@ -19,12 +19,14 @@ TASKS = {
     "history_compaction": {"compact": set()},
     "history_snapshots": {"snapshot": set()},
     "dq_report": {"report": set()},
+    "reprocess": {"reprocess": set()},
 }
 SCHEDULED = {
     "stream_supervisor": "* * * * *",
     "history_compaction": "30 2 * * *",
     "history_snapshots": "10 * * * *",
     "dq_report": "0 3 * * *",
+    "reprocess": "0 4 * * *",
 }
 
 

@@ -1,0 +1,36 @@
+"""Processes yesterday again, each night: its fixes in the order of their times, late ones too, into `visits`.
+
+The same as the engines' step over a day that is closed, beside streams that run; `changes` stays as it is, and nothing
+is delivered. A backfill over older days (*Trigger, Backfill*, or `POST /api/v2/backfills`) does the same for each of
+them; doing a day again writes the same rows. A stream for which the day is still open is left out, and named in the
+summary.
+"""
+
+from airflow.sdk import CronDataIntervalTimetable, Param
+
+from st_common.airflow.dag import fairway_dag
+from st_common.airflow.operator import job_task
+
+with fairway_dag(
+    "reprocess",
+    doc=__doc__,
+    tags=("history", "batch"),
+    # At four, so that a day is closed: the run's interval begins on the day that it is about, and ends on the next one.
+    schedule=CronDataIntervalTimetable("0 4 * * *", timezone="UTC"),
+    params={
+        "stream": Param(
+            "",
+            type="string",
+            pattern="^([a-z][a-z0-9_-]{0,62})?$",
+            title="Stream",
+            description="None: all",
+        )
+    },
+) as dag:
+    job_task(
+        "reprocess",
+        "reprocess",
+        "--stream={{ params.stream }}",
+        "--from={{ data_interval_start | ds }}",
+        "--to={{ data_interval_end | ds }}",
+    )

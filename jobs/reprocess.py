@@ -1,0 +1,47 @@
+"""Processes closed days again: `python -m jobs.reprocess --home H --from D --to D [--stream S]`."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from jobs.entry import finish, job_parser, streams_of
+from st_common.engine.batch.reprocess import day_of, reprocess
+from st_common.home import Home
+from st_common.ops.days import is_closed_before
+from st_common.settings import conf_dir, home_dir, stream_of
+
+
+def process_again(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Processes days of one stream again, or of all for which they are closed, also beside a running engine."""
+    home = Home(home_dir(arguments.home))
+    streams = streams_of(conf_dir(home.root, arguments.conf))
+    since, until = day_of(arguments.since, "--from"), day_of(arguments.until, "--to")
+    if arguments.stream:
+        named = stream_of(streams, arguments.stream)
+        return {named.name: reprocess(home, named, since, until).to_json()}
+    closed = [name for name in streams if is_closed_before(home, name, until)]
+    done = {
+        name: reprocess(home, streams[name], since, until).to_json() for name in closed
+    }
+    return done | {"open": [name for name in streams if name not in closed]}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parses the command line, processes the days, gives back the exit code."""
+    parser = job_parser("reprocess", process_again.__doc__)
+    parser.add_argument(
+        "--stream", help="only this stream; default: all of the settings"
+    )
+    parser.add_argument(
+        "--from", dest="since", required=True, help="the first day (UTC)"
+    )
+    parser.add_argument(
+        "--to", dest="until", required=True, help="the day to stop before (UTC)"
+    )
+    return finish(partial(process_again, parser.parse_args(argv)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

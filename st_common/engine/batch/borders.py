@@ -1,0 +1,143 @@
+"""What a batch run knows where two days meet, kept so that the next day need not begin with the stream's first.
+
+It follows from fixes and statements, so it is a cache: one that is damaged, was made with other settings, or before
+late fixes came, is passed over.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import date
+
+import pyarrow as pa
+
+from st_common.engine.batch.ordered import count_fixes
+from st_common.engine.batch.statements import Reached
+from st_common.engine.states import from_bytes, to_bytes
+from st_common.errors import MissingError, StateError
+from st_common.home import Home
+from st_common.levels.visits import MEMBERS
+from st_common.operators.state.state import State
+from st_common.storage import LocalStorage
+
+FOLDER = "batch"
+"""Of a stream's folder: what batch runs keep."""
+_MOST = 40  # days
+_HEAD, _STATE, _MEMBERS = ".json", ".state", ".arrow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Border:
+    """What a batch run knows when a day begins.
+
+    Attributes:
+        day: the day; all before it was seen.
+        state: of the step.
+        members: who is in, as rows of `visits.MEMBERS`.
+        reached: how far statements were read.
+        fixes: how many fixes there were before the day.
+    """
+
+    day: date
+    state: State
+    members: pa.Table
+    reached: Reached
+    fixes: int
+
+
+class Borders:
+    """The borders of one stream that are kept, one for each day at most.
+
+        streams/S/batch/2024-05-02.state     the state of the step
+                        2024-05-02.arrow     who is in
+                        2024-05-02.json      the rest, and the checksums of both; written last
+
+    Args:
+        home: the home folder.
+        stream: the name of the stream.
+        settings: what else decides answers, as text: a border counts for the same alone.
+    """
+
+    def __init__(self, home: Home, stream: str, settings: str) -> None:
+        self._home, self._stream, self._settings = home, stream, settings
+        self._folder = home.stream(stream) / FOLDER
+        self._storage = LocalStorage(self._folder)
+
+    def newest(self, upto: date) -> Border | None:
+        """The newest border that a run may begin at; None when there is none.
+
+        Fixes that came late into the days before make one stale: there are more than it has seen.
+
+        Args:
+            upto: the last day that it may be of.
+        """
+        days = sorted(
+            date.fromisoformat(name.removesuffix(_HEAD))
+            for name in self._storage.names("")
+            if name.endswith(_HEAD)
+        )
+        usable = (self._read(day) for day in reversed(days) if day <= upto)
+        return next((border for border in usable if border is not None), None)
+
+    def keep(self, border: Border) -> None:
+        """Keeps a border; of many the oldest goes.
+
+        Raises:
+            StorageError: the disk is full, or refuses.
+        """
+        state, members = to_bytes(border.state), _to_bytes(border.members)
+        head = {
+            "settings": self._settings,
+            "segment": border.reached.segment,
+            "clock_us": border.reached.clock_us,
+            "fixes": border.fixes,
+            "sums": [_sum(state), _sum(members)],
+        }
+        self._storage.put(f"{border.day}{_STATE}", state)
+        self._storage.put(f"{border.day}{_MEMBERS}", members)
+        self._storage.put(f"{border.day}{_HEAD}", json.dumps(head).encode())
+        heads = [name for name in self._storage.names("") if name.endswith(_HEAD)]
+        for name in sorted(heads)[:-_MOST]:
+            for suffix in (_HEAD, _STATE, _MEMBERS):
+                self._storage.delete(name.removesuffix(_HEAD) + suffix)
+
+    def _read(self, day: date) -> Border | None:
+        try:
+            head = json.loads(self._storage.read(f"{day}{_HEAD}"))
+            state = self._storage.read(f"{day}{_STATE}")
+            members = self._storage.read(f"{day}{_MEMBERS}")
+        except (MissingError, ValueError):
+            return None
+        fixes = fixes_before(self._home, self._stream, day)
+        same = head["settings"] == self._settings and head["fixes"] == fixes
+        if not same or head["sums"] != [_sum(state), _sum(members)]:
+            return None
+        try:
+            read = from_bytes(state, f"{self._folder / str(day)}{_STATE}")
+        except StateError:  # of an older format
+            return None
+        reached = Reached(segment=head["segment"], clock_us=head["clock_us"])
+        return Border(
+            day=day,
+            state=read,
+            members=pa.ipc.open_stream(members).read_all(),
+            reached=reached,
+            fixes=fixes,
+        )
+
+
+def fixes_before(home: Home, stream: str, day: date) -> int:
+    """How many fixes are archived of the days before one."""
+    return count_fixes(home, stream, None, day) - count_fixes(home, stream, day, day)
+
+
+def _to_bytes(members: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, MEMBERS) as writer:
+        writer.write_table(members.select(MEMBERS.names).cast(MEMBERS))
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _sum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

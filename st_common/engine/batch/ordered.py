@@ -1,0 +1,204 @@
+"""Fixes and statements of an interval as packets in the order of event time: a log as it would be without any delay."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.capture.reading import Readings
+from st_common.decode.decoded import fixes_schema
+from st_common.engine.batch.statements import Reached, Statement, time_of
+from st_common.engine.feed import limits_of
+from st_common.home import Home
+from st_common.levels.stored import archived_end, fixes
+from st_common.operators.events.packet import Packet, control_packet, pack
+from st_common.operators.state.limits import Limits
+from st_common.settings import StreamSettings
+from st_common.tables.handle import newest
+
+ROWS = 500_000  # of a slice of time, about, and of a packet at most
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Reads the rows of a stream's log in the order of event time.
+
+    Fixes of the same time keep their order in the log. A statement comes behind the fixes that were in front of it, and
+    behind all others that are older than these.
+
+    Args:
+        home: where the tables lie.
+        stream: the settings, with the stream's key of ids.
+        log: its log.
+    """
+
+    home: Home
+    stream: StreamSettings
+    log: Log
+
+    def packets(
+        self,
+        placed: Sequence[Statement],
+        reached: Reached,
+        *,
+        segment: int,
+        since_us: int,
+        until_us: int,
+    ) -> Iterator[list[Packet]]:
+        """The packets of an interval, slice by slice, for `step`.
+
+        Args:
+            placed: the statements of the interval, in their order.
+            reached: how far statements were read before it.
+            segment: the number that the first packet gets; the others count on.
+            since_us: the beginning of the interval.
+            until_us: the time to stop before.
+
+        Yields:
+            Lists of packets without a gap; none that is empty.
+
+        Raises:
+            LogError: a control row that this version does not know.
+        """
+        limits = self._limits_at(reached.segment)
+        for slice_since, slice_until in self._slices(since_us, until_us):
+            here = [
+                one
+                for one in placed
+                if one.at_us < slice_until
+                and (one.at_us >= slice_since or slice_since == since_us)
+            ]
+            made, limits = self._packets(
+                here, slice_since, slice_until, segment, limits
+            )
+            segment += len(made)
+            if made:
+                yield made
+
+    def _packets(
+        self,
+        placed: Sequence[Statement],
+        since_us: int,
+        until_us: int,
+        segment: int,
+        limits: Limits | None,
+    ) -> tuple[list[Packet], Limits | None]:
+        rows = self._rows(since_us, until_us)
+        packets: list[Packet] = []
+        start = 0
+        for one, end in zip(placed, _places(rows, placed), strict=True):
+            packets += self._of_fixes(rows, start, end, segment + len(packets), limits)
+            number = segment + len(packets)
+            packets.append(
+                control_packet(number, one.payload(self.log), stream=self.stream.name)
+            )
+            limits = self._limits_at(one.segment.number + 1)
+            start = end
+        packets += self._of_fixes(
+            rows, start, len(rows), segment + len(packets), limits
+        )
+        return packets, limits
+
+    def _of_fixes(
+        self, rows: pa.Table, start: int, end: int, segment: int, limits: Limits | None
+    ) -> list[Packet]:
+        names = fixes_schema(self.stream).names
+        starts = range(start, end, ROWS)
+        return [
+            self._of_part(
+                rows.slice(at, min(ROWS, end - at)).select(names),
+                segment + number,
+                limits,
+            )
+            for number, at in enumerate(starts)
+        ]
+
+    def _of_part(self, part: pa.Table, segment: int, limits: Limits | None) -> Packet:
+        numbers = pa.array(np.arange(len(part), dtype=np.int32))
+        return pack(
+            segment,
+            part.set_column(part.column_names.index("row"), "row", numbers),
+            rows=len(part),
+            rejects=0,
+            shards=1,
+            id_key=self.stream.id_key,
+            limits=limits,
+        )[0]
+
+    def _rows(self, since_us: int, until_us: int) -> pa.Table:
+        """The fixes of an interval by time and place in the log: `position`, and the columns of `fixes_schema`."""
+        path = self.home.table("positions", self.stream.name)
+        schema = fixes_schema(self.stream)
+        known = tables.dataset(path).schema.names if tables.exists(path) else []
+        names = tuple(n for n in schema.names if n in known and n != "row")
+        bounds = [
+            ("event_date", ">=", time_of(since_us).date()),
+            ("event_date", "<=", time_of(until_us - 1).date()),
+            ("event_ts", ">=", time_of(since_us)),
+            ("event_ts", "<", time_of(until_us)),
+        ]
+        end = archived_end(self.home, self.stream.name)
+        read = fixes(
+            self.home, self.stream.name, 0, end, names, *bounds, accepted=False
+        )
+        columns = {
+            field.name: read[field.name].cast(field.type)
+            if field.name in read.column_names
+            else pa.nulls(len(read), field.type)
+            for field in schema
+        }
+        table = pa.table({"position": read["position"]} | columns)
+        order = [("event_ts", "ascending"), ("position", "ascending")]
+        return table.sort_by(order).combine_chunks()
+
+    def _slices(self, since_us: int, until_us: int) -> list[tuple[int, int]]:
+        """The interval in parts of about `ROWS` fixes, of the same length: files say only how many fixes they have."""
+        days = (time_of(since_us).date(), time_of(until_us - 1).date())
+        count = max(-(-count_fixes(self.home, self.stream.name, *days) // ROWS), 1)
+        edges = np.linspace(since_us, until_us, count + 1).astype(np.int64)
+        return list(pairwise(edges.tolist()))
+
+    def _limits_at(self, number: int) -> Limits | None:
+        """The limits by which fixes are filtered that stand in a segment, or that come behind the log's end."""
+        last = self.log.end() - 1
+        if last < 0:
+            return limits_of(self.stream)
+        readings = Readings(self.log, self.stream)
+        return limits_of(readings.of(self.log.segment(min(number, last))))
+
+
+def _places(rows: pa.Table, placed: Sequence[Statement]) -> list[int]:
+    """Behind how many of the sorted fixes each statement comes."""
+    times, positions = rows["event_ts"].to_numpy(), rows["position"].to_numpy()
+    places = []
+    for one in placed:
+        low, high = np.searchsorted(times, [one.at_us, one.at_us + 1])
+        # Of the same time are those that stood in front of it in the log, too.
+        places.append(int(low + np.searchsorted(positions[low:high], one.position)))
+    return places
+
+
+def count_fixes(home: Home, stream: str, first: date | None, last: date) -> int:
+    """How many fixes are archived of some days, from what files say of themselves: none is read.
+
+    Args:
+        home: where the table of positions lies.
+        stream: whose.
+        first: the first day; None: the oldest that there is.
+        last: the last day.
+    """
+    table = newest(home.table("positions", stream))
+    if table is None:
+        return 0
+    files = pa.table(table.get_add_actions(flatten=True))
+    day = files["partition.event_date"]
+    wanted = pc.less_equal(day, last)
+    if first is not None:
+        wanted = pc.and_(wanted, pc.greater_equal(day, first))
+    return int(pc.sum(files.filter(wanted)["num_records"]).as_py() or 0)

@@ -1,0 +1,357 @@
+"""Closed days of a stream processed again: their fixes in the order of event time, late ones too, into `visits`."""
+
+import hashlib
+import time
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.contracts import load_contract
+from st_common.controls.rows import Clock
+from st_common.controls.writing import to_bytes
+from st_common.engine.batch.borders import Border, Borders, fixes_before
+from st_common.engine.batch.ordered import Ordered
+from st_common.engine.batch.statements import Reached, statements
+from st_common.engine.feed import step_settings
+from st_common.engine.local import layers_of
+from st_common.engine.topology import frozen, topology_of
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.levels.visits import MEMBERS, fold_visits, members_at_end, sorted_visits
+from st_common.operators.events.packet import Packet, control_packet
+from st_common.operators.matching.layer import LayerOf
+from st_common.operators.runtime.failed import Failure
+from st_common.operators.runtime.retire import LEAST, retired
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.settings import Settings
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import settled
+from st_common.ops.days import is_closed_before, open_since
+from st_common.ops.history import days_of
+from st_common.settings import StreamSettings
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayAgain:
+    """One day that was processed again.
+
+    Attributes:
+        day: the day (UTC).
+        run: the name of what made its visits, the same for the same inputs.
+        fixes: how many it has, late ones too.
+        visits: rows of the table `visits`.
+        replaced: whether the table had other rows of the day, or none; False: the same ones, and nothing was written.
+        failed: queries that could not be judged, each with the reason.
+    """
+
+    day: date
+    run: str
+    fixes: int
+    visits: int
+    replaced: bool
+    failed: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The day as JSON values."""
+        return asdict(self) | {"day": self.day.isoformat(), "failed": list(self.failed)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """What a batch run did.
+
+    Attributes:
+        stream: the name of the stream.
+        began: the day at which it began: of the newest border that it could use, or the stream's first.
+        days: those that were asked for, in their order.
+        fixes: how many fixes it read, those of days before the first that was asked for too.
+        seconds: how long it took.
+    """
+
+    stream: str
+    began: date | None
+    days: tuple[DayAgain, ...]
+    fixes: int
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as JSON values."""
+        return asdict(self) | {
+            "began": self.began and self.began.isoformat(),
+            "days": [day.to_json() for day in self.days],
+        }
+
+
+def reprocess(home: Home, stream: StreamSettings, since: date, until: date) -> Again:
+    """Processes closed days again, and puts their visits into the place of those that are there.
+
+    It runs the step of the engines over the archived fixes in the order of their event times, with the statements of
+    the log where they count, from the newest border before the first day. Nothing is delivered, `changes` stays as it
+    is, and an engine may run beside it. A second run with the same inputs finds the same rows, and writes nothing.
+
+    Args:
+        home: where log and tables lie.
+        stream: the settings of the stream.
+        since: the first day (UTC).
+        until: the day to stop before.
+
+    Raises:
+        ConfigError: the interval is empty, one of its days is still open, or the stream never ran.
+        StateError: the stream was begun with other settings.
+        LogError: a segment is missing or damaged.
+    """
+    started_s = time.monotonic()
+    _check_closed(home, stream.name, since, until)
+    arm = BatchArm.of(home, stream)
+    border = arm.first_border(since)
+    began, before = (border.day, border.fixes) if border else (None, 0)
+    days: list[DayAgain] = []
+    while border is not None and border.day < until:
+        day, border = arm.run_day(border, write=border.day >= since)
+        days += [day] if day.day >= since else []
+    return Again(
+        stream=stream.name,
+        began=began,
+        days=tuple(days),
+        fixes=border.fixes - before if border else 0,
+        seconds=round(time.monotonic() - started_s, 3),
+    )
+
+
+def day_of(text: str, option: str) -> date:
+    """The day that an option names.
+
+    Args:
+        text: such as 2024-05-01.
+        option: the option's name, for people.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(
+            f"{option} {text!r} is no day", hint="such as 2024-05-01 (UTC)"
+        ) from None
+
+
+def _check_closed(home: Home, stream: str, since: date, until: date) -> None:
+    if since >= until:
+        raise ConfigError(
+            f"from {since} to {until} there is no day", hint="the last day is not in it"
+        )
+    if not is_closed_before(home, stream, until):
+        still_open = open_since(home, stream)
+        closed = f"open since {still_open}" if still_open else "no day is closed yet"
+        raise ConfigError(
+            f"stream {stream!r}: {until - _DAY} is not closed",
+            hint=f"{closed}: engine and archive must have come past the end of a day",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fed:
+    """What the rows of an interval come to: the state behind them, the changes on the way."""
+
+    state: State
+    reached: Reached
+    changes: tuple[pa.Table, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True)
+class BatchArm:
+    """Runs the step over a stream's days.
+
+    Args:
+        home: where log and tables lie.
+        stream: the settings, with the stream's key of ids.
+    """
+
+    home: Home
+    stream: StreamSettings
+
+    @staticmethod
+    def of(home: Home, stream: StreamSettings) -> "BatchArm":
+        """The batch arm of a stream that has run.
+
+        Raises:
+            ConfigError: it never ran.
+            StateError: it was begun with other settings.
+        """
+        topology = topology_of(home, stream.name)
+        if topology is None:
+            raise ConfigError(
+                f"stream {stream.name!r} never ran",
+                hint=f"`fairway run {stream.name}` first",
+            )
+        begun = frozen(home, stream, engine=topology.engine, shards=topology.shards)
+        return BatchArm(home, begun)
+
+    @cached_property
+    def _settings(self) -> Settings:
+        return step_settings(self.stream)
+
+    @cached_property
+    def _layer_of(self) -> LayerOf:
+        return layers_of(self.home, self.stream)
+
+    @cached_property
+    def _log(self) -> Log:
+        return Log(self.home.log(self.stream.name))
+
+    @cached_property
+    def _borders(self) -> Borders:
+        return Borders(self.home, self.stream.name, self._told)
+
+    @cached_property
+    def _told(self) -> str:
+        """The settings that decide answers, as text without secrets."""
+        attributes = sorted(self.stream.attributes.items())
+        return f"{replace(self._settings, id_key='')} {attributes}"
+
+    def first_border(self, since: date) -> Border | None:
+        """Where a run begins that is to know all before a day; None where the stream has no fixes."""
+        kept = self._borders.newest(since)
+        days = days_of(self.home.table("positions", self.stream.name))
+        if kept is not None or not days:
+            return kept
+        return Border(
+            day=days[0],
+            state=State(),
+            members=MEMBERS.empty_table(),
+            reached=Reached(),
+            fixes=0,
+        )
+
+    def run_day(self, border: Border, *, write: bool) -> tuple[DayAgain, Border]:
+        """Runs one day, and keeps what is known behind it.
+
+        Args:
+            border: what is known when the day begins.
+            write: whether its visits go into the table.
+        """
+        since, until = _begin(border.day), _begin(border.day + _DAY)
+        fed, changes = self._changes(border, since, until)
+        fixes = fixes_before(self.home, self.stream.name, until.date())
+        run = self._run_name(border.day, fixes, fed.reached)
+        visits = fold_visits(changes, border.members, since=since, until=until, run=run)
+        replaced = write and self._write(border.day, visits)
+        after = Border(
+            day=until.date(),
+            state=retired(fed.state, self._settings, least=LEAST),
+            members=members_at_end(visits, until),
+            reached=fed.reached,
+            fixes=fixes,
+        )
+        self._borders.keep(after)
+        day = DayAgain(
+            day=border.day,
+            run=run,
+            fixes=fixes - border.fixes,
+            visits=len(visits),
+            replaced=replaced,
+            failed=tuple(f"{one.query}: {one.why}" for one in fed.failures),
+        )
+        return day, after
+
+    def _run_name(self, day: date, fixes: int, reached: Reached) -> str:
+        told = f"{self.stream.name} {self._told} {day} {fixes} {reached}"
+        return f"batch-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+
+    def _changes(
+        self, border: Border, since: datetime, until: datetime
+    ) -> tuple["_Fed", pa.Table]:
+        """What the rows of a day come to, and the changes of the day.
+
+        With lateness, some are told only when the clock has passed the day by as much: the step goes on so far, and
+        what it comes to then is used for these changes alone. So the state does not hang on where days are cut.
+
+            fixes    | day ............... | lateness |
+            state    --------------------> kept
+            changes  ---------------------------------> those of the day
+        """
+        since_us, until_us = _us(since), _us(until)
+        late_us = until_us + self._settings.lateness_us
+        day = self._fed(border.state, border.reached, since_us, until_us)
+        held = self._fed(day.state, day.reached, until_us, late_us)
+        last = step(
+            held.state, [_clock(held.state, late_us)], self._settings, self._layer_of
+        )
+        told = settled([*day.changes, *held.changes, last.changes])
+        of_day = pc.and_(
+            pc.greater_equal(told["event_ts"], since), pc.less(told["event_ts"], until)
+        )
+        return day, told.filter(of_day)
+
+    def _fed(
+        self, state: State, reached: Reached, since_us: int, until_us: int
+    ) -> "_Fed":
+        """What the rows of an interval come to."""
+        if since_us == until_us:
+            return _Fed(state=state, reached=reached)
+        placed, behind = statements(
+            self.home,
+            self._log,
+            self.stream.name,
+            reached,
+            since_us=since_us,
+            until_us=until_us,
+        )
+        changes: list[pa.Table] = []
+        failures: list[Failure] = []
+        for packets in Ordered(self.home, self.stream, self._log).packets(
+            placed,
+            reached,
+            segment=state.next_segment,
+            since_us=since_us,
+            until_us=until_us,
+        ):
+            done = step(state, packets, self._settings, self._layer_of)
+            state = done.state
+            changes.append(done.changes)
+            failures += done.failures
+        return _Fed(
+            state=state,
+            reached=behind,
+            changes=tuple(changes),
+            failures=tuple(failures),
+        )
+
+    def _write(self, day: date, visits: pa.Table) -> bool:
+        """Puts a day's visits into the table, unless they are there already."""
+        path, contract = (
+            self.home.table("visits", self.stream.name),
+            load_contract("visits"),
+        )
+        if tables.exists(path):
+            there = tables.read(path, filters=[("event_date", "=", day)])
+            if sorted_visits(there).equals(visits):
+                return False
+        elif not len(visits):
+            return False
+        tables.replace(path, visits, contract, predicate=f"event_date = '{day}'")
+        return True
+
+
+def _clock(state: State, at_us: int) -> Packet:
+    """A packet by which the clock comes to a time."""
+    return control_packet(state.next_segment, to_bytes(Clock(ts_us=at_us)))
+
+
+def _begin(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def _us(time: datetime) -> int:
+    return (time - _EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,230 @@
+"""The batch arm on a real engine: visits of closed days from fixes in order of event time, beside those told."""
+
+import shutil
+import tempfile
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_common import tables
+from st_common.engine.batch.borders import FOLDER
+from st_common.engine.batch.reprocess import BatchArm, reprocess
+from st_common.engine.run import run
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.levels.visits import sorted_visits
+from st_common.query.registry import drop, register
+from st_common.query.text import parse
+from st_common.serving.sql import sql
+from st_common.settings import Columns, StreamSettings
+from st_common.testing.effort import tries
+from st_common.testing.log_writer import bare_log
+
+pytestmark = pytest.mark.spec("C6", "X2")
+
+T0 = datetime(2024, 5, 1, tzinfo=UTC)
+DAYS = [date(2024, 5, 1), date(2024, 5, 2), date(2024, 5, 3)]
+DAY = timedelta(days=1)
+HOUR_S = 3600
+QUERIES = """
+REGISTER QUERY left AS SELECT * FROM grid INSIDE (0, 0, 5, 10);
+REGISTER QUERY near AS SELECT * FROM grid KNN (2, 5, 5);
+REGISTER QUERY pairs AS SELECT * FROM grid a JOIN grid b ON ST_DWithin(a, b, 3 m);
+REGISTER QUERY many AS SELECT COUNT(*) FROM grid INSIDE (0, 0, 10, 5);
+REGISTER QUERY lately AS SELECT * FROM grid INSIDE (3, 3, 7, 7) WINDOW 3 h;
+"""
+LATER = "REGISTER QUERY right AS SELECT * FROM grid INSIDE (6, 0, 10, 10);"
+
+
+def settings(**changed):
+    return StreamSettings(
+        name="grid",
+        format="csv",
+        crs="planar",
+        time_unit="s",
+        max_ahead_s=None,
+        columns=Columns(object="id", event_ts="t", x="x", y="y", gone="gone"),
+        **changed,
+    )
+
+
+@st.composite
+def histories(draw):
+    """Fixes (id, seconds after T0, x, y, gone) over three days in order of time, and how they arrive out of order."""
+    lateness = draw(st.sampled_from([0, 0, 2 * HOUR_S]))
+    at, fixes = 0, []
+    for _ in range(draw(st.integers(5, 40))):
+        at += draw(st.sampled_from([0, 1, 900, HOUR_S, 3 * HOUR_S, 9 * HOUR_S]))
+        place = draw(st.tuples(st.integers(0, 10), st.integers(0, 10)))
+        gone = draw(st.integers(0, 9)) == 0
+        fixes.append((draw(st.sampled_from("abcd")), at, *place, gone))
+    delays = [draw(st.integers(0, lateness)) for _ in fixes]
+    order = sorted(range(len(fixes)), key=lambda n: (fixes[n][1] + delays[n], n))
+    end = max(at, 3 * 24 * HOUR_S) + lateness + 60
+    arriving = [*(fixes[n] for n in order), ("z", end, 99, 99, False)]
+    cuts = draw(st.sets(st.integers(1, len(arriving)), min_size=2, max_size=5))
+    silence = draw(st.sampled_from([None, 5.0 * HOUR_S]))
+    stream = settings(lateness_s=float(lateness), silence_s=silence)
+    return stream, arriving, sorted(cuts | {len(arriving)})
+
+
+def segment(log, fixes):
+    epoch = round(T0.timestamp())
+    lines = [
+        f"{i},{epoch + t},{x},{y},{'true' if gone else ''}"
+        for i, t, x, y, gone in fixes
+    ]
+    log.append("\n".join(["id,t,x,y,gone", *lines]).encode(), arrival_us=0)
+
+
+def follow(home, stream, arriving, cuts):
+    """The log written piece by piece, with statements between the pieces, and read by an engine with its archive."""
+    streams = {stream.name: stream}
+    register(home, streams, parse(QUERIES), owner="t")
+    log = bare_log(home.log(stream.name))
+    for number, (start, end) in enumerate(zip([0, *cuts], cuts, strict=False)):
+        segment(log, arriving[start:end])
+        if number == 0:
+            register(home, streams, parse(LATER), owner="t")
+        if number == 1:
+            drop(home, "near")
+    run(home, stream, until_idle=True)
+
+
+def told(home):
+    return rows_of(
+        sql(home, "SELECT * FROM visits_grid WHERE event_date < '2024-05-04'")
+    )
+
+
+def rows_of(visits):
+    rows = visits.drop_columns(["run"]).to_pylist()
+    return sorted((tuple(row.values()) for row in rows), key=repr)
+
+
+def stored(home):
+    return rows_of(tables.read(home.table("visits", "grid")))
+
+
+def again(home, stream, since=0, until=3):
+    return reprocess(home, stream, DAYS[0] + since * DAY, DAYS[0] + until * DAY)
+
+
+@tries(4)
+@given(histories())
+def test_where_nothing_is_later_than_the_lateness_the_visits_are_those_that_were_told(
+    history,
+):
+    with tempfile.TemporaryDirectory() as folder:
+        home, (stream, arriving, cuts) = Home(Path(folder)), history
+        follow(home, stream, arriving, cuts)
+        wanted = told(home)
+        done = again(home, stream)
+        assert [day.failed for day in done.days] == [()] * 3
+        assert stored(home) == wanted == told(home)
+
+
+TRIP = [
+    ("a", 0, 1, 1, False),
+    ("b", HOUR_S, 9, 9, False),
+    ("a", 20 * HOUR_S, 9, 9, False),
+]
+END = [("z", 80 * HOUR_S, 99, 99, False)]
+LATE = [("a", 10 * HOUR_S, 9, 9, False), ("a", 30 * HOUR_S, 2, 2, False)]
+
+
+def inside_left(home):
+    asked = "SELECT from_ts, to_ts FROM visits_grid WHERE query = 'left' AND object = 'a' ORDER BY from_ts"
+    hours = lambda at: at and (at - T0).total_seconds() / HOUR_S
+    return [tuple(map(hours, row.values())) for row in sql(home, asked).to_pylist()]
+
+
+@pytest.fixture
+def late(tmp_path):
+    """A stream whose object a told of 10:00 when it had told of 20:00: too late to change an answer."""
+    home, stream = Home(tmp_path), settings()
+    follow(home, stream, [*TRIP, *END, *LATE], [3, 6])
+    return home, stream
+
+
+def test_fixes_that_came_too_late_are_in_their_places(late):
+    home, stream = late
+    rest = [(30, 48), (48, 72), (72, None)]
+    assert inside_left(home) == [(0, 20), *rest]
+    days = again(home, stream).days
+    assert inside_left(home) == [(0, 10), *rest]
+    assert [day.fixes for day in days] == [4, 1, 0]
+
+
+def test_doing_a_day_again_writes_nothing_and_reads_that_day_alone(late):
+    home, stream = late
+    first = again(home, stream)
+    version = tables.version(home.table("visits", "grid"))
+    second = again(home, stream, 1, 2)
+    assert tables.version(home.table("visits", "grid")) == version
+    assert (second.began, second.fixes) == (DAYS[1], 1)
+    assert [replace(day, replaced=False) for day in first.days[1:2]] == list(
+        second.days
+    )
+
+
+def test_days_done_one_by_one_in_any_order_are_those_done_at_once(late, tmp_path):
+    home, stream = late
+    for day in (2, 0, 1):
+        again(home, stream, day, day + 1)
+    one_by_one = tables.read(home.table("visits", "grid"))
+    shutil.rmtree(home.table("visits", "grid"))
+    shutil.rmtree(home.stream("grid") / FOLDER)
+    tables.forget(home.table("visits", "grid"))
+    again(home, stream)
+    at_once = tables.read(home.table("visits", "grid"))
+    assert sorted_visits(one_by_one).equals(sorted_visits(at_once))
+
+
+def test_what_comes_late_after_a_run_is_seen_by_the_next(late):
+    home, stream = late
+    again(home, stream)
+    segment(
+        bare_log(home.log("grid")),
+        [("a", 5 * HOUR_S, 9, 9, False), ("z", 81 * HOUR_S, 9, 9, False)],
+    )
+    run(home, stream, until_idle=True)
+    done = again(home, stream, 1, 2)
+    assert (done.began, done.fixes) == (DAYS[0], 6)
+    again(home, stream, 0, 1)
+    assert inside_left(home)[0] == (0, 5)
+
+
+def test_changes_and_what_is_delivered_stay_as_they_are(late):
+    home, stream = late
+    before = tables.version(home.table("changes", "grid"))
+    again(home, stream)
+    assert tables.version(home.table("changes", "grid")) == before
+
+
+@pytest.mark.parametrize(
+    "name", ["2024-05-02.state", "2024-05-02.arrow", "2024-05-02.json"]
+)
+def test_a_damaged_border_is_passed_over(late, name):
+    home, stream = late
+    again(home, stream)
+    wanted = tables.read(home.table("visits", "grid"))
+    (home.stream("grid") / FOLDER / name).write_bytes(b"torn")
+    assert again(home, stream, 1, 2).began == DAYS[0]
+    assert sorted_visits(tables.read(home.table("visits", "grid"))).equals(
+        sorted_visits(wanted)
+    )
+
+
+def test_days_that_are_open_and_intervals_without_a_day_are_refused(late):
+    home, stream = late
+    with pytest.raises(ConfigError, match="2024-05-04 is not closed"):
+        again(home, stream, 0, 4)
+    with pytest.raises(ConfigError, match="there is no day"):
+        again(home, stream, 2, 2)
+    with pytest.raises(ConfigError, match="never ran"):
+        BatchArm.of(Home(home.root / "other"), stream)
