@@ -38,6 +38,7 @@ PLAN_FIELDS = frozenset(
         "valid_until",
         "order",
         "emit",
+        "outer",
     }
 )
 """What a plan as JSON may say in any of these versions."""

@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from st_common.geometry.space import Space
+from st_common.query.binding import columns_of
 from st_common.query.complaint import Complaint
 from st_common.query.earth import complaints_of_places, complaints_of_plane
 from st_common.query.fence_checks import complaints_of_fence
 from st_common.query.frame_checks import complaints_of_frame
 from st_common.query.incident_checks import complaints_of_incident
+from st_common.query.outer import complaints_of_outer
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.transform_checks import complaints_of_transforms
 from st_common.query.tree.growing import tree_of
-from st_common.query.tree.node import complaints_of_tree, walk
+from st_common.query.tree.node import complaints_of_tree, walk_all
 from st_common.record import values_of
 from st_common.regions.region import Region
 
@@ -31,10 +33,11 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     if not is_plain(plan):
         yield from complaints_of_tree(tree_of(plan))
         yield from complaints_of_values(plan, stream.space)
+        yield from complaints_of_outer(plan, columns_of(stream.attributes))
     if not stream.space.is_flat:
         yield from complaints_of_places(plan)
     if plan.by_ticks and not stream.moving:
-        first = next(node for node in walk(tree_of(plan)) if node.ticks_itself)
+        first = next(node for node in walk_all(tree_of(plan)) if node.ticks_itself)
         yield Complaint(
             at=first.at,
             message=f"{first.noun} needs a stream of moving objects",

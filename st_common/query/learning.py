@@ -116,6 +116,7 @@ def _template(
     if (
         statement.plan is None
         or statement.plan.frame is not None
+        or statement.plan.outer is not None
         or not _are_literals(piece, tokens, literals, bounds)
     ):
         return None

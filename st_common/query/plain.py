@@ -31,6 +31,7 @@ def is_plain(plan: Plan) -> bool:
         and not plan.valid_until
         and plan.order == "auto"
         and plan.emit == "changes"
+        and plan.outer is None
     )
 
 

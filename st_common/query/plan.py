@@ -39,6 +39,7 @@ __all__ = [
     "Box",
     "Emit",
     "LayerJoin",
+    "Outer",
     "PairJoin",
     "Plan",
     "Region",
@@ -116,6 +117,30 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outer:
+    """What is asked of the rows of a query: `SELECT .. FROM (SELECT ..) r WHERE .. GROUP BY ..`.
+
+    The rows are those that the rest of the plan has in its answer now. Expressions are canonical SQL over their columns
+    (see `operators.outer`): `object`, `partner` and `value` as in a row of changes, and those that the plan selects.
+    `where` chooses among them. Without an `aggregate` the rows that are chosen are the answer, as they are.
+    """
+
+    where: str | None = None
+    aggregate: Aggregate | None = None
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """The expressions over the columns of rows, without those that are not there."""
+        counted = self.aggregate
+        given = (
+            self.where,
+            None if counted is None else counted.argument,
+            None if counted is None else counted.group,
+        )
+        return tuple(text for text in given if text is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """One continuous query on one stream: from the spatial operator up to select, join, aggregate and distinct.
 
@@ -129,7 +154,8 @@ class Plan:
     `inside`, `neighbours`, `join` and `compare` say which objects count now. `transforms` and `compare` are BBoxDB's.
     A `fence` tells of events at the border of `inside`, or of the features joined with (X3). An `incident` tells when
     `where`, and `inside` or `join` with it, begins to hold for some time, and when that ends (X8).
-    `emit` is what is written, or which of CQL's streams the query gives (SPEC W6).
+    `emit` is what is written, or which of CQL's streams the query gives (SPEC W6). With an `outer` query all else
+    says what its rows are, and it is told instead of them.
     """
 
     stream: str
@@ -149,6 +175,7 @@ class Plan:
     valid_until: bool = False
     order: Order = "auto"
     emit: Emit = "changes"
+    outer: Outer | None = None
 
     @property
     def focals(self) -> tuple[str, ...]:
@@ -175,6 +202,7 @@ class Plan:
             or self.aggregate is not None
             or self.valid_until
             or self.emit == "rstream"
+            or self.outer is not None
         )
         return moves or above or self.pairs is not None or self.frame is not None
 
@@ -228,7 +256,25 @@ class Plan:
             valid_until=get("valid_until", False),
             order=get("order", "auto"),
             emit=get("emit", "changes"),
+            outer=_outer_from_json(get("outer")),
         )
+
+
+def _outer_to_json(outer: Outer) -> dict[str, Any]:
+    value = values_of(outer)
+    if outer.aggregate is not None:
+        value["aggregate"] = values_of(outer.aggregate)
+    return value
+
+
+def _outer_from_json(value: Mapping[str, Any] | None) -> Outer | None:
+    """What `_outer_to_json` gave; an object without parts asks for all rows."""
+    if value is None:
+        return None
+    parts = dict(value)
+    if "aggregate" in parts:
+        parts["aggregate"] = Aggregate(**parts["aggregate"])
+    return Outer(**parts)
 
 
 _WRITTEN: tuple[tuple[str, Any, Callable[[Any], Any] | None], ...] = (
@@ -248,4 +294,5 @@ _WRITTEN: tuple[tuple[str, Any, Callable[[Any], Any] | None], ...] = (
     ("valid_until", False, None),
     ("order", "auto", None),
     ("emit", "changes", None),
+    ("outer", None, _outer_to_json),
 )

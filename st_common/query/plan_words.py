@@ -33,6 +33,8 @@ def _chosen(plan: Plan) -> Iterator[tuple[str, frozenset[str]]]:
         yield plan.join.predicate, _PREDICATES
     if plan.aggregate is not None:
         yield plan.aggregate.function, _FUNCTIONS
+    if plan.outer is not None and plan.outer.aggregate is not None:
+        yield plan.outer.aggregate.function, _FUNCTIONS
     if isinstance(plan.neighbours, GroupNearest):
         yield plan.neighbours.total, _TOTALS
     for step in plan.transforms:

@@ -52,7 +52,21 @@ def to_text(
     plan: Plan, name: str, *, op: Literal["register", "replace"] = "register"
 ) -> str:
     """The statement that registers `plan` as `name`, in one canonical form; `parse` gives an equal plan back."""
-    return f"{op.upper()} QUERY {quoted(name)} AS SELECT {' '.join(_clauses(plan))}"
+    return f"{op.upper()} QUERY {quoted(name)} AS {_select(plan)}"
+
+
+def _select(plan: Plan) -> str:
+    """The SELECT of a plan; what asks about its rows stands around it."""
+    inner = f"SELECT {' '.join(_clauses(plan))}"
+    if plan.outer is None:
+        return inner
+    aggregate, where = plan.outer.aggregate, plan.outer.where
+    selected = "*" if aggregate is None else _aggregate(aggregate, "")
+    parts = [f"SELECT {selected} FROM ({inner})"]  # noqa: S608 - a statement of ours
+    parts += [] if where is None else [f"WHERE {where}"]
+    if aggregate is not None and aggregate.function != "distinct" and aggregate.group:
+        parts.append(f"GROUP BY {aggregate.group}")
+    return " ".join(parts)
 
 
 def _clauses(plan: Plan) -> Iterator[str]:
@@ -150,7 +164,7 @@ def _aggregate(aggregate: Aggregate, label: str) -> str:
 
 def _of_partner(group: str, label: str) -> str:
     """A group with `layer.fid` for the partner."""
-    return f"{label}.fid" if group == "partner" else group
+    return f"{label}.fid" if group == "partner" and label else group
 
 
 def _joined(stream: str, join: LayerJoin, label: str) -> str:

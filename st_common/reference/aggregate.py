@@ -33,7 +33,7 @@ def groups(
             part.append(value)
     if aggregate.function == "distinct":
         return dict.fromkeys(parts)
-    found = {name: _value(aggregate.function, part) for name, part in parts.items()}
+    found = {name: value_of(aggregate.function, part) for name, part in parts.items()}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -48,17 +48,19 @@ def group_names(
     texts = fixes.of.texts(aggregate.group, fixes.rows[rows], partners)
     if aggregate.group == "partner":
         return ["NULL" if text is None else str(text) for text in texts]
-    return [_shown(text) for text in texts]
+    return [name_of(text) for text in texts]
 
 
-def _shown(text: str | None) -> str:
+def name_of(text: str | None) -> str:
+    """The name of a group: NULL without a value; in quotes where a text looks like that, or as if it were."""
     if text is None:
         return "NULL"
     is_odd = text == "NULL" or text.startswith("'")
     return "'" + text.replace("'", "''") + "'" if is_odd else text
 
 
-def _value(function: str, values: list[object]) -> float | None:
+def value_of(function: str, values: list[object]) -> float | None:
+    """The value of a group whose arguments that are not null are these; None for none."""
     if function == "count":
         return float(len(values))
     if function == "count_distinct":

@@ -86,7 +86,8 @@ def verify(
         )
     names = [query] if query is not None else list(registered)
     if tables.has_deletions(home.table("positions", stream.name)):
-        return [_not_verified(registered[name], end) for name in names]
+        why = "days of the fixes that it follows from were deleted"
+        return [_not_verified(registered[name], end, why) for name in names]
     history = history_of(home, stream, controls, end)
     changes = stream_changes(home, stream.name).to_pandas()
     changes = changes[changes["position"] < end]
@@ -94,7 +95,7 @@ def verify(
     return [_verified(registered[name], history, changes, end, kept) for name in names]
 
 
-def _not_verified(query: Registered, end: int) -> Verified:
+def _not_verified(query: Registered, end: int, why: str) -> Verified:
     return Verified(
         query=query.name,
         position=end,
@@ -102,7 +103,7 @@ def _not_verified(query: Registered, end: int) -> Verified:
         missing=0,
         extra=0,
         checked=False,
-        unchecked="days of the fixes that it follows from were deleted",
+        unchecked=why,
     )
 
 
@@ -131,6 +132,10 @@ def _verified(
     kept: Kept | None,
 ) -> Verified:
     mine = changes[changes["query"] == query.name].sort_values(["position", "seq"])
+    if query.plan.outer is not None:
+        return _not_verified(
+            query, end, "it is about the rows of a query, which are not kept"
+        )
     if query.plan.fence is not None:
         return _verified_fence(query, query.plan.fence, history, mine, end, kept)
     if query.plan.incident is not None:

@@ -124,6 +124,15 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _check_about_fixes(plan: Plan | None, query: str) -> None:
+    """Raises where a query is about the rows of another one: what these were is not kept."""
+    if plan is not None and plan.outer is not None:
+        raise QueryError(
+            f"query {query!r} is about the rows of a query, which are not kept",
+            hint="register what stands in its parentheses as a query, and ask why of that",
+        )
+
+
 def why(
     home: Home,
     query: str,
@@ -153,6 +162,7 @@ def why(
     )
     registered = _judged(rows, of, change)
     plan = registered.plan if registered else None
+    _check_about_fixes(plan, query)
     fix = None if plan is None or plan.aggregate is not None else _fix(home, of, change)
     fixes_then = partial(_fixes_then, home, of, change, _late_us(stream))
     focals = fixes_then(plan.focals if plan else ())

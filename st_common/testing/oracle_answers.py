@@ -1,33 +1,29 @@
 """The answer of a query as a whole, and the changes that lead to it from the answer before."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from st_common.query.frame import Frame
+from st_common.query.plan import Plan
 from st_common.reference.columns import objects
 from st_common.reference.window import counting as counting_at
 from st_common.testing.oracle_expressions import fields_of
 from st_common.testing.oracle_frames import framed, speeds, time_of
 from st_common.testing.oracle_members import members
+from st_common.testing.oracle_outer import Told, answer_above
 from st_common.testing.oracle_readings import Known
 from st_common.testing.oracle_rows import Pair
 from st_common.testing.oracle_values import Counted, groups, stays_until
 from st_common.testing.oracle_world import FIX, Below, Query, World
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What a + says of a member."""
-
-    value: float | None = None
-    fields: str | None = None
-
-
 def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair, Told]:
     """The answer for what is known, with what a + would say of each member."""
     plan = query.plan
+    if plan.outer is not None:
+        return answer_above(plan, rows_below(world, query, known, at_us))
     if plan.frame is not None:
         return _framed(world, query, plan.frame, known)
     if plan.aggregate is not None:
@@ -55,10 +51,25 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
     }
 
 
+def rows_below(
+    world: World, query: Query, known: Known, at_us: int
+) -> dict[Pair, Told]:
+    """The rows that the outer query of a plan asks about."""
+    inner = replace(query, plan=replace(query.plan, outer=None))
+    return answer_of(world, inner, known, at_us)
+
+
+def tells_values(plan: Plan) -> bool:
+    """Whether what a query tells has values, so that one that changed is told: aggregates, and queries about rows."""
+    return plan.aggregate is not None or plan.outer is not None
+
+
 def shown_last(
     query: Query, pair: Pair, known: Known, was: Mapping[Below, Counted]
 ) -> str | None:
     """The columns beside a - : of a row of a frame its own, else of the object's last reading; groups have none."""
+    if query.plan.outer is not None:
+        return query.shown[pair]
     if query.plan.aggregate is not None:
         return None
     reading = known.last[pair[0]] if query.plan.frame is None else was[*pair, 0][0]
@@ -109,7 +120,8 @@ def below(world: World, query: Query, known: Known, at_us: int) -> dict[Below, C
 
 def fix_us_of(query: Query, pair: Pair, known: Known, at_us: int) -> int:
     """The time of the fix that a change is about: of a row its own, of a value the tick, else the object's last."""
-    if query.plan.aggregate is not None:
+    outer = query.plan.outer
+    if query.plan.aggregate is not None or (outer and outer.aggregate):
         return at_us
     return (
         time_of(pair[1])
@@ -162,11 +174,7 @@ def judge_anew(
     stayed = set()
     for pair in was.keys() | now.keys():
         fix_us = fix_us_of(query, pair, known, at_us)
-        same = (
-            pair in was
-            and pair in now
-            and (query.plan.aggregate is None or was[pair] == now[pair].value)
-        )
+        same = pair in was and pair in now and _stays(query, pair, now[pair])
         if same:
             stayed.add(pair)
             continue
@@ -198,8 +206,17 @@ def judge_anew(
                 value=told.value,
                 fields=told.fields,
             )
+    has_values = tells_values(query.plan)
     query.answer = {
-        pair: told.value if query.plan.aggregate is not None else None
-        for pair, told in now.items()
+        pair: told.value if has_values else None for pair, told in now.items()
     }
+    query.shown = {pair: told.fields for pair, told in now.items()}
     return stayed
+
+
+def _stays(query: Query, pair: Pair, told: Told) -> bool:
+    """Whether a pair that is in the answer before and after says the same."""
+    if not tells_values(query.plan):
+        return True
+    same_fields = query.plan.outer is None or query.shown[pair] == told.fields
+    return query.answer[pair] == told.value and same_fields

@@ -135,7 +135,7 @@ def _judge(world: World, tick: int) -> None:
             world.ticked,
             tick,
             plus="enter",
-            minus=partial(_minus, world, query),
+            minus=partial(_minus, world, query, tick),
             changed="value",
             rank=TICK,
         )
@@ -159,8 +159,10 @@ def _judge(world: World, tick: int) -> None:
             ]
 
 
-def _minus(world: World, query: Query, pair: Pair) -> str:
+def _minus(world: World, query: Query, tick: int, pair: Pair) -> str:
     """Why a pair is no member any more: what ended the object, else its partner, else the first dead focal object."""
+    if query.plan.outer is not None:
+        return _minus_of_rows(world, query, tick, pair)
     if query.plan.aggregate is not None:
         return "leave"
     if query.plan.window is not None:
@@ -172,6 +174,15 @@ def _minus(world: World, query: Query, pair: Pair) -> str:
         if name not in world.ticked.alive:
             return world.ticked.ended[name]
     return "leave"
+
+
+def _minus_of_rows(world: World, query: Query, tick: int, pair: Pair) -> str:
+    """Why a row is not among those that are asked for: because it is none any more, else because of what is asked."""
+    inner = replace(query, plan=replace(query.plan, outer=None))
+    is_group = query.plan.outer is not None and query.plan.outer.aggregate is not None
+    if is_group or pair in answer_of(world, inner, world.ticked, tick):
+        return "leave"
+    return _minus(world, inner, tick, pair)
 
 
 def _minus_of_row(world: World, query: Query, pair: Pair) -> str:

@@ -64,6 +64,9 @@ class Query:
     frames: Frames = field(default_factory=Frames)
     machines: dict[Pair, Machine] = field(default_factory=dict)  # of a fence
     stretches: dict[Pair, Stretch] = field(default_factory=dict)  # of incidents
+    shown: dict[Pair, str | None] = field(
+        default_factory=dict
+    )  # the columns of those in the answer, as they were told
     until: dict[Pair, float | None] = field(
         default_factory=dict
     )  # until when members were said to stay

@@ -47,6 +47,7 @@ from st_common.testing.random_grid import (
     draw_still,
 )
 from st_common.testing.random_incidents import draw_incident
+from st_common.testing.random_outer import draw_outer
 
 ORDERS: tuple[Order, ...] = ("auto", "space_first", "select_first")
 
@@ -269,6 +270,17 @@ def _comparing(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     return replace(below, transforms=steps, compare=compare, inside=inside, join=join)
 
 
+def _nested(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
+    """Asked about by another query: members, pairs, windows, frames and groups."""
+    make = rng.choice((_fixes, _moves, _near, _pairs, _windows, _counts, _frames))
+    below = replace(make(rng, layers), emit="changes", order="auto")
+    if below.window is not None:
+        below = replace(below, columns=())
+    elif below.aggregate is None and not below.columns:
+        below = replace(below, columns=draw_columns(rng))
+    return replace(below, outer=draw_outer(rng, below))
+
+
 _MAKE: dict[str, Callable[[Random, bool], Plan]] = {
     "fixes": _fixes,
     "moving": _moves,
@@ -282,6 +294,7 @@ _MAKE: dict[str, Callable[[Random, bool], Plan]] = {
     "moving fences": _moving_fences,
     "incidents": _incidents,
     "comparing": _comparing,
+    "nested": _nested,
 }
 
 KINDS = tuple(_MAKE)

@@ -12,6 +12,7 @@ it holds then, and what is told from the values at the tick before at which it w
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -59,6 +60,22 @@ class Parts:
         return relational.reduced_cells(
             function, cell, self.group[spell], self.value[spell]
         )
+
+
+class Times(Protocol):
+    """A run, and k times of it at which groups may change: event times in microseconds, and rows of the log."""
+
+    @property
+    def turn(self) -> Turn:
+        """The run; its queries are those that hold parts."""
+
+    @property
+    def tick(self) -> np.ndarray:
+        """int64[k], rising at each position."""
+
+    @property
+    def position(self) -> np.ndarray:
+        """int64[k], rising."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +147,12 @@ def parts_of_members(stretch: Stretch) -> Parts:
 
 
 def regroup(
-    stretch: Stretch, parts: Parts, groups: Groups
+    stretch: Times, parts: Parts, groups: Groups
 ) -> tuple[Lines | None, Groups]:
     """What becomes of groups over some ticks.
 
     Args:
-        stretch: the ticks, with members before and after each.
+        stretch: the ticks; a `Stretch` where the parts do not say which groups are told again.
         parts: what counts in which group, from when to when.
         groups: the groups as they were told last.
 
@@ -149,7 +166,12 @@ def regroup(
     run = _run(
         turn, cells, _values(turn, parts, cells), groups.target[old], groups.value[old]
     )
-    lines = _lines(stretch, cells, run, parts.again)
+    if parts.again is None and isinstance(stretch, Stretch):
+        is_again = _again(stretch, cells)[run.cell]
+    else:
+        told = np.empty(0, np.int64) if parts.again is None else parts.again
+        is_again = is_in(packed(run.target, cells.at[run.cell]), told)
+    lines = _lines(stretch, cells, run, is_again)
     stays = np.flatnonzero(
         (run.cell == cells.last[np.maximum(run.cell, 0)]) & ~run.is_old
     )
@@ -200,9 +222,8 @@ def _values(turn: Turn, parts: Parts, cells: Cells) -> relational.Reduced:
         reduced.append(parts.reduced(function[cell], cell, spell))
     has_value = np.zeros(len(cells.query), bool)
     has_value[np.concatenate([one.cell for one in reduced])] = True
-    different, of = np.unique(cells.query, return_inverse=True)
     # A cell without rows still has a value where nothing counts as 0.
-    empty = np.flatnonzero(~has_value & relational.counting(turn, different)[of])
+    empty = np.flatnonzero(~has_value & turn.known.counts_nothing[cells.query])
     if len(empty):
         star = np.full(len(empty), turn.numbering.partner_of(relational.ALL))
         reduced.append(
@@ -255,7 +276,7 @@ def _run(
 
 
 def _lines(
-    stretch: Stretch, cells: Cells, run: _Run, again: np.ndarray | None
+    stretch: Times, cells: Cells, run: _Run, is_again: np.ndarray
 ) -> Lines | None:
     """Groups that came, went or have another value: - with the old one, + with the new one; 0 for those told again."""
     update = np.flatnonzero(run.differs)
@@ -263,11 +284,7 @@ def _lines(
     goes = np.flatnonzero(~np.append(run.follows[1:], False)[: len(run.cell)])
     # At the last cell of its holder a group has no next row because nothing is decided any more: it stays.
     goes = goes[_end(cells, run, goes) > run.cell[goes]]
-    same = np.flatnonzero(run.follows & ~run.differs)
-    if again is None:
-        same = same[_again(stretch, cells)[run.cell[same]]]
-    else:
-        same = same[is_in(packed(run.target[same], cells.at[run.cell[same]]), again)]
+    same = np.flatnonzero(run.follows & ~run.differs & is_again)
     row = np.concatenate([goes, update - 1, comes, update, same])
     if not len(row):
         return None
@@ -294,7 +311,7 @@ def _end(cells: Cells, run: _Run, rows: np.ndarray) -> np.ndarray:
 
 
 def _told(  # noqa: PLR0917 - columns of lines
-    stretch: Stretch,
+    stretch: Times,
     cells: Cells,
     cell: np.ndarray,
     target: np.ndarray,

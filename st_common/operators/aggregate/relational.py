@@ -368,7 +368,8 @@ def zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
         fresh: the groups that have a value.
     """
     query = np.setdiff1d(
-        dirty[counting(turn, dirty)], turn.numbering.targets.query[fresh.target]
+        dirty[turn.known.counts_nothing[dirty]],
+        turn.numbering.targets.query[fresh.target],
     )
     if not len(query):
         return Groups()
@@ -376,17 +377,3 @@ def zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
     target = turn.numbering.targets_of(query, np.full(len(query), star))
     order = np.argsort(target)
     return Groups(target=target[order], value=np.zeros(len(target)))
-
-
-def counting(turn: Turn, queries: np.ndarray) -> np.ndarray:
-    """Which of some queries (int64[n]) count without groups, so that nothing is a value; bool[n]."""
-    specs = [turn.queries[n].plan.aggregate for n in queries.tolist()]
-    return np.array(
-        [
-            spec is not None
-            and spec.group is None
-            and spec.function in ("count", "count_distinct")
-            for spec in specs
-        ],
-        bool,
-    )

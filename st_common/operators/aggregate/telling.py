@@ -224,7 +224,9 @@ def _with_fixes(stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
             np.concatenate([member, more[stays]]),
         )
     alive = stretch.course.status[members.version[member]] == ALIVE
-    told = alive & stretch.counts(spells.query[member], at)
+    query = spells.query[member]
+    # Whoever asks about rows wants them as they are: what came in part before the query as well.
+    told = alive & (stretch.counts(query, at) | known.nested[query])
     return at[told], member[told]
 
 

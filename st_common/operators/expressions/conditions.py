@@ -22,7 +22,7 @@ from st_common.operators.expressions.general import (
     schema_of,
     shapes_of,
 )
-from st_common.operators.expressions.readings import Readings
+from st_common.operators.expressions.readings import Points
 from st_common.operators.expressions.shaped import Shaped
 from st_common.operators.expressions.simple import Atom, is_whole, parts_of, values_of
 
@@ -174,7 +174,7 @@ class Truth:
     """Which of some points satisfy which conditions; what is asked for is found then."""
 
     def __init__(
-        self, conditions: Conditions, readings: Readings, source: Source
+        self, conditions: Conditions, readings: Points, source: Source
     ) -> None:
         self._conditions, self._size = conditions, len(readings)
         self._seen = seen_of(conditions, readings, source.ids, space=source.space)
@@ -249,7 +249,7 @@ class Tested:
 
 
 def tested_of(
-    conditions: Conditions, fits: np.ndarray, like: Readings, *, space: Space
+    conditions: Conditions, fits: np.ndarray, like: Points, *, space: Space
 ) -> Tested:
     """How conditions are tested on fixes `like` some; `fits` (bool per atom) says which of their columns do."""
     simple = conditions.simple & _fitting(conditions, fits)
@@ -319,7 +319,7 @@ def _holds(
 
 
 def seen_of(
-    conditions: Conditions, readings: Readings, ids: pa.Array, *, space: Space
+    conditions: Conditions, readings: Points, ids: pa.Array, *, space: Space
 ) -> Seen:
     """The columns of some points that conditions name."""
     columns = _columns_of(conditions, readings, ids, space=space)
@@ -341,7 +341,7 @@ def seen_of(
 
 
 def fits_of(
-    conditions: Conditions, readings: Readings, ids: pa.Array, *, space: Space
+    conditions: Conditions, readings: Points, ids: pa.Array, *, space: Space
 ) -> np.ndarray:
     """Whether the columns of some points have values that can be compared so; bool[atoms].
 
@@ -357,7 +357,7 @@ def fits_of(
 
 
 def _columns_of(
-    conditions: Conditions, readings: Readings, ids: pa.Array, *, space: Space
+    conditions: Conditions, readings: Points, ids: pa.Array, *, space: Space
 ) -> list[pa.Array | None]:
     return [readings.column(name, ids, space=space) for name in conditions.columns]
 

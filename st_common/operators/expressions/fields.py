@@ -16,14 +16,19 @@ from st_common.query.plan import Plan
 _STREAMS = ("istream", "dstream", "rstream")
 STARTED, WORST = "incident: started", "incident: worst"
 """Columns beside those of a fix: when an incident began, and its worst value so far. No attribute is called so."""
+TYPES = "rows: types"
+"""Beside the columns of rows that another query asks about: their types, the last of all."""
 
 
 def shown_columns(plan: Plan) -> tuple[tuple[str, str], ...]:
     """The columns that changes of a query show.
 
     Those of streams, fences and incidents have the place as well, unless another column is called so (W6, X3). Those of
-    incidents have their beginning, and the worst value (X8).
+    incidents have their beginning, and the worst value (X8). Where another query asks about the rows, the types of the
+    columns stand behind them.
     """
+    if plan.outer is not None and plan.columns:
+        return (*plan.columns, (TYPES, _types_of(plan)))
     shows_place = plan.tells_events or plan.emit in _STREAMS
     if not shows_place or plan.aggregate is not None:
         return plan.columns
@@ -32,6 +37,11 @@ def shown_columns(plan: Plan) -> tuple[tuple[str, str], ...]:
     return plan.columns + tuple(
         (name, text) for name, text in beside if name.lower() not in known
     )
+
+
+def _types_of(plan: Plan) -> str:
+    """An expression for the names of the types that DuckDB gives to the selected columns, as a list."""
+    return f"[{', '.join(f'typeof({text})' for _, text in plan.columns)}]"
 
 
 def _of_incident(plan: Plan) -> tuple[tuple[str, str], ...]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from st_common.geometry.space import Space
 from st_common.operators.arrays.bits import answers_of, asked_together, bit_of
 from st_common.operators.expressions import evaluation as expressions
-from st_common.operators.expressions.readings import Readings
+from st_common.operators.expressions.readings import Points
 from st_common.operators.expressions.shaped import Shape, Shaped, shaped
 
 Dense = Callable[[Sequence[str]], np.ndarray]
@@ -44,7 +44,7 @@ class Source:
             others have their own.
     """
 
-    readings: Callable[[np.ndarray], Readings]
+    readings: Callable[[np.ndarray], Points]
     ids: pa.Array
     space: Space
     size: int
@@ -52,7 +52,7 @@ class Source:
     spent_us: dict[str, float]
 
 
-def schema_of(like: Readings, *, space: Space) -> pa.Schema:
+def schema_of(like: Points, *, space: Space) -> pa.Schema:
     """The columns that conditions may use, of readings like some; no row is looked at."""
     nobody = like.take(np.empty(0, np.int64))
     return nobody.table(_NOBODY, space=space).schema

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,27 @@ from st_common.operators.events.timeline import FIX, Events
 from st_common.operators.state.fixes import ALIVE, NEVER, Attributes, LastFixes
 from st_common.operators.state.taken import Joined, taken
 from st_common.runs import is_first, last_set, shifted, starts_of
+
+
+class Points(Protocol):
+    """What expressions are asked of: n rows with columns, as `Readings` has them."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def take(self, index: np.ndarray) -> "Points":
+        """See `Readings.take`."""
+
+    def column(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array | None:
+        """See `Readings.column`."""
+
+    def table(self, ids: pa.Array, *, space: Space) -> pa.Table:
+        """See `Readings.table`."""
+
+    def columns(
+        self, names: Sequence[str], ids: pa.Array, *, space: Space
+    ) -> dict[str, pa.Array]:
+        """See `Readings.columns`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from st_common.operators.fence.specs import FenceSet, compile_fences
 from st_common.operators.incident.specs import IncidentSet, compile_incidents
 from st_common.operators.matching.placing import Placed, Source, placed, placed_anew
 from st_common.operators.matching.query_set import QuerySet, compile_queries
+from st_common.operators.outer.specs import OuterSpecs, compile_outer
 from st_common.operators.pairs.specs import (
     MovingJoins,
     PairSpecs,
@@ -87,9 +88,15 @@ def owners(queries: Queries, shards: int) -> np.ndarray:
 def is_spread(plan: Plan) -> bool:
     """Whether a plan that is judged at ticks is judged by every shard for its own objects: pairs that nobody counts.
 
-    A query that tells everything again when one of its members changed needs them all in one place (SPEC W6: RSTREAM).
+    A query that tells everything again when one of its members changed needs them all in one place (SPEC W6: RSTREAM),
+    and so does one about whose rows another one asks.
     """
-    return plan.pairs is not None and plan.aggregate is None and plan.emit != "rstream"
+    return (
+        plan.pairs is not None
+        and plan.aggregate is None
+        and plan.emit != "rstream"
+        and plan.outer is None
+    )
 
 
 @dataclass(slots=True)
@@ -245,6 +252,7 @@ def compile_shard(
             PairSpecs: _pairs(below, dealt.paired, settings),
             MovingJoins: compile_moving_joins(below, dealt.joining, space=space),
             MovingFences: compile_moving_fences(below, dealt.ticking, space=space),
+            OuterSpecs: compile_outer(queries, np.flatnonzero(flags.nested)),
         },
         early=_early(queries, dealt.ticking, mine),
         has_ticks=bool(dealt.ticking),

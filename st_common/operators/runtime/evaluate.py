@@ -27,6 +27,7 @@ from st_common.operators.fence.phases import run_fences
 from st_common.operators.incident.phases import run_incidents
 from st_common.operators.matching.layer import LayerOf
 from st_common.operators.matching.placing import Source
+from st_common.operators.outer.phases import run_outer
 from st_common.operators.position_filter.filter import Filtered, Sifted, sift
 from st_common.operators.runtime.compiling import compiled
 from st_common.operators.runtime.ranges import judge_ranges
@@ -115,7 +116,7 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
     spans = state.limits if run.limits is None else run.limits
     sifted = sift(state, ordered, spans, settings)
     turn = _turn(state, run, sifted.ordered, settings, layer_of)
-    parts = [phase(state, turn) for phase in PHASES]
+    parts = run_outer(state, turn, [phase(state, turn) for phase in PHASES])
     counters = _counters(run, sifted, turn)
     delta = Delta(
         next_segment=run.next_segment,

@@ -44,5 +44,8 @@ def _keys(query: Registered) -> Iterator[Key]:
     yield from (
         ("filter", one.name, one.text or "") for one in steps_of(query.plan).filters
     )
+    outer = query.plan.outer
+    for text in () if outer is None else outer.expressions:
+        yield "expression", text
     if query.plan.join is not None:
         yield ("layer", query.plan.join.layer, str(query.layer_version))

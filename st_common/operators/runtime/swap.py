@@ -3,6 +3,7 @@
 from st_common.operators.fence.swapping import swap_fences
 from st_common.operators.incident.swapping import swap_incidents
 from st_common.operators.matching.layer import LayerOf
+from st_common.operators.outer.phases import swap_outer
 from st_common.operators.position_filter.filter import Filtered
 from st_common.operators.runtime.compiling import compile_shard
 from st_common.operators.runtime.evaluate import (
@@ -65,7 +66,7 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
         present=Present(state.fixes, turn),
         at=at,
     )
-    parts = [phase(swapping) for phase in SWAP_PHASES]
+    parts = swap_outer(swapping, [phase(swapping) for phase in SWAP_PHASES])
     delta = Delta(
         next_segment=state.next_segment,
         max_event=state.max_event,

@@ -41,7 +41,9 @@ def swap_ticks(swapping: Swapping) -> Part:
     )
     return Part(
         changes=(
-            tell_swapped(swapping, keys.minus, keys.plus),
+            tell_swapped(
+                swapping, keys.minus, merged(keys.plus, _rows_anew(swapping, keys.kept))
+            ),
             tell_groups(turn, lines),
             framed.changes,
             *fenced.changes,
@@ -55,6 +57,16 @@ def swap_ticks(swapping: Swapping) -> Part:
         },
         counters=Counters(),
     )
+
+
+def _rows_anew(swapping: Swapping, kept: np.ndarray) -> np.ndarray:
+    """Members that stay and about whose columns another query asks: it is judged anew by what they are now."""
+    turn, change = swapping.turn, swapping.change
+    is_judged = np.zeros(len(turn.queries), bool)
+    is_judged[change.after] = change.keeps
+    is_judged &= turn.known.nested & turn.known.every & ~turn.known.windowed
+    anew: np.ndarray = kept[is_judged[turn.numbering.targets.query[kept >> SHIFT]]]
+    return anew
 
 
 def _members(swapping: Swapping) -> np.ndarray:

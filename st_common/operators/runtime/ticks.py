@@ -176,6 +176,7 @@ class _Work:
         self._of_frames: list[Lines | None] = []
         self._ticks = self._touched = 0
         self._caches: list[Caches] = []
+        self._first: tuple[int, int] | None = None
 
     def run(self, moments: list[Moment]) -> None:
         """Judges ticks one after the other, and as many at once as can be taken together."""
@@ -224,6 +225,7 @@ class _Work:
         if self._frames is not None:
             self._tell_frames(self._frames, stretch, moments)
         if not self._memo.zeros_told:
+            self._first = moments[0].tick, moments[0].position
             self._tell_zeros(At(tick=moments[0].tick, position=moments[0].position))
         self._memo = replace(self._memo, zeros_told=True)
 
@@ -322,6 +324,7 @@ class _Work:
             memories=self._memories(later, pending.tick)
             | ({} if fenced is None else {MovingVisits: fenced.visits}),
             memo=self._memo,
+            first_tick=self._first,
             caches=caches,
             counters=Counters(
                 ticks=self._ticks,

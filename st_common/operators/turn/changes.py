@@ -169,14 +169,18 @@ def settled(shards: list[pa.Table]) -> pa.Table:
         .combine_chunks()
     )
     position = table["position"].to_numpy()
-    order = _order(table)
+    order = order_of(table)
     table, position = table.take(pa.array(order)), position[order]
     seq = ranks_of(is_first(position))
     return _as_contract(table, seq.astype(np.int32))
 
 
-def _order(table: pa.Table) -> np.ndarray:
-    """The places of the rows in their one order."""
+def order_of(table: pa.Table) -> np.ndarray:
+    """The places of rows in the one order of changes (see `settled`); int64[n].
+
+    Args:
+        table: rows of `SHARD_SCHEMA` in one chunk, whose names are numbered together.
+    """
     minor = _minor(table)
     major = [table[name].to_numpy() for name in ("rank", "event_ts", "position")]
     if all(

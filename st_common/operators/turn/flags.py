@@ -7,7 +7,7 @@ import numpy as np
 
 from st_common.operators.expressions.fields import shown_columns
 from st_common.operators.state.registered import Queries, Registered
-from st_common.query.plan import Plan, Window
+from st_common.query.plan import Aggregate, Plan, Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class Flags:
     """What is asked of each query again and again; columns with a row for each query of the stream, dropped ones too.
 
     Attributes:
-        every: bool, further fixes of members are told (`EMIT EVERY`).
+        every: bool, further fixes of members are told (`EMIT EVERY`, and where another query asks for their columns).
         grouped: bool, an aggregate stands above.
         windowed: bool, there is a window or a frame.
         framed: bool, there is a frame: windows in brackets.
@@ -23,8 +23,10 @@ class Flags:
         selecting: bool, columns are selected.
         valid_until: bool, members are told with the time until which they stay (SPEC G8).
         paired: bool, objects are paired.
+        nested: bool, another query asks about its rows, and is told in place of them.
         ticking: bool, it is judged at ticks.
         fenced: bool, it is a fence: it tells of events at a border, not of members.
+        counts_nothing: bool, no members have a value as well: they are counted without groups.
         counts_different: bool, different values are counted.
         function: the name of the aggregate's function, None without.
         window_us: int64, the length of its window in microseconds, -1 without.
@@ -40,8 +42,10 @@ class Flags:
     selecting: np.ndarray
     valid_until: np.ndarray
     paired: np.ndarray
+    nested: np.ndarray
     ticking: np.ndarray
     fenced: np.ndarray
+    counts_nothing: np.ndarray
     counts_different: np.ndarray
     function: np.ndarray
     window_us: np.ndarray
@@ -85,7 +89,7 @@ def _flags_by_origin(queries: Queries) -> Flags:
 def _flags(queries: Sequence[Registered]) -> Flags:
     plans = [query.plan for query in queries]
     return Flags(
-        every=np.array([plan.emit == "every" for plan in plans], bool),
+        every=np.array([_tells_every(plan) for plan in plans], bool),
         grouped=np.array([plan.aggregate is not None for plan in plans], bool),
         windowed=np.array(
             [plan.window is not None or plan.frame is not None for plan in plans], bool
@@ -94,16 +98,15 @@ def _flags(queries: Sequence[Registered]) -> Flags:
         retelling=np.array([plan.emit == "rstream" for plan in plans], bool),
         selecting=np.array([bool(shown_columns(plan)) for plan in plans], bool),
         valid_until=np.array([plan.valid_until for plan in plans], bool),
+        nested=np.array([plan.outer is not None for plan in plans], bool),
         paired=np.array([plan.pairs is not None for plan in plans], bool),
         ticking=np.array([plan.by_ticks for plan in plans], bool),
         fenced=np.array([plan.fence is not None for plan in plans], bool),
+        counts_nothing=np.array(
+            [counts_nothing(plan.aggregate) for plan in plans], bool
+        ),
         counts_different=np.array(
-            [
-                plan.aggregate is not None
-                and plan.aggregate.function == "count_distinct"
-                for plan in plans
-            ],
-            bool,
+            [counts_different(plan.aggregate) for plan in plans], bool
         ),
         function=np.array(
             [plan.aggregate.function if plan.aggregate else None for plan in plans],
@@ -112,6 +115,25 @@ def _flags(queries: Sequence[Registered]) -> Flags:
         since=np.array([query.since for query in queries], np.int64),
         **_windows(plans),
     )
+
+
+def _tells_every(plan: Plan) -> bool:
+    """Whether further fixes of members are told."""
+    return plan.emit == "every" or (plan.outer is not None and bool(plan.columns))
+
+
+def counts_nothing(aggregate: Aggregate | None) -> bool:
+    """Whether an aggregate counts without groups, so that nothing is a value as well."""
+    return (
+        aggregate is not None
+        and aggregate.group is None
+        and aggregate.function in ("count", "count_distinct")
+    )
+
+
+def counts_different(aggregate: Aggregate | None) -> bool:
+    """Whether an aggregate counts different values."""
+    return aggregate is not None and aggregate.function == "count_distinct"
 
 
 def _windows(plans: list[Plan]) -> dict[str, np.ndarray]:

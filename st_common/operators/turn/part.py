@@ -88,6 +88,8 @@ class Part:
         delta: other fields of the state's `Delta` by their names, each of one part alone.
         caches: by kind of query what caches cost.
         memo: what the next run can build on; it is never stored.
+        first_tick: the event time in microseconds, and the row of the log, of the first tick since this process has the
+            state; None where none was judged, or not for the first time.
     """
 
     changes: tuple[pa.Table, ...] = ()
@@ -96,6 +98,7 @@ class Part:
     delta: Mapping[str, Any] = field(default_factory=dict)
     caches: Caches = field(default_factory=dict)
     memo: Any = None
+    first_tick: tuple[int, int] | None = None
 
 
 Phase = Callable[[State, Turn], Part]

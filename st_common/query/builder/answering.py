@@ -5,12 +5,16 @@ from typing import Literal, Self, get_args
 
 from sqlglot import exp
 
+from st_common.errors import QueryError
 from st_common.query.builder.amounts import Amount, rows_of, seconds_of
 from st_common.query.builder.expressions import Given, condition, term
 from st_common.query.builder.refusing import refuse_unless, text_of_user
 from st_common.query.builder.step import Step
 from st_common.query.grammar.statements import expression_of
 from st_common.query.plan import Aggregate, Emit, Function, Order, Window
+from st_common.query.tree.growing import above_rows
+from st_common.query.tree.node import complaints_of_tree
+from st_common.query.tree.rows import Rows
 
 StreamKind = Literal["istream", "dstream", "rstream"]
 Column = str | tuple[str, str]
@@ -82,7 +86,7 @@ class AnswerSteps(Step):
     def group_by(self, expression: str) -> Self:
         """One value for each value of an expression; `layer.fid` is the feature joined with."""
         step = "group_by(..)"
-        aggregate = self.plan.aggregate
+        aggregate = (self.plan.outer or self.plan).aggregate
         hint = "count(), sum(..) and the like come first"
         without_group = aggregate is None or aggregate.function in (
             "distinct",
@@ -94,6 +98,22 @@ class AnswerSteps(Step):
         return self._next(
             step, given=[found], aggregate=replace(before, group=found.text)
         )
+
+    def rows(self) -> Self:
+        """What follows asks about the rows of the query so far: `where`, aggregates, `group_by` and `distinct`.
+
+        Its columns are `object`, `partner` and `value`, as in changes, and those that are selected.
+
+        Raises:
+            QueryError: what was said before has no rows that stay, or they are asked about already.
+        """
+        step = "rows()"
+        asked = self.plan.outer is not None
+        refuse_unless(not asked, step, "these are the rows of a query already", "once")
+        tree = above_rows(Rows(input=self.tree), {})
+        for complaint in complaints_of_tree(tree):
+            raise QueryError(f"{step}: {complaint.message}", hint=complaint.hint)
+        return replace(self, tree=tree, steps={**self.steps, "outer": step})
 
     def window(self, lasting: Amount) -> Self:
         """Fixes that qualified count for "1 hour" (a number is seconds), or until "100 tuples" newer ones did."""
@@ -155,8 +175,11 @@ class AnswerSteps(Step):
 
     def _group(self, expression: str, step: str) -> Given:
         found = term(expression, self._scope, step, part="group", partner=True)
-        alone = found.text == "partner" or all(
-            name != "partner" for name, _ in found.term.columns
+        of_rows = self.plan.outer is not None
+        alone = (
+            of_rows
+            or found.text == "partner"
+            or all(name != "partner" for name, _ in found.term.columns)
         )
         refuse_unless(
             alone,

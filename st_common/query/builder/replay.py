@@ -189,7 +189,10 @@ def _compare(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
 
 
 def _aggregate(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
-    found = plan.aggregate
+    return _aggregated(builder, plan.aggregate)
+
+
+def _aggregated(builder: QueryBuilder, found: Aggregate | None) -> QueryBuilder:
     if found is None:
         return builder
     if found.function == "distinct":
@@ -213,7 +216,8 @@ def _function(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:
 
 
 def _group(builder: QueryBuilder, aggregate: Aggregate) -> str:
-    is_partner = aggregate.group == "partner" and builder.plan.join is not None
+    of_fixes = builder.plan.join is not None and builder.plan.outer is None
+    is_partner = aggregate.group == "partner" and of_fixes
     return f"{quoted(builder.alias)}.fid" if is_partner else aggregate.group or ""
 
 
@@ -225,6 +229,16 @@ def _emit(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
         if plan.emit == "changes"
         else builder.as_stream(plan.emit)
     )
+
+
+def _outer(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
+    outer = plan.outer
+    if outer is None:
+        return builder
+    asked = builder.rows()
+    if outer.where is not None:
+        asked = asked.where(outer.where)
+    return _aggregated(asked, outer.aggregate)
 
 
 _REPLAYS: dict[str, Callable[[QueryBuilder, Plan], QueryBuilder]] = {
@@ -244,4 +258,5 @@ _REPLAYS: dict[str, Callable[[QueryBuilder, Plan], QueryBuilder]] = {
     "valid_until": lambda builder, plan: builder.valid_until(plan.valid_until),
     "order": lambda builder, plan: builder.plan_order(plan.order),
     "emit": _emit,
+    "outer": _outer,
 }

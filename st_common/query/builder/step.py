@@ -66,6 +66,8 @@ class Step:
     def _scope(self) -> Scope:
         """What names in expressions mean."""
         plan = self.plan
+        if plan.outer is not None:
+            return Scope(label="rows", own=frozenset({"rows"}), joined="rows")
         own = frozenset({plan.stream})
         if plan.pairs is not None:
             return Scope(

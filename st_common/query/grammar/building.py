@@ -27,6 +27,7 @@ from st_common.query.grammar.nodes import (
     Options,
     Refused,
     Register,
+    Rows,
     Show,
     Source,
     Step,
@@ -104,7 +105,7 @@ class Building(BuildingExpressions, BuildingPlaces):
 
     def select(self, parts: Parts) -> exp.Expr:
         selection: _Selection = parts[1]
-        first, *others = [part for part in parts if isinstance(part, Source)]
+        first, *others = [part for part in parts if isinstance(part, Source | Rows)]
         made = exp.Select(
             expressions=[selection.items],
             kind=selection.told,
@@ -142,6 +143,10 @@ class Building(BuildingExpressions, BuildingPlaces):
         aliased = bool(windows) and isinstance(windows[-1], exp.TableAlias)
         alias = windows.pop() if aliased else None
         return Source(this=name, alias=alias, windows=windows)
+
+    def rows(self, parts: Parts) -> exp.Expr:
+        alias = parts[3] if len(parts) > 3 else None
+        return at(Rows(this=parts[1], alias=alias), parts[0], parts[2])
 
     def joined(self, parts: Parts) -> exp.Expr:
         return self.source(parts)

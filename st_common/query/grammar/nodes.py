@@ -81,6 +81,12 @@ class Source(exp.Table):
     arg_types: ClassVar[dict[str, bool]] = {**exp.Table.arg_types, "windows": False}
 
 
+class Rows(exp.Expression):
+    """(this), a SELECT whose rows another one asks about, and its alias."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": False}
+
+
 class Bracket(exp.Expression):
     """[RANGE this, SLIDE slide], each a reach."""
 
@@ -208,6 +214,7 @@ _LOCATED = (
     Detected,
     Emit,
     Options,
+    Rows,
     Bracket,
     Reach,
     Comparing,

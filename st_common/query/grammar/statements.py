@@ -83,16 +83,19 @@ def expression_of(text: str) -> exp.Expr:
 
 def _refused_in(tree: exp.Expr, cuts: Sequence[_Cut]) -> Sequence[Refused]:
     """Marks a SELECT from which something was cut; what is refused for standing there twice."""
-    select = tree.args.get("expression")
-    if not isinstance(select, exp.Select):
-        return ()
+    selects = list(tree.find_all(exp.Select))
+    for select in selects if cuts else ():
+        _mark(select, cuts)
+    return [one for select in selects for one in select.meta.get(TWICE, ())]
+
+
+def _mark(select: exp.Expr, cuts: Sequence[_Cut]) -> None:
+    """Says of a SELECT what was cut from it, or from one around it or in it."""
     for _, first in cuts:
         if first is not None:
             select.meta.setdefault(REFUSED, set()).add(first.upper())
         if first is None or first.type in _LEANT_ON or first.type not in _CLAUSES:
             select.meta[INCOMPLETE] = True
-    twice: Sequence[Refused] = select.meta.get(TWICE, ())
-    return twice
 
 
 def _without(error: UnexpectedError) -> _Cut | None:
@@ -123,7 +126,11 @@ def _cut(error: UnexpectedError, first: int) -> _Cut:
     behind = max(index, first + 1)
     if index < len(tokens) and tokens[index].type in STATEMENTS:
         behind = len(tokens)
+    depth = sum((each == "(") - (each == ")") for each in tokens[first:behind])
     while behind < len(tokens) and not _begins_clause(tokens, behind):
+        depth += (tokens[behind] == "(") - (tokens[behind] == ")")
+        if depth < 0:
+            break  # the parenthesis closes the query that the clause is of
         behind += 1
     return _Cut([*tokens[:first], *tokens[behind:]], tokens[first])
 

@@ -332,7 +332,8 @@ def _resolved(column: exp.Column, scope: Scope, *, partner: bool) -> tuple[str, 
         column.set("this", exp.to_identifier("partner"))
         column.set("table", None)
         return "partner", span
-    if partner and column.name.lower() == "partner":
+    of_fixes = partner and scope.joined != "rows"
+    if of_fixes and column.name.lower() == "partner":
         raise Refused(
             "partner is not a column of the stream",
             span,

@@ -1,7 +1,7 @@
 """A parsed SELECT as operators, which are fused into a plan, with what is still to be checked and where it stands."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -12,6 +12,7 @@ from st_common.query.grammar.nodes import (
     Emit,
     Lasting,
     Refused,
+    Rows,
     Span,
     span_of,
 )
@@ -29,6 +30,7 @@ from st_common.query.lowering.incident import (
 )
 from st_common.query.lowering.join import layer_join_of, pair_join_of
 from st_common.query.lowering.options import options_of
+from st_common.query.lowering.outer import outer_of, spans_of
 from st_common.query.lowering.quantity import seconds, whole
 from st_common.query.lowering.scope import Scope, scope_of
 from st_common.query.lowering.select import Selected, selected_of
@@ -69,6 +71,8 @@ class Lowered:
 def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | None:
     """The plan of a parsed SELECT; None when something was refused, all of which is gathered."""
     source, joins = select.args["from_"].this, select.args.get("joins") or []
+    if isinstance(source, Rows):
+        return _above_rows(select, source, areas, gathered)
     fields = _alone(select, source, areas, gathered)
     if len(joins) > 1:
         gathered.found.append(
@@ -91,6 +95,26 @@ def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | Non
     more, terms = related
     tree = grown(Source(stream=source.name), {**fields, **more})
     return Lowered(plan=plan_of(tree), terms=terms, spans=_spans(select, source, joins))
+
+
+def _above_rows(
+    select: exp.Expr, rows: Rows, areas: Areas, gathered: Gathered
+) -> Lowered | None:
+    """The plan of a SELECT about the rows of another one: that one's, and what is asked of its rows."""
+    if isinstance(rows.this.args["from_"].this, Rows):
+        message = "the rows of a query are those of one that is about a stream"
+        span = span_of(rows.this.args["from_"].this)
+        gathered.found.append(Refused(message, span, "put one query above another"))
+        return None
+    inner = lowered(rows.this, areas, gathered)
+    outer = outer_of(select, gathered)
+    if inner is None or outer is None or select.meta.get(INCOMPLETE):
+        return None
+    return Lowered(
+        plan=replace(inner.plan, outer=outer),
+        terms=inner.terms,
+        spans={**inner.spans, **spans_of(select)},
+    )
 
 
 def _alone(

@@ -8,7 +8,7 @@ from sqlglot import exp
 from st_common.query.grammar.nodes import Refused, span_of
 from st_common.query.problem import did_you_mean
 
-Joined = Literal["nothing", "layer", "stream"]
+Joined = Literal["nothing", "layer", "stream", "rows"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -196,7 +196,8 @@ def _group_term(node: exp.Expr, scope: Scope) -> Term:
             "GROUP BY kind, or GROUP BY lower(kind)",
         )
     term = term_of(node, scope, partner=True)
-    if term.text != "partner" and any(name == "partner" for name, _ in term.columns):
+    names = {name for name, _ in term.columns}
+    if scope.joined != "rows" and term.text != "partner" and "partner" in names:
         span = next(span for name, span in term.columns if name == "partner")
         raise Refused(
             "the feature stands alone in a group",

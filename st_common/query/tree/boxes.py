@@ -14,6 +14,7 @@ class Transformed(Above):
 
     at: ClassVar[str] = "using"
     parts: ClassVar[Mapping[str, str]] = {"transforms": "transforms"}
+    of_fixes: ClassVar[bool] = True
     only_selects: ClassVar[bool] = True
     by_boxes: ClassVar[bool] = True
     transforms: tuple[Transform, ...]
@@ -35,6 +36,7 @@ class Compared(Above):
 
     at: ClassVar[str] = "compare"
     parts: ClassVar[Mapping[str, str]] = {"compare": "compare"}
+    of_fixes: ClassVar[bool] = True
     only_selects: ClassVar[bool] = True
     by_boxes: ClassVar[bool] = True
     compare: Compare

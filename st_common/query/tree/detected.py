@@ -16,6 +16,7 @@ class Detected(Above):
 
     at: ClassVar[str] = "detect"
     parts: ClassVar[Mapping[str, str]] = {"fence": "fence"}
+    of_fixes: ClassVar[bool] = True
     gives_events: ClassVar[bool] = True
     fence: Fence
 

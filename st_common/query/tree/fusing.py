@@ -1,24 +1,33 @@
 """From a tree of operators to the one plan that the shared kernels run: chains of operators are fused (SPEC P8)."""
 
+from dataclasses import replace
 from typing import Any
 
 from st_common.errors import QueryError
-from st_common.query.plan import Plan
+from st_common.query.plan import Outer, Plan
 from st_common.query.tree.node import Node, walk
 from st_common.query.tree.relational import Source
+from st_common.query.tree.rows import Rows
 
 
 def plan_of(tree: Node) -> Plan:
     """The plan that a tree is run as; whether its operators may stand so is judged by `complaints_of_tree`.
 
+    What stands above the rows of a query is the `outer` part of that query's plan.
+
     Raises:
         QueryError: there are two of a kind, which no kernel runs in one go.
     """
-    return Plan(**parts_of(tree))
+    rows = next((node for node in walk(tree) if isinstance(node, Rows)), None)
+    said = parts_of(tree)
+    if rows is None:
+        return Plan(**said)
+    outer = Outer(where=said.get("where"), aggregate=said.get("aggregate"))
+    return replace(plan_of(rows.input), outer=outer)
 
 
 def parts_of(tree: Node) -> dict[str, Any]:
-    """What the operators of a tree say, by the parts of a plan.
+    """What the operators of a query say, by the parts of a plan.
 
     Raises:
         QueryError: two say the same part.

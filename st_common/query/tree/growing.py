@@ -4,14 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from st_common.query.binding import columns_of
-from st_common.query.plan import Plan
+from st_common.errors import QueryError
+from st_common.query.binding import Columns, columns_of
+from st_common.query.outer import typed_columns
+from st_common.query.plan import Outer, Plan
 from st_common.query.tree.boxes import Compared, Transformed
 from st_common.query.tree.detected import Detected
 from st_common.query.tree.fusing import parts_of
 from st_common.query.tree.holding import Holding
 from st_common.query.tree.node import Above, Column, Node, walk
 from st_common.query.tree.relational import Group, Project, Select, Source, Told
+from st_common.query.tree.rows import Rows
 from st_common.query.tree.spatial import Inside, Near, Until, WithLayer, WithObjects
 from st_common.query.tree.windows import Counting, Recent, Travelled
 from st_common.settings import StreamSettings
@@ -29,6 +32,10 @@ _WHO = (
 """Operators about where objects are now, from the bottom up."""
 _ANSWER = (Recent, Group, Project, Until)
 """What becomes of the members of an answer, from the bottom up."""
+OF_FIXES = frozenset(
+    kind.at for kind in (*_WHO, *_ANSWER, Travelled) if kind.of_fixes
+) - {"emit"} | {"options", "until"}
+"""Clauses that ask for what fixes alone have, and those that say more about them."""
 _UNITS = {"elapsed_s": "s", "speed_mps": "m/s"}
 _NEVER_NULL = frozenset({"object", "event_ts", "x", "y"})
 
@@ -36,7 +43,16 @@ _NEVER_NULL = frozenset({"object", "event_ts", "x", "y"})
 def tree_of(plan: Plan, stream: StreamSettings | None = None) -> Told:
     """The operators of a plan; with the settings of its stream the columns of its rows are known."""
     said = {part.name: getattr(plan, part.name) for part in fields(Plan)}
-    return grown(Source(stream=plan.stream, fix_columns=_fix_columns(stream)), said)
+    source = Source(stream=plan.stream, fix_columns=_fix_columns(stream))
+    told = grown(source, said)
+    if plan.outer is None:
+        return told
+    known = (
+        () if stream is None else columns_of_rows(plan, columns_of(stream.attributes))
+    )
+    rows = Rows(input=told, row_columns=known)
+    above = {part.name: getattr(plan.outer, part.name) for part in fields(Outer)}
+    return above_rows(rows, above)
 
 
 def grown(source: Source, said: Mapping[str, Any]) -> Told:
@@ -50,7 +66,14 @@ def grown(source: Source, said: Mapping[str, Any]) -> Told:
 
 
 def changed(tree: Told, said: Mapping[str, Any]) -> Told:
-    """The tree that says these parts anew, and all others as before."""
+    """The tree that says these parts anew, and all others as before.
+
+    Raises:
+        QueryError: the tree is about the rows of a query, and a part about fixes.
+    """
+    rows = next((node for node in walk(tree) if isinstance(node, Rows)), None)
+    if rows is not None:
+        return _changed_above(rows, {**parts_of(tree), **said}, said)
     source = next(node for node in walk(tree) if isinstance(node, Source))
     return grown(source, {**parts_of(tree), **said})
 
@@ -71,6 +94,27 @@ def _fix_columns(stream: StreamSettings | None) -> tuple[Column, ...]:
     )
 
 
+def above_rows(rows: Rows, said: Mapping[str, Any]) -> Told:
+    """The operators above the rows of a query that say these parts of an outer one."""
+    return Told(input=_stacked((Select, Group), rows, said, rows))
+
+
+def _changed_above(rows: Rows, said: Mapping[str, Any], new: Mapping[str, Any]) -> Told:
+    known = {part.name for part in fields(Outer)}
+    for part in sorted(new.keys() - known):
+        message = f"the part {part!r} is about fixes, and not about the rows of a query"
+        raise QueryError(message, hint="say it of the query whose rows these are")
+    return above_rows(rows, said)
+
+
+def columns_of_rows(plan: Plan, fixes: Columns) -> tuple[Column, ...]:
+    """The columns of the rows of a plan, for whoever stands above them."""
+    return tuple(
+        Column(name=name, type=type_, nullable=name != "object")
+        for name, type_ in typed_columns(plan, fixes)
+    )
+
+
 def _of_who(rows: Node, said: Mapping[str, Any], source: Source) -> Node:
     """What is said of places: of objects it is about the rows; of fixes in windows, about which objects count now."""
     if said.get("frame") is None:
@@ -80,7 +124,7 @@ def _of_who(rows: Node, said: Mapping[str, Any], source: Source) -> Node:
 
 
 def _stacked(
-    kinds: Sequence[type[Above]], rows: Node, said: Mapping[str, Any], source: Source
+    kinds: Sequence[type[Above]], rows: Node, said: Mapping[str, Any], source: Node
 ) -> Node:
     """Those of the operators that are said above each other, and all above the rows."""
     for kind in (kind for kind in kinds if _is_said(kind, said)):

@@ -19,6 +19,7 @@ class Holding(Above):
 
     at: ClassVar[str] = "lasting"
     parts: ClassVar[Mapping[str, str]] = {"incident": "incident"}
+    of_fixes: ClassVar[bool] = True
     gives_events: ClassVar[bool] = True
     tells_every: ClassVar[bool] = True
     incident: Incident

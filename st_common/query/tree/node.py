@@ -47,8 +47,12 @@ class Node(ABC):
     """Whether it judges a box around each fix in place of the point."""
     gives_events: ClassVar[bool] = False
     """Whether its rows are events, which are told once; else they are members, which stay until they leave."""
+    of_fixes: ClassVar[bool] = False
+    """Whether it asks for what fixes alone have: a place, a time, an order. Else it can stand above rows of a query."""
     takes_events: ClassVar[bool] = False
     """Whether it can stand above events."""
+    is_query: ClassVar[bool] = False
+    """Whether its rows are those of a whole query, of which whoever stands above knows no more than key and columns."""
     tells_every: ClassVar[bool] = False
     """Whether its events have a beginning and an end, so that EMIT EVERY tells what goes on."""
 
@@ -126,15 +130,25 @@ class Above(Node):
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The nodes of a tree from the bottom up, inputs before what stands above them, the first input first."""
-    for below in node.inputs:
+    """The nodes of a query from the bottom up, inputs before what stands above them, the first input first.
+
+    Where a query is above the rows of another one its nodes begin with these rows; `walk_all` gives those below too.
+    """
+    for below in () if node.is_query else node.inputs:
         yield from walk(below)
+    yield node
+
+
+def walk_all(node: Node) -> Iterator[Node]:
+    """All nodes of a tree from the bottom up, as `walk`."""
+    for below in node.inputs:
+        yield from walk_all(below)
     yield node
 
 
 def complaints_of_tree(tree: Node) -> Iterator[Complaint]:
     """Why operators of a tree cannot stand where they do, from the bottom up."""
-    for node in walk(tree):
+    for node in walk_all(tree):
         yield from _above_events(node)
         yield from node.refused()
 

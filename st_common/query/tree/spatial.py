@@ -19,6 +19,7 @@ class Inside(Above):
 
     at: ClassVar[str] = "inside"
     parts: ClassVar[Mapping[str, str]] = {"inside": "region"}
+    of_fixes: ClassVar[bool] = True
     only_selects: ClassVar[bool] = True
     region: Region
 
@@ -39,6 +40,7 @@ class WithLayer(Above):
 
     at: ClassVar[str] = "layer"
     parts: ClassVar[Mapping[str, str]] = {"join": "join"}
+    of_fixes: ClassVar[bool] = True
     join: LayerJoin
 
     @property
@@ -70,6 +72,7 @@ class WithObjects(Above):
 
     at: ClassVar[str] = "layer"
     parts: ClassVar[Mapping[str, str]] = {"pairs": "join"}
+    of_fixes: ClassVar[bool] = True
     other: Node
     join: PairJoin
 
@@ -110,6 +113,7 @@ class Near(Above):
 
     at: ClassVar[str] = "knn"
     parts: ClassVar[Mapping[str, str]] = {"neighbours": "neighbours"}
+    of_fixes: ClassVar[bool] = True
     neighbours: Neighbours
 
     @property
@@ -136,6 +140,7 @@ class Until(Above):
 
     at: ClassVar[str] = "emit"
     parts: ClassVar[Mapping[str, str]] = {"valid_until": "valid_until"}
+    of_fixes: ClassVar[bool] = True
     valid_until: bool = True
 
     @property

@@ -17,6 +17,7 @@ class Recent(Above):
 
     at: ClassVar[str] = "window"
     parts: ClassVar[Mapping[str, str]] = {"window": "window"}
+    of_fixes: ClassVar[bool] = True
     window: Window
 
     @property
@@ -42,6 +43,7 @@ class Travelled(Above):
 
     at: ClassVar[str] = "frame"
     parts: ClassVar[Mapping[str, str]] = {"frame": "frame"}
+    of_fixes: ClassVar[bool] = True
     frame: Frame
 
     @property

@@ -1,0 +1,217 @@
+"""The part of a run, and of a swap, about the rows of queries: after all that tells of these, and in place of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.aggregate.groups import Groups
+from st_common.operators.aggregate.relational import ALL
+from st_common.operators.aggregate.telling import (
+    Lines,
+    group_lines,
+    joined_lines,
+    tell_groups,
+)
+from st_common.operators.arrays.keys import packed
+from st_common.operators.outer.asking import asked
+from st_common.operators.outer.remembered import OuterGroups, OuterRows
+from st_common.operators.outer.signed import Instants, Signed, signed
+from st_common.operators.outer.specs import OuterSpecs
+from st_common.operators.outer.telling import (
+    Above,
+    Causes,
+    regrouped,
+    tell_rows,
+    with_causes,
+)
+from st_common.operators.outer.versions import versions_of
+from st_common.operators.state.component import Change, joined
+from st_common.operators.state.fixes import NEVER
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import SHARD_SCHEMA
+from st_common.operators.turn.part import Part
+from st_common.operators.turn.swapping import Swapping
+from st_common.operators.turn.turn import Turn
+
+_SWAP_RANK = 1  # as of all that is told where queries start and stop
+_NOBODY = np.empty(0, np.int64)
+
+
+def run_outer(state: State, turn: Turn, parts: Sequence[Part]) -> list[Part]:
+    """What all parts of a run told of queries whose rows are asked about becomes what is told of those who ask.
+
+    Args:
+        state: the state before the run.
+        turn: the run.
+        parts: those of all phases.
+
+    Returns:
+        The parts without these rows, and one about them behind the others.
+    """
+    if not turn.known.nested.any():
+        return list(parts)
+    kept, told = _taken(turn, parts)
+    rows, groups = _memories(state)
+    first = next((one.first_tick for one in parts if one.first_tick), None)
+    late = _NOBODY if first is None else _untold(turn, groups)
+    if not len(told) and not len(late):
+        return kept
+    tick, position = first or (NEVER, NEVER)
+    also = Instants(
+        tick=np.full(len(late), tick), position=np.full(len(late), position)
+    )
+    judged = _judged(turn, signed(turn, told, also), rows, groups, late)
+    return [*kept, _part(turn, (rows, groups), judged)]
+
+
+def swap_outer(swapping: Swapping, parts: Sequence[Part]) -> list[Part]:
+    """The same for queries that start, stop or see another version of a layer.
+
+    Args:
+        swapping: which queries, when and why.
+        parts: those of all phases.
+    """
+    turn, change = swapping.turn, swapping.change
+    if not turn.known.nested.any():
+        return list(parts)
+    kept, told = _taken(turn, parts)
+    rows, groups = _memories(swapping.state)
+    specs, of_target = turn.known.of(OuterSpecs), turn.numbering.targets.query
+    ended = np.zeros(len(turn.queries), bool)
+    ended[change.before[: 0 if change.keeps else None]] = True
+    ended &= specs.grouped
+    # Groups of queries that end go as they were told last, not by one row after the other.
+    told = told.filter(pa.array(~ended[_queries(told)]))
+    is_gone = ended[of_target[groups.target]]
+    causes = Causes(minus=change.minus, plus=change.plus)
+    begun = _begun(swapping, specs)
+    judged = _judged(
+        turn,
+        signed(turn, told, _at_rows(swapping, begun)),
+        rows.take(~ended[of_target[rows.target]]),
+        groups.take(~is_gone),
+        begun,
+        causes,
+    )
+    lines = [_ended_lines(swapping, specs, groups.take(is_gone))]
+    if judged.lines is not None:
+        lines.append(with_causes(judged.lines, causes, _SWAP_RANK))
+    told_lines = [one for one in lines if one is not None]
+    last = joined_lines(told_lines) if told_lines else None
+    return [*kept, _part(turn, (rows, groups), replace(judged, lines=last))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    """What is told of groups and of rows, and what is remembered of both afterwards."""
+
+    lines: Lines | None
+    changes: pa.Table
+    rows: OuterRows
+    groups: OuterGroups
+
+
+def _judged(
+    turn: Turn,
+    told: Signed,
+    rows: OuterRows,
+    groups: OuterGroups,
+    again: np.ndarray,
+    causes: Causes | None = None,
+) -> _Judged:
+    """Judges rows with signs.
+
+    Args:
+        turn: the run.
+        told: the rows.
+        rows: those that count before.
+        groups: the groups as they were told last.
+        again: queries that may count nothing, at instants of their own (`Signed.others`).
+        causes: of all that is told; None: each change has its own.
+    """
+    specs, of_target = turn.known.of(OuterSpecs), turn.numbering.targets.query
+    is_about = np.zeros(len(turn.queries), bool)
+    is_about[told.query] = True
+    about = is_about[of_target[rows.target]]
+    versions = versions_of(rows.take(about), told, asked(turn, specs, told))
+    of_groups = specs.grouped[turn.numbering.targets.query[versions.rows.target]]
+    above = Above(turn=specs.above(turn), tick=told.tick, position=told.position)
+    star = np.full(len(again), turn.numbering.partner_of(ALL) if len(again) else 0)
+    nothing = packed(turn.numbering.targets_of(again, star), told.others)
+    lines, after = regrouped(
+        above, specs, versions.take(of_groups), groups, np.sort(nothing)
+    )
+    stays = versions.until == len(told.tick)
+    return _Judged(
+        lines=lines,
+        changes=tell_rows(turn, told, versions.take(~of_groups), causes),
+        rows=joined([rows.take(~about), versions.take(stays).rows.in_order()]),
+        groups=after,
+    )
+
+
+def _part(turn: Turn, before: tuple[OuterRows, OuterGroups], judged: _Judged) -> Part:
+    """What is told and remembered as a part of a run."""
+    rows, groups = before
+    return Part(
+        changes=(tell_groups(turn, judged.lines), judged.changes),
+        memories={
+            OuterRows: rows.change_to(judged.rows),
+            OuterGroups: groups.change_to(judged.groups),
+        },
+    )
+
+
+def _memories(state: State) -> tuple[OuterRows, OuterGroups]:
+    return state.memories[OuterRows], state.memories[OuterGroups]
+
+
+def _taken(turn: Turn, parts: Sequence[Part]) -> tuple[list[Part], pa.Table]:
+    """The parts without what they told of queries whose rows are asked about, and these rows."""
+    kept, taken = list[Part](), [SHARD_SCHEMA.empty_table()]
+    for part in parts:
+        tables = list[pa.Table]()
+        for table in part.changes:
+            is_below = turn.known.nested[_queries(table)]
+            taken.append(table.filter(pa.array(is_below)))
+            tables.append(table.filter(pa.array(~is_below)))
+        kept.append(replace(part, changes=tuple(tables)))
+    return kept, pa.concat_tables(taken)
+
+
+def _queries(told: pa.Table) -> np.ndarray:
+    """The number of the query of each row; int64[n]."""
+    return np.asarray(told["query_order"].to_numpy(), np.int64)
+
+
+def _untold(turn: Turn, groups: OuterGroups) -> np.ndarray:
+    """Own queries that were there before the stream had a time, count nothing as 0, and have told no value since."""
+    specs, early = turn.known.of(OuterSpecs), turn.known.early
+    told = turn.numbering.targets.query[groups.target]
+    return np.asarray(np.setdiff1d(early[specs.counts_nothing[early]], told))
+
+
+def _begun(swapping: Swapping, specs: OuterSpecs) -> np.ndarray:
+    """Own queries that start and count nothing as 0; before the stream has a time that waits for its first tick."""
+    after, change = swapping.change.after, swapping.change
+    if change.keeps or swapping.state.max_event == NEVER:
+        return after[:0]
+    begun: np.ndarray = after[(specs.counts_nothing & swapping.turn.known.mine)[after]]
+    return begun
+
+
+def _at_rows(swapping: Swapping, queries: np.ndarray) -> Instants:
+    """The instants at which queries start."""
+    at = swapping.at
+    return Instants(position=at.rows(queries), tick=np.full(len(queries), at.tick))
+
+
+def _ended_lines(
+    swapping: Swapping, specs: OuterSpecs, gone: OuterGroups
+) -> Lines | None:
+    """What is told of groups whose queries end."""
+    before = Groups(target=gone.target, value=gone.value)
+    change = Change(removed=gone.target, added=Groups())
+    return group_lines(specs.above(swapping.turn), before, change, swapping.at)

@@ -1,0 +1,74 @@
+"""What queries about rows remember: the rows that count now, and the values that were told of groups."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.state.component import Keyed, Layout, Numbers
+
+
+def _ints() -> np.ndarray:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OuterRows(Keyed):
+    """Rows of queries that satisfy what is asked of them, one for each key, sorted by it; n of them.
+
+    Attributes:
+        target: int64[n], a query and what names the row among its rows, as a partner (see `signed.names_of`).
+        group: int64[n], the number of its group's name among the partners; of rows that are told as they are their
+            object's.
+        text: int64[n], where different values are counted the number of its text among the partners, else -1; of rows
+            that are told as they are their partner's.
+        value: float64[n], the aggregate's argument, NaN for null; of rows that are told as they are their value.
+        fields: string[n], the selected columns of rows that are told as they are.
+    """
+
+    LAYOUT: ClassVar[Layout] = Layout(
+        name="outer_rows",
+        numbers={
+            "target": (Numbers.TARGETS,),
+            "group": (Numbers.PARTNERS,),
+            "text": (Numbers.PARTNERS,),
+        },
+        order=("target",),
+        identity=("target",),
+    )
+
+    target: np.ndarray = field(default_factory=_ints)
+    group: np.ndarray = field(default_factory=_ints)
+    text: np.ndarray = field(default_factory=_ints)
+    value: np.ndarray = field(default_factory=lambda: np.empty(0))
+    fields: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OuterGroups(Keyed):
+    """The groups of rows with the value of each as it was told last, sorted by target; see `aggregate.groups`."""
+
+    LAYOUT: ClassVar[Layout] = Layout(
+        name="outer_groups",
+        numbers={"target": (Numbers.TARGETS,)},
+        order=("target",),
+        identity=("target",),
+    )
+
+    target: np.ndarray = field(default_factory=_ints)
+    value: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+
+def behind(parts: Sequence[OuterRows]) -> OuterRows:
+    """The rows of all parts, one part behind the other, in no other order."""
+    some = [OuterRows(), *parts]
+    return OuterRows(
+        **{
+            name: np.concatenate([getattr(part, name) for part in some])
+            for name in OuterRows.columns()
+            if name != "fields"
+        },
+        fields=pa.concat_arrays([part.fields for part in some]),
+    )

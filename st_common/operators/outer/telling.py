@@ -1,0 +1,168 @@
+"""Changes of answers about rows: of groups of rows, and of rows that are told as they are."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.aggregate.groups import Groups
+from st_common.operators.aggregate.regrouping import Parts, regroup
+from st_common.operators.aggregate.telling import Lines
+from st_common.operators.outer.remembered import OuterGroups, OuterRows
+from st_common.operators.outer.signed import Signed
+from st_common.operators.outer.specs import OuterSpecs
+from st_common.operators.outer.versions import NONE, Versions
+from st_common.operators.turn.changes import CAUSE, SHARD_SCHEMA, change_rows
+from st_common.operators.turn.spells import Spells
+from st_common.operators.turn.turn import Turn
+from st_common.runs import is_first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Above:
+    """A run as queries above rows see it, and its instants; see `regrouping.Times`."""
+
+    turn: Turn
+    tick: np.ndarray
+    position: np.ndarray
+
+
+def regrouped(
+    above: Above,
+    specs: OuterSpecs,
+    versions: Versions,
+    groups: OuterGroups,
+    again: np.ndarray,
+) -> tuple[Lines | None, OuterGroups]:
+    """What becomes of the groups of rows.
+
+    Args:
+        above: the run and its instants.
+        specs: what is asked of rows.
+        versions: the rows of queries with an aggregate.
+        groups: the groups as they were told last.
+        again: int64, ascending, `target << 32 | instant`: groups that are told though no row says so.
+
+    Returns:
+        The lines that are told, None for none, and all groups afterwards.
+    """
+    query = above.turn.numbering.targets.query[versions.rows.target]
+    order = np.lexsort((versions.start, query))
+    rows = versions.rows.take(order)
+    parts = Parts(
+        spells=Spells(
+            query[order], versions.start[order], versions.until[order], len(above.tick)
+        ),
+        group=rows.group,
+        value=_amounts(specs.counts_different[query[order]], rows),
+        again=again,
+    )
+    before = Groups(target=groups.target, value=groups.value)
+    lines, after = regroup(above, parts, before)
+    return lines, OuterGroups(target=after.target, value=after.value)
+
+
+def _amounts(is_different: np.ndarray, rows: OuterRows) -> np.ndarray:
+    """What values are made of: the argument, and where different ones are counted the number of its text."""
+    differs = is_different & ~np.isnan(rows.value)
+    return np.where(differs, rows.text.astype(float), rows.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Causes:
+    """Why all that leaves and all that comes does so: names of causes."""
+
+    minus: str
+    plus: str
+
+    def of(self, sign: np.ndarray) -> np.ndarray:
+        """The causes of changes with these signs; int64[n], places in `CAUSES`."""
+        return np.where(sign < 0, CAUSE[self.minus], CAUSE[self.plus])
+
+
+def with_causes(lines: Lines, causes: Causes, rank: int) -> Lines:
+    """Lines with other causes, and another place in the order of what is told at one time."""
+    return replace(lines, cause=causes.of(lines.sign), rank=np.full(len(lines), rank))
+
+
+def tell_rows(
+    turn: Turn, signed: Signed, versions: Versions, causes: Causes | None
+) -> pa.Table:
+    """Rows that came, left or have other values now, as they are.
+
+    Args:
+        turn: the run.
+        signed: what was told of the queries below.
+        versions: the rows of queries without an aggregate.
+        causes: why rows come and go; None: as it was told below, or by what is asked of them.
+    """
+    begins, ends = versions.begins != NONE, versions.ends != NONE
+    place = np.concatenate([np.flatnonzero(ends), np.flatnonzero(begins)])
+    sign = np.repeat([-1, 1], [np.count_nonzero(ends), np.count_nonzero(begins)])
+    if not len(place):
+        return SHARD_SCHEMA.empty_table()
+    row = np.where(sign < 0, versions.ends[place], versions.begins[place])
+    rows = versions.rows.take(place)
+    is_update, is_same = _pairs(row, sign, rows)
+    own = _causes(signed.cause[row], signed.weight[row], sign, is_update)
+    cause = own if causes is None else causes.of(sign)
+    kept = np.flatnonzero(~is_same)
+    return _rows(turn, signed, row[kept], rows.take(kept), sign[kept], cause[kept])
+
+
+def _rows(
+    turn: Turn,
+    signed: Signed,
+    row: np.ndarray,
+    rows: OuterRows,
+    sign: np.ndarray,
+    cause: np.ndarray,
+) -> pa.Table:
+    told = {name: signed.rows[name].to_numpy()[row] for name in ("fix_ts", "rank")}
+    target = turn.numbering.targets_of(signed.query[row], rows.text)
+    return change_rows(
+        replace(turn.names, objects=turn.numbering.partners),
+        position=signed.position[signed.at[row]],
+        event_ts=signed.tick[signed.at[row]],
+        objects=rows.group,
+        target=target,
+        sign=sign,
+        cause=cause,
+        value=rows.value,
+        fields=rows.fields,
+        **told,
+    )
+
+
+def _pairs(
+    row: np.ndarray, sign: np.ndarray, rows: OuterRows
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which rows end and begin by the same row with a sign (bool[n]), and which of these are as they were (bool[n])."""
+    order = np.lexsort((sign, row))
+    first = is_first(row[order])
+    follows = np.flatnonzero(~first)
+    minus, plus = order[follows - 1], order[follows]
+    is_update, is_same = np.zeros(len(row), bool), np.zeros(len(row), bool)
+    is_update[minus] = is_update[plus] = True
+    fields = rows.fields.fill_null("").to_numpy(zero_copy_only=False)
+    value = rows.value.view(np.int64)
+    same = (value[minus] == value[plus]) & (fields[minus] == fields[plus])
+    is_same[minus] = is_same[plus] = same
+    return is_update, is_same
+
+
+def _causes(
+    below: np.ndarray, weight: np.ndarray, sign: np.ndarray, is_update: np.ndarray
+) -> np.ndarray:
+    """Why rows come and go: as below where they came and went there, else because of what is asked of them.
+
+    Args:
+        below: int64[n], the cause of the row with a sign.
+        weight: int64[n], its sign.
+        sign: int64[n], that of the change.
+        is_update: bool[n], where one goes and another comes in its place.
+    """
+    corrected = np.isin(below, [CAUSE["value"], CAUSE["inside"]])
+    by_itself = (weight == sign) & ~corrected
+    asked = np.where(sign < 0, CAUSE["leave"], CAUSE["enter"])
+    return np.where(is_update, CAUSE["value"], np.where(by_itself, below, asked))

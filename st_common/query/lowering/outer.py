@@ -1,0 +1,90 @@
+"""A SELECT about the rows of another one: what it asks of them, by their columns alone."""
+
+from sqlglot import exp
+
+from st_common.query.grammar.nodes import Refused, Rows, Span, span_of
+from st_common.query.lowering.condition import conditions_of
+from st_common.query.lowering.expression import Term, conjuncts
+from st_common.query.lowering.gathered import Gathered
+from st_common.query.lowering.scope import Scope
+from st_common.query.lowering.select import Selected, selected_of
+from st_common.query.plan import Outer
+from st_common.query.tree.growing import OF_FIXES
+
+_WORDS = {
+    "knn": "KNN",
+    "compare": "COMPARE WITH",
+    "lasting": "FOR",
+    "options": "WITH",
+}
+"""Clauses that are not called as in the tree of a statement."""
+
+_CLAUSES = ("where", "group", "select", "emit")
+
+
+def outer_of(select: exp.Expr, gathered: Gathered) -> Outer | None:
+    """What a SELECT asks of the rows of the one in parentheses behind its FROM; None where it cannot be read."""
+    rows: Rows = select.args["from_"].this
+    before = len(gathered.found)
+    _refuse_clauses(select, gathered)
+    label = rows.args["alias"].name if rows.args.get("alias") else "rows"
+    scope = Scope(label=label, own=frozenset({label.casefold()}), joined="rows")
+    selected = gathered.attempt(
+        lambda: selected_of(select, scope, gathered), Selected()
+    )
+    where = select.args.get("where")
+    parts = tuple(conjuncts(where.this)) if where is not None else ()
+    condition = conditions_of(parts, scope, gathered).term
+    for term in (*selected.terms, condition):
+        gathered.attempt(lambda term=term: _refuse_units(term), None)  # type: ignore[misc]
+    if selected.columns:
+        message = "the rows of a query are told as they are"
+        hint = "SELECT *, an aggregate, or DISTINCT; columns are selected in the parentheses"
+        gathered.found.append(Refused(message, span_of(select.expressions[0]), hint))
+    if len(gathered.found) > before:
+        return None
+    where_text = None if condition is None else condition.text
+    return Outer(where=where_text, aggregate=selected.aggregate)
+
+
+def spans_of(select: exp.Expr) -> dict[str, Span]:
+    """Where the clauses of a SELECT about rows stand, each behind the word `outer`."""
+    nodes = {clause: select.args.get(clause) for clause in _CLAUSES}
+    nodes["select"] = select.expressions[0]
+    return {
+        f"outer {clause}": span_of(node)
+        for clause, node in nodes.items()
+        if node is not None
+    }
+
+
+def _refuse_clauses(select: exp.Expr, gathered: Gathered) -> None:
+    """Clauses that ask for more than the columns of rows, and those that are about the query in parentheses."""
+    for join in select.args.get("joins") or ():
+        message = "rows of a query are joined with nothing: they have no place"
+        gathered.found.append(
+            Refused(message, span_of(join.this), "join in the parentheses")
+        )
+    for clause, node in select.args.items():
+        if clause not in OF_FIXES or node is None:
+            continue
+        word = _WORDS.get(clause, clause.upper())
+        message = f"{word} is about fixes, and not about the rows of a query"
+        gathered.found.append(
+            Refused(message, span_of(node), "put it into the parentheses")
+        )
+    emit, told = select.args.get("emit"), select.args.get("kind")
+    if emit is not None and (emit.this.name == "every" or emit.args.get("valid_until")):
+        message = "what is asked of the rows of a query is told by its changes"
+        gathered.found.append(Refused(message, span_of(emit), "EMIT CHANGES"))
+    if told is not None:
+        message = f"{told.name.upper()} and FROM (SELECT ..) exclude each other"
+        gathered.found.append(Refused(message, span_of(told), "leave it out"))
+
+
+def _refuse_units(term: Term | None) -> None:
+    """A column of rows has no unit that is known, so a number beside it has none."""
+    if term is not None and term.measures:
+        _, _, span = term.measures[0]
+        hint = "a number alone; units stand in the parentheses"
+        raise Refused("a column of rows has no unit", span, hint)

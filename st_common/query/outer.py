@@ -1,0 +1,129 @@
+"""What the rows of a query are called where another one asks about them: FROM (SELECT ..) r WHERE r.value > 3.
+
+(SELECT * FROM s KNN (5, 1, 2))                      object
+(SELECT speed FROM s JOIN zones ON ..)               object, partner, feature, speed
+(SELECT line, COUNT(*) FROM s GROUP BY line)         object, line, value
+(SELECT COUNT(*) FROM s)                             value
+"""
+
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Literal
+
+from st_common.query.binding import Columns, bound
+from st_common.query.complaint import Complaint
+from st_common.query.grammar.words import is_plain
+from st_common.query.plan import Outer, Plan
+
+Source = Literal["object", "partner", "value", "selected"]
+"""Which column of a row of changes has a column of rows; `selected` ones are among its fields."""
+
+TYPES = MappingProxyType({"object": "VARCHAR", "partner": "VARCHAR", "value": "DOUBLE"})
+"""Of the columns that are not selected, in DuckDB."""
+
+_NEEDS = MappingProxyType(
+    {"sum": "number", "avg": "number", "min": "number", "max": "number"}
+)
+
+
+def sources_of(plan: Plan) -> dict[str, Source]:
+    """By the name of each column of a plan's rows, what it is; those of the key first, the selected ones last.
+
+    A group is `object`, and is called by its column too; a feature is `partner` and `feature`. A column that is
+    selected by one of these names is not among them twice: `complaints_of_outer` sees to it that it is the same.
+    """
+    sources = _of_key(plan)
+    for name, _ in plan.columns:
+        if name.casefold() not in sources:
+            sources[name] = "selected"
+    called = {name.casefold() for name in sources}
+    also = dict(_also_called(plan))
+    return sources | {
+        name: source for name, source in also.items() if name.casefold() not in called
+    }
+
+
+def _of_key(plan: Plan) -> dict[str, Source]:
+    """The columns that rows have without a selection."""
+    grouped, sources = plan.aggregate, dict[str, Source]()
+    if grouped is None or grouped.grouped_by is not None:
+        sources["object"] = "object"
+    has_partner = plan.join is not None or plan.pairs is not None
+    if grouped is None and has_partner and plan.frame is None:
+        sources["partner"] = "partner"
+    if grouped is not None and grouped.function != "distinct":
+        sources["value"] = "value"
+    return sources
+
+
+def _also_called(plan: Plan) -> Iterator[tuple[str, Source]]:
+    """Other names of columns of the key: a group's own, and `feature`."""
+    group = None if plan.aggregate is None else plan.aggregate.grouped_by
+    if group is not None and is_plain(group):
+        yield group, "object"
+    if plan.aggregate is None and plan.join is not None and plan.frame is None:
+        yield "feature", "partner"
+
+
+def typed_columns(plan: Plan, fixes: Columns) -> Columns:
+    """The columns of a plan's rows with their types in DuckDB.
+
+    Args:
+        plan: whose rows they are.
+        fixes: the columns of the fixes that it is about.
+    """
+    sources, texts = sources_of(plan), dict(plan.columns)
+    chosen = [name for name, source in sources.items() if source == "selected"]
+    types = dict(
+        zip(chosen, bound([texts[name] for name in chosen], fixes), strict=True)
+    )
+    return tuple(
+        (name, types[name].type if source == "selected" else TYPES[source])
+        for name, source in sources.items()
+    )
+
+
+def complaints_of_outer(plan: Plan, fixes: Columns) -> Iterator[Complaint]:
+    """What is wrong with the expressions over the rows of a plan; nothing where nobody asks about its rows.
+
+    Args:
+        plan: the plan.
+        fixes: the columns of the fixes that it is about.
+    """
+    if plan.outer is None:
+        return
+    yield from _hidden(plan)
+    columns = typed_columns(plan, fixes)
+    if not all(type_ for _, type_ in columns):
+        return  # an expression of the inner query is wrong, which is told of it
+    for at, text, needs in _needed(plan.outer):
+        (found,) = bound([text], columns)
+        names = ", ".join(name for name, _ in columns)
+        if found.error:
+            yield Complaint(
+                at=at, message=found.error, hint=f"columns of the rows: {names}"
+            )
+        elif needs not in ("any", found.kind):
+            message = f"expected a {needs}, not a value of type {found.type}"
+            yield Complaint(at=at, message=message, hint=f"{text} is none")
+
+
+def _hidden(plan: Plan) -> Iterator[Complaint]:
+    """Selected columns that are called as what every row has, and are something else."""
+    own = set(sources_of(plan)) & {*TYPES}
+    for name, text in plan.columns:
+        if name.casefold() in own and text.casefold() != name.casefold():
+            message = f"every row has {name.casefold()!r} of its own"
+            hint = "give the column another name: ... AS name"
+            yield Complaint(at="select", message=message, hint=hint)
+
+
+def _needed(outer: Outer) -> Iterator[tuple[str, str, str]]:
+    """Of each expression the clause that has it, its text, and the kind of value that it must be."""
+    if outer.where is not None:
+        yield "outer where", outer.where, "boolean"
+    counted = outer.aggregate
+    if counted is not None and counted.argument is not None:
+        yield "outer select", counted.argument, _NEEDS.get(counted.function, "any")
+    if counted is not None and counted.group is not None:
+        yield "outer group", counted.group, "any"

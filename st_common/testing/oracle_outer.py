@@ -1,0 +1,69 @@
+"""Queries about rows: what their expressions mean, and the answer above an answer."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from st_common.query.plan import Outer, Plan
+from st_common.reference import outer as reference
+from st_common.testing.oracle_rows import Pair
+
+NAMES = ("object", "partner", "value", "c0", "c1")
+"""What columns of rows in random plans are called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a + says of a member."""
+
+    value: float | None = None
+    fields: str | None = None
+
+
+def _known(name: str, then: Callable[[Any], Any]) -> Callable[[reference.Row], Any]:
+    """Null where the column is null, or is none of the row's."""
+    return lambda row: None if row.get(name) is None else then(row[name])
+
+
+EXPRESSIONS: dict[str, Callable[[reference.Row], Any]] = {}
+for _column in NAMES:
+    EXPRESSIONS |= {
+        _column: _known(_column, lambda value: value),
+        f"{_column} > 1": _known(_column, lambda value: value > 1),
+        f"{_column} <= 4": _known(_column, lambda value: value <= 4),
+        f"abs({_column}) > 2": _known(_column, lambda value: abs(value) > 2),
+        f"{_column} * 2": _known(_column, lambda value: value * 2),
+        f"{_column} <> 'a'": _known(_column, lambda value: value != "a"),
+        f"{_column} IN ('b', 'bus')": _known(
+            _column, lambda value: value in ("b", "bus")
+        ),
+        f"length({_column})": _known(_column, len),
+    }
+"""Texts of outer queries that random plans may use, and what they mean."""
+
+
+def answer_above(plan: Plan, now: Mapping[Pair, Told]) -> dict[Pair, Told]:
+    """The answer of the outer query of a plan, when its rows are these.
+
+    Raises:
+        KeyError: an expression is none of this module.
+    """
+    outer = plan.outer or Outer()
+    rows = {pair: _row(pair, told) for pair, told in now.items()}
+    chosen = reference.chosen(outer, rows, _evaluated)
+    if outer.aggregate is None:
+        return {pair: now[pair] for pair in chosen}
+    values = reference.groups(
+        outer.aggregate, [rows[pair] for pair in chosen], _evaluated
+    )
+    return {(name, None): Told(value=value) for name, value in values.items()}
+
+
+def _row(pair: Pair, told: Told) -> dict[str, Any]:
+    fields = {} if told.fields is None else json.loads(told.fields)
+    return {"object": pair[0], "partner": pair[1], "value": told.value, **fields}
+
+
+def _evaluated(text: str, row: reference.Row) -> Any:
+    return EXPRESSIONS[text](row)

@@ -1,0 +1,54 @@
+"""Random queries about the rows of others: conditions, aggregates and groups over their columns."""
+
+from random import Random
+
+from st_common.query.plan import Aggregate, Function, Outer, Plan
+
+_FUNCTIONS: tuple[Function, ...] = (
+    *("count", "count_distinct", "sum"),
+    *("avg", "min", "max"),
+)
+_TEXTS = ("kind",)
+"""Expressions of random columns that give texts; all others give numbers."""
+_TEXT_CONDITIONS = ("{} <> 'a'", "{} IN ('b', 'bus')")
+_NUMBER_CONDITIONS = ("{} > 1", "{} <= 4", "abs({}) > 2")
+
+
+def draw_outer(rng: Random, below: Plan) -> Outer:
+    """A query about the rows of a plan."""
+    texts, numbers = columns_of_rows(below)
+    conditions = [one.format(name) for name in texts for one in _TEXT_CONDITIONS]
+    conditions += [one.format(name) for name in numbers for one in _NUMBER_CONDITIONS]
+    where = rng.choice(conditions) if rng.random() < 0.6 else None
+    if rng.random() < 0.3:
+        return Outer(where=where)
+    return Outer(where=where, aggregate=_draw_aggregate(rng, texts, numbers))
+
+
+def columns_of_rows(plan: Plan) -> tuple[list[str], list[str]]:
+    """The columns of the rows of a random plan that have texts, and those that have numbers."""
+    grouped, texts, numbers = plan.aggregate, list[str](), list[str]()
+    if grouped is None or grouped.grouped_by is not None:
+        texts.append("object")
+    has_partner = plan.join is not None or plan.pairs is not None
+    if grouped is None and has_partner and plan.frame is None:
+        texts.append("partner")
+    if grouped is not None and grouped.function != "distinct":
+        numbers.append("value")
+    for name, text in plan.columns:
+        (texts if text in _TEXTS else numbers).append(name)
+    return texts, numbers
+
+
+def _draw_aggregate(rng: Random, texts: list[str], numbers: list[str]) -> Aggregate:
+    arguments = [*numbers, *(f"{name} * 2" for name in numbers)]
+    arguments += [f"length({name})" for name in texts]
+    groups = [*texts, *numbers]
+    group = rng.choice(groups) if rng.random() < 0.5 else None
+    function = rng.choice(_FUNCTIONS)
+    if rng.random() < 0.15:
+        return Aggregate(function="distinct", group=rng.choice(groups))
+    counts = function == "count" or (function == "count_distinct" and "object" in texts)
+    if counts and rng.random() < 0.5:
+        return Aggregate(function=function, group=group)
+    return Aggregate(function=function, argument=rng.choice(arguments), group=group)
