@@ -17,6 +17,7 @@ from st_common.cli import (
     deliver,
     explain,
     layer,
+    metrics,
     past,
     query,
     read,
@@ -130,6 +131,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "reprocess"): reprocess.reprocess,
     (app, "verify"): run.verify,
     (app, "status"): run.status,
+    (app, "metrics"): metrics.metrics,
     (app, "doctor"): run.doctor,
 }
 for (_group, _name), _command in _COMMANDS.items():

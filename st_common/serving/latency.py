@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from st_common.capture.log import Log
 from st_common.home import Home
-from st_common.position import position_of
+from st_common.position import position_of, segment_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -24,9 +24,33 @@ def latency_s(home: Home, stream: str) -> npt.NDArray[np.float64]:
     Returns:
         float64, seconds, an entry for each data segment that is committed, in log order; empty when there are none.
     """
+    return waits_s(home, stream)
+
+
+def waits_s(
+    home: Home, stream: str, *, since: int = -1, upto: int | None = None
+) -> npt.NDArray[np.float64]:
+    """As `latency_s`, of the segments that commits behind one position, up to another, have brought.
+
+    Args:
+        home: the home folder.
+        stream: the name of the stream.
+        since: the position of a commit, whose segments are left out; -1 for none.
+        upto: the position of the last commit that counts; None for the newest.
+
+    Returns:
+        float64, seconds, an entry for each data segment, in log order.
+    """
     positions, times_us = _commits(home.table("changes", stream))
+    if len(positions) and _is_cut(home.table("changes", stream)):
+        since = max(since, int(positions[0]))  # what it brought besides is not known
+    if upto is not None:
+        known = positions <= upto
+        positions, times_us = positions[known], times_us[known]
     segments = [
-        segment for segment in Log(home.log(stream)).segments(0) if not segment.control
+        segment
+        for segment in Log(home.log(stream)).segments(segment_of(since + 1))
+        if not segment.control
     ]
     starts = np.array(
         [position_of(segment.number, 0) for segment in segments], np.int64
@@ -36,6 +60,12 @@ def latency_s(home: Home, stream: str) -> npt.NDArray[np.float64]:
     commit = np.searchsorted(positions, starts, side="right")
     known = commit < len(positions)
     return (times_us[commit[known]] - arrivals_us[known]) / 1e6
+
+
+def _is_cut(table: Path) -> bool:
+    """Whether the oldest commits of a table are no longer in its log."""
+    names = [path.stem for path in (table / "_delta_log").glob("*.json")]
+    return int(min(names)) > 0
 
 
 def _commits(table: Path) -> tuple[Ints, Ints]:

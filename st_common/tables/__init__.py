@@ -10,6 +10,7 @@ from st_common.tables.reading import (
     exists,
     has_deletions,
     read,
+    stored,
     version,
 )
 from st_common.tables.recovery import recover
@@ -31,6 +32,7 @@ __all__ = [
     "read",
     "recover",
     "replace",
+    "stored",
     "vacuum",
     "version",
     "with_date",

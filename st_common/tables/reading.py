@@ -88,6 +88,15 @@ def committed(path: Path, app: str) -> int | None:
     return None if table is None else table.transaction_version(app)
 
 
+def stored(path: Path) -> tuple[int, int]:
+    """How many data files the newest version of a table has, and their bytes; 0 and 0 when there is no table."""
+    table = newest(path)
+    if table is None:
+        return 0, 0
+    sizes = pa.table(table.get_add_actions())["size_bytes"]
+    return len(sizes), pc.sum(sizes).as_py() or 0
+
+
 def has_deletions(path: Path) -> bool:
     """Whether rows were ever deleted from a table, as to free space; nobody but people does so.
 

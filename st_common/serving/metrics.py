@@ -1,0 +1,216 @@
+"""What an installation is watched by: metrics for Prometheus, from status files and tables, without a JVM."""
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from st_common import tables
+from st_common.contracts import contract_names
+from st_common.errors import FairwayError
+from st_common.home import Home
+from st_common.ops.alerts import read_alerts
+from st_common.ops.health import Observation, observe
+from st_common.ops.judged import ALL_HEALTHS, all_healths
+from st_common.ops.status import StreamStatus, read_all_status, read_status
+from st_common.position import segment_of
+from st_common.serving.metric_families import Families
+from st_common.serving.tallies import BOUNDS_S, Tallies
+from st_common.settings import Streams
+
+MOST_QUERIES = 500
+OTHERS = "(others)"
+"""The query under which those beyond the first `MOST_QUERIES` of a stream are added up."""
+
+_COUNTS = ("fixes", "rejects", "late", "double", "cut", "changes")
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class Metrics(Collector):
+    """Looks at an installation each time it is asked, and remembers what it has counted so far.
+
+    Labels are names from settings, contracts and code, and those of queries, of which a stream shows the 500 with the
+    most changes; the others are added up. So there are no more series than an installation was set up for.
+
+    Attributes:
+        home: the home folder.
+        streams: gives the settings of the streams, read anew at each look.
+        deliveries: gives whether each delivery shall run, by name.
+        now_us: the time of now, us since 1970.
+    """
+
+    home: Home
+    streams: Callable[[], Streams]
+    deliveries: Callable[[], Mapping[str, bool]]
+    now_us: Callable[[], int] = lambda: time.time_ns() // 1000
+    _tallies: dict[str, Tallies] = field(default_factory=dict)
+    _sizes: dict[Path, tuple[int, tuple[int, int]]] = field(default_factory=dict)
+    _looking: threading.Lock = field(default_factory=threading.Lock)
+
+    def describe(self) -> Iterator[Metric]:
+        """None before it is asked: so that nothing is read when it is registered."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics as they are now."""
+        with self._looking:
+            streams, deliveries = self.streams(), self.deliveries()
+            families = Families()
+            self._add_healths(families, streams, deliveries)
+            for name, stream in streams.items():
+                self._add_stream(families, name, wanted=stream.running)
+            for name in deliveries:
+                self._add_delivery(families, name)
+            self._add_alerts(families)
+            return iter(families.made())
+
+    def _add_healths(
+        self, families: Families, streams: Streams, deliveries: Mapping[str, bool]
+    ) -> None:
+        healths = all_healths(self.home, streams, deliveries, now_us=self.now_us())
+        for kind, judged in healths.items():
+            name = {"streams": "stream", "deliveries": "delivery"}[kind]
+            for one, health in judged.items():
+                for each in ALL_HEALTHS:
+                    families.gauge(
+                        f"{name}_health",
+                        float(each == health),
+                        {name: one, "health": each},
+                    )
+
+    def _add_stream(self, families: Families, name: str, *, wanted: bool) -> None:
+        folder, labels = self.home.stream(name), {"stream": name}
+        try:
+            seen = observe(folder, wanted=wanted, now_us=self.now_us())
+            tallies = self._tallies.setdefault(name, Tallies()).look(self.home, name)
+        except (FairwayError, OSError) as error:
+            _LOG.warning("stream %s is not looked at: %s", name, error)
+            families.gauge("stream_unreadable", 1, labels)
+            return
+        self._tallies[name] = tallies
+        families.gauge("stream_unreadable", 0, labels)
+        self._add_lag(families, labels, seen)
+        for status in read_all_status(folder):
+            self._add_job(families, labels, status)
+        if seen.status is not None:
+            _add_counts(families, labels, seen.status)
+        _add_tallies(families, labels, tallies)
+        families.gauge("state_bytes", _state_bytes(folder), labels)
+        for table in contract_names():
+            self._add_table(families, table, name)
+
+    def _add_lag(
+        self, families: Families, labels: dict[str, str], seen: Observation
+    ) -> None:
+        since_us = seen.waiting_since_us
+        lag_s = 0.0 if since_us is None else max(self.now_us() - since_us, 0) / 1e6
+        families.gauge("lag_seconds", lag_s, labels)
+        families.gauge("lag_segments", seen.waiting, labels)
+        families.gauge("log_segments", seen.next_segment + seen.waiting, labels)
+
+    def _add_job(
+        self, families: Families, labels: dict[str, str], status: StreamStatus
+    ) -> None:
+        of_job = {**labels, "job": status.job}
+        families.gauge("job_beat_timestamp_seconds", status.beat_ts / 1e6, of_job)
+        families.gauge("job_segment", segment_of(status.position), of_job)
+        if status.now_ts is not None:
+            families.gauge("job_clock_timestamp_seconds", status.now_ts / 1e6, of_job)
+
+    def _add_table(self, families: Families, table: str, stream: str) -> None:
+        path = self.home.table(table, stream)
+        version = tables.version(path)
+        if version is None:
+            return
+        if self._sizes.get(path, (-1,))[0] != version:
+            self._sizes[path] = (version, tables.stored(path))
+        files, stored_bytes = self._sizes[path][1]
+        labels = {"stream": stream, "table": table}
+        families.gauge("table_files", files, labels)
+        families.gauge("table_bytes", stored_bytes, labels)
+
+    def _add_delivery(self, families: Families, name: str) -> None:
+        status = read_status(self.home.delivery(name))
+        if status is not None:
+            labels = {"delivery": name}
+            families.counter("delivered_changes", status.changes, labels)
+            families.counter("dead_letters", status.rejects, labels)
+            behind = max(status.end_position - status.position, 0)
+            families.gauge("delivery_behind", float(behind > 0), labels)
+
+    def _add_alerts(self, families: Families) -> None:
+        levels = Counter(alert.level for alert in read_alerts(self.home))
+        for level in ("error", "warning", "info"):
+            families.counter("alerts", levels[level], {"level": level})
+
+
+def registry_of(metrics: Metrics) -> CollectorRegistry:
+    """A registry of Prometheus's client with these metrics alone: none of the process that shows them."""
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    return registry
+
+
+def _add_counts(
+    families: Families, labels: dict[str, str], status: StreamStatus
+) -> None:
+    for name in _COUNTS:
+        families.counter(name, getattr(status, name), labels)
+    for reason, count in status.filtered.items():
+        families.counter("filtered_fixes", count, {**labels, "reason": reason})
+    for attribute, count in status.nulled.items():
+        families.counter("nulled_fixes", count, {**labels, "attribute": attribute})
+
+
+def _add_tallies(families: Families, labels: dict[str, str], tallies: Tallies) -> None:
+    for reason, count in sorted(tallies.rejects.items()):
+        families.counter("rejected_records", count, {**labels, "reason": reason})
+    for query, (changes, members) in _shown(tallies).items():
+        of_query = {**labels, "query": query}
+        families.counter("query_changes", changes, of_query)
+        families.gauge("query_members", members, of_query)
+    bounds = [*(f"{bound:g}" for bound in BOUNDS_S), "+Inf"]
+    buckets = list(zip(bounds, tallies.latency.cumsum().tolist(), strict=True))
+    families.histogram("commit_latency_seconds", buckets, tallies.latency_sum_s, labels)
+
+
+def _shown(tallies: Tallies) -> dict[str, tuple[int, int]]:
+    """Changes and members by query, of those with the most changes; the rest are `OTHERS`."""
+    ranked = [name for name, _ in tallies.changes.most_common()]
+    shown = {
+        name: (tallies.changes[name], tallies.members[name])
+        for name in ranked[:MOST_QUERIES]
+    }
+    rest = ranked[MOST_QUERIES:]
+    if rest:
+        shown[OTHERS] = (
+            sum(tallies.changes[name] for name in rest),
+            sum(tallies.members[name] for name in rest),
+        )
+    return shown
+
+
+def _state_bytes(folder: Path) -> int:
+    """The bytes of the states of a stream's engines: all of its folder but the log and the output of processes."""
+    total = 0
+    for child in folder.iterdir() if folder.is_dir() else ():
+        if child.name == "log" or child.suffix in (".log", ".1"):
+            continue
+        for path in child.rglob("*") if child.is_dir() else [child]:
+            total += _size(path)
+    return total
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except OSError:  # an engine has let go of it meanwhile
+        return 0

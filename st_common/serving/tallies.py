@@ -1,0 +1,103 @@
+"""What metrics count in the tables of a stream, brought up to date by reading what is new since the last look."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from st_common import tables
+from st_common.engine.archive import READER
+from st_common.engine.local import APP
+from st_common.home import Home
+from st_common.serving.latency import waits_s
+
+BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
+"""The upper bounds of the histogram of latencies; beyond the last one it has another bucket."""
+
+
+@dataclass
+class Tallies:
+    """What the tables of one stream hold, counted: all of it by the first look, what came since by each one after it.
+
+    Attributes:
+        changes: rows of `changes` by query.
+        members: members of the answer of each query, the sum of the signs of its changes.
+        rejects: rows of `rejects` by reason.
+        latency: int64[bounds + 1], segments by bucket of how long they waited for the commit of their changes. The
+            first look knows the commits that the table's log still has.
+        latency_sum_s: the sum of these times.
+    """
+
+    changes: Counter[str] = field(default_factory=Counter)
+    members: Counter[str] = field(default_factory=Counter)
+    rejects: Counter[str] = field(default_factory=Counter)
+    latency: npt.NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(len(BOUNDS_S) + 1, np.int64)
+    )
+    latency_sum_s: float = 0.0
+    _position: int = -1
+    _segment: int = -1
+
+    def look(self, home: Home, stream: str) -> "Tallies":
+        """The tallies as the tables are now; a stream that begins anew (it was reset) is counted anew.
+
+        Args:
+            home: the home folder.
+            stream: the name of the stream.
+
+        Raises:
+            FairwayError: a table cannot be read.
+            LogError: the log has a hole.
+        """
+        position = tables.committed(home.table("changes", stream), APP)
+        segment = tables.committed(home.table("rejects"), f"{READER}-{stream}")
+        position, segment = _or_none(position), _or_none(segment)
+        if position < self._position or segment < self._segment:
+            return Tallies().look(home, stream)
+        if position > self._position:
+            self._count_latency(home, stream, position)
+            self._count_changes(home, stream, position)
+        if segment > self._segment:
+            self._count_rejects(home, stream, segment)
+        return self
+
+    def _count_changes(self, home: Home, stream: str, position: int) -> None:
+        rows = tables.read(
+            home.table("changes", stream),
+            columns=["query", "sign"],
+            filters=[("position", ">", self._position), ("position", "<=", position)],
+        )
+        by_query = rows.group_by("query").aggregate(
+            [("sign", "count"), ("sign", "sum")]
+        )
+        for row in by_query.to_pylist():
+            self.changes[row["query"]] += row["sign_count"]
+            self.members[row["query"]] += row["sign_sum"]
+        self._position = position
+
+    def _count_rejects(self, home: Home, stream: str, segment: int) -> None:
+        rows = tables.read(
+            home.table("rejects"),
+            columns=["reason"],
+            filters=[
+                ("stream", "=", stream),
+                ("segment", ">", self._segment),
+                ("segment", "<=", segment),
+            ],
+        )
+        counts = rows.group_by("reason").aggregate([("reason", "count")])
+        for row in counts.to_pylist():
+            self.rejects[row["reason"]] += row["reason_count"]
+        self._segment = segment
+
+    def _count_latency(self, home: Home, stream: str, position: int) -> None:
+        waited_s = waits_s(home, stream, since=self._position, upto=position)
+        bucket = np.searchsorted(BOUNDS_S, waited_s)
+        self.latency += np.bincount(bucket, minlength=len(self.latency))
+        self.latency_sum_s += float(waited_s.sum())
+
+
+def _or_none(place: int | None) -> int:
+    """A place in the log, -1 for none."""
+    return -1 if place is None else place
