@@ -11,6 +11,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -128,6 +129,8 @@ def compile_queries(
     Returns:
         A set whose targets have the numbers of the stream's queries.
     """
+    if not which:
+        return _nothing(len(queries), space)
     predicates = tuple(
         dict.fromkeys(
             queries[n].plan.where or "" for n in which if queries[n].plan.where
@@ -178,6 +181,21 @@ def compile_queries(
                 if join is not None and join.left is not None
             )
         ),
+    )
+
+
+@lru_cache(maxsize=8)
+def _nothing(total: int, space: Space) -> QuerySet:
+    """The set of none of so many queries: most operators of a shard have none, whenever a query comes or goes."""
+    predicate = np.full(total, -1, np.int32)
+    predicate.setflags(write=False)
+    return QuerySet(
+        units=(),
+        screens=compile_screens(total, {}, {}),
+        conditions=compile_conditions(()),
+        predicate=predicate,
+        keys=(),
+        space=space,
     )
 
 
