@@ -47,4 +47,7 @@ def _told(day: "DayAgain") -> str:
     """A line about a day, and what could not be judged."""
     written = "" if day.replaced else ", as they were"
     failed = "".join(f"; not judged: {one}" for one in day.failed)
-    return f"{day.day}: {day.fixes:,} fixes, {day.visits:,} visits{written}{failed}"
+    differs = f"; {day.differs:,} differ from what was told" if day.differs else ""
+    unexplained = f", {day.unexplained:,} UNEXPLAINED" if day.unexplained else ""
+    fixes = f"{day.fixes:,} fixes ({day.late:,} late)"
+    return f"{day.day}: {fixes}, {day.visits:,} visits{written}{differs}{unexplained}{failed}"

@@ -16,6 +16,7 @@ OF_STREAM = (
     "latest",
     "snapshots",
     "visits",
+    "differences",
 )  # tables that are made from the log of one stream
 _OF_ALL = ("rejects", "queries")
 

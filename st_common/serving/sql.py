@@ -47,9 +47,9 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
     """The result of one SELECT over the views of a home; times are UTC.
 
     The views: `changes` and `visits` (all streams, with the column stream), `changes_S`, `visits_S`, `positions_S`,
-    `latest_S`, `snapshots_S` for each stream S, `layer_L` for each layer L, `rejects`, `regions`, `queries`,
-    `quality`, `stream_status`, `dead_letters`. A name with `-` is written with `_`. Views of tables that do not exist
-    yet are empty. DuckDB reaches nothing else: no files, no network, no variables of this process.
+    `latest_S`, `snapshots_S`, `differences_S` for each stream S, `layer_L` for each layer L, `rejects`, `regions`,
+    `queries`, `quality`, `stream_status`, `dead_letters`. A name with `-` is written with `_`. Views of tables that do
+    not exist yet are empty. DuckDB reaches nothing else: no files, no network, no variables of this process.
 
     Args:
         home: where the tables lie.
@@ -181,6 +181,7 @@ def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
         "positions": "positions",
         "latest": "latest",
         "snapshots": "snapshots",
+        "differences": "differences",
         "layers": "layer",
     }
     for table, view in of_each.items():

@@ -81,16 +81,16 @@ def segment(log, fixes):
     log.append("\n".join(["id,t,x,y,gone", *lines]).encode(), arrival_us=0)
 
 
-def follow(home, stream, arriving, cuts):
+def follow(home, stream, arriving, cuts, *, meanwhile=True):
     """The log written piece by piece, with statements between the pieces, and read by an engine with its archive."""
     streams = {stream.name: stream}
     register(home, streams, parse(QUERIES), owner="t")
     log = bare_log(home.log(stream.name))
     for number, (start, end) in enumerate(zip([0, *cuts], cuts, strict=False)):
         segment(log, arriving[start:end])
-        if number == 0:
+        if number == 0 and meanwhile:
             register(home, streams, parse(LATER), owner="t")
-        if number == 1:
+        if number == 1 and meanwhile:
             drop(home, "near")
     run(home, stream, until_idle=True)
 
@@ -124,8 +124,29 @@ def test_where_nothing_is_later_than_the_lateness_the_visits_are_those_that_were
         follow(home, stream, arriving, cuts)
         wanted = told(home)
         done = again(home, stream)
-        assert [day.failed for day in done.days] == [()] * 3
+        assert [(day.failed, day.late, day.differs) for day in done.days] == [
+            ((), 0, 0)
+        ] * 3
         assert stored(home) == wanted == told(home)
+
+
+@tries(3)
+@given(histories(), st.data())
+def test_whatever_came_too_late_the_visits_are_those_of_fixes_that_came_in_order(
+    history, data
+):
+    _, arriving, _ = history
+    unique = {row[:2]: row for row in arriving}.values()
+    in_order = sorted(unique, key=lambda row: (row[1], row[0]))
+    disorder = data.draw(st.permutations(in_order))
+    stream, of_each = settings(silence_s=history[0].silence_s), []
+    for rows in (in_order, disorder):
+        with tempfile.TemporaryDirectory() as folder:
+            home = Home(Path(folder))
+            follow(home, stream, rows, [len(rows)], meanwhile=False)
+            assert [day.unexplained for day in again(home, stream).days] == [0] * 3
+            of_each.append(stored(home))
+    assert of_each[0] == of_each[1]
 
 
 TRIP = [
@@ -158,6 +179,20 @@ def test_fixes_that_came_too_late_are_in_their_places(late):
     days = again(home, stream).days
     assert inside_left(home) == [(0, 10), *rest]
     assert [day.fixes for day in days] == [4, 1, 0]
+
+
+def test_what_differs_from_what_was_told_is_kept_with_the_reason(late):
+    home, stream = late
+    days = again(home, stream).days
+    (kept,) = sql(home, "SELECT count(*) AS n FROM differences_grid").to_pylist()
+    assert sum(day.differs for day in days) == kept["n"]
+    assert [(day.late, day.unexplained) for day in days] == [(1, 0), (1, 0), (0, 0)]
+    asked = """SELECT arm, object, to_ts, why FROM differences_grid
+        WHERE query = 'left' AND event_date = '2024-05-01' ORDER BY arm"""
+    assert [tuple(row.values()) for row in sql(home, asked).to_pylist()] == [
+        ("batch", "a", T0 + timedelta(hours=10), "late"),
+        ("told", "a", T0 + timedelta(hours=20), "late"),
+    ]
 
 
 def test_doing_a_day_again_writes_nothing_and_reads_that_day_alone(late):

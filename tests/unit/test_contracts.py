@@ -29,6 +29,7 @@ BAD = FOLDER / "examples" / "bad"
 NAMES = [
     "changes",
     "dead_letters",
+    "differences",
     "latest",
     "layers",
     "positions",
@@ -143,6 +144,7 @@ def test_partitions_come_in_the_order_of_their_numbers():
     assert partitions == {
         "changes": ("event_date",),
         "dead_letters": ("refused_date",),
+        "differences": ("event_date",),
         "latest": (),
         "layers": ("region_id",),
         "positions": ("event_date",),

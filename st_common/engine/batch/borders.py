@@ -36,6 +36,7 @@ class Border:
         members: who is in, as rows of `visits.MEMBERS`.
         reached: how far statements were read.
         fixes: how many fixes there were before the day.
+        late: how many of them came later than the lateness.
     """
 
     day: date
@@ -43,6 +44,7 @@ class Border:
     members: pa.Table
     reached: Reached
     fixes: int
+    late: int
 
 
 class Borders:
@@ -91,6 +93,7 @@ class Borders:
             "segment": border.reached.segment,
             "clock_us": border.reached.clock_us,
             "fixes": border.fixes,
+            "late": border.late,
             "sums": [_sum(state), _sum(members)],
         }
         self._storage.put(f"{border.day}{_STATE}", state)
@@ -123,6 +126,7 @@ class Borders:
             members=pa.ipc.open_stream(members).read_all(),
             reached=reached,
             fixes=fixes,
+            late=head["late"],
         )
 
 

@@ -17,13 +17,19 @@ from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
 from st_common.engine.batch.borders import Border, Borders, fixes_before
 from st_common.engine.batch.ordered import Ordered
-from st_common.engine.batch.statements import Reached, statements
+from st_common.engine.batch.reconcile import (
+    Late,
+    differences,
+    late_fixes,
+    told_visits,
+)
+from st_common.engine.batch.statements import Reached, statements, us_of
 from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError
 from st_common.home import Home
-from st_common.levels.visits import MEMBERS, fold_visits, members_at_end, sorted_visits
+from st_common.levels.visits import MEMBERS, fold_visits, members_at_end
 from st_common.operators.events.packet import Packet, control_packet
 from st_common.operators.matching.layer import LayerOf
 from st_common.operators.runtime.failed import Failure
@@ -36,7 +42,6 @@ from st_common.ops.days import is_closed_before, open_since
 from st_common.ops.history import days_of
 from st_common.settings import StreamSettings
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 
 
@@ -48,7 +53,10 @@ class DayAgain:
         day: the day (UTC).
         run: the name of what made its visits, the same for the same inputs.
         fixes: how many it has, late ones too.
+        late: how many of them came later than the lateness.
         visits: rows of the table `visits`.
+        differs: rows of the table `differences`: visits that were told otherwise.
+        unexplained: those among them that no late fix explains.
         replaced: whether the table had other rows of the day, or none; False: the same ones, and nothing was written.
         failed: queries that could not be judged, each with the reason.
     """
@@ -56,7 +64,10 @@ class DayAgain:
     day: date
     run: str
     fixes: int
+    late: int
     visits: int
+    differs: int
+    unexplained: int
     replaced: bool
     failed: tuple[str, ...] = ()
 
@@ -232,6 +243,7 @@ class BatchArm:
             members=MEMBERS.empty_table(),
             reached=Reached(),
             fixes=0,
+            late=0,
         )
 
     def run_day(self, border: Border, *, write: bool) -> tuple[DayAgain, Border]:
@@ -246,20 +258,33 @@ class BatchArm:
         fixes = fixes_before(self.home, self.stream.name, until.date())
         run = self._run_name(border.day, fixes, fed.reached)
         visits = fold_visits(changes, border.members, since=since, until=until, run=run)
-        replaced = write and self._write(border.day, visits)
+        late = late_fixes(
+            self.home, self.stream.name, since, until, self._settings.lateness_us
+        )
+        replaced, told = (
+            False,
+            differences(visits, visits, late, is_late=False, run=run),
+        )
+        if write:
+            replaced = self._write("visits", border.day, visits)
+            told = self._reconciled(border, visits, late, run)
         after = Border(
             day=until.date(),
             state=retired(fed.state, self._settings, least=LEAST),
             members=members_at_end(visits, until),
             reached=fed.reached,
             fixes=fixes,
+            late=border.late + late.count,
         )
         self._borders.keep(after)
         day = DayAgain(
             day=border.day,
             run=run,
             fixes=fixes - border.fixes,
+            late=late.count,
             visits=len(visits),
+            differs=len(told),
+            unexplained=pc.sum(pc.equal(told["why"], "unexplained")).as_py() or 0,
             replaced=replaced,
             failed=tuple(f"{one.query}: {one.why}" for one in fed.failures),
         )
@@ -281,7 +306,7 @@ class BatchArm:
             state    --------------------> kept
             changes  ---------------------------------> those of the day
         """
-        since_us, until_us = _us(since), _us(until)
+        since_us, until_us = us_of(since), us_of(until)
         late_us = until_us + self._settings.lateness_us
         day = self._fed(border.state, border.reached, since_us, until_us)
         held = self._fed(day.state, day.reached, until_us, late_us)
@@ -328,19 +353,27 @@ class BatchArm:
             failures=tuple(failures),
         )
 
-    def _write(self, day: date, visits: pa.Table) -> bool:
-        """Puts a day's visits into the table, unless they are there already."""
-        path, contract = (
-            self.home.table("visits", self.stream.name),
-            load_contract("visits"),
-        )
+    def _reconciled(
+        self, border: Border, visits: pa.Table, late: Late, run: str
+    ) -> pa.Table:
+        """In what the visits of a day differ from what was told, which goes into its table."""
+        since, until = _begin(border.day), _begin(border.day + _DAY)
+        told = told_visits(self.home, self.stream.name, since, until)
+        is_late = border.late + late.count > 0
+        rows = differences(told, visits, late, is_late=is_late, run=run)
+        self._write("differences", border.day, rows)
+        return rows
+
+    def _write(self, table: str, day: date, rows: pa.Table) -> bool:
+        """Puts a day's rows into a table, unless they are there already."""
+        path, contract = self.home.table(table, self.stream.name), load_contract(table)
+        there = rows.slice(0, 0)
         if tables.exists(path):
             there = tables.read(path, filters=[("event_date", "=", day)])
-            if sorted_visits(there).equals(visits):
-                return False
-        elif not len(visits):
+        order = [(name, "ascending") for name in rows.column_names]
+        if there.sort_by(order).equals(rows.sort_by(order)):
             return False
-        tables.replace(path, visits, contract, predicate=f"event_date = '{day}'")
+        tables.replace(path, rows, contract, predicate=f"event_date = '{day}'")
         return True
 
 
@@ -351,7 +384,3 @@ def _clock(state: State, at_us: int) -> Packet:
 
 def _begin(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
-
-
-def _us(time: datetime) -> int:
-    return (time - _EPOCH) // timedelta(microseconds=1)

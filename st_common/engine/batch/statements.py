@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,8 @@ from st_common.levels.stored import archived_end
 from st_common.operators.state.fixes import NEVER
 from st_common.position import segment_of, start_of
 from st_common.tables.handle import newest
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,7 @@ def statements(
     Raises:
         LogError: a segment is missing or damaged.
     """
-    end = _first_segment(home, stream, until_us)
+    end = first_segment(home, stream, until_us)
     segments = [one for one in log.segments(reached.segment, end=end) if one.control]
     fixes_us = _heights(home, stream, segments, since_us=since_us, end=end)
     placed: list[Statement] = []
@@ -121,8 +123,14 @@ def _heights(
     return np.asarray(highest[np.searchsorted(of_segment[order], numbers)])
 
 
-def _first_segment(home: Home, stream: str, since_us: int) -> int:
-    """The first segment with a fix of this time or a later one; where there is none, the first that is not archived."""
+def first_segment(home: Home, stream: str, since_us: int) -> int:
+    """The first segment with a fix of this time or a later one; where there is none, the first that is not archived.
+
+    Args:
+        home: where the table of positions lies.
+        stream: the name of the stream.
+        since_us: the time, us UTC.
+    """
     path, since = home.table("positions", stream), time_of(since_us)
     archived = segment_of(archived_end(home, stream))
     table = newest(path)
@@ -145,3 +153,8 @@ def time_of(us: int) -> datetime:
     first_us = -62_135_596_800_000_000
     seconds, micros = divmod(max(us, first_us), 1_000_000)
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros)
+
+
+def us_of(time: datetime) -> int:
+    """The microseconds from 1970 to a time with a zone."""
+    return (time - _EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,153 @@
+"""What was told of a day beside what all its fixes say: in what they differ, and why.
+
+told      a in `depot`  10:00 - 12:00
+batch     a in `depot`  10:00 - 11:30        a fix of 11:30 came at 12:05, later than the lateness
+differences: the first as `told`, the second as `batch`, both because of `late`
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.contracts import load_contract
+from st_common.engine.batch.statements import first_segment, time_of, us_of
+from st_common.home import Home
+from st_common.levels.fold import fold
+from st_common.levels.snapshots import members_of, newest_snapshot
+from st_common.levels.stored import archived_end, fixes
+from st_common.levels.visits import fold_visits
+from st_common.position import start_of
+
+_KEYS = "query, query_version, object, partner, from_ts, to_ts, cause_in, cause_out"
+# Visits that are alike in all but their values are numbered, so that each has one at most in the other arm.
+_DIFFERENCES = f"""
+WITH visits AS (
+    SELECT 'told' AS arm, * FROM told UNION ALL SELECT 'batch' AS arm, * FROM batch
+), numbered AS (
+    SELECT *, row_number() OVER (PARTITION BY arm, {_KEYS} ORDER BY value) AS twin FROM visits
+), compared AS (
+    SELECT *, count(*) OVER both_arms AS arms, count(value) OVER both_arms AS valued,
+           max(value) OVER both_arms - min(value) OVER both_arms AS apart, max(abs(value)) OVER both_arms AS most
+    FROM numbered WINDOW both_arms AS (PARTITION BY {_KEYS}, twin)
+)
+SELECT *, CASE WHEN object IN (SELECT object FROM late) OR partner IN (SELECT object FROM late) THEN 'late'
+               WHEN $is_late THEN 'late_elsewhere' ELSE 'unexplained' END AS why
+FROM compared WHERE arms < 2 OR valued = 1 OR apart > 1e-9 * most ORDER BY {_KEYS}, arm, value"""  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """The fixes of an interval that came later than the lateness: an older one than the clock at their place.
+
+    Attributes:
+        count: how many.
+        objects: string, of which objects, each once.
+    """
+
+    count: int
+    objects: pa.Array
+
+
+def late_fixes(
+    home: Home, stream: str, since: datetime, until: datetime, lateness_us: int
+) -> Late:
+    """Which fixes of an interval of event time came too late for answers to be independent of their order (SPEC X2).
+
+        log (lateness 2 s)   10:00:00   10:00:05   10:00:04   10:00:01
+                                                   in time    late, for the clock was at 10:00:03
+
+    Args:
+        home: where the table of positions lies.
+        stream: the name of the stream.
+        since: the beginning of the interval.
+        until: its end; the archive has come past it by the lateness.
+        lateness_us: the stream's.
+    """
+    beyond_us = us_of(until) + lateness_us
+    bounds = [("event_ts", ">=", since), ("event_ts", "<", time_of(beyond_us))]
+    end = archived_end(home, stream)
+    rows = fixes(home, stream, 0, end, ("event_ts", "object"), *bounds, accepted=False)
+    if not len(rows):
+        return Late(count=0, objects=pa.array([], pa.string()))
+    rows = rows.sort_by("position")
+    event_us = rows["event_ts"].cast(pa.int64()).to_numpy()
+    # Behind the first fix of a later time the clock is past the interval, whatever else stands there.
+    passed = rows["position"].to_numpy() > _first_position(home, stream, beyond_us)
+    highest = np.maximum.accumulate(np.where(passed, beyond_us, event_us))
+    is_late = (event_us < highest - lateness_us) & (event_us < us_of(until))
+    objects = rows["object"].filter(pa.array(is_late)).unique()
+    return Late(count=int(is_late.sum()), objects=pa.array(objects, pa.string()))
+
+
+def _first_position(home: Home, stream: str, since_us: int) -> int:
+    """The place in the log of the first fix of this time or a later one, or where the archive has come to."""
+    segment = first_segment(home, stream, since_us)
+    start, end = start_of(segment), start_of(segment + 1)
+    later = fixes(
+        home,
+        stream,
+        start,
+        end,
+        (),
+        ("event_ts", ">=", time_of(since_us)),
+        accepted=False,
+    )
+    return int(pc.min(later["position"]).as_py()) if len(later) else start
+
+
+def told_visits(home: Home, stream: str, since: datetime, until: datetime) -> pa.Table:
+    """The visits of closed days as `changes` has them: rows of the contract `visits`.
+
+    Args:
+        home: where the tables lie.
+        stream: the name of the stream.
+        since: the beginning of a day.
+        until: that of a later one.
+    """
+    path, schema = (
+        home.table("changes", stream),
+        load_contract("changes").arrow_schema(),
+    )
+    if not tables.exists(path):
+        return fold_visits(schema.empty_table(), since=since, until=until)
+    snapshot = newest_snapshot(home, stream, since - timedelta(microseconds=1))
+    start = 0 if snapshot is None else snapshot.position
+    bounds = [("position", ">=", start), ("event_ts", "<", until)]
+    rows = tables.read(path, columns=schema.names, filters=bounds)
+    is_before = pc.less(rows["event_ts"], since)
+    before = rows.filter(is_before)
+    members = fold(before, members_of(home, stream, snapshot))
+    of_days = rows.filter(pc.invert(is_before))
+    return fold_visits(of_days, members, since=since, until=until)
+
+
+def differences(
+    told: pa.Table, batch: pa.Table, late: Late, *, is_late: bool, run: str
+) -> pa.Table:
+    """The visits that only one arm has, or has with another value: rows of the contract `differences`.
+
+    Args:
+        told: visits of a day, as they were told.
+        batch: as all fixes say.
+        late: the fixes of the day that came too late.
+        is_late: whether any fix of the day or of a day before came too late.
+        run: the batch run.
+    """
+    schema = load_contract("differences").arrow_schema()
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register("told", told)
+        connection.register("batch", batch)
+        connection.register("late", pa.table({"object": late.objects}))
+        rows = connection.sql(
+            _DIFFERENCES, params={"is_late": is_late}
+        ).to_arrow_table()
+    rows = rows.drop_columns(["run"]).append_column(
+        "run", pa.repeat(pa.scalar(run), len(rows))
+    )
+    return rows.select(schema.names).cast(schema)
