@@ -19,6 +19,7 @@ from st_common.cli import (
     layer,
     metrics,
     past,
+    quality,
     query,
     read,
     reprocess,
@@ -103,6 +104,13 @@ app.add_typer(
     help="See on which engine streams run, and take them to another one, begin them anew.",
 )
 
+_quality = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(
+    _quality,
+    name="quality",
+    help="Check days against the contracts, and propose one for a stream.",
+)
+
 _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_queries, "register"): query.register,
     (_queries, "check"): query.check,
@@ -116,6 +124,8 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_streams, "reshard"): streams.reshard,
     (_streams, "reset"): streams.reset,
     (_streams, "skip"): streams.skip,
+    (_quality, "report"): quality.report,
+    (_quality, "propose"): quality.propose,
     (app, "partition"): layer.partition,
     (app, "replay"): capture.replay,
     (app, "capture"): capture.capture,

@@ -12,6 +12,7 @@ from st_common.ops.alerts import tell_once
 from st_common.ops.days import open_since
 from st_common.quality.check import StreamDay, check_day
 from st_common.quality.due import is_due, unchecked_days
+from st_common.quality.index_page import write_index
 from st_common.quality.record import record
 from st_common.quality.report import write_report
 from st_common.settings import StreamSettings
@@ -87,14 +88,16 @@ def _report(
             hint="; ".join(clocks) or "there is no stream",
         )
     stream_days = [check_day(home, stream, day) for stream in due]
+    rules = record(home, day, stream_days, checked_us=checked_us)
     path = write_report(home, day, stream_days)
+    write_index(home)
     for stream_day in stream_days:
         _alert(home, stream_day, path)
     return DayReport(
         day=day,
         path=path,
         streams=tuple(stream.name for stream in due),
-        rules=record(home, day, stream_days, checked_us=checked_us),
+        rules=rules,
         breaches=sum(len(stream.breaches) for stream in stream_days),
     )
 

@@ -162,19 +162,25 @@ def _jumping_objects_share(data: DayData, arguments: Arguments) -> Observed:
     return _share(len(jumping), n, _some(data.order.names.take(pa.array(jumping))))
 
 
-def _jumps(data: DayData, max_speed_mps: float) -> np.ndarray:
-    """Whether a fix is too far from the one before of its object; bool[n], in the order of `data.order`.
+def implied_speeds_mps(data: DayData) -> np.ndarray:
+    """How fast an object must have been since its fix before; float64[n], in the order of `data.order`.
 
-    A second is granted, for event times that are rounded. A fix without a place is no jump.
+    A second is granted, for event times that are rounded. NaN for the first fix of an object, and without a place.
     """
     space = data.stream.space
     x, y = (data.fixes[name].to_numpy()[data.order.rows] for name in ("x", "y"))
     rank = space.rank_about(x[:-1], y[:-1], x[1:], y[1:])
     way_m = space.measure(rank) * data.stream.unit_m
     passed_s = np.diff(data.order.ts_us) / 1e6 + _ROUNDING_S
-    jumps: np.ndarray = np.zeros(len(x), bool)
-    jumps[1:] = way_m > max_speed_mps * passed_s
-    jumps &= data.order.has_before
+    speeds: np.ndarray = np.full(len(x), np.nan)
+    speeds[1:] = way_m / passed_s
+    speeds[~data.order.has_before] = np.nan
+    return speeds
+
+
+def _jumps(data: DayData, max_speed_mps: float) -> np.ndarray:
+    """Whether a fix is too far from the one before of its object; bool[n], in the order of `data.order`."""
+    jumps: np.ndarray = implied_speeds_mps(data) > max_speed_mps
     return jumps
 
 

@@ -1,123 +1,170 @@
-"""The quality report of a day: one HTML file that needs nothing else, no network, no script."""
+"""The quality report of a day, and the page of all days: HTML that needs nothing else, no network, no script."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from datetime import date
-from html import escape
 from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment
 
 from st_common.home import Home
-from st_common.quality.check import StreamDay
+from st_common.quality.check import DAY_IS_CLOSED, StreamDay
+from st_common.quality.data_check import data_label
 from st_common.quality.finding import COUNTED, Finding
+from st_common.quality.rejected import Rejected, rejected_on
+from st_common.quality.trends import Trends, trends_of
+from st_common.serving.templates import templates_in
 
-_STYLE = """
-body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1c2733}
-h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2rem;border-bottom:1px solid #d5dde5}h3{font-size:1rem}
-table{border-collapse:collapse;margin:.5rem 0 1rem;width:100%}
-th,td{text-align:left;padding:.25rem .6rem;border-bottom:1px solid #e6ebf0;vertical-align:top}
-td.n{text-align:right;font-variant-numeric:tabular-nums}
-.pass{color:#1a7f37}.fail{color:#b3261e;font-weight:600}.warn{color:#9a6700;font-weight:600}
-code{font-size:.85em;word-break:break-all}
-"""
+_PAGES = Path(__file__).with_name("pages")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """What the report of a day shows of one stream.
+
+    Attributes:
+        stream: its name.
+        is_open: "" when the stream's clock has passed the day; else since when it is open.
+        contract: the name and version of its contract; "" without one, or when it cannot be read.
+        data: the findings on its data; none without a contract.
+        counts: what happened to its records, by name.
+        rejected: the records that came on the day and are no fixes.
+        tables: the findings on the rows of its tables, by table.
+    """
+
+    stream: str
+    is_open: str
+    contract: str
+    data: tuple[Finding, ...]
+    counts: dict[str, int]
+    rejected: Sequence[Rejected]
+    tables: dict[str, list[Finding]]
+
+
+def reports_dir(home: Home) -> Path:
+    """Where the reports lie."""
+    return home.root / "reports" / "quality"
 
 
 def report_path(home: Home, day: date) -> Path:
     """Where the report of a day lies."""
-    return home.root / "reports" / "quality" / f"{day.isoformat()}.html"
+    return reports_dir(home) / f"{day.isoformat()}.html"
 
 
 def write_report(home: Home, day: date, streams: Sequence[StreamDay]) -> Path:
-    """Writes the report of a day, replacing an earlier one in one step.
+    """Writes the report of a day and its results as JSON beside it, replacing earlier ones, each in one step.
 
     Args:
-        home: it lies in `reports/quality` there.
+        home: they lie in `reports/quality` there.
         day: the day (UTC).
         streams: what was found.
 
     Returns:
-        The file.
+        The page.
     """
     path = report_path(home, day)
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}")
-    draft.write_text(render(day, streams), encoding="utf-8")
-    draft.replace(path)
+    labels = [data_label(stream.stream) for stream in streams]
+    sections = [
+        section_of(stream, rejected_on(home, stream.stream, day)) for stream in streams
+    ]
+    write_page(path, render(day, streams, sections, trends_of(home, labels, day)))
+    write_page(path.with_suffix(".json"), json.dumps(_results(day, streams), indent=1))
     return path
 
 
-def render(day: date, streams: Sequence[StreamDay]) -> str:
+def write_page(path: Path, text: str) -> None:
+    """Puts a text into a file in one step: readers see the old one or the new one."""
+    draft = path.with_name(f".{path.name}")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
+def render(
+    day: date,
+    streams: Sequence[StreamDay],
+    sections: Sequence[Section],
+    trends: Trends,
+) -> str:
     """The report of a day as HTML.
 
     Args:
         day: the day (UTC).
-        streams: what was found; of each, what happened to its records, and per table every rule with its verdict.
+        streams: what was found.
+        sections: what is shown of each stream.
+        trends: how the rules on data went in the days before.
     """
     breaches = sum(len(stream.breaches) for stream in streams)
-    verdict = (
-        _mark("fail", f"{breaches} broken")
-        if breaches
-        else _mark("pass", "all promises kept")
-    )
-    body = (
-        "".join(_stream(stream) for stream in streams)
-        or "<p>No stream has closed this day.</p>"
-    )
-    title = f"Data quality of {day.isoformat()}"
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style></head><body><h1>{title}: {verdict}</h1>{body}</body></html>\n"
+    template = page_templates().get_template("day.html")
+    return template.render(day=day, breaches=breaches, sections=sections, trends=trends)
+
+
+def section_of(stream_day: StreamDay, rejected: Sequence[Rejected]) -> Section:
+    """What the report shows of a stream's day.
+
+    Args:
+        stream_day: what was found.
+        rejected: its rejects.
+    """
+    own = data_label(stream_day.stream)
+    by_table: dict[str, list[Finding]] = {}
+    for finding in stream_day.findings:
+        if finding.table != own and finding.expected != COUNTED:
+            by_table.setdefault(finding.table, []).append(finding)
+    return Section(
+        stream=stream_day.stream,
+        is_open="; ".join(
+            finding.details
+            for finding in stream_day.findings
+            if finding.rule == DAY_IS_CLOSED
+        ),
+        contract=stream_day.data.contract,
+        data=stream_day.data.findings,
+        counts=_counts(stream_day),
+        rejected=rejected,
+        tables=by_table,
     )
 
 
-def _stream(stream_day: StreamDay) -> str:
-    named = {
-        "fixes": stream_day.tally.fixes,
-        "objects": stream_day.tally.objects,
-        "changes": stream_day.tally.changes,
-        "late": stream_day.tally.late,
-        "double": stream_day.tally.double,
-        **{f"filtered: {name}": n for name, n in stream_day.tally.filtered.items()},
-        "rejects": sum(stream_day.tally.rejects.values()),
-        **{
-            f"rejects: {reason}": count
-            for reason, count in stream_day.tally.rejects.items()
+def page_templates() -> Environment:
+    """The templates of the pages of quality, with the filter `observed`: a finding's number as people read it."""
+    environment = templates_in(_PAGES)
+    environment.filters["observed"] = _observed
+    return environment
+
+
+def _counts(stream_day: StreamDay) -> dict[str, int]:
+    counted = stream_day.tally
+    return {
+        "fixes": counted.fixes,
+        "objects": counted.objects,
+        "changes": counted.changes,
+        "late": counted.late,
+        "double": counted.double,
+        **{f"filtered: {name}": n for name, n in counted.filtered.items()},
+        "rejects": sum(counted.rejects.values()),
+    }
+
+
+def _observed(finding: Finding) -> str:
+    if finding.observed is None:
+        return "" if finding.is_grey else "not measured"
+    if finding.observed.is_integer():
+        return f"{finding.observed:,.0f}"
+    return f"{finding.observed:,.4g}"
+
+
+def _results(day: date, streams: Sequence[StreamDay]) -> dict[str, Any]:
+    return {
+        "day": day.isoformat(),
+        "streams": {
+            stream.stream: {
+                "contract": stream.data.contract,
+                "findings": [asdict(finding) for finding in stream.findings],
+                "great_expectations": stream.data.result,
+            }
+            for stream in streams
         },
     }
-    counts = "".join(
-        f'<tr><td>{escape(name)}</td><td class="n">{count:,}</td></tr>'
-        for name, count in named.items()
-    )
-    checked = [
-        finding for finding in stream_day.findings if finding.expected != COUNTED
-    ]
-    names = dict.fromkeys(finding.table for finding in checked)
-    rules = "".join(
-        _table(name, [finding for finding in checked if finding.table == name])
-        for name in names
-    )
-    return f"<h2>Stream {escape(stream_day.stream)}</h2><table>{counts}</table>{rules}"
-
-
-def _table(name: str, findings: Sequence[Finding]) -> str:
-    rows = "".join(_row(finding) for finding in findings)
-    head = "<tr><th>verdict</th><th>rule</th><th>demands</th><th>breaks it</th><th>of rows</th><th>examples</th></tr>"
-    return f"<h3>{escape(name)}</h3><table>{head}{rows}</table>"
-
-
-def _row(finding: Finding) -> str:
-    verdict = (
-        _mark("pass", "kept")
-        if finding.passed
-        else _mark("fail" if finding.is_breach else "warn", "broken")
-    )
-    observed = (
-        "not measured" if finding.observed is None else f"{finding.observed:,.0f}"
-    )
-    return (
-        f"<tr><td>{verdict}</td><td>{escape(finding.rule)}</td><td>{escape(finding.expected)}</td>"
-        f'<td class="n">{observed}</td><td class="n">{finding.rows:,}</td>'
-        f"<td><code>{escape(finding.details)}</code></td></tr>"
-    )
-
-
-def _mark(kind: str, text: str) -> str:
-    return f'<span class="{kind}">{escape(text)}</span>'

@@ -3,11 +3,12 @@
 import re
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from st_common.serving.map_picture import draw
 from st_common.serving.report import Report
+from st_common.serving.templates import templates_in
 
 _PAGES = Path(__file__).with_name("pages")
 _SAID = re.compile(
@@ -32,16 +33,6 @@ def page(report: Report, *, title: str, lead: str = "", footer: str = "") -> str
 
 
 def _environment() -> Environment:
-    """Templates that escape what they show; a name that nobody gives is an error."""
-    environment = Environment(
-        loader=FileSystemLoader(_PAGES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["number"] = "{:,}".format
-    environment.filters["tenths"] = "{:,.1f}".format
+    environment = templates_in(_PAGES)
     environment.filters["said"] = lambda text: _SAID.sub("", text)
     return environment

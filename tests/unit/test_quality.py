@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections import defaultdict
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -22,9 +24,12 @@ from st_common.ops.days import is_closed, open_since
 from st_common.ops.status import StreamStatus, write_status
 from st_common.quality.check import StreamDay, check_day
 from st_common.quality.daily import report_days
+from st_common.quality.data_check import DataCheck
 from st_common.quality.finding import Finding
-from st_common.quality.report import render
+from st_common.quality.rejected import Rejected
+from st_common.quality.report import render, section_of
 from st_common.quality.tally import Tally, _late_and_double, tally
+from st_common.quality.trends import Trend
 from st_common.settings import Columns, StreamSettings
 
 pytestmark = [
@@ -355,20 +360,26 @@ def test_the_report_loads_nothing_and_shows_everything_as_text() -> None:
         expected="",
         rows=0,
     )
+    nothing = replace(
+        unmeasured, table="data/taxis", rule="volume", passed=True, details="no day"
+    )
     counted = Tally(
         fixes=99_999, objects=7, late=3, double=4, rejects={"bad<time": 5}, changes=6
     )
-    page = render(
-        DAY,
-        [
-            StreamDay(
-                stream="taxis", day=DAY, tally=counted, findings=(rule, unmeasured)
-            )
-        ],
+    taxis = StreamDay(
+        stream="taxis",
+        day=DAY,
+        tally=counted,
+        findings=(rule, unmeasured),
+        data=DataCheck(contract="taxis 1.0.0", findings=(nothing,)),
     )
+    rejected = Rejected(reason="bad<time", count=5, examples=("<img src=x>",))
+    trend = Trend(days=(DAY - timedelta(days=2), DAY), values=(0.5, 0.25))
+    trends = defaultdict(Trend, {("data/taxis", "volume"): trend})
+    page = render(DAY, [taxis], [section_of(taxis, [rejected])], trends)
     links = Links()
     links.feed(page)
-    assert links.links == []
+    assert links.links == ["href=index.html"]
     assert not {"script", "link", "img", "iframe"} & set(links.tags)
     assert not re.search(r"(?i)url\(|@import", page)
     for text in (
@@ -378,6 +389,10 @@ def test_the_report_loads_nothing_and_shows_everything_as_text() -> None:
         "bad<time",
         "<script src='http://x/'>",
         "not measured",
+        "nothing to judge",
+        "no day",
+        "2024-03-07 to 2024-03-09: 0.25 to 0.5, last 0.25",
+        "<img src=x>",
         "double",
     ):
         assert text in links.text

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from jobs.report_quality import main
 from st_common import tables
 from st_common.capture.reading import log_for
+from st_common.cli import app
 from st_common.contracts import read_stream_contract
 from st_common.engine.archive import Archive
 from st_common.errors import ContractError
@@ -32,6 +34,7 @@ pytestmark = [
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = date(2024, 3, 9)
+NEXT = DAY + timedelta(weeks=1)
 WEEKS = [DAY - timedelta(weeks=week) for week in (4, 3, 2, 1)]
 ROUNDS, TAXIS = 96, 50
 QUARTER_S = 900
@@ -120,9 +123,9 @@ def home(base: Home, tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
-def checked(home: Home) -> DataCheck:
+def checked(home: Home, day: date = DAY) -> DataCheck:
     stream = load_streams(home.root / "conf")["taxis"]
-    return check_data(home, stream, DAY, tally(home, stream, DAY))
+    return check_data(home, stream, day, tally(home, stream, day))
 
 
 def broken(data: DataCheck) -> dict[str, str]:
@@ -270,6 +273,14 @@ def test_the_job_judges_a_day_on_which_nothing_came_ends_with_3_and_alerts(
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     page = Path(summary["days"][0]["path"]).read_text()
     assert "volume" in page
+    assert "nothing to judge" in page
+    index = Path(summary["days"][0]["path"]).with_name("index.html").read_text()
+    assert f'href="{DAY}.html"' in index
+    results = json.loads(
+        Path(summary["days"][0]["path"]).with_suffix(".json").read_text()
+    )
+    judged = results["streams"]["taxis"]["great_expectations"]
+    assert judged["statistics"]["unsuccessful_expectations"] == 6
     (alert,) = read_alerts(home)
     assert (alert.stream, alert.level) == ("taxis", "error")
     assert "volume, objects, usual_objects, hours, gap, fresh broken" in alert.text
@@ -279,6 +290,39 @@ def test_the_job_judges_a_day_on_which_nothing_came_ends_with_3_and_alerts(
     rows = tables.read(home.table("quality"), filters=[("rule", "=", "speed_between")])
     assert rows["observed"].to_pylist() == [None], "nothing to judge"
     assert rows["passed"].to_pylist() == [True]
+
+
+@pytest.mark.slow
+def test_a_proposed_contract_is_kept_by_the_days_it_comes_from_and_not_by_bad_ones(
+    home: Home,
+) -> None:
+    path = home.root / "data_contracts" / "streams" / "taxis.odcs.yaml"
+    cli = CliRunner()
+    refused = cli.invoke(app, ["--home", str(home.root), "quality", "propose", "taxis"])
+    assert (refused.exit_code, path.read_text()) == (2, CONTRACT)
+    path.unlink()
+    done = cli.invoke(app, ["--home", str(home.root), "quality", "propose", "taxis"])
+    assert done.exit_code == 0, done.output
+    arrive(home, good(DAY))
+    assert broken(checked(home)) == {}
+    assert {finding.rule for finding in checked(home).findings} >= {
+        "speed_between",
+        "class_is_known",
+        "clocks",
+        "x_between",
+    }
+    spoilt = an_unknown_class(impossible_speeds(an_hour_lost(good(NEXT))))
+    arrive(home, one_id_for_two(spoilt))
+    assert set(broken(checked(home, NEXT))) == {
+        "class_is_known",
+        "gap",
+        "hours",
+        "one_place",
+        "silence",
+        "speed_between",
+        "ways",
+        "x_between",
+    }
 
 
 WRONG = {

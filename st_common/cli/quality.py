@@ -1,0 +1,65 @@
+"""`fairway quality`: the reports of days, and a first contract of a stream."""
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from st_common.cli import context
+from st_common.errors import QualityError
+
+
+def report(
+    ctx: typer.Context,
+    day: Annotated[
+        datetime | None,
+        typer.Option(
+            "--day",
+            formats=["%Y-%m-%d"],
+            help="This day (UTC); else all that are due and were not checked.",
+        ),
+    ] = None,
+) -> None:
+    """Check days against the contracts and write their reports; exit code 3: a rule of severity error is broken."""
+    import time
+
+    from st_common.quality.daily import report_days
+
+    context.write_broken(ctx)
+    reports = report_days(
+        context.home(ctx, must_exist=True),
+        context.streams(ctx),
+        day.date() if day else None,
+        checked_us=time.time_ns() // 1000,
+    )
+    for one in reports:
+        verdict = f"{one.breaches} broken" if one.breaches else "all promises kept"
+        typer.echo(f"{one.day}: {', '.join(one.streams)}: {verdict}: {one.path}")
+    if not reports:
+        typer.echo("no day is due")
+    if any(one.breaches for one in reports):
+        raise typer.Exit(QualityError.exit_code)
+
+
+def propose(
+    ctx: typer.Context,
+    stream: Annotated[
+        str,
+        typer.Argument(
+            metavar="STREAM", help="The name of a stream in conf/streams.toml."
+        ),
+    ],
+    *,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Also when the home has one.")
+    ] = False,
+) -> None:
+    """Write a first contract of a stream's data into the home, from its newest days; look at it before you trust it."""
+    from st_common.quality.propose import propose as write
+
+    path = write(
+        context.home(ctx, must_exist=True),
+        context.stream(ctx, stream),
+        replace=replace,
+    )
+    typer.echo(f"{path}: what was seen, and somewhat more; say there what should be")

@@ -1,0 +1,58 @@
+"""The rejected records of a day, some of each reason, as people can read them."""
+
+from dataclasses import dataclass
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.home import Home
+from st_common.quality.tally import read_rejects
+
+_EXAMPLES, _SHOWN = 3, 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """The rejects of one reason.
+
+    Attributes:
+        reason: why they are no fixes.
+        count: how many there are.
+        examples: the first three, as text, each at most 200 characters; what is no UTF-8 is escaped.
+    """
+
+    reason: str
+    count: int
+    examples: tuple[str, ...]
+
+
+def rejected_on(home: Home, stream: str, day: date) -> list[Rejected]:
+    """The rejects of a stream that came on a day, by reason, those with the most records first.
+
+    Args:
+        home: where the table lies.
+        stream: the stream.
+        day: the day of the wall clock (UTC).
+    """
+    rows = read_rejects(home, stream, day, ["reason", "raw", "segment", "row"])
+    if rows is None:
+        return []
+    rows = rows.sort_by([("segment", "ascending"), ("row", "ascending")])
+    counts = rows["reason"].value_counts().to_pylist()
+    counts.sort(key=lambda each: (-each["counts"], each["values"]))
+    return [_of_reason(rows, each["values"]) for each in counts]
+
+
+def _of_reason(rows: pa.Table, reason: str) -> Rejected:
+    raw = rows.filter(pc.field("reason") == reason)["raw"]
+    return Rejected(
+        reason=reason,
+        count=len(raw),
+        examples=tuple(map(_shown, raw.slice(0, _EXAMPLES).to_pylist())),
+    )
+
+
+def _shown(raw: bytes) -> str:
+    text = raw.decode("utf-8", "backslashreplace")
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
