@@ -21,12 +21,15 @@ class SparkSettings:
 
     Attributes:
         master: `local`, the process of the stream itself, or the address of a standalone cluster, `spark://HOST:PORT`.
+        rest: the address at which that cluster starts drivers, `http://HOST:6066`; None: the driver is a process of the
+            machine that supervises.
         cores: how many tasks run at once, and how many partitions a shuffle has.
         memory: of the driver's JVM, as Java writes it; with a local master tasks run in it.
         executor_memory: of the JVM of each executor of a cluster.
     """
 
     master: str = LOCAL
+    rest: str | None = None
     cores: int = 2
     memory: str = "4g"
     executor_memory: str = "2g"
@@ -49,11 +52,13 @@ def spark_settings(table: Mapping[str, Any], place: str) -> SparkSettings:
     """
     place = f"{place} spark:"
     settings = SparkSettings(**checked(table, SPARK_KEYS, SparkSettings, place))
-    if settings.is_local and "executor_memory" in table:
-        raise ConfigError(
-            f"{place} executor_memory has no meaning with master = {LOCAL!r}",
-            hint='master = "spark://HOST:7077" names a cluster',
-        )
+    if settings.is_local:
+        for key in ("rest", "executor_memory"):
+            if key in table:
+                raise ConfigError(
+                    f"{place} {key} has no meaning with master = {LOCAL!r}",
+                    hint='master = "spark://HOST:7077" names a cluster',
+                )
     return settings
 
 
@@ -73,6 +78,12 @@ def _master(value: object) -> str:
     return str(value)
 
 
+def _rest(value: object) -> str:
+    if not _is_address(value, "http"):
+        raise WrongError('must be "http://HOST:PORT"')
+    return str(value)
+
+
 def _memory(value: object) -> str:
     match = (
         re.fullmatch(r"([1-9]\d{0,6})([mg])", value) if isinstance(value, str) else None
@@ -86,6 +97,7 @@ def _memory(value: object) -> str:
 
 SPARK_KEYS: dict[str, Check] = {
     "master": _master,
+    "rest": _rest,
     "cores": whole(most=_MOST_CORES),
     "memory": _memory,
     "executor_memory": _memory,

@@ -10,6 +10,10 @@ from st_common.ops.health import Health, Limits, Observation, Progress, judge, r
 
 _BAD_CONFIG = FairwayError.exit_code
 _GOOD = ("ok", "stopped")
+_TOLD = (
+    "stuck",
+    "unseen",
+)  # it was asked to end, or cannot be started: dead is no news
 
 
 class ActionKind(StrEnum):
@@ -277,8 +281,8 @@ def _condition(
 def _condition_by_health(
     seen: Observation, memory: Memory, health: Health
 ) -> tuple[str, str, str]:
-    if health is Health.DEAD and memory.condition == Health.STUCK:
-        return memory.condition, "error", ""  # it was asked to end, and told as stuck
+    if health is Health.DEAD and memory.condition in _TOLD:
+        return memory.condition, "error", ""
     if health is Health.DEAD:
         first = memory.condition == "stopped"
         return (

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from st_common.errors import TransientError
 from st_common.home import Home
 from st_common.ops.health import Health
 from st_common.ops.launcher import find
@@ -65,7 +66,11 @@ def _health_now(folder: Path, *, wanted: bool, now_us: int) -> str:
     record = read_record(folder / MEMORY_FILE) or {}
     judged = str(record.get("tripped") or record.get("health", UNSEEN))
     dead = judged in (Health.DEAD, Health.FINISHED, UNSEEN)
-    if find(folder, now_us=now_us) is not None:
+    try:
+        running = find(folder, now_us=now_us)
+    except TransientError:
+        return UNSEEN
+    if running is not None:
         return str(Health.STARTING) if dead else judged
     # What ended in order, or was given up, is not dead for want of a process.
     if judged in (Health.FINISHED, record.get("tripped")):

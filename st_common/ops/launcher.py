@@ -1,20 +1,35 @@
-"""Starting an engine as a process of its own that outlives whoever started it, and never starting it twice."""
+"""Starting an engine that outlives whoever started it, and never starting it twice.
+
+It is a process of this machine, in a session of its own, or a driver that a cluster owns. Which of them it is stands in
+`engine.json`, so that settings may change while it runs: whoever looks for it, or kills it, asks the record.
+"""
 
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
+from typing import Any, Protocol
 
-from st_common.errors import FencedError
+from st_common.errors import FencedError, TransientError
+from st_common.ops import standalone
 from st_common.ops.lease import current, is_held, named
-from st_common.ops.process import Owner, find_command, lives, owner_of, this_host
+from st_common.ops.process import (
+    Owner,
+    find_command,
+    kill_session,
+    lives,
+    owner_of,
+    this_host,
+)
 from st_common.ops.records import held_lock, private_append, read_record, write_record
+from st_common.spark_keys import SparkSettings
 
 ENGINE_FILE = "engine.json"
 LOG_FILE = "engine.log"
 _LOG_LIMIT = 16 << 20
+_LOST_S = 180.0  # a driver whose id was lost with the master's answer counts as living so long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +38,69 @@ class Running:
 
     Attributes:
         owner: its process.
-        launched: it was started by `launch`, and not by a person.
+        launched: it was started by a launcher, and not by a person.
     """
 
     owner: Owner
     launched: bool
+
+
+class Launcher(Protocol):
+    """How engines are started."""
+
+    def launch(self, folder: Path, command: Sequence[str], *, now_us: int) -> None:
+        """Starts an engine and records it; see `launch`.
+
+        Args:
+            folder: the stream's folder.
+            command: program and arguments.
+            now_us: now, us since 1970.
+
+        Raises:
+            FencedError: an engine of this stream lives.
+            TransientError: it cannot be started now.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detached:
+    """Engines are processes of this machine; `cwd` is the folder that they run in, None: the present one."""
+
+    cwd: Path | None = None
+
+    def launch(self, folder: Path, command: Sequence[str], *, now_us: int) -> None:
+        """See `Launcher.launch`."""
+        launch(folder, command, now_us=now_us, cwd=self.cwd)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnCluster:
+    """Engines are drivers of a standalone cluster; their command is a Python, a file and its arguments."""
+
+    place: SparkSettings
+
+    def launch(self, folder: Path, command: Sequence[str], *, now_us: int) -> None:
+        """See `Launcher.launch`.
+
+        The submission is recorded before it is made: an answer that is lost leaves an engine that somebody knows.
+        """
+        with held_lock(folder / ".launch.lock"):
+            running = find(folder, now_us=now_us)
+            if running is not None:
+                raise _already(folder, running)
+            lost = standalone.Submission(
+                rest=str(self.place.rest), id="", submitted_s=now_us / 1e6
+            )
+            _record_driver(folder, lost, command)
+            python, *words = command
+            try:
+                made = standalone.submit(
+                    self.place, f"fairway-{folder.name}", words, python=python
+                )
+            except standalone.RefusedError:
+                (folder / ENGINE_FILE).unlink()
+                raise
+            _record_driver(folder, replace(lost, id=made), command)
 
 
 def recorded(folder: Path) -> Owner | None:
@@ -45,14 +118,67 @@ def find(folder: Path, *, now_us: int) -> Running | None:
 
     Returns:
         None when no process lives.
+
+    Raises:
+        TransientError: a cluster was handed the engine, and its master does not answer.
     """
+    submission = submitted(folder)
+    if submission is not None:
+        return _find_driver(folder, submission, now_us=now_us)
     launched = recorded(folder)
     if launched is not None and lives(launched):
         return Running(owner=launched, launched=True)
+    return _holder(folder, now_us=now_us)
+
+
+def submitted(folder: Path) -> standalone.Submission | None:
+    """The driver that a cluster was handed last for this stream, living or not; None when it was no driver."""
+    record = read_record(folder / ENGINE_FILE)
+    return standalone.Submission.from_json(record) if record else None
+
+
+def kill_launched(folder: Path) -> int:
+    """Kills what was launched last for a stream, and what is left of it; a person's engine is left alone.
+
+    Returns:
+        How many processes, or drivers, were killed.
+
+    Raises:
+        TransientError: a master does not answer.
+    """
+    submission = submitted(folder)
+    if submission is not None:
+        return int(bool(submission.id) and standalone.kill(submission))
+    launched = recorded(folder)
+    return 0 if launched is None else kill_session(launched)
+
+
+def _holder(folder: Path, *, now_us: int) -> Running | None:
+    """Who holds the lease without having been launched."""
     lease = current(folder)
     if lease is not None and is_held(lease, now_us=now_us):
         return Running(owner=lease.owner, launched=False)
     return None
+
+
+def _find_driver(
+    folder: Path, submission: standalone.Submission, *, now_us: int
+) -> Running | None:
+    """A driver as its master and the lease tell; where the master is silent, a held lease is enough."""
+    holder = _holder(folder, now_us=now_us)
+    driver = Owner(host=submission.rest, pid=0, started_s=submission.submitted_s)
+    if not submission.id:
+        is_young = now_us / 1e6 - submission.submitted_s < _LOST_S
+        return holder or (Running(owner=driver, launched=True) if is_young else None)
+    try:
+        fate = standalone.fate_of(submission)
+    except TransientError:
+        if holder is None:
+            raise
+        return holder
+    if fate is standalone.Fate.GONE:
+        return holder
+    return Running(owner=driver, launched=True)
 
 
 def launch(
@@ -110,10 +236,21 @@ def _refuse_second(folder: Path, command: Sequence[str], *, now_us: int) -> None
             return
         _record(folder, lost, command)
         running = Running(owner=lost, launched=True)
-    raise FencedError(
+    raise _already(folder, running)
+
+
+def _already(folder: Path, running: Running) -> FencedError:
+    return FencedError(
         f"{named(folder)} is run by process {running.owner.pid} already",
         hint="it has one process at a time",
     )
+
+
+def _record_driver(
+    folder: Path, submission: standalone.Submission, command: Sequence[str]
+) -> None:
+    record: dict[str, Any] = {**submission.to_json(), "command": list(command)}
+    write_record(folder / ENGINE_FILE, record)
 
 
 def _record(folder: Path, owner: Owner, command: Sequence[str]) -> None:

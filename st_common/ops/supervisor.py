@@ -15,14 +15,25 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from st_common.errors import ConfigError, FairwayError, FencedError, StorageError
+from st_common.errors import (
+    ConfigError,
+    FairwayError,
+    FencedError,
+    StorageError,
+    TransientError,
+)
 from st_common.home import Home
 from st_common.ops.alerts import Alert, append_alert
 from st_common.ops.decide import Action, ActionKind, Memory, decide
 from st_common.ops.health import Limits, observe
 from st_common.ops.judged import BAD_CONFIG, MEMORY_FILE, UNSEEN
-from st_common.ops.launcher import find, launch, recorded
-from st_common.ops.process import kill_session
+from st_common.ops.launcher import (
+    Detached,
+    Launcher,
+    OnCluster,
+    find,
+    kill_launched,
+)
 from st_common.ops.records import held_lock, read_record, write_record
 from st_common.ops.settings import limits_of
 from st_common.ops.stop import clear_marker, place_marker
@@ -38,18 +49,20 @@ class Engines:
 
     Attributes:
         command: gives the command line for a stream.
-        cwd: the folder that they run in; None: the present one.
-        deliver: gives that of a delivery, by its name; None: deliveries are left alone.
+        launcher: gives what starts a stream.
+        deliver: gives the command line of a delivery, by its name; None: deliveries are left alone.
+        here: starts deliveries.
     """
 
     command: Callable[[StreamSettings], Sequence[str]]
-    cwd: Path | None = None
+    launcher: Callable[[StreamSettings], Launcher] = lambda _: Detached()
     deliver: Callable[[str], Sequence[str]] | None = None
+    here: Launcher = field(default_factory=Detached)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ward:
-    """What the supervisor looks after: `wanted` says whether it shall run; no `command`: it cannot be started.
+    """What the supervisor looks after: `wanted` says whether it shall run; no `start`: it cannot be started.
 
     `wrong` says what is wrong with its settings: then nobody knows whether it shall run, and it is left as it is.
     """
@@ -57,7 +70,7 @@ class _Ward:
     label: str
     folder: Path
     wanted: bool
-    command: Callable[[], Sequence[str]] | None
+    start: Callable[[int], None] | None
     wrong: str = ""
 
 
@@ -79,19 +92,24 @@ class Supervisor:
 def job_supervisor(home: Home, conf: Path) -> Supervisor:
     """A supervisor whose engines are `jobs.run_stream`, run by this Python in the folder that holds `jobs/`.
 
+    Streams whose settings name a cluster that starts drivers are drivers there, all others processes of this machine.
     Home and settings are given to an engine as whole paths, for its command line identifies it. How patient the
     supervisor is stands in `conf`/operations.toml.
 
     Raises:
         ConfigError: that file is wrong.
     """
+    root = Path(__file__).resolve().parents[2]
     places = ["--home", str(home.root.resolve()), "--conf", str(conf.resolve())]
+    here = Detached(cwd=root)
 
     def command(stream: StreamSettings) -> list[str]:
+        program = ["-m", "jobs.run_stream"]
+        if _is_on_cluster(stream):
+            program = [str(root / "jobs" / "run_stream.py")]
         return [
             sys.executable,
-            "-m",
-            "jobs.run_stream",
+            *program,
             stream.name,
             *places,
             "--engine",
@@ -101,10 +119,16 @@ def job_supervisor(home: Home, conf: Path) -> Supervisor:
     def deliver(name: str) -> list[str]:
         return [sys.executable, "-m", "jobs.deliver", name, *places]
 
-    engines = Engines(
-        command=command, cwd=Path(__file__).resolve().parents[2], deliver=deliver
-    )
+    def launcher(stream: StreamSettings) -> Launcher:
+        return OnCluster(place=stream.spark) if _is_on_cluster(stream) else here
+
+    engines = Engines(command=command, launcher=launcher, deliver=deliver, here=here)
     return Supervisor(home=home, engines=engines, limits=limits_of(conf))
+
+
+def _is_on_cluster(stream: StreamSettings) -> bool:
+    """Whether a cluster starts the stream's driver."""
+    return stream.engine == "spark" and stream.spark.rest is not None
 
 
 def tick(
@@ -175,7 +199,9 @@ def _wards(
             label=f"delivery {name}",
             folder=home.delivery(name),
             wanted=deliveries.get(name, False),
-            command=partial(engines.deliver, name),
+            start=_starter(
+                engines.here, home.delivery(name), partial(engines.deliver, name)
+            ),
         )
 
 
@@ -190,7 +216,7 @@ def _wards_of_streams(
             label=name,
             folder=home.stream(name),
             wanted=False,
-            command=None,
+            start=None,
             wrong=str(error),
         )
     known = {*streams, *broken}
@@ -199,13 +225,31 @@ def _wards_of_streams(
         *(name for name in _launched(home, "streams") if name not in known),
     ]:
         stream = streams.get(name)
-        command = None if stream is None else partial(engines.command, stream)
+        start = None
+        if stream is not None:
+            start = _starter(
+                engines.launcher(stream),
+                home.stream(name),
+                partial(engines.command, stream),
+            )
         yield _Ward(
             label=name,
             folder=home.stream(name),
             wanted=stream is not None and stream.running,
-            command=command,
+            start=start,
         )
+
+
+def _starter(
+    launcher: Launcher, folder: Path, command: Callable[[], Sequence[str]]
+) -> Callable[[int], None]:
+    """What starts an engine at a time, once nothing is left of the one before it."""
+
+    def start(now_us: int) -> None:
+        kill_launched(folder)  # it must not work on beside the new one
+        launcher.launch(folder, command(), now_us=now_us)
+
+    return start
 
 
 def reset(home: Home, stream: str) -> None:
@@ -267,11 +311,13 @@ def _tend(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
             ward.folder / MEMORY_FILE,
             {**decision.memory.to_json(), "health": decision.health},
         )
-    return [
-        action
-        for action in decision.actions
-        if _apply(supervisor, ward, action, now_us=now_us)
-    ]
+    try:
+        return [one for one in decision.actions if _apply(ward, one, now_us=now_us)]
+    except TransientError as error:
+        # Nothing was started: a cluster that is away for long is no crash loop.
+        kept = replace(decision.memory, starts_us=memory.starts_us)
+        write_record(ward.folder / MEMORY_FILE, {**kept.to_json(), "health": UNSEEN})
+        return _set_aside(supervisor, ward, kept, (UNSEEN, str(error)), now_us=now_us)
 
 
 def _known(record: Mapping[str, object] | None) -> dict[str, object]:
@@ -310,13 +356,11 @@ def _say(home: Home, action: Action, *, now_us: int) -> None:
     )
 
 
-def _apply(supervisor: Supervisor, ward: _Ward, action: Action, *, now_us: int) -> bool:
+def _apply(ward: _Ward, action: Action, *, now_us: int) -> bool:
     """Does one thing; False when it turned out that nothing was to be done."""
     match action.kind:
         case ActionKind.START | ActionKind.RESTART:
-            return ward.command is not None and _start(
-                supervisor, ward.folder, ward.command(), now_us=now_us
-            )
+            return ward.start is not None and _start(ward.start, now_us=now_us)
         case ActionKind.STOP:
             place_marker(ward.folder, now_us=now_us)
         case ActionKind.CLEAR:
@@ -326,23 +370,16 @@ def _apply(supervisor: Supervisor, ward: _Ward, action: Action, *, now_us: int) 
             return (
                 running is not None
                 and running.launched
-                and kill_session(running.owner) > 0
+                and kill_launched(ward.folder) > 0
             )
         case ActionKind.ALERT:
             pass
     return True
 
 
-def _start(
-    supervisor: Supervisor, folder: Path, command: Sequence[str], *, now_us: int
-) -> bool:
-    before = recorded(folder)
-    if before is not None:
-        kill_session(
-            before
-        )  # what a killed engine left behind must not work on beside the new one
+def _start(start: Callable[[int], None], *, now_us: int) -> bool:
     try:
-        launch(folder, command, now_us=now_us, cwd=supervisor.engines.cwd)
+        start(now_us)
     except FencedError as error:
         _LOG.info("%s", error)
         return False

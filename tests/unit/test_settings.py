@@ -344,12 +344,13 @@ def test_contracts_are_given_set_or_beside_the_package(monkeypatch):
 def test_how_much_of_a_machine_a_stream_takes_is_set_by_stream(conf):
     path = conf(
         f'{SMALLEST}[streams.buses.spark]\ncores = 8\nmemory = "16g"\n'
-        'master = "spark://127.0.0.1:7077"\nexecutor_memory = "512m"\n'
+        'master = "spark://127.0.0.1:7077"\nrest = "http://127.0.0.1:6066"\nexecutor_memory = "512m"\n'
     )
     assert load_streams(path)["buses"].spark == SparkSettings(
         cores=8,
         memory="16g",
         master="spark://127.0.0.1:7077",
+        rest="http://127.0.0.1:6066",
         executor_memory="512m",
     )
 
@@ -364,6 +365,8 @@ def test_how_much_of_a_machine_a_stream_takes_is_set_by_stream(conf):
         ('master = "spark://u:p@cluster:7077"', 'must be "local" or'),
         ('master = "local[4]"', 'must be "local" or "spark://HOST:PORT"'),
         ('executor_memory = "4g"', "executor_memory has no meaning with master"),
+        ('rest = "http://cluster:6066"', "rest has no meaning with master = 'local'"),
+        ('rest = "cluster:6066"', 'must be "http://HOST:PORT"'),
         ('ram = "4g"', "unknown key 'ram'"),
     ],
 )
