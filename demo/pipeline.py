@@ -126,8 +126,8 @@ def perform(demo: Demo, folder: Path, *, by_event_time: bool) -> None:
         dag(
             demo,
             runs,
-            "history_compaction",
-            "the day that ended: small files into large ones",
+            "maintenance",
+            "the day that ended: small files into large ones; what is too old",
         )
         dag(demo, runs, "dq_report", "the day that ended, against the data contracts")
         supervise(demo, runs, running=False, until=("stopped", "finished"))

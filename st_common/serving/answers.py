@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from st_common.home import Home
 from st_common.levels.fold import MEMBERS, fold
-from st_common.levels.snapshots import Snapshot, members_of, newest_snapshot
+from st_common.levels.purged import kept_snapshot
+from st_common.levels.snapshots import Snapshot, members_of
 from st_common.query.lookup import find, history
 from st_common.serving.changes import stream_changes
 
@@ -79,6 +80,7 @@ def answered(home: Home, query: str, at: datetime | None = None) -> Answered:
 
     Raises:
         QueryError: no query was ever registered by that name.
+        FairwayError: changes that the answer at that time follows from were purged.
     """
     query = find(home, query).name
     streams = sorted(
@@ -97,7 +99,7 @@ def answered(home: Home, query: str, at: datetime | None = None) -> Answered:
 def _of_stream(
     home: Home, stream: str, query: str, at: datetime | None
 ) -> tuple[pa.Table, Reads]:
-    snapshot = newest_snapshot(home, stream, at)
+    snapshot = kept_snapshot(home, stream, "changes", at)
     before = (
         MEMBERS.empty_table()
         if snapshot is None

@@ -14,6 +14,7 @@ from st_common import tables
 from st_common.contracts import load_contract
 from st_common.engine.journal import pending
 from st_common.home import Home
+from st_common.levels.purged import require_kept
 from st_common.query.lookup import find, history
 from st_common.serving.outlets import Outlet
 
@@ -89,7 +90,11 @@ def stream_changes(
         until: only changes with event times up to then; with a time zone.
 
     Returns:
-        Rows in the order of (position, seq); none when there is no table and no journal.
+        Rows in the order of (position, seq); none when there is no table and no journal. Without `since` those that
+        are kept.
+
+    Raises:
+        FairwayError: changes behind `since` were purged.
     """
     wanted: list[tuple[str, str, Any]] = [
         ("position", ">", -1 if since is None else since)
@@ -98,6 +103,7 @@ def stream_changes(
         wanted.append(("event_ts", "<=", until))
     if query is not None:
         wanted.append(("query", "=", query))
+    require_kept(home, stream, -1 if since is None else since)
     version, waiting = _moment(home, stream)
     parts = [waiting.filter(pq.filters_to_expression(wanted))]
     if version is not None:

@@ -11,6 +11,7 @@ from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.journal import JournalTail
 from st_common.home import Home
+from st_common.levels.purged import require_kept
 from st_common.ops.status import read_status
 from st_common.position import position_of
 from st_common.query.lookup import find
@@ -44,6 +45,9 @@ class Follower:
         stream: the stream.
         after: the place after which it begins; `FIRST`: with everything.
         query: only changes of this query.
+
+    Raises:
+        FairwayError: changes behind that place were purged.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Follower:
         self._journal = JournalTail(home, stream)
         self._nothing = self._schema.empty_table()
         self._query = query
+        require_kept(home, stream, after[0])
         self._after = after
         self._files: list[Added] = []
         self._waiting: list[pa.Table] = []

@@ -13,7 +13,8 @@ from st_common import tables
 from st_common.errors import QueryError
 from st_common.geometry.space import Space
 from st_common.home import Home
-from st_common.levels.snapshots import Snapshot, newest_snapshot, objects_of
+from st_common.levels.purged import kept_snapshot
+from st_common.levels.snapshots import Snapshot, objects_of
 from st_common.levels.stored import FILTERED, archived_end, fixes, has_filtered, parts
 from st_common.levels.world import COLUMNS, LAST, last_fixes
 from st_common.regions.registry import Box
@@ -76,13 +77,14 @@ def objects_at(
 
     Raises:
         QueryError: nothing of the stream was archived yet.
+        FairwayError: fixes that the answer at that time follows from were purged.
     """
     if not tables.exists(home.table("positions", stream.name)):
         raise QueryError(
             f"stream {stream.name!r} has no positions yet",
             hint=f"`fairway run {stream.name}` first",
         )
-    snapshot = newest_snapshot(home, stream.name, at)
+    snapshot = kept_snapshot(home, stream.name, "positions", at)
     held = objects_of(home, stream.name, snapshot)
     rows, after = _since(home, stream.name, held, snapshot, at)
     reads = Reads(

@@ -1,14 +1,17 @@
-"""Delta tables without a JVM: create, append once, replace, read, compact."""
+"""Delta tables without a JVM: create, append once, replace, read, compact, purge."""
 
 from st_common.tables.compaction import compact, vacuum
 from st_common.tables.creation import create
 from st_common.tables.handle import forget
 from st_common.tables.lock import locked
+from st_common.tables.purging import Purged, checkpoint, purge
 from st_common.tables.reading import (
+    PURGED,
     committed,
     dataset,
     exists,
     has_deletions,
+    purged_before,
     read,
     stored,
     version,
@@ -18,8 +21,11 @@ from st_common.tables.shape import fit, with_date
 from st_common.tables.writing import append, begin_anew, replace
 
 __all__ = [
+    "PURGED",
+    "Purged",
     "append",
     "begin_anew",
+    "checkpoint",
     "committed",
     "compact",
     "create",
@@ -29,6 +35,8 @@ __all__ = [
     "forget",
     "has_deletions",
     "locked",
+    "purge",
+    "purged_before",
     "read",
     "recover",
     "replace",

@@ -44,7 +44,7 @@ def sync_log(table: Path) -> None:
     while (folder / log_name(version + 1)).exists():
         version += 1
         _sync(folder / log_name(version))
-    for name in _checkpoint_files(folder):
+    for name in _checkpoint_files(table):
         with suppress(FileNotFoundError):
             _sync(folder / name)
     for place in (folder, table, table.parent):
@@ -63,13 +63,19 @@ def newest_version(table: Path) -> int:
     return max((int(name) for name in names if name.isdigit()), default=-1)
 
 
-def _checkpoint_files(folder: Path) -> list[str]:
-    """The newest checkpoint and the file that points to it."""
+def checkpointed(table: Path) -> int:
+    """The version of the table's newest checkpoint; -1 for none."""
     try:
-        version = int(json.loads((folder / _CHECKPOINT).read_bytes())["version"])
+        pointer = json.loads((table / _LOG / _CHECKPOINT).read_bytes())
+        return int(pointer["version"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return []
-    return [f"{version:020d}.checkpoint.parquet", _CHECKPOINT]
+        return -1
+
+
+def _checkpoint_files(table: Path) -> list[str]:
+    """The newest checkpoint and the file that points to it."""
+    version = checkpointed(table)
+    return [f"{version:020d}.checkpoint.parquet", _CHECKPOINT] if version >= 0 else []
 
 
 def _sync(path: Path) -> None:

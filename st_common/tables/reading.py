@@ -16,6 +16,9 @@ from st_common.tables.pruning import Filters, keep
 if TYPE_CHECKING:
     import pyarrow.dataset as ds  # imports pandas, half a second that most processes have no use for
 
+PURGED = "purged"
+"""The app whose version in a table is the place in the log before which rows may be gone."""
+
 
 def read(
     path: Path,
@@ -97,11 +100,18 @@ def stored(path: Path) -> tuple[int, int]:
     return len(sizes), pc.sum(sizes).as_py() or 0
 
 
-def has_deletions(path: Path) -> bool:
-    """Whether rows were ever deleted from a table, as to free space; nobody but people does so.
+def purged_before(path: Path) -> int:
+    """The place in the log before which rows of a table may be gone; 0 where none were ever purged."""
+    return committed(path, PURGED) or 0
 
-    Known for as long as the table keeps its log of commits.
+
+def has_deletions(path: Path) -> bool:
+    """Whether rows were ever deleted from a table: purged, or by people to free space.
+
+    The second is known for as long as the table keeps its log of commits.
     """
+    if purged_before(path):
+        return True
     table = newest(path)
     commits = [] if table is None else table.history()
     return any(one.get("operation") == "DELETE" for one in commits)

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -166,25 +166,28 @@ def test_a_stream_is_started_watched_restarted_and_stopped(
 
 
 @pytest.mark.spec("C5")
-def test_closed_days_are_compacted_and_open_ones_are_not(
+def test_small_files_are_joined_and_those_of_closed_days_put_in_order(
     run: RunDag, installation: Installation
 ) -> None:
     for second in (50, 55):
         installation.arrives(f"a,2024-03-09T23:59:{second}Z,8.7,47.3")
         (installation.folder / "stop").unlink(missing_ok=True)
         installation.job("jobs.run_stream", "taxis", "--until-idle")
-    ran = run("history_compaction")
-    assert states(ran) == {"compact": "success"}
-    assert {each["files_before"] for each in ran["compact"][1]["tables"]} == {0}, (
-        "the day is still open"
-    )
+    ran = run("maintenance")
+    assert states(ran) == {"maintain": "success"}
+    positions = table_of(ran, "positions/taxis")
+    assert positions["files_before"] > positions["files_after"] == 1, "by size"
     installation.arrives("a,2024-03-10T00:00:10Z,8.7,47.3")
     installation.job("jobs.run_stream", "taxis", "--until-idle")
-    positions, *_ = run("history_compaction")["compact"][1]["tables"]
-    assert positions["table"] == "positions/taxis"
-    assert positions["open_since"] == "2024-03-10"
-    assert positions["files_before"] > positions["files_after"] == 1
-    assert positions["rows"] == 6
+    positions = table_of(run("maintenance"), "positions/taxis")
+    assert positions["files_before"] == 2
+    assert (positions["joined"], positions["files_after"]) == (1, 2), "put in order"
+
+
+def table_of(ran: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What a run of `maintenance` says of one table."""
+    tables = {each["table"]: each for each in ran["maintain"][1]["tables"]}
+    return tables[name]
 
 
 @pytest.mark.spec("C6")

@@ -16,14 +16,14 @@ TASKS = {
     "osm_static_load": {"load_layer": set()},
     "prepartition": {"partition": set()},
     "stream_supervisor": {"tick": {"raise_alerts"}, "raise_alerts": set()},
-    "history_compaction": {"compact": set()},
+    "maintenance": {"maintain": set()},
     "history_snapshots": {"snapshot": set()},
     "dq_report": {"report": set()},
     "reprocess": {"reprocess": set()},
 }
 SCHEDULED = {
     "stream_supervisor": "* * * * *",
-    "history_compaction": "30 2 * * *",
+    "maintenance": "30 2 * * *",
     "history_snapshots": "10 * * * *",
     "dq_report": "0 3 * * *",
     "reprocess": "0 4 * * *",

@@ -1,0 +1,49 @@
+"""`fairway maintain`: compaction, retention and what was left behind, of everything that a home holds."""
+
+from typing import Annotated
+
+import typer
+
+from st_common.cli import context
+
+
+def maintain(
+    ctx: typer.Context,
+    *,
+    purge: Annotated[
+        bool,
+        typer.Option(
+            help="Take out rows that are older than the retention of their data contract."
+        ),
+    ] = True,
+) -> None:
+    """Make few files of many, purge what is too old, delete what no reader can want; also beside running streams."""
+    import time
+    from datetime import UTC, datetime
+
+    from st_common.cli.output import write_columns
+    from st_common.lifecycle.maintain import maintain as maintain_all
+
+    today = datetime.fromtimestamp(time.time_ns() // 1_000_000_000, UTC).date()
+    home, rows, notes = context.home(ctx, must_exist=True), [], []
+    for done in maintain_all(home, today=today, purge=purge):
+        retained = done.retained
+        rows.append(
+            (
+                done.table,
+                f"{done.before.files:,} -> {done.after.files:,}",
+                f"{done.before.bytes:,} -> {done.after.bytes:,}",
+                f"{done.joined:,}",
+                f"{retained.purged.rows:,}",
+                f"{done.deleted:,}",
+                "" if retained.since is None else retained.since.isoformat(),
+            )
+        )
+        if retained.held_by:
+            notes.append(f"{done.table}: older rows are kept: {retained.held_by}")
+    write_columns(_SHOWN, rows)
+    for note in notes:
+        typer.echo(note)
+
+
+_SHOWN = ("table", "files", "bytes", "joined", "rows purged", "deleted", "kept since")

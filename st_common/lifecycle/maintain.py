@@ -1,0 +1,117 @@
+"""One run of maintenance over everything that a home holds: purge, compact, checkpoint, clean up (docs/operations.md).
+
+Each step is a commit of its own or deletes what nothing names any more, so a run that is killed anywhere loses nothing:
+the next one does the rest. It may run beside engines, readers and another run.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import date
+from typing import Any
+
+from st_common import tables
+from st_common.home import Home
+from st_common.lifecycle.retention import Retained, retain
+from st_common.lifecycle.stored import Size, Stored, size_of, stored_tables
+from st_common.ops.days import open_since
+
+OPEN_MB = 32  # of files of an open day: what is joined at once is in memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintained:
+    """What was done to one table.
+
+    Attributes:
+        table: the table and its stream or layer, `positions/taxis`.
+        before: what it took.
+        after: what it takes; files of old versions stay until nobody can be reading them.
+        joined: how many files were written again, into fewer or in better order.
+        retained: what was purged.
+        deleted: how many files of old versions were deleted.
+    """
+
+    table: str
+    before: Size
+    after: Size
+    joined: int
+    retained: Retained
+    deleted: int
+
+    def to_json(self) -> dict[str, Any]:
+        """What was done, as JSON values."""
+        since = self.retained.since
+        return {
+            "table": self.table,
+            "files_before": self.before.files,
+            "files_after": self.after.files,
+            "bytes_before": self.before.bytes,
+            "bytes_after": self.after.bytes,
+            "joined": self.joined,
+            "purged": asdict(self.retained.purged),
+            "kept_since": since and since.isoformat(),
+            "held_by": self.retained.held_by,
+            "deleted": self.deleted,
+        }
+
+
+def maintain(home: Home, *, today: date, purge: bool = True) -> Iterator[Maintained]:
+    """Maintains every table of a home, also beside running streams.
+
+    Small files of open days are joined by size. Those of closed days are cut along what the contract clusters by, in
+    Z-order. Rows older than the contract's retention go; versions, commits and files that no reader can want go too.
+
+    Args:
+        home: the home folder.
+        today: the day (UTC) by the wall clock.
+        purge: whether rows go that are older than their table's retention.
+
+    Yields:
+        What was done to each table, as soon as it is done.
+    """
+    for stored in stored_tables(home):
+        before = size_of(stored.path)
+        retained = retain(home, stored, today=today) if purge else Retained()
+        joined = compact(home, stored, today=today)
+        # Old versions of layers are what a replay of the log joins with: they stay.
+        is_layer = stored.contract.name == "layers"
+        deleted = 0 if is_layer else tables.vacuum(stored.path)
+        tables.checkpoint(stored.path)
+        yield Maintained(
+            table=stored.label,
+            before=before,
+            after=size_of(stored.path),
+            joined=joined,
+            retained=retained,
+            deleted=deleted,
+        )
+
+
+def compact(home: Home, stored: Stored, *, today: date) -> int:
+    """Compacts the days of one table, the closed ones and the open ones; gives how many files were written again.
+
+    A day of a stream's table is closed when the clock of every job that writes it has passed its end; of others when it
+    is over by the wall clock. Tables without days are left alone: they are replaced as a whole, or hardly grow.
+    """
+    contract = stored.contract
+    if not any(_is_day(stored, name) for name in contract.partition_by):
+        return 0
+    closed = today if stored.part is None else open_since(home, stored.part)
+    joined = 0
+    if closed is not None:
+        done = tables.compact(
+            stored.path,
+            before=closed,
+            zorder=contract.zorder_by or None,
+            cluster=contract.cluster_by,
+        )
+        joined = done["files_before"]
+    done = tables.compact(
+        stored.path, before=None, cluster=contract.cluster_by, target_mb=OPEN_MB
+    )
+    return joined + done["files_before"]
+
+
+def _is_day(stored: Stored, name: str) -> bool:
+    column = stored.contract.column(name)
+    return column is not None and column.type == "date"

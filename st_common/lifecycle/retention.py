@@ -1,0 +1,138 @@
+"""What tables keep no longer, by the retention of their contracts.
+
+Tables of a stream go by its clock, so that a replay of an old year keeps it. `changes` and `positions` are purged
+behind a snapshot that serves the oldest time which is kept, and behind whoever still reads them:
+
+    clock           day 500, retention 400 days: wanted are the days from 100 on
+    snapshots       at the end of day 99 (position 7,000), each day after
+    readers         a delivery at 6,000: the snapshot of day 80 (position 5,500) is the newest before it
+    purged          files of days before 100, all of whose rows stand before 5,500; the delivery holds the others
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.home import Home
+from st_common.levels.snapshots import Snapshot, snapshots
+from st_common.lifecycle.readers import readers_of
+from st_common.lifecycle.stored import Stored
+from st_common.ops.days import open_since
+from st_common.position import segment_of
+from st_common.tables.handle import required
+from st_common.tables.purging import Mask
+
+_PLACES = {"changes": "max.position", "positions": "max.segment"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retained:
+    """What retention did to one table.
+
+    Attributes:
+        purged: what went.
+        since: the first day that is kept; None: all are, for ever or because no day is closed yet.
+        held_by: why days before it are kept all the same; "" for nothing.
+    """
+
+    purged: tables.Purged = field(default_factory=tables.Purged)
+    since: date | None = None
+    held_by: str = ""
+
+
+def retain(home: Home, stored: Stored, *, today: date) -> Retained:
+    """Takes out of a table what is older than its contract's retention.
+
+    Args:
+        home: the home folder.
+        stored: the table.
+        today: the day (UTC) by the wall clock, by which tables go that are of no stream.
+
+    Returns:
+        What went; nothing where the contract has no retention, or no day of the stream is closed.
+    """
+    days = stored.contract.retention_days
+    clock = today if stored.part is None else open_since(home, stored.part)
+    if days is None or clock is None:
+        return Retained()
+    since = clock - timedelta(days=days)
+    if stored.part is not None and stored.contract.name in _PLACES:
+        return _behind_a_snapshot(home, stored, stored.part, since)
+    if stored.part is not None and stored.contract.name == "snapshots":
+        purged = _thin(home, stored.part, stored.path, since)
+    else:
+        purged = tables.purge(stored.path, lambda files: _days_before(files, since))
+    return Retained(purged=purged, since=since)
+
+
+def _behind_a_snapshot(
+    home: Home, stored: Stored, stream: str, since: date
+) -> Retained:
+    """Purges `changes` or `positions`, as far as a snapshot and all readers let it."""
+    name, path = stored.contract.name, stored.path
+    files = pa.table(required(path).get_add_actions(flatten=True))
+    if not _days_before(files, since).any():
+        return Retained(since=since)
+    start = datetime.combine(since, time(), UTC)
+    serving = [each for each in snapshots(home, stream) if each.from_ts <= start]
+    if not serving:
+        return Retained(
+            since=since, held_by="no snapshot serves the first day that is kept"
+        )
+    wanted = serving[-1].position
+    reader, place = min(
+        readers_of(home, stream, name), key=lambda each: each[1], default=("", wanted)
+    )
+    held_by = f"{reader} stands at {place}" if place < wanted else ""
+    behind = [each.position for each in serving if each.position <= place]
+    if not behind:
+        return Retained(since=since, held_by=held_by)
+    column, before = _PLACES[name], max(behind)
+    least = before if name == "changes" else segment_of(before)
+
+    def is_gone(files: pa.Table) -> Mask:
+        ends = pc.less(files[column], least).fill_null(False)  # noqa: FBT003, the value
+        return _days_before(files, since) & ends.to_numpy()
+
+    purged = tables.purge(path, is_gone, before=before)
+    return Retained(purged=purged, since=since, held_by=held_by)
+
+
+def _thin(home: Home, stream: str, path: Path, since: date) -> tables.Purged:
+    """Keeps one snapshot of each day before `since`, and none before what `changes` and `positions` still hold."""
+    purged = [
+        tables.purged_before(home.table(name, stream))
+        for name in _PLACES
+        if tables.exists(home.table(name, stream))
+    ]
+    gone = list(_not_needed(snapshots(home, stream), since, min(purged, default=0)))
+    positions = pa.array([each.position for each in gone], pa.int64())
+    return tables.purge(
+        path, lambda files: pc.is_in(files["min.position"], positions).to_numpy()
+    )
+
+
+def _not_needed(taken: list[Snapshot], since: date, purged: int) -> Iterator[Snapshot]:
+    day = None
+    for each in taken:
+        taken_on = each.snapshot_ts.astimezone(UTC).date()
+        if each.position < purged or (taken_on < since and taken_on == day):
+            yield each
+        else:
+            day = taken_on
+
+
+def _days_before(files: pa.Table, since: date) -> Mask:
+    """Per file whether its partition's day is before `since`."""
+    column = next(
+        name
+        for name in files.column_names
+        if name.startswith("partition.") and pa.types.is_date(files[name].type)
+    )
+    return np.asarray(pc.less(files[column], since).fill_null(False))  # noqa: FBT003, the value

@@ -1,0 +1,77 @@
+"""The tables that a home holds, with what they take of its disk."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from st_common.contracts import Contract, contract_names, load_contract
+from st_common.home import Home
+from st_common.tables.handle import required
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """A table of a home.
+
+    Attributes:
+        contract: what it promises.
+        part: the stream or layer that it is of; None: there is one of its kind.
+        path: its folder.
+    """
+
+    contract: Contract
+    part: str | None
+    path: Path
+
+    @property
+    def label(self) -> str:
+        """Its name for people: `positions/taxis`, `rejects`."""
+        return "/".join(filter(None, (self.contract.name, self.part)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """What a table takes.
+
+    Attributes:
+        files: data files of its newest version.
+        bytes: on the disk: these, files of older versions, and its log of commits.
+    """
+
+    files: int
+    bytes: int
+
+
+def stored_tables(home: Home) -> Iterator[Stored]:
+    """The tables of a home that have a contract, by name, then by part."""
+    for name in contract_names():
+        contract, folder = load_contract(name), home.table(name)
+        if is_table(folder):
+            yield Stored(contract=contract, part=None, path=folder)
+            continue
+        for path in sorted(path for path in folder.glob("*") if is_table(path)):
+            yield Stored(contract=contract, part=path.name, path=path)
+
+
+def is_table(path: Path) -> bool:
+    """Whether a folder holds a Delta table."""
+    return (path / "_delta_log").is_dir()
+
+
+def size_of(path: Path) -> Size:
+    """What the table in a folder takes now.
+
+    Raises:
+        FairwayError: there is no table.
+    """
+    files = pa.table(required(path).get_add_actions())
+    return Size(files=len(files), bytes=sum(map(_bytes_of, path.rglob("*"))))
+
+
+def _bytes_of(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except FileNotFoundError:  # a writer's draft that has its name by now
+        return 0

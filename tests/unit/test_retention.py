@@ -1,0 +1,239 @@
+"""What is older than its retention goes, behind a snapshot and all readers; what is left answers as before."""
+
+import shutil
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from st_common import tables
+from st_common.cli import app
+from st_common.delivery.progress import PROGRESS_FILE, Progress, write_progress
+from st_common.engine.archive import Archive
+from st_common.engine.local import LocalEngine
+from st_common.errors import FairwayError
+from st_common.home import Home
+from st_common.levels.latest import flush_latest
+from st_common.levels.snapshots import snapshots, take_due
+from st_common.lifecycle.maintain import maintain
+from st_common.ops.status import STATUS_FILE, StreamStatus, write_status
+from st_common.position import position_of
+from st_common.query.registry import register
+from st_common.query.text import parse
+from st_common.serving.answers import answered
+from st_common.serving.changes import stream_changes
+from st_common.serving.follow import Follower
+from st_common.serving.history import objects_at
+from st_common.serving.verify import verify
+from st_common.settings import Columns, StreamSettings
+from st_common.testing.log_writer import bare_log
+
+pytestmark = pytest.mark.spec("S4")
+
+ROOT = Path(__file__).resolve().parents[2]
+T0 = datetime(2024, 5, 1, tzinfo=UTC)
+DAYS, KEPT_DAYS, STEP_H = 6, 2, 3
+TODAY = date(2024, 5, 30)
+STREAM = StreamSettings(
+    name="grid",
+    format="csv",
+    crs="planar",
+    time_unit="s",
+    max_ahead_s=None,
+    snapshot_s=6 * 3600.0,
+    columns=Columns(object="id", event_ts="t", x="x", y="y"),
+)
+QUERY = "REGISTER QUERY left AS SELECT * FROM grid INSIDE (0, 0, 5, 10);"
+CONF = """
+[streams.grid]
+format = "csv"
+crs = "planar"
+time_unit = "s"
+max_ahead_s = "off"
+columns = { object = "id", event_ts = "t", x = "x", y = "y" }
+"""
+
+
+@pytest.fixture
+def contracts(tmp_path, monkeypatch):
+    """The contracts, but changes and positions are kept for two days, snapshots for one."""
+    folder = tmp_path / "contracts"
+    shutil.copytree(ROOT / "data_contracts", folder)
+    for name, days in {
+        "changes": KEPT_DAYS,
+        "positions": KEPT_DAYS,
+        "snapshots": 1,
+    }.items():
+        path = folder / f"{name}.odcs.yaml"
+        text = path.read_text()
+        (stated,) = (
+            line for line in text.splitlines() if "property: retention" in line
+        )
+        value = stated.partition("value: ")[2].partition(",")[0]
+        path.write_text(text.replace(f"value: {value}, unit", f"value: {days}, unit"))
+    monkeypatch.setenv("FAIRWAY_CONTRACTS", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Six days of a stream, in which five objects go to and fro between left and right; all of it is committed."""
+    home = Home(tmp_path_factory.mktemp("made") / "home")
+    (home.root / "conf").mkdir(parents=True)
+    (home.root / "conf" / "streams.toml").write_text(CONF)
+    register(home, {"grid": STREAM}, parse(QUERY), owner="t")
+    log = bare_log(home.log("grid"))
+    engine, archive = LocalEngine(home, STREAM), Archive(home, STREAM)
+    for step in range(DAYS * 24 // STEP_H):
+        log.append(segment(step), arrival_us=0)
+        if step % 8 == 7:  # a day
+            engine.batch()
+            archive.batch()
+    engine.close()
+    flush_latest(home, STREAM)
+    take_due(home, STREAM)
+    clock_us = round((T0 + timedelta(days=DAYS)).timestamp() * 1e6)
+    status = StreamStatus(
+        state="idle", beat_ts=1, position=0, end_position=0, now_ts=clock_us
+    )
+    write_status(home.stream("grid"), status)
+    return home
+
+
+@pytest.fixture
+def home(tmp_path, made, contracts):
+    """A copy of that home for one test."""
+    shutil.copytree(made.root, tmp_path / "home")
+    return Home(tmp_path / "home")
+
+
+def segment(step: int) -> bytes:
+    at = round((T0 + timedelta(hours=STEP_H * step)).timestamp())
+    fixes = [f"o{n},{at + n},{(step * (n + 3)) % 11},{n}" for n in range(5)]
+    return "\n".join(["id,t,x,y", *fixes]).encode()
+
+
+def times() -> list[datetime]:
+    return [T0 + timedelta(hours=hours, minutes=30) for hours in range(0, DAYS * 24, 2)]
+
+
+def asked(home: Home, at: datetime) -> tuple[list, list]:
+    """The answer and the objects at a time."""
+    rows = answered(home, "left", at).rows.to_pylist()
+    return rows, objects_at(home, STREAM, at).rows.to_pylist()
+
+
+def run(home: Home, *, purge: bool = True) -> dict[str, object]:
+    return {each.table: each for each in maintain(home, today=TODAY, purge=purge)}
+
+
+def test_answers_about_the_time_that_is_kept_stay_and_older_ones_are_refused_by_name(
+    home,
+):
+    before = {at: asked(home, at) for at in times()}
+    now = asked(home, None)
+    done = run(home)
+    since = T0 + timedelta(days=DAYS - KEPT_DAYS)
+    for name in ("changes/grid", "positions/grid"):
+        retained = done[name].retained
+        assert (retained.since, retained.held_by) == (since.date(), "")
+        assert retained.purged.rows > 0
+    oldest = min(tables.read(home.table("positions", "grid"))["event_ts"].to_pylist())
+    assert since - timedelta(days=1) <= oldest, "at most a day more than is promised"
+    assert asked(home, None) == now
+    assert all(asked(home, at) == before[at] for at in times() if at >= since)
+    for question in (
+        lambda: answered(home, "left", T0 + timedelta(hours=5)),
+        lambda: objects_at(home, STREAM, T0 + timedelta(hours=5)),
+    ):
+        with pytest.raises(
+            FairwayError, match=r"'grid' before 2024-05-0\dT.* were purged"
+        ):
+            question()
+    again = run(home)
+    assert all(each.retained.purged.files == 0 for each in again.values())
+    assert asked(home, None) == now
+
+
+def test_who_asks_for_changes_behind_a_place_that_was_purged_is_told_where_they_begin(
+    home,
+):
+    run(home)
+    purged = tables.purged_before(home.table("changes", "grid"))
+    assert purged > 0
+    for ask in (
+        lambda: stream_changes(home, "grid", since=5),
+        lambda: Follower(home, "grid", after=(5, 0)),
+    ):
+        with pytest.raises(FairwayError, match=f"before position {purged} were purged"):
+            ask()
+    kept = stream_changes(home, "grid")
+    assert stream_changes(home, "grid", since=purged - 1) == kept.filter(
+        [place >= purged for place in kept["position"].to_pylist()]
+    )
+    told = CliRunner().invoke(
+        app,
+        ["--home", str(home.root), "answer", "left", "--at", "2024-05-01T05:00:00Z"],
+    )
+    assert (told.exit_code, "were purged" in told.stderr) == (2, True)
+
+
+def test_a_delivery_that_is_behind_holds_what_it_has_not_delivered(home):
+    place = position_of(12, 0)  # the second day; segment 0 is the registration
+    write_progress(
+        home.delivery("slow"), Progress(stream="grid", position=place, seq=0)
+    )
+    retained = run(home)["changes/grid"].retained
+    assert retained.held_by == f"delivery slow stands at {place}"
+    assert 0 < tables.purged_before(home.table("changes", "grid")) <= place
+    Follower(home, "grid", after=(place, 0))
+    write_progress(
+        home.delivery("slow"),
+        Progress(stream="grid", position=position_of(48, 0), seq=0),
+    )
+    assert run(home)["changes/grid"].retained.purged.rows > 0
+
+
+def test_a_delivery_whose_progress_cannot_be_read_holds_everything(home):
+    home.delivery("torn").mkdir(parents=True)
+    (home.delivery("torn") / PROGRESS_FILE).write_text("{")
+    retained = run(home)["changes/grid"].retained
+    assert (retained.purged.rows, retained.held_by) == (0, "delivery torn stands at 0")
+
+
+def test_without_a_snapshot_nothing_is_purged_and_the_report_says_why(home):
+    shutil.rmtree(home.table("snapshots", "grid"))
+    retained = run(home)["positions/grid"].retained
+    assert retained.purged.rows == 0
+    assert "no snapshot" in retained.held_by
+
+
+def test_old_snapshots_become_one_a_day_and_those_of_purged_days_go(home):
+    taken = {each.position for each in snapshots(home, "grid")}
+    run(home)
+    kept = snapshots(home, "grid")
+    days = [each.snapshot_ts.date() for each in kept]
+    assert {each.position for each in kept} < taken
+    assert kept[0].position >= tables.purged_before(home.table("changes", "grid"))
+    assert len(set(days[:-4])) == len(days[:-4]), "one a day, but for the last day"
+    assert take_due(home, STREAM) == []
+
+
+def test_verify_says_that_it_cannot_check_what_was_purged(home):
+    assert [each.checked for each in verify(home, STREAM)] == [True]
+    run(home)
+    (checked,) = verify(home, STREAM)
+    assert (checked.checked, checked.unchecked) == (
+        False,
+        "days of the fixes that it follows from were deleted",
+    )
+
+
+def test_nothing_is_purged_when_nobody_wants_it_or_no_day_is_closed(home):
+    rows = len(tables.read(home.table("positions", "grid")))
+    run(home, purge=False)
+    assert len(tables.read(home.table("positions", "grid"))) == rows
+    (home.stream("grid") / STATUS_FILE).unlink()
+    run(home)
+    assert len(tables.read(home.table("positions", "grid"))) == rows
