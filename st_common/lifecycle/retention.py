@@ -30,6 +30,8 @@ from st_common.tables.purging import Mask
 
 _PLACES = {"changes": "max.position", "positions": "max.segment"}
 
+_SOME = 1  # the place that says of a table whose rows go by the day alone that some are gone
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retained:
@@ -67,7 +69,9 @@ def retain(home: Home, stored: Stored, *, today: date) -> Retained:
     if stored.part is not None and stored.contract.name == "snapshots":
         purged = _thin(home, stored.part, stored.path, since)
     else:
-        purged = tables.purge(stored.path, lambda files: _days_before(files, since))
+        purged = tables.purge(
+            stored.path, lambda files: _days_before(files, since), before=_SOME
+        )
     return Retained(purged=purged, since=since)
 
 
@@ -98,7 +102,7 @@ def _behind_a_snapshot(
 
     def is_gone(files: pa.Table) -> Mask:
         ends = pc.less(files[column], least).fill_null(False)  # noqa: FBT003, the value
-        return _days_before(files, since) & ends.to_numpy()
+        return np.asarray(_days_before(files, since) & ends.to_numpy(), bool)
 
     purged = tables.purge(path, is_gone, before=before)
     return Retained(purged=purged, since=since, held_by=held_by)
@@ -111,18 +115,22 @@ def _thin(home: Home, stream: str, path: Path, since: date) -> tables.Purged:
         for name in _PLACES
         if tables.exists(home.table(name, stream))
     ]
-    gone = list(_not_needed(snapshots(home, stream), since, min(purged, default=0)))
+    gone = list(_not_needed(snapshots(home, stream), since, purged))
     positions = pa.array([each.position for each in gone], pa.int64())
     return tables.purge(
         path, lambda files: pc.is_in(files["min.position"], positions).to_numpy()
     )
 
 
-def _not_needed(taken: list[Snapshot], since: date, purged: int) -> Iterator[Snapshot]:
-    day = None
+def _not_needed(
+    taken: list[Snapshot], since: date, purged: list[int]
+) -> Iterator[Snapshot]:
+    """Those before all that is kept, and of older days all but the first; never one behind which a table was purged."""
+    first, day = min(purged, default=0), None
     for each in taken:
         taken_on = each.snapshot_ts.astimezone(UTC).date()
-        if each.position < purged or (taken_on < since and taken_on == day):
+        is_thinned = taken_on < since and taken_on == day
+        if each.position not in purged and (each.position < first or is_thinned):
             yield each
         else:
             day = taken_on

@@ -22,6 +22,7 @@ from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.position import position_of, segment_of
+from st_common.serving.verify_deleted import from_kept
 from st_common.serving.verify_filters import wrongly_filtered
 from st_common.settings import StreamSettings
 from st_common.tables.recovery import damaged_files
@@ -71,7 +72,7 @@ def audit(home: Home, stream: StreamSettings) -> Iterator[Finding]:
         return
     changes = tables.read(home.table("changes", stream.name))
     yield _order(changes)
-    yield _folds(changes)
+    yield _folds(from_kept(home, stream.name, changes))
     topology = topology_of(home, stream.name)
     if topology is None:
         yield Finding(what="topology", problem="there is none, but there are changes")
@@ -141,6 +142,10 @@ def _filters(home: Home, stream: StreamSettings) -> Iterator[Finding]:
     """Nothing of a stream whose fixes were never filtered."""
     path = home.table("positions", stream.name)
     if not tables.exists(path) or not has_filtered(path):
+        return
+    if tables.purged_before(path):
+        what = "position filter: fixes judged again"
+        yield Finding(what=what, problem=None, unchecked="the first were purged")
         return
     count, wrong = wrongly_filtered(home, stream)
     problem = f"{wrong[0]}, and {len(wrong) - 1} others" if wrong else None
@@ -217,17 +222,22 @@ def _replay(
         for name in load_contract("changes").arrow_schema().names
         if name != "event_date"
     ]
-    stored = changes.filter(
-        pc.greater_equal(changes["position"], position_of(start, 0))
-    ).select(columns)
-    expected = again.changes.select(columns).cast(stored.schema)
+    purged = tables.purged_before(home.table("changes", stream.name))
+    first = max(position_of(start, 0), purged)
+    stored = _from(changes, first).select(columns)
+    expected = _from(again.changes, first).select(columns).cast(stored.schema)
     order = [("position", "ascending"), ("seq", "ascending")]
     yield Finding(
         what=f"changes: {len(expected)} rows of segments {start} to {end - 1}, made once more",
         problem=_difference(stored.sort_by(order), expected.sort_by(order)),
-        unchecked=f"segments before {start}" if start else "",
+        unchecked=f"segments before {segment_of(first)}" if first else "",
     )
     yield _records(home, stream, again, start, end)
+
+
+def _from(changes: pa.Table, position: int) -> pa.Table:
+    """The changes at a place in the log and behind it."""
+    return changes.filter(pc.greater_equal(changes["position"], position))
 
 
 def _records(
@@ -239,6 +249,9 @@ def _records(
         return Finding(
             what=what, problem=None, unchecked="the archive is not that far yet"
         )
+    purged = tables.purged_before(home.table("positions", stream.name))
+    if purged > position_of(start, 0) or tables.purged_before(home.table("rejects")):
+        return Finding(what=what, problem=None, unchecked="some of them were purged")
     bounds = [("segment", ">=", start), ("segment", "<", end)]
     fixes = tables.read(
         home.table("positions", stream.name), columns=["segment"], filters=bounds

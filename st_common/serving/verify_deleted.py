@@ -10,10 +10,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.home import Home
+from st_common.levels.snapshots import members_of, snapshots
 
+_FOLDED = [
+    "query",
+    "query_version",
+    "object",
+    "partner",
+    "position",
+    "seq",
+    "sign",
+]
 _DAY_US = 86_400_000_000
 _END = 1 << 62  # after all rows, and all times
 
@@ -39,6 +51,31 @@ def kept_of(home: Home, stream: str, changes: pd.DataFrame) -> Kept | None:
     event_us = changes["event_ts"].dt.as_unit("us").astype(np.int64)
     day_us = int(event_us.min()) // _DAY_US * _DAY_US
     return Kept(position=int(changes["position"].min()), day_us=day_us)
+
+
+def from_kept(home: Home, stream: str, changes: pa.Table) -> pa.Table:
+    """The changes of a stream, with all who were in where they begin: where some were purged a snapshot says who.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        changes: all that its table holds.
+
+    Returns:
+        Rows with the columns that name a member, and position, seq and sign; as they are where none were purged.
+    """
+    purged = tables.purged_before(home.table("changes", stream))
+    if not purged:
+        return changes
+    taken = snapshots(home, stream)
+    base = next((each for each in taken if each.position == purged), None)
+    members = members_of(home, stream, base)
+    at_first = {"seq": pa.scalar(0, pa.int32()), "sign": pa.scalar(1, pa.int8())}
+    for name, value in at_first.items():
+        members = members.append_column(name, pa.repeat(value, len(members)))
+    kept = changes.filter(pc.greater_equal(changes["position"], purged))
+    parts = [members.select(_FOLDED), kept.select(_FOLDED)]
+    return pa.concat_tables(parts, promote_options="permissive")
 
 
 def untold(

@@ -101,7 +101,10 @@ def stored(path: Path) -> tuple[int, int]:
 
 
 def purged_before(path: Path) -> int:
-    """The place in the log before which rows of a table may be gone; 0 where none were ever purged."""
+    """The place in the log before which rows of a table may be gone; 0 where none were ever purged.
+
+    Of a table whose rows go by their day alone, such as `rejects`, it is 1 where some are gone.
+    """
     return committed(path, PURGED) or 0
 
 

@@ -12,6 +12,7 @@ from st_common.cli import app
 from st_common.delivery.progress import PROGRESS_FILE, Progress, write_progress
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
+from st_common.engine.topology import begin
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.levels.latest import flush_latest
@@ -22,6 +23,7 @@ from st_common.position import position_of
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answered
+from st_common.serving.audit import audit
 from st_common.serving.changes import stream_changes
 from st_common.serving.follow import Follower
 from st_common.serving.history import objects_at
@@ -83,8 +85,11 @@ def made(tmp_path_factory):
     (home.root / "conf").mkdir(parents=True)
     (home.root / "conf" / "streams.toml").write_text(CONF)
     register(home, {"grid": STREAM}, parse(QUERY), owner="t")
-    log = bare_log(home.log("grid"))
-    engine, archive = LocalEngine(home, STREAM), Archive(home, STREAM)
+    log, stream = (
+        bare_log(home.log("grid")),
+        begin(home, STREAM, engine="local", shards=1),
+    )
+    engine, archive = LocalEngine(home, stream), Archive(home, stream)
     for step in range(DAYS * 24 // STEP_H):
         log.append(segment(step), arrival_us=0)
         if step % 8 == 7:  # a day
@@ -228,6 +233,9 @@ def test_verify_says_that_it_cannot_check_what_was_purged(home):
         False,
         "days of the fixes that it follows from were deleted",
     )
+    findings = list(audit(home, STREAM))
+    assert [each.what for each in findings if each.problem] == []
+    assert any("purged" in each.unchecked for each in findings)
 
 
 def test_nothing_is_purged_when_nobody_wants_it_or_no_day_is_closed(home):
