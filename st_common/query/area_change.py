@@ -46,11 +46,18 @@ def _names(row: QueryRow, area: NamedArea) -> bool:
 
 def _moved(plan: Plan, old: Region, new: Region) -> Plan:
     """The plan with the new region wherever it has the old one."""
-    inside = new if plan.inside == old else plan.inside
+    inside = None if plan.inside is None else _exchanged(plan.inside, old, new)
     if plan.frame is None:
         return replace(plan, inside=inside)
-    regions = tuple(new if region == old else region for region in plan.frame.regions)
+    regions = tuple(_exchanged(region, old, new) for region in plan.frame.regions)
     return replace(plan, inside=inside, frame=replace(plan.frame, regions=regions))
+
+
+def _exchanged(region: Region, old: Region, new: Region) -> Region:
+    """The new region in the place of the old one, also where that is a part of AND, OR, NOT."""
+    if region == old:
+        return new
+    return region.with_parts(lambda part: _exchanged(part, old, new))
 
 
 def _goes_on(plan: Plan, moved: Plan) -> bool:

@@ -94,7 +94,12 @@ def _told_already(plan: Plan) -> Iterator[Complaint]:
 
 def complaints_of_area(region: Region) -> Iterator[Complaint]:
     """What is wrong with a region whatever stream it will be used on: nothing that is finite is refused."""
-    values = [value for value in values_of(region).values() if isinstance(value, float)]
+    values = [
+        value
+        for leaf in region.leaves()
+        for value in values_of(leaf).values()
+        if isinstance(value, float)
+    ]
     if not all(math.isfinite(value) for value in values):
         yield Complaint(
             at="region", message="the numbers of an area are finite", hint=""

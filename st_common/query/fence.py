@@ -45,6 +45,11 @@ class Fence:
         object.__setattr__(self, "events", in_order)
 
     @property
+    def asks_for_border(self) -> bool:
+        """Whether it must know how far a fix is from the region, or which ways meet that; not who is in alone."""
+        return self.hysteresis_m > 0 or "cross" in self.events
+
+    @property
     def has_answer(self) -> bool:
         """Whether entering and leaving are both told: then they are + and -, else all rows have the sign 0."""
         return "enter" in self.events and "exit" in self.events

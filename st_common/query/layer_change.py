@@ -32,12 +32,14 @@ class GoneError(Exception):
 
 
 def newest_of(region: Region, feature_of: FeatureOf) -> Region:
-    """The surface of now of a region that is a feature; any other region as it is.
+    """The surface of now of a region that is a feature, or of each that it is made of; any other region as it is.
 
     Raises:
         GoneError: the feature is gone.
     """
-    if not isinstance(region, Area) or region.feature is None:
+    if not isinstance(region, Area):
+        return region.with_parts(lambda part: newest_of(part, feature_of))
+    if region.feature is None:
         return region
     surface = feature_of(*region.feature)
     if surface is None:
@@ -113,8 +115,11 @@ def _changed(before: Plan, after: Plan) -> str | None:
     return next((area.layer for area in areas), None)
 
 
-def _regions(plan: Plan) -> list[Region | None]:
-    return [plan.inside, *(plan.frame.regions if plan.frame is not None else ())]
+def _regions(plan: Plan) -> list[Region]:
+    """Those that its regions are made of: another surface of one is as many as it was."""
+    inside = () if plan.inside is None else (plan.inside,)
+    framed = plan.frame.regions if plan.frame is not None else ()
+    return [leaf for region in (*inside, *framed) for leaf in region.leaves()]
 
 
 def _failed(row: QueryRow, why: str) -> QueryRow:

@@ -202,6 +202,9 @@ def _one_of(
     name: str, parts: Sequence[type[Any]], records: dict[str, Schema]
 ) -> Schema:
     """Several records that `kind` tells apart, under one name."""
+    if name in records:
+        return {"$ref": f"#/$defs/{name}"}
+    records[name] = {}  # for records that hold such ones
     records[name] = {
         "type": "object",
         "required": ["kind"],

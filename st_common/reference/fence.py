@@ -22,7 +22,7 @@ from st_common.reference.metric import (
     Floats,
 )
 from st_common.reference.pair_join import Joined
-from st_common.regions.registry import Area, Box, Circle, Corridor
+from st_common.regions.registry import Area, Box, Circle, Combined, Corridor
 
 Side = Literal["in", "near", "out"]
 Partners = Mapping[int, Mapping[str | None, bool]]
@@ -93,12 +93,16 @@ def _shape(plan: Plan) -> shapely.Geometry:
             for y in (region.miny, region.maxy)
         ]
         return shapely.MultiPoint(corners).convex_hull
+    if isinstance(region, Combined):
+        return (
+            shapely.Point()
+        )  # nobody asks for its border: it has no hysteresis, nor CROSS
     raise ValueError(f"{region!r} has no border that stands still")
 
 
 def _inside(plan: Plan, fixes: Fixes, targets: Features) -> Joined:
     own = plan
-    if plan.join is None and not isinstance(plan.inside, Circle | Corridor):
+    if plan.join is None and not isinstance(plan.inside, Circle | Corridor | Combined):
         own = replace(
             plan, inside=None, join=LayerJoin(layer="", predicate="intersects")
         )

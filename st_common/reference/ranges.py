@@ -8,6 +8,9 @@ A rectangle that goes with an object, `('M', 'a', w, h)`:
     a.x - w/2   a.x + w/2
 """
 
+from functools import reduce
+from operator import and_
+
 import numpy as np
 import shapely
 
@@ -19,10 +22,14 @@ from st_common.regions.registry import (
     Area,
     Box,
     Circle,
+    Combined,
+    Complement,
     Corridor,
+    Intersection,
     MovingBox,
     MovingCircle,
     Region,
+    Union,
 )
 
 
@@ -47,6 +54,26 @@ def inside(region: Region, fixes: Fixes) -> Members:
         lines = np.full(len(x), shapely.from_wkt(region.wkt), np.object_)
         turned = [distances(lines, x + turn, y, metric) for turn in metric.turns]
         return metric.at_most_from_shape(np.min(turned, axis=0), region.width_m)
+    if isinstance(region, Combined):
+        return _joined(region, fixes)
+    return _around(region, fixes)
+
+
+def _joined(region: Combined, fixes: Fixes) -> Members:
+    """AND, OR and NOT of what lies in the parts."""
+    parts = [inside(part, fixes) for part in region.operands]
+    if isinstance(region, Intersection):
+        return reduce(and_, parts)
+    if isinstance(region, Union):
+        return ~reduce(and_, [~part for part in parts])
+    if isinstance(region, Complement):
+        return ~parts[0]
+    raise TypeError(f"no reference knows the region {region!r}")
+
+
+def _around(region: Region, fixes: Fixes) -> Members:
+    """The fixes in a region that goes with an object."""
+    x, y, metric = fixes.x, fixes.y, fixes.metric
     if not isinstance(region, MovingBox | MovingCircle):
         raise TypeError(f"no reference knows the region {region!r}")
     centre = fixes.place_of(Place(focal=region.focal))

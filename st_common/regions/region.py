@@ -10,7 +10,7 @@ A new region is a module here that has one of the two, its reference beside it, 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 if TYPE_CHECKING:  # values are read and written by programs that never start a kernel
@@ -178,6 +178,8 @@ class Region(ABC):
         limits: what values its fields take in JSON, as JSON Schema says it, by field.
         drawn: how a map shows it.
         no_until: what cannot be said together with WITH VALID UNTIL; empty where that can be said.
+        no_border: what cannot be said together with a hysteresis and CROSS; empty where these can be said.
+        joined_by: how it is made of others, its `operands`: those that are in all, in any, or not in one of them.
     """
 
     __slots__ = ()
@@ -185,6 +187,12 @@ class Region(ABC):
     noun: ClassVar[str]
     limits: ClassVar[Limits] = {}
     drawn: ClassVar[Drawn]
+    joined_by: ClassVar[Literal["", "all", "any", "not"]] = ""
+
+    @property
+    def operands(self) -> "tuple[Region, ...]":
+        """The regions that it is made of, as they are written; none of most."""
+        return ()
 
     @abstractmethod
     def text(self) -> str:
@@ -226,6 +234,23 @@ class Region(ABC):
     def no_until(self) -> str:
         """What of it excludes WITH VALID UNTIL; empty where it can be said until when a member stays."""
         return ""
+
+    @property
+    def no_border(self) -> str:
+        """What of it excludes a hysteresis and CROSS; empty where it is known how far it is, and which ways meet it."""
+        return ""
+
+    def leaves(self) -> "Iterator[Region]":
+        """The regions that it is made of, in order; itself, where it is made of no others."""
+        yield self
+
+    def with_parts(self, change: "Callable[[Region], Region]") -> Self:  # noqa: ARG002 - most have no parts
+        """The same region made of others; itself, where it is made of none.
+
+        Args:
+            change: the region in the place of each part.
+        """
+        return self
 
 
 class StillRegion(Region):

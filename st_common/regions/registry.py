@@ -9,6 +9,8 @@ from st_common.record import values_of
 from st_common.regions.area import Area
 from st_common.regions.box import Box
 from st_common.regions.circle import Circle
+from st_common.regions.combined import Complement, Intersection, Union
+from st_common.regions.combining import Combined
 from st_common.regions.corridor import Corridor
 from st_common.regions.moving_box import MovingBox
 from st_common.regions.moving_circle import MovingCircle
@@ -26,6 +28,9 @@ REGIONS: tuple[type[Region], ...] = (
     Corridor,
     MovingBox,
     MovingCircle,
+    Intersection,
+    Union,
+    Complement,
 )
 """All kinds of regions; who asks for one that is not among them gets an error that names it."""
 
@@ -52,7 +57,10 @@ def region_to_json(region: Region) -> dict[str, Any]:
     Raises:
         StateError: it is no region of this version.
     """
-    return {"kind": known(type(region)).kind, **values_of(region)}
+    kind, values = known(type(region)), values_of(region)
+    if isinstance(region, Combined):
+        values = {name: _parts_to_json(value) for name, value in values.items()}
+    return {"kind": kind.kind, **values}
 
 
 def region_from_json(value: dict[str, Any]) -> Region:
@@ -63,7 +71,24 @@ def region_from_json(value: dict[str, Any]) -> Region:
         TypeError: it has other parts.
     """
     fields = dict(value)
-    return _BY_NAME[fields.pop("kind", "box")](**fields)
+    kind = _BY_NAME[fields.pop("kind", "box")]
+    if issubclass(kind, Combined):
+        fields = {name: _parts_from_json(part) for name, part in fields.items()}
+    return kind(**fields)
+
+
+def _parts_to_json(parts: Region | Sequence[Region]) -> Any:
+    """What a combined region is made of: one region, or several."""
+    if isinstance(parts, Region):
+        return region_to_json(parts)
+    return [region_to_json(part) for part in parts]
+
+
+def _parts_from_json(value: Any) -> Any:
+    """What `_parts_to_json` gave."""
+    if isinstance(value, dict):
+        return region_from_json(value)
+    return tuple(region_from_json(part) for part in value)
 
 
 def has_index(kind: type[Any]) -> bool:
@@ -164,12 +189,16 @@ __all__ = [
     "Area",
     "Box",
     "Circle",
+    "Combined",
+    "Complement",
     "Corridor",
+    "Intersection",
     "MovingBox",
     "MovingCircle",
     "MovingRegion",
     "Region",
     "StillRegion",
+    "Union",
     "borders_of",
     "by_kind",
     "has_index",

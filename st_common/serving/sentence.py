@@ -292,8 +292,12 @@ def _loaded(case: _Case) -> str:
     if plan is not None and plan.join is not None and version is not None:
         return f"{plan.join.layer} was loaded anew (version {version})"
     region = plan.inside if plan is not None else None
-    if isinstance(region, Area) and region.feature is not None:
-        return f"{region.layer} was loaded anew, and {region.fid} is another region"
+    leaves = () if region is None else tuple(region.leaves())
+    areas = [leaf for leaf in leaves if isinstance(leaf, Area)]
+    features = {area.feature for area in areas if area.feature is not None}
+    if len(features) == 1:
+        layer, fid = features.pop()
+        return f"{layer} was loaded anew, and {fid} is another region"
     return "the layer was loaded anew"
 
 

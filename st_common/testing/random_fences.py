@@ -58,6 +58,8 @@ def draw_fence(rng: Random, inside: Region | None, join: LayerJoin | None) -> Fe
         events |= {"enter", "exit"}
     if join is not None:
         events -= {"outside"}
+    if inside is not None and inside.no_border:
+        events -= {"cross"}
     asked: tuple[Event, ...] = tuple(events) or ("enter",)
     return Fence(
         events=asked,
@@ -125,5 +127,7 @@ def _draw_debounce(rng: Random) -> Debounce:
 
 def _draw_hysteresis(rng: Random, inside: Region | None) -> float:
     """Some sides of areas are slanted, and circles odd: there no distance is a half."""
+    if inside is not None and inside.no_border:
+        return 0.0
     exact = isinstance(inside, Box) or inside is None
     return rng.choice((0.0, 0.0, *(_HALVES if exact else ODD)))

@@ -7,10 +7,13 @@ from st_common.regions.registry import (
     Area,
     Box,
     Circle,
+    Complement,
     Corridor,
+    Intersection,
     MovingBox,
     MovingCircle,
     Region,
+    Union,
 )
 
 STREAM = "grid"
@@ -79,7 +82,33 @@ def box(rng: Random) -> Box:
 
 
 def draw_still(rng: Random) -> Region:
-    """A region that stands still: a rectangle, a circle, a corridor or an area."""
+    """A region that stands still: a rectangle, a circle, a corridor or an area, or AND, OR, NOT of these."""
+    return draw_combined(rng) if rng.random() < 0.15 else draw_simple(rng)
+
+
+def draw_combined(rng: Random, depth: int = 3) -> Region:
+    """AND, OR and NOT of regions, in each other, some of them without end."""
+    parts = [
+        draw_combined(rng, depth - 1)
+        if depth > 1 and rng.random() < 0.3
+        else draw_simple(rng)
+        for _ in range(rng.choice((2, 2, 3)))
+    ]
+    match rng.randrange(5):
+        case 0:
+            return Complement(part=parts[0])
+        case 1:
+            return Union(parts=tuple(parts))
+        case 2:
+            return Intersection(parts=tuple(parts))
+        case _:
+            first, *others = parts
+            turned = [Complement(part=part) for part in others]
+            return Intersection(parts=(first, *turned))
+
+
+def draw_simple(rng: Random) -> Region:
+    """A rectangle, a circle, a corridor or an area."""
     match rng.randrange(4):
         case 0:
             return box(rng)

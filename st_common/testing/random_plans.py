@@ -67,7 +67,10 @@ def elsewhere(rng: Random, plan: Plan) -> Plan | None:
     is_moving = isinstance(plan.inside, MovingRegion)
     if plan.fence is not None:
         draw = draw_moving_border if is_moving else draw_border
-        return replace(plan, inside=draw(rng))
+        inside = draw(rng)
+        while plan.fence.asks_for_border and inside.no_border:
+            inside = draw(rng)
+        return replace(plan, inside=inside)
     if plan.incident is not None:
         return replace(plan, inside=draw_border(rng))
     return replace(plan, inside=(draw_moving if is_moving else draw_still)(rng))

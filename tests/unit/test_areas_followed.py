@@ -149,6 +149,49 @@ def test_a_region_that_a_query_cannot_have_is_refused_and_nothing_changes(home: 
     assert [one.region for one in areas(home)] == [OLD]
 
 
+@pytest.mark.spec("X12")
+def test_a_part_of_and_or_not_follows_its_area_and_the_rest_stays(home: Home):
+    areas = f"{FIRST}; CREATE AREA shed AS (4, 4, 6, 6); CREATE AREA yard AS (depot AND NOT shed)"
+    do(home, f"{areas}; REGISTER QUERY a AS SELECT * FROM taxis NOT INSIDE yard")
+    asked = "INSIDE (CIRCLE (1, 2, 3 m) OR (depot AND NOT shed))"
+    do(home, f"REGISTER QUERY b AS SELECT * FROM taxis {asked} DETECT ENTER")
+    before = insides(home)
+    assert [(row.op, row.name) for row in do(home, THEN).rows] == [("follow", "b")]
+    after = insides(home)
+    assert after["a"] == before["a"]  # yard has the region that depot had
+    (said,) = parse(
+        "REGISTER QUERY b AS SELECT * FROM taxis"
+        " INSIDE (CIRCLE (1, 2, 3 m) OR ((5, 0, 15, 10) AND NOT (4, 4, 6, 6)))"
+    )
+    assert after["b"] == said.plan.inside
+
+
+@pytest.mark.spec("X12")
+@pytest.mark.parametrize(
+    ("area", "option", "says"),
+    [
+        ("('M', 'car7', 500 m)", "", "goes with an object stands alone"),
+        (
+            "(NOT (0, 0, 1, 1))",
+            "DETECT EXIT WITH (hysteresis = 5 m)",
+            "hysteresis and AND",
+        ),
+    ],
+)
+def test_what_cannot_be_a_part_or_joined_is_refused(
+    home: Home, area: str, option: str, says: str
+):
+    region = "depot" if option else "(depot AND NOT (0, 0, 1, 1))"
+    do(
+        home,
+        f"{FIRST}; REGISTER QUERY a AS SELECT * FROM taxis INSIDE {region} {option}",
+    )
+    before = insides(home)
+    with pytest.raises(TextError, match=f"query 'a' cannot follow: .*{says}"):
+        do(home, f"CREATE OR REPLACE AREA depot AS {area}")
+    assert insides(home) == before
+
+
 def test_statements_of_one_text_follow_each_other(home: Home):
     asked = "REGISTER QUERY a AS SELECT * FROM taxis INSIDE depot"
     done = do(home, f"{FIRST}; {asked}; {THEN}; {asked.replace(' a ', ' b ')}")
@@ -195,6 +238,8 @@ def judged(home: Home) -> Home:
         "REGISTER QUERY many AS SELECT COUNT(*) FROM taxis INSIDE depot;"
         "REGISTER QUERY lately AS SELECT * FROM taxis INSIDE depot WINDOW 1 hour;"
         "REGISTER QUERY near AS SELECT * FROM taxis INSIDE depot KNN (2, 0, 5);"
+        "REGISTER QUERY part AS SELECT * FROM taxis INSIDE (depot AND NOT (6, 0, 8, 10));"
+        "REGISTER QUERY off AS SELECT * FROM taxis NOT INSIDE depot;"
         "REGISTER QUERY gate AS SELECT * FROM taxis INSIDE depot DETECT ENTER, EXIT, DWELL 8 s",
     )
     engine = LocalEngine(home, STREAMS["taxis"])
@@ -232,6 +277,12 @@ def test_who_is_no_longer_in_the_area_leaves_and_who_is_now_comes(judged: Home):
         "9 0c7 dwell",
     ]
     assert "2 -c3 area" in lines(judged, "near")
+    assert lines(judged, "part") == [
+        *("0 +c3 enter", "2 +c13 area", "2 -c3 area", "6 -c13 leave")
+    ]
+    assert lines(judged, "off") == [
+        *("2 +c13 enter", "2 -c13 area", "2 +c3 area", "6 +c13 enter")
+    ]
     for each in verify(judged, STREAMS["taxis"]):
         assert each.holds, each
     assert answer(judged, "now")["object"].to_pylist() == ["c7"]

@@ -121,6 +121,24 @@ def test_queries_in_a_feature_go_over_to_its_new_surface_in_their_version(home: 
     assert insides(home)["d"] == new
 
 
+@pytest.mark.spec("X12")
+def test_a_feature_in_and_or_not_follows_its_layer_and_suspends_when_it_is_gone(
+    home: Home,
+):
+    do(home, "CREATE AREA rest AS (NOT FEATURE (parks, 'w1'))")
+    do(home, "REGISTER QUERY a AS SELECT * FROM taxis INSIDE ((0, 0, 50, 50) AND rest)")
+    do(home, "REGISTER QUERY b AS SELECT * FROM taxis NOT INSIDE FEATURE (parks, 'w2')")
+    put(home, w1=NEW, w2=TREES)
+    assert follow(home) == [("follow", "a", 1)]
+    assert list(insides(home)["a"].leaves())[1:] == [surface(NEW)]
+    assert [list(one.region.leaves()) for one in areas(home)] == [[surface(NEW)]]
+    assert [(row.op, row.layer) for row in history(home, "a")][1:] == [
+        ("follow", "parks")
+    ]
+    put(home, w1=NEW)
+    assert follow(home) == [("fail", "b", 1)]
+
+
 def test_a_query_whose_feature_is_gone_is_suspended_and_says_why(home: Home):
     do(home, "CREATE AREA park AS FEATURE (parks, 'w1')")
     do(home, "REGISTER QUERY a AS SELECT * FROM taxis INSIDE FEATURE (parks, 'w1')")

@@ -160,7 +160,7 @@ def test_what_may_come_next():
     }
     inside = expected_after("REGISTER QUERY q AS SELECT * FROM taxis INSIDE ")
     assert inside is not None
-    assert {"area", "region", "given"} <= inside.rules
+    assert {"area", "region", "corner_pair"} <= inside.rules
     assert {"CIRCLE", "FEATURE", "("} <= inside.words
     assert not inside.at_end
     window = expected_after("REGISTER QUERY q AS SELECT * FROM taxis WINDOW 5 ")
@@ -177,6 +177,8 @@ def test_what_may_come_next():
         ("WHERE a = 1 reverse ", {"KNN"}),
         ("COMPARE ", {"WITH"}),
         ("EMIT CHANGES WITH ", {"VALID", "("}),
+        ("NOT ", {"INSIDE"}),
+        ("INSIDE a AND NOT ", {"INSIDE"}),
         ("EMIT CHANGES WITH VALID ", {"UNTIL"}),
     ],
 )

@@ -140,8 +140,12 @@ def _near(join: LayerJoin, by_m: float) -> LayerJoin:
 def _borders(
     plans: Sequence[Plan], *, space: Space
 ) -> tuple[tuple[np.ndarray, Borders], ...]:
-    """The borders of fences around a region, by kind, with their places."""
-    alone = [n for n, plan in enumerate(plans) if plan.join is None]
+    """The borders of fences around a region that ask how far it is or who crosses it, by kind, with their places."""
+    alone = [
+        n
+        for n, plan in enumerate(plans)
+        if plan.join is None and plan.fence is not None and plan.fence.asks_for_border
+    ]
     regions = [plans[n].inside for n in alone]
     return tuple(
         (

@@ -29,11 +29,14 @@ from st_common.query.builder.placing import PlaceSteps
 from st_common.query.builder.ranging import RangeSteps
 from st_common.query.builder.refusing import name_of
 from st_common.query.builder.regions import (
+    all_of,
+    any_of,
     around,
     box_across,
     box_around,
     circle,
     corridor,
+    outside,
 )
 from st_common.query.plan import Plan
 from st_common.query.tree.growing import grown
@@ -42,11 +45,14 @@ from st_common.query.tree.relational import Source
 __all__ = [
     "Joining",
     "QueryBuilder",
+    "all_of",
+    "any_of",
     "around",
     "box_across",
     "box_around",
     "circle",
     "corridor",
+    "outside",
     "query",
 ]
 

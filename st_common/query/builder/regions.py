@@ -11,9 +11,12 @@ from st_common.regions.registry import (
     Area,
     Box,
     Circle,
+    Complement,
     Corridor,
+    Intersection,
     MovingBox,
     MovingCircle,
+    Union,
     known,
 )
 
@@ -38,6 +41,44 @@ def corridor(line: str, width: Amount) -> Corridor:
     width_m = checks.metres(width, "a width")
     with told_by(checks.step):
         return Corridor.along(checks.text(line, "a line"), width_m)
+
+
+def all_of(*regions: RegionLike) -> Intersection:
+    """All points that are in each of some regions: AND.
+
+    Args:
+        regions: at least two, which stand still.
+
+    Raises:
+        QueryError: it is fewer, or one goes with an object.
+    """
+    step = "all_of(..)"
+    made = Intersection(parts=tuple(region_of(one, step) for one in regions))
+    return made.checked(Checked(step))
+
+
+def any_of(*regions: RegionLike) -> Union:
+    """All points that are in one of some regions at least: OR.
+
+    Args:
+        regions: at least two, which stand still.
+
+    Raises:
+        QueryError: it is fewer, or one goes with an object.
+    """
+    step = "any_of(..)"
+    made = Union(parts=tuple(region_of(one, step) for one in regions))
+    return made.checked(Checked(step))
+
+
+def outside(region: RegionLike) -> Complement:
+    """All points that are not in a region: NOT. The border of the region belongs to the region, and not to it.
+
+    Raises:
+        QueryError: the region goes with an object.
+    """
+    step = "outside(..)"
+    return Complement(part=region_of(region, step)).checked(Checked(step))
 
 
 def around(focal: str, radius: Amount) -> MovingCircle:

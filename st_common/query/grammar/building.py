@@ -12,6 +12,7 @@ from st_common.query.grammar.building_expressions import BuildingExpressions
 from st_common.query.grammar.building_places import BuildingPlaces
 from st_common.query.grammar.located import at, identifier, text_literal, word
 from st_common.query.grammar.nodes import (
+    FIRST,
     TWICE,
     Comparing,
     CreateArea,
@@ -21,7 +22,6 @@ from st_common.query.grammar.nodes import (
     Emit,
     Explain,
     Holding,
-    Inside,
     Knn,
     Lasting,
     Options,
@@ -180,8 +180,8 @@ class Building(BuildingExpressions, BuildingPlaces):
         return _clause("until", Until(this=parts[1]), parts)
 
     def inside(self, parts: Parts) -> _Clause:
-        region: Inside = parts[1]
-        return _Clause("inside", at(region, parts[0], region), parts[0])
+        (region,) = parts
+        return _Clause("inside", region, region.meta[FIRST])
 
     def knn(self, parts: Parts) -> _Clause:
         kind = exp.Var(this=_NEAREST[parts[0].type])
@@ -264,4 +264,5 @@ def _add(select: exp.Expr, clause: _Clause) -> None:
         select.set(clause.key, clause.node)
         return
     message = f"there are multiple '{clause.first.upper()}' clauses"
-    select.meta.setdefault(TWICE, []).append(Refused(message, clause.first.span))
+    hint = "INSIDE a AND INSIDE b is one clause" if clause.key == "inside" else ""
+    select.meta.setdefault(TWICE, []).append(Refused(message, clause.first.span, hint))

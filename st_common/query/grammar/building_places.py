@@ -7,7 +7,7 @@ from typing import Any
 from sqlglot import exp
 
 from st_common.query.grammar.located import at, identifier, text_literal
-from st_common.query.grammar.nodes import Bracket, Inside, Quantity, Reach
+from st_common.query.grammar.nodes import FIRST, Bracket, Inside, Quantity, Reach
 from st_common.query.grammar.tokens import Token
 
 Parts = Sequence[Any]
@@ -83,6 +83,27 @@ class BuildingPlaces:
 
     # regions
 
+    def any_region(self, parts: Parts) -> exp.Expr:
+        return _region("any", list(parts[::2]), parts)
+
+    def all_regions(self, parts: Parts) -> exp.Expr:
+        return _region("all", list(parts[::2]), parts)
+
+    def no_region(self, parts: Parts) -> exp.Expr:
+        return _region("not", [parts[1]], parts)
+
+    def in_one(self, parts: Parts) -> exp.Expr:
+        word, region = parts
+        made = self.no_region(parts) if word.type == "NOT_INSIDE" else region
+        made.meta[FIRST] = word
+        return at(made, word, region)
+
+    def in_parentheses(self, parts: Parts) -> exp.Expr:
+        return at(_node(parts[1]), parts[0], parts[-1])
+
+    def corner_pair(self, parts: Parts) -> exp.Expr:
+        return self.given(parts)
+
     def corners(self, parts: Parts) -> exp.Expr:
         form = "across" if len(parts) > 1 else "parts"
         return _region(form, parts[0].expressions, parts)
@@ -134,6 +155,9 @@ class BuildingPlaces:
 
 def _region(form: str, inner: list[exp.Expr], parts: Parts) -> exp.Expr:
     made = Inside(expressions=inner, form=exp.Var(this=form))
+    first = inner[0].meta.get(FIRST) if inner else None
+    if first is not None:
+        made.meta[FIRST] = first
     return at(made, parts[0], parts[-1])
 
 

@@ -21,6 +21,7 @@ INCOMPLETE = "incomplete"  # in the meta of a SELECT of which something that oth
 
 REFUSED = "refused"  # there, too: the first words of the clauses that were refused
 TWICE = "twice"  # there, too: what was refused because it stands there twice
+FIRST = "first"  # in the meta of a region: the word that its clause begins with
 
 
 class Refused(Exception):  # noqa: N818 - not an error for people: it becomes a Problem
@@ -100,7 +101,10 @@ class Reach(exp.Expression):
 
 
 class Inside(exp.Expression):
-    """A region: (expressions), CIRCLE (..), CORRIDOR (..), FEATURE (..), 'WKT', or a name; `form` says which."""
+    """A region: (expressions), CIRCLE (..), CORRIDOR (..), FEATURE (..), 'WKT', or a name; `form` says which.
+
+    Of the forms "all", "any" and "not" the expressions are regions themselves.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "form": True}
 

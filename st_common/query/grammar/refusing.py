@@ -35,6 +35,7 @@ _RULES: Mapping[str, str] = {  # as errors call them, a wide one before those in
     "factor": "an expression",
     "period": "a time such as '60 minutes'",
     "extent": "an extent such as '10 km'",
+    "joined_regions": "a region, or NOT and a region",
     "region": "(x1, y1, x2, y2), or another region",
     "area": "the name of an area",
     "box": "(x1, y1, x2, y2)",

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from st_common.query.grammar.automaton import END
 from st_common.query.grammar.language import table
-from st_common.query.grammar.nodes import INCOMPLETE, REFUSED, TWICE, Refused
+from st_common.query.grammar.nodes import FIRST, INCOMPLETE, REFUSED, TWICE, Refused
 from st_common.query.grammar.reading import UnexpectedError, tree_of
 from st_common.query.grammar.refusing import STATEMENTS, refusal
 from st_common.query.grammar.terminals import tokens_in
@@ -23,7 +23,16 @@ from st_common.query.grammar.tokens import Token, UnclosedError
 _MOST = 20  # problems of one statement
 _CLAUSES = frozenset(
     (
-        *("WHERE", "INSIDE", "GPAC_IN", "KNN", "GPAC_KNN", "REVERSE_KNN", "GROUP_KNN"),
+        *(
+            "WHERE",
+            "INSIDE",
+            "NOT_INSIDE",
+            "GPAC_IN",
+            "KNN",
+            "GPAC_KNN",
+            "REVERSE_KNN",
+            "GROUP_KNN",
+        ),
         *("DETECT", "GROUP_BY", "WINDOW", "COMPARE_WITH", "USING", "EMIT", "WITH"),
     )
 )
@@ -106,7 +115,8 @@ def _without(error: UnexpectedError) -> _Cut | None:
         return _cut(error, index)
     before = _before_clause(error)
     if before is not None:
-        first = next(at for at, each in enumerate(tokens) if each is values[before])
+        word = _first_word(values[before])
+        first = next(at for at, each in enumerate(tokens) if each is word)
         return _cut(error, first)
     return _without_items(error)
 
@@ -116,8 +126,13 @@ def _before_clause(error: UnexpectedError) -> int | None:
     actions, stack = table().actions, error.stack
     for at in range(len(stack.values) - 1, -1, -1):
         if "clause" in actions[stack.states[at]]:
-            return at if isinstance(stack.values[at], Token) else None
+            return at if _first_word(stack.values[at]) is not None else None
     return None
+
+
+def _first_word(value: Any) -> Token | None:
+    """The token that a clause begins with, of its first value: that itself, or the one of the first region."""
+    return value if isinstance(value, Token) else getattr(value, "meta", {}).get(FIRST)
 
 
 def _cut(error: UnexpectedError, first: int) -> _Cut:

@@ -24,14 +24,18 @@ from st_common.query.neighbours import (
     ReverseNearest,
 )
 from st_common.query.problem import did_you_mean
-from st_common.regions.region import Region, ShapeError
+from st_common.regions.combining import ALONE, DEEPEST, depth_of
+from st_common.regions.region import MovingRegion, Region, ShapeError
 from st_common.regions.registry import (
     Area,
     Box,
     Circle,
+    Complement,
     Corridor,
+    Intersection,
     MovingBox,
     MovingCircle,
+    Union,
 )
 
 MOST_NEIGHBOURS = 10_000
@@ -40,8 +44,21 @@ _Total = Literal["sum", "max", "min"]
 
 
 def region_of(inside: Inside, areas: Areas) -> Region:
-    """A region as it is written; named areas and features are those of now."""
+    """A region as it is written; named areas and features are those of now.
+
+    Raises:
+        Refused: it is none.
+    """
+    region = _region(inside, areas)
+    if depth_of(region) > DEEPEST:
+        raise Refused("nested too deeply", span_of(inside))
+    return region
+
+
+def _region(inside: Inside, areas: Areas) -> Region:
     parts, form = inside.expressions, inside.args["form"].name
+    if form in _JOINED:
+        return _JOINED[form](tuple(_part(part, areas) for part in parts))
     if form in _FORMS:
         return _FORMS[form](parts)
     if form == "name":
@@ -58,6 +75,27 @@ def region_of(inside: Inside, areas: Areas) -> Region:
         else ""
     )
     return box_of(parts, hint or "INSIDE (x1, y1, x2, y2): two corners")
+
+
+def _part(part: Inside, areas: Areas) -> Region:
+    """A region that AND, OR or NOT joins with others."""
+    region = _region(part, areas)
+    if isinstance(region, MovingRegion):
+        raise Refused(ALONE, span_of(part), "register one query for each")
+    return region
+
+
+def _complement(parts: tuple[Region, ...]) -> Region:
+    (part,) = parts
+    return Complement(part=part)
+
+
+_JOINED: Mapping[str, Callable[[tuple[Region, ...]], Region]] = {
+    "all": lambda parts: Intersection(parts=parts),
+    "any": lambda parts: Union(parts=parts),
+    "not": _complement,
+}
+"""Regions made of others, by the form in which they are written."""
 
 
 def _area(parts: Sequence[exp.Expr]) -> Area:

@@ -41,6 +41,8 @@ class Detected(Above):
         yield from self._number_of_borders(len(regions) + len(layers))
         if any(region.ticks_itself for region in regions):
             yield from _at_moving_region(self.fence)
+        for why in (one.region.no_border for one in regions if one.region.no_border):
+            yield from _without_border(self.fence, why)
         for layer in layers:
             yield from self._at_features(layer)
         others = [one for one in below if one.ticks_itself or one.by_boxes]
@@ -91,6 +93,18 @@ def _at_moving_region(fence: Fence) -> Iterator[Complaint]:
                 f"{name} counts no fixes at {_MOVING}: who is inside is judged at ticks"
             )
             yield Complaint(at="options", message=message, hint=f"{name} = 10 s")
+
+
+def _without_border(fence: Fence, why: str) -> Iterator[Complaint]:
+    """What has no meaning where nobody knows how far the border is, and which ways meet it."""
+    if fence.hysteresis_m > 0:
+        message = f"hysteresis and {why} exclude each other"
+        hint = "enter_after and exit_after take their place"
+        yield Complaint(at="options", message=message, hint=hint)
+    if "cross" in fence.events:
+        message = f"CROSS and {why} exclude each other"
+        hint = "ENTER and EXIT tell of fixes inside"
+        yield Complaint(at="detect", message=message, hint=hint)
 
 
 _MOVING = "a region that goes with an object"
