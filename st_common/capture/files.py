@@ -80,7 +80,7 @@ def replay(
     live: bool = False,
     clock: Callable[[], int] = wall_clock,
     sleep: Callable[[float], None] = time.sleep,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] = lambda _records, _read: None,
 ) -> ReplayReport:
     """Appends the records of a file to the log, nothing left out and nothing judged, and then an end mark.
 
@@ -121,16 +121,14 @@ def replay(
     _check(pace, stream)
     records, sizes = 0, []
     with open_file(path) as raw:
-        reading = settle(log, stream)
-        first = log.end()
+        reading, first = settle(log, stream), log.end()
         packed = GzipSource(raw) if is_packed(raw) else None
         source = chunks(packed or raw, stream, size=segment_bytes)
         for payload, count in _payloads(source, stream, pace):
             _append(log, stream, payload, arrival_us=clock(), live=live)
             records += count
             sizes.append(len(payload))
-            if progress is not None:
-                progress(records, raw.tell())
+            progress(records, raw.tell())
     if end_mark and not live:
         write_end(log, arrival_us=clock())
     return ReplayReport(

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from sys import intern
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from st_common.controls.rows import PLAN_VERSION
 from st_common.query.comparing import (
@@ -26,6 +27,8 @@ from st_common.query.neighbours import (
 from st_common.record import values_of
 from st_common.regions.region import MovingRegion, Region
 from st_common.regions.registry import Box, region_from_json, region_to_json
+
+Part = TypeVar("Part")
 
 Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
 Predicate = Literal["intersects", "within", "dwithin", "equals"]
@@ -114,6 +117,22 @@ class Aggregate:
     def grouped_by(self) -> str | None:
         """The expression whose values name the groups: `group`, of average speeds the object; None: there is one."""
         return "object" if self.function == "avgspd" else self.group
+
+
+def _part(
+    value: Mapping[str, Any], name: str, read: Callable[[Any], Part]
+) -> Part | None:
+    """A part of a plan that was written as JSON; None where the plan has none."""
+    written = value.get(name)
+    return read(written) if written else None
+
+
+def _layer_join(value: Mapping[str, Any]) -> LayerJoin:
+    return LayerJoin(**{**value, "kinds": tuple(value.get("kinds", ()))})
+
+
+def _pair_join(value: Mapping[str, Any]) -> PairJoin:
+    return PairJoin(**{**value, "keys": tuple(value.get("keys", ()))})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,40 +236,21 @@ class Plan:
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> "Plan":
         """The plan that `to_json` gave, in this version or in an older one."""
-        get = value.get
-        inside, neighbours, join, pairs = (
-            get("inside"),
-            get("neighbours"),
-            get("join"),
-            get("pairs"),
-        )
-        window, aggregate, frame, compare, fence, incident = (
-            get("window"),
-            get("aggregate"),
-            get("frame"),
-            get("compare"),
-            get("fence"),
-            get("incident"),
-        )
+        get, pairs, frame = value.get, value.get("pairs"), value.get("frame")
+        part, transforms = partial(_part, value), value.get("transforms", ())
         return Plan(
             stream=intern(value["stream"]),  # one text for a million plans
-            inside=region_from_json(inside) if inside else None,
-            neighbours=neighbours_from_json(neighbours) if neighbours else None,
-            join=LayerJoin(**{**join, "kinds": tuple(join.get("kinds", ()))})
-            if join
-            else None,
-            pairs=PairJoin(**{**pairs, "keys": tuple(pairs.get("keys", ()))})
-            if pairs is not None
-            else None,
-            window=Window(**window) if window else None,
+            inside=part("inside", region_from_json),
+            neighbours=part("neighbours", neighbours_from_json),
+            join=part("join", _layer_join),
+            pairs=_pair_join(pairs) if pairs is not None else None,
+            window=part("window", lambda window: Window(**window)),
             frame=frame_from_json(frame) if frame is not None else None,
-            transforms=tuple(
-                [transform_from_json(one) for one in get("transforms", ())]
-            ),
-            compare=compare_from_json(compare) if compare else None,
-            fence=fence_from_json(fence) if fence else None,
-            incident=incident_from_json(incident) if incident else None,
-            aggregate=Aggregate(**aggregate) if aggregate else None,
+            transforms=tuple([transform_from_json(one) for one in transforms]),
+            compare=part("compare", compare_from_json),
+            fence=part("fence", fence_from_json),
+            incident=part("incident", incident_from_json),
+            aggregate=part("aggregate", lambda aggregate: Aggregate(**aggregate)),
             where=get("where"),
             columns=tuple([(name, text) for name, text in get("columns", ())]),
             valid_until=get("valid_until", False),

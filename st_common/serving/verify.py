@@ -153,6 +153,21 @@ def _verified(
         return _verified_speeds(query, speeds, last, end, kept)
     folded = _members(held, aggregate)
     what = "member" if aggregate is None else "group"
+    return _verified_members(query, history, mine, last, folded, end, kept, what=what)
+
+
+def _verified_members(  # noqa: PLR0917 - what is told, what should be, and how far it is known
+    query: Registered,
+    history: History,
+    mine: pd.DataFrame,
+    last: pd.DataFrame,
+    folded: Answer,
+    end: int,
+    kept: Kept | None,
+    *,
+    what: str,
+) -> Verified:
+    """The answer that changes fold to beside the one that brute force finds; `what` it has: members or groups."""
     sure, maybe = expected_answer(query, history)
     extra = 0 if maybe is None else len(folded - maybe)
     other = _other_times(query, history, mine) if query.plan.valid_until else 0

@@ -114,13 +114,10 @@ def prepartition(
         chosen, _ = sampled(source, share=share, at_least=ROWS_PER_REGION * regions)
         rest: PointSource = source
     else:
-        chosen = first(source, elements)
-        rest = partial(after, source, elements)
+        chosen, rest = first(source, elements), partial(after, source, elements)
     if not len(chosen):
-        raise ConfigError(
-            f"group {group!r}: the source has no points",
-            hint="--source names a file, layer or stream",
-        )
+        hint = "--source names a file, layer or stream"
+        raise ConfigError(f"group {group!r}: the source has no points", hint=hint)
     stage("splitting", len(chosen))
     split, tree, note = _split(
         home, chosen, regions, by_sedona=strategy == SAMPLE, session=session

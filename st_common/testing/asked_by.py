@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Literal
 from unittest.mock import patch
 
-from st_common.operators.expressions import conditions, shaped
 from st_common.operators.expressions import general as general_conditions
+from st_common.operators.expressions import shaped, truth
 
 Way = Literal["pairs", "points", "whole"]
 WAYS: tuple[Way, ...] = ("pairs", "points", "whole")
@@ -24,6 +24,6 @@ def asked_by(way: Way) -> Iterator[None]:
         stack.enter_context(
             patch.object(general_conditions, "STATEMENT_US", statement_us)
         )
-        conditions.tested_on.cache_clear()
-        stack.callback(conditions.tested_on.cache_clear)
+        truth.tested_on.cache_clear()
+        stack.callback(truth.tested_on.cache_clear)
         yield

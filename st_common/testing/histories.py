@@ -127,15 +127,10 @@ def _parts(rng: Random) -> list[Part]:
 
 def _broken(machine: Machine) -> dict[str, int]:
     """Lets actors run, and breaks what a machine can break."""
-    world, rng, counts = (
-        machine.world,
-        machine.world.rng,
-        {"kills": 0, "cuts": 0, "takeovers": 0},
-    )
-    danger, patience = (
-        rng.choice((0.0, 0.01, 0.03, 0.05, 0.1)),
-        rng.choice((0.0, 0.7, 0.9, 0.95)),
-    )
+    world, rng = machine.world, machine.world.rng
+    counts = {"kills": 0, "cuts": 0, "takeovers": 0}
+    danger = rng.choice((0.0, 0.01, 0.03, 0.05, 0.1))
+    patience = rng.choice((0.0, 0.7, 0.9, 0.95))
     _revive(machine)
     actor, quiet = world.actors[0], 0
     for turn in range(_TURNS):

@@ -162,20 +162,25 @@ def settings_of(
     )
 
 
+def _parts(case: Case, segmentation: Segmentation) -> list[list[tuple[int, Row]]]:
+    """The rows of each segment with their numbers: a segment has fixes or control rows, never both."""
+    parts: list[list[tuple[int, Row]]] = []
+    cuts = {*segmentation.cuts, *(start for start, _ in case.rules.filters)}
+    for number, row in enumerate(case.rows):
+        other_kind = parts and (
+            isinstance(row, Fix) != isinstance(parts[-1][-1][1], Fix)
+        )
+        if not parts or number in cuts or other_kind:
+            parts.append([])
+        parts[-1].append((number, row))
+    return parts
+
+
 def packets_of(
     case: Case, segmentation: Segmentation, shards: int
 ) -> tuple[list[list[Packet]], dict[int, int]]:
     """The case as packets, per segment one per shard; and the place in the case's rows of each position."""
-    parts: list[list[tuple[int, Row]]] = []
-    cuts = {*segmentation.cuts, *(start for start, _ in case.rules.filters)}
-    for number, row in enumerate(case.rows):
-        if (
-            not parts
-            or number in cuts
-            or isinstance(row, Fix) != isinstance(parts[-1][-1][1], Fix)
-        ):
-            parts.append([])
-        parts[-1].append((number, row))
+    parts = _parts(case, segmentation)
     segments: list[list[Packet]] = []
     order: dict[int, int] = {}
     for segment, part in enumerate(parts):

@@ -118,11 +118,9 @@ def read_roads(path: Path) -> Roads:
             for (a, _), (b, _) in pairwise(nodes):
                 edges += [(a, b, speed)] * forth + [(b, a, speed)] * back
     edges = [
-        edge
-        for edge in edges
-        if edge[0] in points
-        and edge[1] in points
-        and points[edge[0]] != points[edge[1]]
+        (a, b, speed)
+        for a, b, speed in edges
+        if a in points and b in points and points[a] != points[b]
     ]
     if not edges:
         raise ValueError(f"{path} holds no drivable road")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -174,38 +175,18 @@ def judge_anew(
     stayed = set()
     for pair in was.keys() | now.keys():
         fix_us = fix_us_of(query, pair, known, at_us)
-        same = pair in was and pair in now and _stays(query, pair, now[pair])
-        if same:
+        both = pair in was and pair in now
+        if both and _stays(query, pair, now[pair]):
             stayed.add(pair)
             continue
-        both = pair in was and pair in now
+        emit = partial(world.emit, query, pair, event_us=at_us, rank=rank)
         if pair in was:
             cause = changed if both else minus(pair)
-            world.emit(
-                query,
-                pair,
-                -1,
-                cause,
-                event_us=at_us,
-                fix_us=fix_us,
-                rank=rank,
-                value=was[pair],
-                fields=shown_last(query, pair, known, before),
-            )
+            fields = shown_last(query, pair, known, before)
+            emit(-1, cause, fix_us=fix_us, value=was[pair], fields=fields)
         if pair in now:
-            told = now[pair]
-            cause = changed if both else plus
-            world.emit(
-                query,
-                pair,
-                1,
-                cause,
-                event_us=at_us,
-                fix_us=fix_us,
-                rank=rank,
-                value=told.value,
-                fields=told.fields,
-            )
+            cause, told = changed if both else plus, now[pair]
+            emit(1, cause, fix_us=fix_us, value=told.value, fields=told.fields)
     has_values = tells_values(query.plan)
     query.answer = {
         pair: told.value if has_values else None for pair, told in now.items()

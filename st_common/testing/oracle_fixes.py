@@ -1,5 +1,6 @@
 """What a fix does: it is late, double, held or used, silent objects expire, and queries are judged fix by fix."""
 
+from functools import partial
 from operator import itemgetter
 
 from st_common.testing.oracle_expressions import fields_of
@@ -137,40 +138,22 @@ def _judge_fix(world: World, query: Query, reading: Reading) -> None:
     partners = partners_of(query.plan, reading, features, world.rules)
     now = {(fix.object, partner) for partner in partners}
     was = {pair for pair in query.answer if pair[0] == fix.object}
-    fields = fields_of(query.plan, reading)
+    emit = partial(
+        world.emit,
+        query,
+        event_us=fix.event_us,
+        fix_us=fix.event_us,
+        fields=fields_of(query.plan, reading),
+    )
     for pair in was - now:
-        world.emit(
-            query,
-            pair,
-            -1,
-            "leave",
-            event_us=fix.event_us,
-            fix_us=fix.event_us,
-            fields=fields,
-        )
+        emit(pair, -1, "leave")
         del query.answer[pair]
     for pair in now - was:
-        world.emit(
-            query,
-            pair,
-            1,
-            "enter",
-            event_us=fix.event_us,
-            fix_us=fix.event_us,
-            fields=fields,
-        )
+        emit(pair, 1, "enter")
         query.answer[pair] = None
     if query.plan.emit == "every":
         for pair in now & was:
-            world.emit(
-                query,
-                pair,
-                0,
-                "inside",
-                event_us=fix.event_us,
-                fix_us=fix.event_us,
-                fields=fields,
-            )
+            emit(pair, 0, "inside")
 
 
 def _expire(world: World, name: str, event_us: int) -> None:

@@ -124,39 +124,40 @@ def _judge(world: World, tick: int) -> None:
             world.ticked.end(event.name, event.cause or "")
     judge_moving_fences(world, tick, events)
     for query in world.judged_at(ticks=True):
-        moved, was = set[str](), query.below
-        if query.plan.frame is not None:
-            moved = advance(
-                query.frames, query.plan.frame, tick, world.rules, happened=bool(events)
-            )
-        stayed = judge_anew(
-            world,
-            query,
-            world.ticked,
-            tick,
-            plus="enter",
-            minus=partial(_minus, world, query, tick),
-            changed="value",
-            rank=TICK,
-        )
-        _confirm(
-            world,
-            query,
-            told_again(
-                query,
-                stayed,
-                events=events,
-                moved=moved,
-                was=was,
-                tick=tick,
-                rules=world.rules,
-            ),
-            tick,
-        )
+        _judge_query(world, query, events, tick)
         if _aging(query):
             query.entries = [
                 entry for entry in query.entries if _too_old(world, query, entry) > tick
             ]
+
+
+def _judge_query(world: World, query: Query, events: list[Event], tick: int) -> None:
+    """Judges one query on what holds at a tick; `events` is what happened since the tick before."""
+    moved, was = set[str](), query.below
+    if query.plan.frame is not None:
+        moved = advance(
+            query.frames, query.plan.frame, tick, world.rules, happened=bool(events)
+        )
+    stayed = judge_anew(
+        world,
+        query,
+        world.ticked,
+        tick,
+        plus="enter",
+        minus=partial(_minus, world, query, tick),
+        changed="value",
+        rank=TICK,
+    )
+    again = told_again(
+        query,
+        stayed,
+        events=events,
+        moved=moved,
+        was=was,
+        tick=tick,
+        rules=world.rules,
+    )
+    _confirm(world, query, again, tick)
 
 
 def _minus(world: World, query: Query, tick: int, pair: Pair) -> str:

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -55,9 +56,7 @@ def live(folder: Path, *, seed: int, rows: int = 400, kills: int = 0) -> Round:
     cuts = sorted(
         rng.sample(range(1, len(case.rows)), min(len(case.rows) - 1, 4 + rows // 12))
     )
-    parts = [
-        case.rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(case.rows)], strict=True)
-    ]
+    parts = [case.rows[a:b] for a, b in pairwise([0, *cuts, len(case.rows)])]
     killed_at = set(rng.sample(range(len(parts)), min(kills, len(parts))))
     order, restarts = _lived(home, stream, parts, rng, killed_at)
     changes = tables.read(home.table("changes", STREAM))
@@ -68,12 +67,10 @@ def live(folder: Path, *, seed: int, rows: int = 400, kills: int = 0) -> Round:
         raise AssertionError(
             f"seed {seed}: the changes are not those of brute force, they differ in {differ} .."
         )
-    if wrong := [
-        verified.query for verified in verify(home, stream) if not verified.holds
-    ]:
-        raise AssertionError(
-            f"seed {seed}: verify finds that answers do not hold: {', '.join(wrong)}"
-        )
+    wrong = [each.query for each in verify(home, stream) if not each.holds]
+    if wrong:
+        names = ", ".join(wrong)
+        raise AssertionError(f"seed {seed}: verify finds what does not hold: {names}")
     return Round(
         seed=seed,
         rows=len(case.rows),
@@ -107,13 +104,8 @@ def _lived(
     )
     for number, part in enumerate(parts):
         written = write_log(home.log(STREAM), part)
-        order |= dict(
-            zip(
-                sorted(written.order),
-                range(len(order), len(order) + len(part)),
-                strict=True,
-            )
-        )
+        numbers = range(len(order), len(order) + len(part))
+        order |= dict(zip(sorted(written.order), numbers, strict=True))
         act = "kill" if number in killed_at else rng.choice(ACTS)
         if act in ("crash", "kill"):
             engine.abandon()

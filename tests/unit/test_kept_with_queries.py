@@ -156,13 +156,13 @@ def test_a_remembered_value_is_asked_for_once_and_forgotten_with_too_many():
 # Caches that belong to nobody
 
 PURE = {  # of small values that are the same for ever: by module and name
-    "expressions/conditions.py: tested_on",
     "expressions/constants.py: _TYPES",
     "expressions/constants.py: _VALUES",
     "expressions/filters/geojson.py: _read",
     "expressions/screens.py: _alone",
     "expressions/shapes.py: draft_of",
     "expressions/simple.py: _VALUES",
+    "expressions/truth.py: tested_on",
     "expressions/simple.py: atoms_of",
     "expressions/simple.py: parts_of",
 }

@@ -8,8 +8,8 @@ import pytest
 from bench.forms import FORMS, cars
 from bench.ticks import Work, packets_of
 from st_common.operators.arrays import bits
-from st_common.operators.expressions import conditions
 from st_common.operators.expressions import evaluation as expressions
+from st_common.operators.expressions import truth
 from st_common.operators.runtime.stages import step
 from st_common.operators.skeleton import selection
 from st_common.operators.state.settings import Settings
@@ -27,7 +27,7 @@ def looked(monkeypatch):
     """
     counted = {"pairs": 0, "asked": 0, "rows": 0, "statements": 0}
     hold, pairs, evaluated, mask_of = (
-        conditions.hold,
+        truth.hold,
         selection.Lists.pairs,
         expressions.evaluated,
         expressions.mask_of,
@@ -51,7 +51,7 @@ def looked(monkeypatch):
         counted["statements"] += 1
         return mask_of(text, table)
 
-    monkeypatch.setattr(conditions, "hold", holding)
+    monkeypatch.setattr(truth, "hold", holding)
     monkeypatch.setattr(eligibility, "hold", holding)
     monkeypatch.setattr(selection.Lists, "pairs", listing)
     monkeypatch.setattr(expressions, "evaluated", evaluating)

@@ -30,6 +30,9 @@ from st_common.operators.turn.turn import Turn
 from st_common.operators.turn.valid import Asked, valid_until
 from st_common.runs import ranges
 
+_CAUSE_OF_SIGN = np.array([CAUSE["inside"], CAUSE["enter"], CAUSE["leave"]])
+"""By sign: 0, 1, -1."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
@@ -151,23 +154,19 @@ def pair_lines(stretch: Stretch) -> Lines | None:
     told = turn.known.tells_members
     mine = told[of_target[turns.key >> SHIFT]]
     stay_at, stay = _stays(stretch, told)
-    at, key = (
-        np.concatenate([turns.tick[mine], stay_at]),
-        np.concatenate([turns.key[mine], stretch.members.key[stay]]),
-    )
+    at = np.concatenate([turns.tick[mine], stay_at])
+    key = np.concatenate([turns.key[mine], stretch.members.key[stay]])
     if not len(key):
         return None
-    comes = turns.comes[mine]
-    sign = np.concatenate([np.where(comes, 1, -1), np.zeros(len(stay), np.int64)])
-    cause = np.array([CAUSE["inside"], CAUSE["enter"], -1])[sign]  # by sign: 0, 1, -1
+    moves = np.where(turns.comes[mine], 1, -1)
+    sign = np.concatenate([moves, np.zeros(len(stay), np.int64)])
+    cause = _CAUSE_OF_SIGN[sign]
     gone = np.flatnonzero(sign < 0)
     cause[gone] = _leaving(stretch, key[gone], at[gone])
     query, version = of_target[key >> SHIFT], course.at_ticks(key & MASK, at)
+    asked = Asked(query=query, row=version, at=at, at_us=stretch.tick[at])
     value, here = np.full(len(key), np.nan), np.flatnonzero(sign >= 0)
-    asked = Asked(
-        query=query[here], row=version[here], at=at[here], at_us=stretch.tick[at[here]]
-    )
-    value[here] = valid_until(turn, course, asked)
+    value[here] = valid_until(turn, course, asked.take(here))
     return Lines(
         position=stretch.position[at],
         event_ts=stretch.tick[at],
@@ -329,6 +328,14 @@ def _fields(turn: Turn, fixes: Present, lines: Lines) -> pa.Array | None:
     )
 
 
+def _have_other_values(
+    removed: np.ndarray, added: np.ndarray, stays: int
+) -> np.ndarray:
+    """Whether each line is of a group that goes with one value and comes with another; those that stay are last."""
+    goes, comes = np.isin(removed, added), np.isin(added, removed)
+    return np.concatenate([goes, comes, np.zeros(stays, bool)])
+
+
 def group_lines(
     turn: Turn,
     before: Groups,
@@ -354,24 +361,14 @@ def group_lines(
     target = np.concatenate([removed, added.target, stays.target])
     if not len(target):
         return None
-    query, group = (
-        turn.numbering.targets.query[target],
-        turn.numbering.targets.partner[target],
-    )
-    is_update = np.concatenate(
-        [
-            np.isin(removed, added.target),
-            np.isin(added.target, removed),
-            stays.target < 0,
-        ]
-    )
+    query = turn.numbering.targets.query[target]
+    group = turn.numbering.targets.partner[target]
     sign = np.repeat([-1, 1, 0], [len(removed), len(added), len(stays)])
-    plain = np.array([CAUSE["inside"], CAUSE["enter"], CAUSE["leave"]])[
-        sign
-    ]  # by sign: 0, 1, -1
-    cause = np.where(is_update, CAUSE["value"], plain)
     if at.minus is not None and at.plus is not None:
         cause = np.where(sign < 0, CAUSE[at.minus], CAUSE[at.plus])
+    else:
+        has_other_value = _have_other_values(removed, added.target, len(stays))
+        cause = np.where(has_other_value, CAUSE["value"], _CAUSE_OF_SIGN[sign])
     ticks = np.full(len(target), at.tick)
     return Lines(
         position=at.rows(query),

@@ -73,6 +73,30 @@ def kind_ahead(
     return of_cells(key, tick, holds, before[query, column]), len(tick)
 
 
+def _renewed(moved: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The ticks at which queries get other criteria, and which criteria count when.
+
+    Args:
+        moved: bool[ticks, queries], where an object moved that a query goes with.
+
+    Returns:
+        Ticks and queries, int64[c] each, a pair for each of the criteria; and int64[ticks, queries], the place among
+        them of those that count.
+
+    Example:
+        one query, that moves at ticks 0 and 2 of 4:    ticks 0, 2      places 0, 0, 1, 1
+    """
+    renewed = moved.copy()
+    # The first tick has criteria whether or not anything moved there.
+    renewed[0] = True
+    tick, query = np.nonzero(renewed)
+    row = np.zeros(moved.shape, np.int64)
+    row[tick, query] = np.arange(len(tick))
+    # Rows are numbered by tick: the newest so far has the greatest number.
+    np.maximum.accumulate(row, axis=0, out=row)
+    return tick, query, row
+
+
 def asked_of(
     kind: Kind, queries: KindQueries, course: Course, turn: Turn, fixes: Present
 ) -> Asked:
@@ -103,14 +127,7 @@ def asked_of(
     moved = np.zeros((course.ticks, len(table.focal)), bool)
     tick, place = np.nonzero((column >= 0) & course.changed[:, column])
     moved[tick, goes[place]] = True
-    renewed = moved.copy()
-    # The first tick has criteria whether or not anything moved there.
-    renewed[0] = True
-    tick, query = np.nonzero(renewed)
-    row = np.zeros(moved.shape, np.int64)
-    row[tick, query] = np.arange(len(tick))
-    # Rows are numbered by tick: the newest so far has the greatest number.
-    np.maximum.accumulate(row, axis=0, out=row)
+    tick, query, row = _renewed(moved)
     rows = _table_of(table, query, version[tick])
     which = np.arange(len(query))
     criteria = (

@@ -52,29 +52,20 @@ def pairs_ahead(
     parts = [_all_around(turn, course, of) for of in regions]
     parts.append(_still_firsts(turn, course, tick, first, other))
     parts += [_unmoved(course, of, tick, first, other) for of in regions]
-    firsts, others = (
-        joined([part[0] for part in parts]),
-        np.concatenate([part[1] for part in parts]),
-    )
+    firsts = joined([part[0] for part in parts])
+    others = np.concatenate([part[1] for part in parts])
     keep = np.flatnonzero(_owned(turn, course, firsts))
     firsts, others = firsts.take(keep), others[keep]
     keep = np.flatnonzero(_near(turn, course, codes, firsts, others))
     tested, firsts, others = len(others), firsts.take(keep), others[keep]
     keep = _screened(turn, course, firsts)
-    firsts, others = firsts.take(keep), others[keep]
-    target = turn.numbering.targets_of(
-        firsts.query, fixes.lookups.partners(course.object[others])
-    )
+    key, tick, end = _spells(turn, course, fixes, firsts.take(keep), others[keep])
     old = old_keys(turn, answer, specs.numbers)
+    old_end = _lasting(turn, course, fixes, regions, old)
     return of_spells(
-        np.concatenate([old, packed(target, course.object[firsts.version])]),
-        np.concatenate([np.full(len(old), -1), firsts.tick]),
-        np.concatenate(
-            [
-                _lasting(turn, course, fixes, regions, old),
-                np.minimum(firsts.until, course.until[others]),
-            ]
-        ),
+        np.concatenate([old, key]),
+        np.concatenate([np.full(len(old), -1), tick]),
+        np.concatenate([old_end, end]),
         course.ticks,
     ), tested
 
@@ -231,6 +222,24 @@ def _near(
         mine = specs.key[query] == key
         keep &= ~mine | ((code[one] == code[other]) & (code[other] >= 0))
     return keep
+
+
+def _spells(
+    turn: Turn, course: Course, fixes: Present, firsts: Firsts, others: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The keys `target << 32 | object` of pairs, the ticks at which they come, and those before which they go.
+
+    Args:
+        turn: the run.
+        course: the versions of last fixes over the ticks.
+        fixes: the last fixes before the ticks.
+        firsts: the first objects of the pairs.
+        others: int64[n], the versions of the second ones.
+    """
+    partner = fixes.lookups.partners(course.object[others])
+    target = turn.numbering.targets_of(firsts.query, partner)
+    end = np.minimum(firsts.until, course.until[others])
+    return packed(target, course.object[firsts.version]), firsts.tick, end
 
 
 def _screened(turn: Turn, course: Course, firsts: Firsts) -> np.ndarray:

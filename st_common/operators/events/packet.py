@@ -176,6 +176,42 @@ def nulled_in(packets: Iterable[Packet]) -> dict[str, int]:
     return dict(total)
 
 
+def _objects(column: pa.ChunkedArray, id_key: str) -> dict[str, Any]:
+    """The objects of fixes: ids with their hashes, each once, and by fix the place of its id."""
+    objects = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+    ids = objects.dictionary.cast(pa.string())
+    codes = objects.indices.to_numpy(zero_copy_only=False)
+    return {
+        "objects": ids,
+        "hashes": hashes_of(ids, id_key),
+        "code": codes.astype(np.int32, copy=False),
+    }
+
+
+def _readings(fixes: pa.Table) -> dict[str, Any]:
+    """The columns of fixes, with attributes."""
+    others = (name for name in fixes.column_names if name not in _OWN_COLUMNS)
+    return {
+        "row": fixes["row"].to_numpy(),
+        "ts": fixes["event_ts"].to_numpy(),
+        "x": fixes["x"].to_numpy(),
+        "y": fixes["y"].to_numpy(),
+        "gone": fixes["gone"].to_numpy().astype(np.int8),
+        "attributes": {name: _one(fixes[name]) for name in others},
+    }
+
+
+def _clock(fixes: pa.Table, at: np.ndarray) -> dict[str, Any]:
+    """Where the clock moves: where the largest event time grows, and nowhere else. `at`: the segment of each fix."""
+    ts, row = fixes["event_ts"].to_numpy(), fixes["row"].to_numpy()
+    grows = _rising(ts)
+    return {
+        "clock_row": row[grows],
+        "clock_max": ts[grows],
+        "clock_at": at[grows] if len(at) else at,
+    }
+
+
 def pack(
     segment: int,
     fixes: pa.Table,
@@ -209,46 +245,24 @@ def pack(
         A packet for each shard, in their order.
     """
     fixes = fixes.combine_chunks()
-    column = fixes.column("object")
-    objects = column.chunk(0) if column.num_chunks else pa.array([], column.type)
-    ids = objects.dictionary.cast(pa.string())
-    hashes = hashes_of(ids, id_key)
-    ts, row = fixes["event_ts"].to_numpy(), fixes["row"].to_numpy()
-    # The clock moves where the largest event time grows, and nowhere else.
-    grows = _rising(ts)
     place = np.empty(0, np.int32) if at is None else at
     whole = Packet(
         segment=segment,
         rows=rows,
         rejects=rejects,
         controls=(),
-        objects=ids,
-        hashes=hashes,
-        row=row,
-        code=objects.indices.to_numpy(zero_copy_only=False).astype(
-            np.int32, copy=False
-        ),
-        ts=ts,
-        x=fixes["x"].to_numpy(),
-        y=fixes["y"].to_numpy(),
-        gone=fixes["gone"].to_numpy().astype(np.int8),
-        clock_row=row[grows],
-        clock_max=ts[grows],
         nulled=dict(nulled or {}),
         segments=segments,
         limits=limits,
         at=place,
-        clock_at=place[grows] if len(place) else place,
-        attributes={
-            name: _one(fixes[name])
-            for name in fixes.column_names
-            if name not in _OWN_COLUMNS
-        },
+        **_objects(fixes["object"], id_key),
+        **_readings(fixes),
+        **_clock(fixes, place),
     )
     # Every shard needs all fixes: they share one packet.
     if moving or shards == 1:
         return [whole] * shards
-    shard_of = (hashes % np.uint64(shards)).astype(np.int32)
+    shard_of = (whole.hashes % np.uint64(shards)).astype(np.int32)
     return [_part(whole, shard_of, shard) for shard in range(shards)]
 
 

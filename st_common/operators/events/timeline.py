@@ -332,21 +332,15 @@ def _with_expiries(
     state: State, events: Events, clock: Clock, silence_us: int
 ) -> Events:
     """The events, with an EXPIRED one where an object was silent for longer than `silence_us` (SPEC G7)."""
-    alive = _ending(state, events, clock, silence_us)
-    objects = np.concatenate([np.flatnonzero(alive), events.object])
+    alive = np.flatnonzero(_ending(state, events, clock, silence_us))
+    objects = np.concatenate([alive, events.object])
     last = np.concatenate([state.fixes.seen_ts[alive], events.ts])
     used = np.concatenate([state.fixes.ts[alive], events.fix_ts])
-    since = np.concatenate([np.full(len(objects) - len(events), -1), events.position])
-    is_fix = np.concatenate(
-        [np.ones(len(objects) - len(events), bool), events.kind == FIX]
-    )
+    since = np.concatenate([np.full(len(alive), -1), events.position])
+    is_fix = np.concatenate([np.ones(len(alive), bool), events.kind == FIX])
     by_object = np.lexsort((last, objects))
     objects, last, used, is_fix, since = (
-        objects[by_object],
-        last[by_object],
-        used[by_object],
-        is_fix[by_object],
-        since[by_object],
+        column[by_object] for column in (objects, last, used, is_fix, since)
     )
     ends = is_last(objects)
     following = np.where(ends, LAST, np.roll(last, -1))
@@ -354,9 +348,8 @@ def _with_expiries(
     end = last + silence_us
     # A fix that comes after the row that ended its object's stay does not keep it, however old it is.
     position = np.maximum(clock.first_past(end), since)
-    expires = (
-        is_fix & (position != LAST) & ((following > end) | (following_at > position))
-    )
+    comes_too_late = (following > end) | (following_at > position)
+    expires = is_fix & (position != LAST) & comes_too_late
     nan = np.full(int(expires.sum()), np.nan)
     expired = Events(
         position=position[expires],

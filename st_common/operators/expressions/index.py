@@ -9,7 +9,8 @@ import numpy as np
 
 from st_common.geometry.grid import BoxIndex
 from st_common.operators.arrays.keys import MASK, SHIFT
-from st_common.operators.expressions.conditions import Conditions, Truth
+from st_common.operators.expressions.conditions import Conditions
+from st_common.operators.expressions.truth import Truth
 from st_common.runs import ranges
 
 _OVERLAP = 8  # one of so many ranges with two ends is met, until somebody knows better

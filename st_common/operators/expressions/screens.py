@@ -14,6 +14,7 @@ import pyarrow as pa
 from st_common.geometry.enlarged import half_sides, meets
 from st_common.geometry.longitudes import turned
 from st_common.geometry.space import Space
+from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.comparing import (
     Filtering,
     Meeting,
@@ -90,17 +91,17 @@ def compile_screens(
     flat = [
         (number, meeting) for number, meetings in left.items() for meeting in meetings
     ]
-    filters = dict.fromkeys(one for of in steps.values() for one in of.filters)
-    numbered = {one: place for place, one in enumerate(filters)}
-    key = np.full(total, -1, np.int32)
+    edges = np.array([edges_of(meeting.box) for _, meeting in flat], float)
+    filters = numbered(one for of in steps.values() for one in of.filters)
+    filtered = [
+        (number, filters[one]) for number, of in steps.items() for one in of.filters
+    ]
     keyed = {number: of.keys[0] for number, of in steps.items() if of.keys}
-    ids = {name: place for place, name in enumerate(dict.fromkeys(keyed.values()))}
-    for number, name in keyed.items():
-        key[number] = ids[name]
+    ids = numbered(keyed.values())
+    key = np.full(total, -1, np.int32)
+    key[list(keyed)] = [ids[name] for name in keyed.values()]
     return Screens(
-        boxes=np.array([edges_of(meeting.box) for _, meeting in flat], float)
-        .reshape(-1, 4)
-        .T.copy(),
+        boxes=edges.reshape(-1, 4).T.copy(),
         value=np.array([meeting.growth.value for _, meeting in flat], float),
         metres=np.array([meeting.growth.metres for _, meeting in flat], float),
         negative=np.array([meeting.negative for _, meeting in flat], bool),
@@ -108,14 +109,7 @@ def compile_screens(
             total, [(number, place) for place, (number, _) in enumerate(flat)]
         ),
         filters=tuple(filters),
-        filtered=_rounds(
-            total,
-            [
-                (number, numbered[one])
-                for number, of in steps.items()
-                for one in of.filters
-            ],
-        ),
+        filtered=_rounds(total, filtered),
         key=key,
         ids=Sought(pa.array(list(ids), pa.string())),
     )

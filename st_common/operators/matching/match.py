@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.geometry.grid import blocks
-from st_common.operators.expressions.conditions import Truth
 from st_common.operators.expressions.filters.protocol import Features
 from st_common.operators.expressions.index import find_pairs
 from st_common.operators.expressions.screens import Asked, objects_of, passes
+from st_common.operators.expressions.truth import Truth
 from st_common.operators.matching.layer import Layer, LayerOf
 from st_common.operators.matching.query_set import Indexes, JoinGroup, QuerySet
 from st_common.operators.state.numbering import Numbering

@@ -9,7 +9,7 @@
 ```
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from st_common.geometry.enlarged import POINT, Growth
 from st_common.geometry.space import Space
+from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.comparing import Steps, looked_at, steps_of
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
 from st_common.operators.expressions.index import ConditionIndex, index_conditions
@@ -131,56 +132,27 @@ def compile_queries(
     """
     if not which:
         return _nothing(len(queries), space)
-    predicates = tuple(
-        dict.fromkeys(
-            queries[n].plan.where or "" for n in which if queries[n].plan.where
-        )
-    )
-    numbered = {text: number for number, text in enumerate(predicates)}
+    wheres = {n: where for n in which if (where := queries[n].plan.where)}
+    texts = numbered(wheres.values())
     predicate = np.full(len(queries), -1, np.int32)
-    by_unit: dict[int, list[int]] = {}
-    for number in which:
-        where = queries[number].plan.where
-        if where:
-            predicate[number] = numbered[where]
-        by_unit.setdefault(
-            int(predicate[number]) if number in below else -1, []
-        ).append(number)
-    joins = (queries[n].plan.join for n in which)
-    steps = {
-        n: steps_of(plan)
-        for n in which
-        if (plan := queries[n].plan).transforms or plan.compare is not None
-    }
-    looked = {n: looked_at(queries[n].plan, of, space=space) for n, of in steps.items()}
-    views = _Views(
-        queries=queries,
-        steps=steps,
-        regions={n: region for n, (region, _) in looked.items()},
-        space=space,
-    )
-    screens = compile_screens(
-        len(queries), steps, {n: left for n, (_, left) in looked.items()}
-    )
-    conditions = compile_conditions(predicates)
+    predicate[list(wheres)] = [texts[where] for where in wheres.values()]
+    units: dict[int, list[int]] = {}
+    for n in which:
+        units.setdefault(int(predicate[n]) if n in below else -1, []).append(n)
+    views, screens = _views(queries, which, space)
+    conditions = compile_conditions(tuple(texts))
     # A query about one object is found by its id, not by its condition.
     found_by = np.where(screens.key < 0, predicate, -1)
     return QuerySet(
         units=tuple(
             _indexes(unit, views, numbers, conditions, found_by)
-            for unit, numbers in by_unit.items()
+            for unit, numbers in units.items()
         ),
         screens=screens,
         conditions=conditions,
         predicate=predicate,
         space=space,
-        keys=tuple(
-            dict.fromkeys(
-                join.left
-                for join in joins
-                if join is not None and join.left is not None
-            )
-        ),
+        keys=_keys(queries[n].plan.join for n in which),
     )
 
 
@@ -197,6 +169,12 @@ def _nothing(total: int, space: Space) -> QuerySet:
         keys=(),
         space=space,
     )
+
+
+def _keys(joins: Iterable[LayerJoin | None]) -> tuple[str, ...]:
+    """The different expressions by which joins with a key look at a point."""
+    lefts = (join.left for join in joins if join is not None)
+    return tuple(dict.fromkeys(left for left in lefts if left is not None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +197,22 @@ class _Views:
         return self.steps[number].growth if number in self.steps else POINT
 
 
+def _views(
+    queries: Sequence[Registered], which: Sequence[int], space: Space
+) -> tuple[_Views, Screens]:
+    """Queries as indexes see them, and what tests the pairs that these give."""
+    steps = {
+        n: steps_of(plan)
+        for n in which
+        if (plan := queries[n].plan).transforms or plan.compare is not None
+    }
+    looked = {n: looked_at(queries[n].plan, of, space=space) for n, of in steps.items()}
+    regions = {n: region for n, (region, _) in looked.items()}
+    left = {n: meetings for n, (_, meetings) in looked.items()}
+    views = _Views(queries=queries, steps=steps, regions=regions, space=space)
+    return views, compile_screens(len(queries), steps, left)
+
+
 def _indexes(
     below: int,
     views: _Views,
@@ -230,10 +224,8 @@ def _indexes(
     kinds: dict[type, list[int]] = {}
     groups: dict[tuple[LayerJoin, int, Growth], list[int]] = {}
     for number in numbers:
-        join, version = (
-            views.queries[number].plan.join,
-            views.queries[number].layer_version,
-        )
+        query = views.queries[number]
+        join, version = query.plan.join, query.layer_version
         if join is None:
             kinds.setdefault(type(views.region(number)), []).append(number)
         # Without a version of its layer a join finds nothing.

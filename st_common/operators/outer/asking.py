@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from st_common.operators.aggregate.relational import ALL
 from st_common.operators.expressions import evaluation as expressions
-from st_common.operators.expressions.conditions import Truth
 from st_common.operators.expressions.general import Source
+from st_common.operators.expressions.truth import Truth
 from st_common.operators.outer.columns import RowPoints, typed_rows, without_types
 from st_common.operators.outer.remembered import OuterRows, behind
 from st_common.operators.outer.signed import Signed

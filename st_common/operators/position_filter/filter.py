@@ -180,22 +180,15 @@ def _chain(  # noqa: PLR0917 - what a run has, put together
         return joined
 
     none = np.zeros(len(known), np.int64)
+    last_m = _accuracies(limits, old.attributes, known)
+    now_m = _accuracies(limits, ordered.attributes, events.source[fixes])
     chain = Chain(
         stay=stay[order],
         ts=both(old.ts[known], events.ts[fixes]),
         x=both(old.x[known], events.x[fixes]),
         y=both(old.y[known], events.y[fixes]),
         span=both(none, span),
-        accuracy_m=np.stack(
-            [
-                both(before, now)
-                for before, now in zip(
-                    _accuracies(limits, old.attributes, known),
-                    _accuracies(limits, ordered.attributes, events.source[fixes]),
-                    strict=True,
-                )
-            ]
-        ),
+        accuracy_m=np.stack(list(map(both, last_m, now_m))),
         limits=limits,
         space=settings.space,
         unit_m=settings.unit_m,

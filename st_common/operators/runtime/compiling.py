@@ -15,6 +15,7 @@ Pairs that are counted, or told again as a whole, are judged by the query's shar
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from st_common.operators.fence.moving_specs import MovingFences, compile_moving_
 from st_common.operators.fence.specs import FenceSet, compile_fences
 from st_common.operators.incident.specs import IncidentSet, compile_incidents
 from st_common.operators.matching.placing import Placed, Source, placed, placed_anew
-from st_common.operators.matching.query_set import QuerySet, compile_queries
+from st_common.operators.matching.query_set import compile_queries
 from st_common.operators.outer.specs import OuterSpecs, compile_outer
 from st_common.operators.pairs.specs import (
     MovingJoins,
@@ -203,6 +204,22 @@ class _Dealt:
         ]
 
 
+def _specs(
+    queries: Sequence[Registered], dealt: _Dealt, order: Placed, settings: Settings
+) -> dict[type, Any]:
+    """What operators compile for themselves of the queries dealt to them, by type; frames are not among them."""
+    space, below = settings.space, order.below
+    return {
+        FenceSet: compile_fences(queries, dealt.fences, space=space, below=below),
+        IncidentSet: compile_incidents(
+            queries, dealt.incidents, space=space, below=below
+        ),
+        PairSpecs: _pairs(queries, dealt.paired, settings),
+        MovingJoins: compile_moving_joins(queries, dealt.joining, space=space),
+        MovingFences: compile_moving_fences(queries, dealt.ticking, space=space),
+    }
+
+
 def compile_shard(
     queries: Queries,
     settings: Settings,
@@ -231,14 +248,7 @@ def compile_shard(
     frames = compile_frames(queries, dealt.frames, space=space)
     holds_by_object = np.zeros(len(queries), bool)
     holds_by_object[frames.numbers[frames.by_object]] = True
-
-    def matching(of: list[int]) -> QuerySet:
-        return compile_queries(below, of, space=space, below=order.below)
-
-    fences = compile_fences(below, dealt.fences, space=space, below=order.below)
-    incidents = compile_incidents(
-        below, dealt.incidents, space=space, below=order.below
-    )
+    matching = partial(compile_queries, below, space=space, below=order.below)
     return Compiled(
         fixwise=matching(dealt.fixwise),
         still=matching(dealt.still),
@@ -246,13 +256,9 @@ def compile_shard(
         kinds=_of_kinds(below, dealt.kinds, settings),
         following=_following(below, [*dealt.paired, *dealt.joining], settings),
         specs={
-            FenceSet: fences,
-            IncidentSet: incidents,
             FrameSpecs: frames,
-            PairSpecs: _pairs(below, dealt.paired, settings),
-            MovingJoins: compile_moving_joins(below, dealt.joining, space=space),
-            MovingFences: compile_moving_fences(below, dealt.ticking, space=space),
             OuterSpecs: compile_outer(queries, np.flatnonzero(flags.nested)),
+            **_specs(below, dealt, order, settings),
         },
         early=_early(queries, dealt.ticking, mine),
         has_ticks=bool(dealt.ticking),

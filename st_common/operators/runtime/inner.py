@@ -154,6 +154,23 @@ def _still(scope: Scope, turn: Turn, fixes: Present, world: World) -> None:
     scope.by_object(np.flatnonzero(mine[turn.numbering.targets.query]))
 
 
+def _members(
+    scope: Scope, target: np.ndarray, targets: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Members of the queries of a kind, as rows of its table and objects: answers name targets, kinds name rows.
+
+    Args:
+        scope: who is a member of which target.
+        target: int64[m], the target of each row.
+        targets: how many targets there are.
+    """
+    row_of = np.full(targets, -1)
+    row_of[target] = np.arange(len(target))
+    row = row_of[scope.target]
+    mine = row >= 0
+    return row[mine], scope.object[mine]
+
+
 def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
     scope: Scope,
     turn: Turn,
@@ -176,20 +193,15 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
         changed=scope.changed,
         by_pairs=KINDS[name].searches,
     )
-    target = fixes.lookups.targets(queries)
-    row_of = np.full(len(turn.numbering.targets), -1)
-    # Answers name targets, kinds name rows of their table.
-    row_of[target] = np.arange(len(target))
-    member_row = row_of[scope.target]
-    mine = member_row >= 0
-    kind = KINDS[name]
+    target, kind = fixes.lookups.targets(queries), KINDS[name]
+    member_row, member_object = _members(scope, target, len(turn.numbering.targets))
     tick = Tick(
         world=replace(world, selection=selection),
         table=fixes.lookups.table(queries),
         moved=queries.moved(focals, scope.changed),
         changed=scope.changed,
-        member_row=member_row[mine],
-        member_object=scope.object[mine],
+        member_row=member_row,
+        member_object=member_object,
         margin=_margin(turn, queries),
         refills=turn.settings.refills,
     )

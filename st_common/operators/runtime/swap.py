@@ -43,15 +43,11 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
     Returns:
         The delta to the state and the changes: - for what no longer holds, + for what now does.
     """
+    # Only queries that are judged anew: nothing happens that others would look at.
+    numbers = change.after.tolist()
+    known = compile_shard(change.queries, settings, known_fixes(state), numbers)
     turn = idle_turn(
-        state,
-        settings,
-        queries=change.queries,
-        # Only queries that are judged anew: nothing happens that others would look at.
-        known=compile_shard(
-            change.queries, settings, known_fixes(state), change.after.tolist()
-        ),
-        layer_of=layer_of,
+        state, settings, queries=change.queries, known=known, layer_of=layer_of
     )
     at = At(
         tick=clock_us(state, settings),

@@ -55,24 +55,9 @@ CELLS_OF_A_SLOT = 4
 """How many cells a slot of frames counts for at a tick: more is kept of it than of a query and an object."""
 
 
-def run_ticks(state: State, turn: Turn) -> Part:
-    """Judges every tick that is due in a run, one after the other; what is not due yet stays pending."""
-    if not turn.known.has_ticks:
-        return Part(delta={"pending": Pending()} if state.pending.tick != NEVER else {})
-    present = Present(state.fixes, turn)
-    entries = windows.opened(state, turn, present)
-    frames = (
-        Frames(state, turn, present) if len(turn.known.of(FrameSpecs).numbers) else None
-    )
-    pending = (
-        state.pending.tick
-        if turn.final is None
-        else min(state.pending.tick, turn.final.ts)
-    )
-    aging = windows.aging(entries.all, turn)
-    if frames is not None:
-        aging = np.union1d(aging, frames.clock.slides(int(turn.clock.value[-1])))
-    agenda = agenda_of(
+def _agenda(turn: Turn, pending: int, aging: np.ndarray) -> Agenda:
+    """The ticks of a run, those from before included that are pending, and those at which something ages."""
+    return agenda_of(
         turn.events,
         turn.clock,
         turn.settings.tick_us,
@@ -80,6 +65,23 @@ def run_ticks(state: State, turn: Turn) -> Part:
         final=turn.final,
         aging=aging,
     )
+
+
+def run_ticks(state: State, turn: Turn) -> Part:
+    """Judges every tick that is due in a run, one after the other; what is not due yet stays pending."""
+    if not turn.known.has_ticks:
+        return Part(delta={"pending": Pending()} if state.pending.tick != NEVER else {})
+    present = Present(state.fixes, turn)
+    entries = windows.opened(state, turn, present)
+    has_frames = len(turn.known.of(FrameSpecs).numbers) > 0
+    frames = Frames(state, turn, present) if has_frames else None
+    pending = state.pending.tick
+    if turn.final is not None:
+        pending = min(pending, turn.final.ts)
+    aging = windows.aging(entries.all, turn)
+    if frames is not None:
+        aging = np.union1d(aging, frames.clock.slides(int(turn.clock.value[-1])))
+    agenda = _agenda(turn, pending, aging)
     held = windows.judged(turn, entries, agenda.due)
     work = _Work(
         state=state,
@@ -202,12 +204,8 @@ class _Work:
         if all_sources(turn) == ahead.sources:
             turns = self._known(moments, ahead, first)
         else:
-            turns = _turns(
-                [
-                    self._tick(moment, ahead, first, at)
-                    for at, moment in enumerate(moments)
-                ]
-            )
+            ticks = enumerate(moments)
+            turns = _turns([self._tick(one, ahead, first, at) for at, one in ticks])
         self._ticks += len(moments)
         versions = Now(self._fixes, moments[0].objects) if course is None else course
         stretch = Stretch(

@@ -1,6 +1,6 @@
 """The queries of one kind of the skeleton as columns, and the table that the kind judges (SPEC P8)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.geometry.space import Space
+from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.comparing import steps_of
 from st_common.operators.skeleton.rules import Rule, Rules, compile_rules
 from st_common.operators.skeleton.world import Table
@@ -92,37 +93,36 @@ def kind_queries(
     """
     plans = [queries[n].plan for n in numbers]
     # Each focal object once: many queries may go with one.
-    ids = tuple(dict.fromkeys(focal for plan in plans for focal in plan.focals))
-    at = {focal: number for number, focal in enumerate(ids)}
+    at = numbered(focal for plan in plans for focal in plan.focals)
     goes_with = [
         (row, at[focal]) for row, plan in enumerate(plans) for focal in plan.focals
     ]
     places = [
         (row, place) for row, plan in enumerate(plans) for place in _group_places(plan)
     ]
-    rules = tuple(
-        dict.fromkeys(rule for plan in plans if (rule := _rule(plan)) != Rule())
-    )
-    ruled = {rule: number for number, rule in enumerate(rules, 1)}
+    # 0 is the rule of all objects.
+    ruled = numbered([Rule(), *map(_rule, plans)])
+    rules = tuple(ruled)[1:]
+    focals = [_focal(plan) for plan in plans]
     return KindQueries(
         numbers=np.array(numbers, np.int64),
-        ids=Sought(pa.array(ids, pa.string())),
+        ids=Sought(pa.array(list(at), pa.string())),
         rules=compile_rules(rules, space=space),
         moving_rules=_moving(queries, rules, space=space),
-        focal=np.array(
-            [-1 if (focal := _focal(plan)) is None else at[focal] for plan in plans],
-            np.int64,
-        ),
+        focal=_places_in(at, focals),
         place_row=np.array([row for row, _ in places], np.int64),
-        place_focal=np.array(
-            [-1 if place.focal is None else at[place.focal] for _, place in places],
-            np.int64,
-        ),
+        place_focal=_places_in(at, [place.focal for _, place in places]),
         focal_row=np.array([row for row, _ in goes_with], np.int64),
         focal_at=np.array([focal for _, focal in goes_with], np.int64),
-        eligible=np.array([ruled.get(_rule(plan), 0) for plan in plans], np.int64),
+        eligible=np.array([ruled[_rule(plan)] for plan in plans], np.int64),
         columns=_columns(plans, [place for _, place in places]),
     )
+
+
+def _places_in(numbers: Mapping[str, int], names: Sequence[str | None]) -> np.ndarray:
+    """The number of each name, -1 for none; int64[n]."""
+    places = [-1 if name is None else numbers[name] for name in names]
+    return np.array(places, np.int64)
 
 
 def _moving(

@@ -3,7 +3,8 @@
 import numpy as np
 
 from st_common.operators.arrays.keys import MASK, SHIFT
-from st_common.operators.expressions.conditions import Conditions, Seen
+from st_common.operators.expressions.conditions import Conditions
+from st_common.operators.expressions.seen import Seen
 from st_common.operators.skeleton.rules import Rules
 from st_common.operators.skeleton.selection import Lists, no_lists
 from st_common.runs import ranges

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.geometry.space import Space
+from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.comparing import NO_STEPS, Steps
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
 from st_common.regions.region import Index, MovingRegion, Region
@@ -62,36 +63,35 @@ def compile_rules(rules: Sequence[Rule], *, space: Space) -> Rules:
         rules: each once; none of them is that of all objects.
         space: what coordinates mean.
     """
-    texts = {
-        text: number
-        for number, text in enumerate(
-            dict.fromkeys(rule.where for rule in rules if rule.where)
-        )
-    }
+    texts = numbered(rule.where for rule in rules if rule.where)
+    conditions = [-1, *(texts.get(rule.where or "", -1) for rule in rules)]
+    # By number: 0 is the rule of all objects.
     moves = np.array([False, *(rule.moves for rule in rules)], bool)
-    stands = (
-        np.array([False, *(rule.region is not None for rule in rules)], bool) & ~moves
-    )
-    kinds: dict[type, list[int]] = {}
-    for number in np.flatnonzero(stands).tolist():
-        kinds.setdefault(type(rules[number - 1].region), []).append(number)
+    has_region = np.array([False, *(rule.region is not None for rule in rules)], bool)
+    stands = has_region & ~moves
+    stepped = [n for n, rule in enumerate(rules, 1) if rule.steps != NO_STEPS]
     return Rules(
         all=tuple(rules),
         conditions=compile_conditions(tuple(texts)),
         stands=stands,
         moves=moves,
-        condition=np.array(
-            [-1, *(texts.get(rule.where or "", -1) for rule in rules)], np.int64
-        ),
-        still=tuple(
-            (
-                np.array(of, np.int64),
-                index_of([rules[n - 1].region for n in of], space=space),
-            )
-            for of in kinds.values()
-        ),
-        stepped=np.array(
-            [number for number, rule in enumerate(rules, 1) if rule.steps != NO_STEPS],
-            np.int64,
-        ),
+        condition=np.array(conditions, np.int64),
+        still=_indexes(rules, np.flatnonzero(stands), space=space),
+        stepped=np.array(stepped, np.int64),
+    )
+
+
+def _indexes(
+    rules: Sequence[Rule], numbers: np.ndarray, *, space: Space
+) -> tuple[tuple[np.ndarray, Index], ...]:
+    """The numbers of rules whose regions are of one kind, and the index of these regions; a pair for each kind."""
+    kinds: dict[type, list[int]] = {}
+    for number in numbers.tolist():
+        kinds.setdefault(type(rules[number - 1].region), []).append(number)
+    return tuple(
+        (
+            np.array(of, np.int64),
+            index_of([rules[n - 1].region for n in of], space=space),
+        )
+        for of in kinds.values()
     )

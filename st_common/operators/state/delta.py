@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from st_common.operators.arrays.keys import merged, without
 from st_common.operators.state.changed_queries import ChangedQueries
-from st_common.operators.state.codec import flat_attributes, from_blob, to_blob
+from st_common.operators.state.codec import from_blob, to_blob
 from st_common.operators.state.fixes import LastFixes
 from st_common.operators.state.limits import LimitSpans, spans_from_json, spans_to_json
 from st_common.operators.state.memories import (
@@ -104,46 +104,41 @@ class Delta:
     def to_blob(self) -> bytes:
         """The delta as bytes for the journal, compressed, without what is known from the state."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        fixes = (
-            replace(self.fixes, **LastFixes.nothing_before())
-            if self.follows
-            else self.fixes
-        )
+        arrays |= self._fixes_to_arrays()
+        arrays |= changes_to_arrays(self.memories)
+        if self.held is not None:
+            arrays |= self.held.to_arrays()
+        if self.changed_queries is not None:
+            arrays |= self.changed_queries.to_arrays()
+        if self.pending is not None:
+            arrays["pending_objects"] = self.pending.objects
+            arrays["pending_ended"] = self.pending.ended
+        return to_blob(arrays, self._meta(), compressed=True)
+
+    def _fixes_to_arrays(self) -> dict[str, Any]:
+        """The last fixes without what those who read them know already."""
+        fixes = self.fixes
+        if self.follows:
+            fixes = replace(fixes, **LastFixes.nothing_before())
         if np.array_equal(fixes.seen_ts, fixes.ts):  # as a rule: nothing was filtered
             fixes = replace(fixes, seen_ts=_ints())
-        arrays |= {f"fixes/{name}": values for name, values in fixes.columns().items()}
-        arrays |= flat_attributes(
-            {f"fixes/{name}": values for name, values in self.fixes.attributes.items()}
-        )
-        arrays |= changes_to_arrays(self.memories)
-        arrays |= {} if self.held is None else self.held.to_arrays()
-        arrays |= (
-            {} if self.changed_queries is None else self.changed_queries.to_arrays()
-        )
-        if self.pending is not None:
-            arrays |= {
-                "pending_objects": self.pending.objects,
-                "pending_ended": self.pending.ended,
-            }
-        return to_blob(
-            arrays,
-            {
-                "format": FORMAT,
-                "memories": names_of(self.memories),
-                "next_segment": self.next_segment,
-                "max_event": int(self.max_event),
-                "layers": self.layers,
-                "held": self.held is not None,
-                "changed_queries": self.changed_queries is not None,
-                "raised_us": self.raised_us,
-                "pending_tick": None
-                if self.pending is None
-                else int(self.pending.tick),
-                "follows": self.follows,
-                "limits": None if self.limits is None else spans_to_json(self.limits),
-            },
-            compressed=True,
-        )
+        return fixes.to_arrays()
+
+    def _meta(self) -> dict[str, Any]:
+        pending, limits = self.pending, self.limits
+        return {
+            "format": FORMAT,
+            "memories": names_of(self.memories),
+            "next_segment": self.next_segment,
+            "max_event": int(self.max_event),
+            "layers": self.layers,
+            "held": self.held is not None,
+            "changed_queries": self.changed_queries is not None,
+            "raised_us": self.raised_us,
+            "pending_tick": None if pending is None else int(pending.tick),
+            "follows": self.follows,
+            "limits": None if limits is None else spans_to_json(limits),
+        }
 
     @staticmethod
     def from_blob(blob: bytes, kinds: Sequence[Kind]) -> "Delta":

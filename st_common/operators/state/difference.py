@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -82,9 +83,8 @@ class Changed:
             changed = changed_queries(before.queries, state.queries)
             if changed is None:
                 return None
-        if (
-            changed is not None or state.layers != before.layers
-        ):  # it changed answers of objects that did not report
+        if changed is not None or state.layers != before.layers:
+            # It changed answers of objects that did not report.
             keys = np.concatenate(differences(before.answer, state.answer))
             touched = np.union1d(touched, keys >> OBJECT_SHIFT)
         is_touched = np.zeros(len(state.objects), bool)
@@ -94,12 +94,7 @@ class Changed:
             next_segment=state.next_segment,
             max_event=state.max_event,
             raised_us=state.raised_us,
-            object_ids=state.objects.ids.slice(before.objects),
-            object_hashes=state.objects.hashes[before.objects :],
-            partner_ids=state.partners.ids.slice(before.partners),
-            partner_hashes=state.partners.hashes[before.partners :],
-            target_query=state.targets.query[before.targets :],
-            target_partner=state.targets.partner[before.targets :],
+            **_new_names(before, state),
             touched=touched,
             fixes=state.fixes.take(touched),
             answer=state.answer[is_touched[state.answer >> OBJECT_SHIFT]],
@@ -118,3 +113,16 @@ class Changed:
 
 
 _COMPARED = ("answer", "tick_answer", "memories", "queries", "layers", "limits")
+
+
+def _new_names(before: _Before, state: State) -> dict[str, Any]:
+    """The objects, partners and targets that a state knows and the one before did not."""
+    objects, partners, targets = state.objects, state.partners, state.targets
+    return {
+        "object_ids": objects.ids.slice(before.objects),
+        "object_hashes": objects.hashes[before.objects :],
+        "partner_ids": partners.ids.slice(before.partners),
+        "partner_hashes": partners.hashes[before.partners :],
+        "target_query": targets.query[before.targets :],
+        "target_partner": targets.partner[before.targets :],
+    }

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.state.codec import flat_attributes
 from st_common.operators.state.taken import Attributes, taken
 
 __all__ = ["ALIVE", "ENDED", "FILLERS", "NEVER", "SILENT", "Attributes", "LastFixes"]
@@ -65,6 +66,14 @@ class LastFixes:
     def columns(self) -> dict[str, np.ndarray]:
         """The columns that are NumPy arrays, by name."""
         return {name: getattr(self, name) for name in FILLERS}
+
+    def to_arrays(self) -> dict[str, Any]:
+        """All columns for a blob, by names that begin with `fixes/`."""
+        attributes = {
+            f"fixes/{name}": values for name, values in self.attributes.items()
+        }
+        columns = {f"fixes/{name}": values for name, values in self.columns().items()}
+        return columns | flat_attributes(attributes)
 
     def with_rows(
         self, objects: np.ndarray, rows: "LastFixes", *, total: int

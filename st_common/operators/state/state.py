@@ -191,37 +191,29 @@ class State:
         for name in ("objects", "partners"):
             interner = getattr(self, name)
             arrays |= {f"{name}_ids": interner.ids, f"{name}_hashes": interner.hashes}
-        arrays |= {
-            f"fixes/{name}": values for name, values in self.fixes.columns().items()
-        }
-        arrays |= flat_attributes(
-            {f"fixes/{name}": values for name, values in self.fixes.attributes.items()}
-        )
+        arrays |= self.fixes.to_arrays()
         arrays |= self.held.to_arrays() | memories_to_arrays(self.memories)
         arrays |= {
             "target_query": self.targets.query,
             "target_partner": self.targets.partner,
-        }
-        arrays |= {
             "pending_objects": self.pending.objects,
             "pending_ended": self.pending.ended,
         }
         arrays |= queries_to_arrays(self.queries) if queries else {}
-        meta: dict[str, Any] = {
+        return to_blob(arrays, self._meta())
+
+    def _meta(self) -> dict[str, Any]:
+        return {
             "format": FORMAT,
             # Which kinds of component the bytes hold: those that have rows.
             "memories": names_of(self.memories),
             "next_segment": self.next_segment,
             "max_event": int(self.max_event),
-        }
-        meta |= {
             "raised_us": int(self.raised_us),
             "limits": spans_to_json(self.limits),
+            "pending_tick": int(self.pending.tick),
+            "layers": self.layers,
         }
-        return to_blob(
-            arrays,
-            {**meta, "pending_tick": int(self.pending.tick), "layers": self.layers},
-        )
 
     @staticmethod
     def from_blob(

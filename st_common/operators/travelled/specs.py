@@ -1,13 +1,14 @@
 """Frames as the queries of a shard have them: numbers for all windows at once (CQL-S section 3.2, SPEC W2-W5)."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from st_common.geometry.space import Space
+from st_common.operators.arrays.numbered import numbered
 from st_common.operators.matching.query_set import QuerySet, compile_queries
 from st_common.operators.state.intern import Sought
 from st_common.operators.state.registered import Registered
@@ -87,53 +88,24 @@ def compile_frames(
     frames = [
         (n, frame) for n in numbers if (frame := queries[n].plan.frame) is not None
     ]
-    width = max((len(frame.sliding) for _, frame in frames), default=0)
-    sizes = {
-        name: np.full((len(frames), width), NONE, np.int64)
-        for name in ("slide_by", "slide", "range_by", "range")
-    }
-    for row, (_, frame) in enumerate(frames):
-        for column, window in enumerate(frame.sliding):
-            sizes["range_by"][row, column], sizes["range"][row, column] = _size(
-                window.range
-            )
-            sizes["slide_by"][row, column], sizes["slide"][row, column] = (
-                (_DOMAIN[window.range.by], 0)
-                if window.slide is None
-                else _size(window.slide)
-            )
+    plans = [queries[n].plan for n, _ in frames]
     # A query about one object looks at that one alone, not at all of the stream.
-    only = [one_object(queries[n].plan.where) for n, _ in frames]
-    ids = {
-        name: at
-        for at, name in enumerate(
-            dict.fromkeys(name for name in only if name is not None)
-        )
-    }
+    only = [one_object(plan.where) for plan in plans]
+    ids = numbered(name for name in only if name is not None)
     place = np.full(len(queries), NONE)
     place[[n for n, _ in frames]] = np.arange(len(frames))
-    plans = {n: _of_rows(queries[n].plan, frame) for n, frame in frames}
-    # All queries of the stream, so that numbers mean the same there.
-    looked_up = (
-        [
-            replace(query, plan=plans.get(n, query.plan))
-            for n, query in enumerate(queries)
-        ]
-        if frames
-        else []
-    )
     return FrameSpecs(
         numbers=np.array([n for n, _ in frames], np.int64),
         place=place,
-        **sizes,
+        **_sizes([frame for _, frame in frames]),
         origin=_column(frames, lambda frame: round(frame.origin_s * 1e6)),
         full=np.array([frame.full for _, frame in frames], bool),
         min_step=_column(frames, lambda frame: round(frame.min_step_m * 1e6)),
         seconds=np.array([_seconds(frame) for _, frame in frames], float),
-        restricted=np.array([is_restricted(queries[n].plan) for n, _ in frames], bool),
-        by_object=np.array([_is_by_object(queries[n].plan) for n, _ in frames], bool),
+        restricted=np.array([is_restricted(plan) for plan in plans], bool),
+        by_object=np.array([_is_by_object(plan) for plan in plans], bool),
         outlives=np.array([_outlives(frame) for _, frame in frames], bool),
-        rows=compile_queries(looked_up, [n for n, _ in frames], space=space),
+        rows=_compile_rows(queries, dict(frames), space=space),
         regions=tuple(frame.regions[1:] for _, frame in frames),
         ids=Sought(pa.array(list(ids), pa.string())),
         about=np.array([-1 if name is None else ids[name] for name in only], np.int64),
@@ -174,6 +146,40 @@ def _of_rows(plan: Plan, frame: Frame) -> Plan:
         inside=inside,
         transforms=(Transform(kind="key", text=only),),
     )
+
+
+def _compile_rows(
+    queries: Sequence[Registered], frames: Mapping[int, Frame], *, space: Space
+) -> QuerySet:
+    """What a fix satisfies when it is a row of a frame; targets have the numbers of the stream's queries."""
+    if not frames:
+        return compile_queries([], [], space=space)
+    # All queries of the stream, so that numbers mean the same there.
+    of_rows = [
+        replace(query, plan=_of_rows(query.plan, frames[n])) if n in frames else query
+        for n, query in enumerate(queries)
+    ]
+    return compile_queries(of_rows, list(frames), space=space)
+
+
+def _sizes(frames: Sequence[Frame]) -> dict[str, np.ndarray]:
+    """By what windows slide and reach, and how far; int64[frames, windows] each, `NONE` beside a frame with fewer."""
+    width = max((len(frame.sliding) for frame in frames), default=0)
+    slide_by, slide, range_by, range_ = np.full((4, len(frames), width), NONE, np.int64)
+    for row, frame in enumerate(frames):
+        for column, window in enumerate(frame.sliding):
+            at = row, column
+            range_by[at], range_[at] = _size(window.range)
+            if window.slide is None:
+                slide_by[at], slide[at] = _DOMAIN[window.range.by], 0
+            else:
+                slide_by[at], slide[at] = _size(window.slide)
+    return {
+        "slide_by": slide_by,
+        "slide": slide,
+        "range_by": range_by,
+        "range": range_,
+    }
 
 
 def _outlives(frame: Frame) -> bool:

@@ -173,9 +173,8 @@ def lives_of(
         The lives of those that any visit knows of: a row comes into all windows once, and leaves them once.
     """
     visits, index = look.visits, asked.index
-    first = np.searchsorted(
-        packed(visits.slot, visits.at), packed(asked.slot, asked.known_at(rows, index))
-    )
+    known_at = packed(asked.slot, asked.known_at(rows, index))
+    first = np.searchsorted(packed(visits.slot, visits.at), known_at)
     end = np.searchsorted(visits.slot, asked.slot, side="right")
     seen = first < end
     index, first, end = index[seen], first[seen], end[seen]
@@ -185,17 +184,11 @@ def lives_of(
     for number in range(specs.width):
         range_by = specs.range_by[look.frame[first], number]
         exists, measure = range_by != NONE, measured(rows, index, range_by)
-        low, last, known = (
-            getattr(look.bounds, name)[:, number] for name in ("low", "last", "seen")
-        )
-        reached = np.maximum(
-            _first_at_least(last, first, stay_end, measure),
-            _first_at_least(known, first, stay_end, rows.n[index]),
+        reached, passed = _in_window(
+            look.bounds, number, (first, stay_end), measure, rows.n[index]
         )
         # A row is held where all windows have it: it enters by the last of them, and dies by the first.
         enters = np.where(exists, np.maximum(enters, reached), enters)
-        # + 1: a row at the lower bound is still in the window.
-        passed = _first_at_least(low, first, stay_end, measure + 1)
         dies = np.where(exists, np.minimum(dies, passed), dies)
     cut = np.minimum(_pushed_out(look, rows, asked, index, first), end)
     return Lives(
@@ -228,6 +221,31 @@ def _pushed_out(
     touched = np.append(np.flatnonzero(visits.touched), LAST)
     out[full] = touched[np.searchsorted(touched, reached)]
     return out
+
+
+def _in_window(
+    bounds: Bounds,
+    number: int,
+    places: tuple[np.ndarray, np.ndarray],
+    measure: np.ndarray,
+    fix: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The visits at which a window reaches rows, and those at which it has passed them; int64[n] each.
+
+    Args:
+        bounds: of all windows at visits.
+        number: which window, from 0.
+        places: for each row the visits to look at, from the first to before the second.
+        measure: int64[n], what the window measures of each row.
+        fix: int64[n], the number of each row among the fixes of its object.
+    """
+    low, last = bounds.low[:, number], bounds.last[:, number]
+    seen = bounds.seen[:, number]
+    reached = np.maximum(
+        _first_at_least(last, *places, measure), _first_at_least(seen, *places, fix)
+    )
+    # + 1: a row at the lower bound is still in the window.
+    return reached, _first_at_least(low, *places, measure + 1)
 
 
 def _first_at_least(

@@ -109,11 +109,9 @@ def visits_of(
     width = 2 * len(tick)
     code = _all_codes(asked, width)
     slot, at, is_tick = code // width, code % width // 2, code % 2 == 1
-    touched = np.zeros(len(code), bool)
-    end = np.zeros(len(code), np.int8)
+    touched, end = np.zeros(len(code), bool), np.zeros(len(code), np.int8)
     place = np.searchsorted(code, _codes(asked.touches, width) + 1)
-    touched[place] = True
-    end[place] = asked.touches.end
+    touched[place], end[place] = True, asked.touches.end
     event = np.full(len(code), -1)
     advanced = np.searchsorted(code, _codes(asked.advances, width) + 1)
     event[advanced] = asked.advances.after

@@ -1,6 +1,7 @@
 """Changes as they leave a shard, and their one order over all shards."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,6 +71,19 @@ class Names:
     partners: Interner
 
 
+def _texts(codes: np.ndarray, texts: Sequence[str]) -> pa.DictionaryArray:
+    """Texts by their places among some."""
+    known = pa.array(texts, pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), known)
+
+
+def _values(value: np.ndarray | None, count: int) -> pa.Array:
+    """Values, null where NaN; null everywhere without any."""
+    if value is None:
+        return pa.nulls(count, pa.float64())
+    return pa.array(value, pa.float64(), from_pandas=True)
+
+
 def change_rows(
     names: Names,
     *,
@@ -109,7 +123,7 @@ def change_rows(
     numbers, query = np.unique(order, return_inverse=True)
     used = [names.queries[n] for n in numbers]
     layers = pa.array([q.layer_version for q in used], pa.int64())
-    version = np.array([q.version for q in used], np.int32)[query]
+    version = np.array([q.version for q in used], np.int32)
     columns = [
         position,
         event_ts,
@@ -117,17 +131,13 @@ def change_rows(
         rank.astype(np.int8),
         sign.astype(np.int8),
         order.astype(np.int32),
-        version,
+        version[query],
         layers.take(pa.array(query)),
-        pa.DictionaryArray.from_arrays(
-            pa.array(query, pa.int32()), pa.array([q.name for q in used], pa.string())
-        ),
+        _texts(query, [q.name for q in used]),
         _named(objects, names.objects),
         _named(names.targets.partner[target], names.partners),
-        pa.DictionaryArray.from_arrays(pa.array(cause, pa.int32()), pa.array(CAUSES)),
-        pa.nulls(len(sign), pa.float64())
-        if value is None
-        else pa.array(value, pa.float64(), from_pandas=True),
+        _texts(cause, CAUSES),
+        _values(value, len(sign)),
         pa.nulls(len(sign), pa.string()) if fields is None else fields,
     ]
     return pa.Table.from_arrays(

@@ -20,9 +20,9 @@ import numpy as np
 from st_common.geometry.grid import blocks
 from st_common.operators.arrays.bits import asked_together, bit_of
 from st_common.operators.arrays.keys import MASK, is_in, merged, packed
-from st_common.operators.expressions.conditions import hold
 from st_common.operators.expressions.general import MOST_PAIRS, General, Source
 from st_common.operators.expressions.screens import Asked, satisfied
+from st_common.operators.expressions.truth import hold
 from st_common.operators.skeleton.kind_queries import KindQueries
 from st_common.operators.skeleton.kinds import KINDS
 from st_common.operators.skeleton.listing import list_bits, list_conditions, list_keys
@@ -98,19 +98,15 @@ def selection_of(
     inside = [
         _inside(name, of, objects, world) for name, of in known.moving_rules.items()
     ]
-    moving = np.sort(np.concatenate([held.keys[:0], *inside]))
+    source = _source(fixes, world, objects, among=len(rules.all))
     return Eligible(
         rules=rules,
         fixes=fixes,
         columns=columns,
         held=held,
-        moving=moving,
+        moving=np.sort(np.concatenate([held.keys[:0], *inside])),
         shaped=shaped,
-        general=General(
-            columns.tested.texts,
-            columns.tested.shapes,
-            _source(fixes, world, objects, among=len(rules.all)),
-        ),
+        general=General(columns.tested.texts, columns.tested.shapes, source),
     ), held
 
 

@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from st_common.geometry.space import Space
 from st_common.operators.expressions import evaluation as expressions
-from st_common.operators.expressions.conditions import Truth
 from st_common.operators.expressions.general import Dense, Source
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.expressions.screens import Asked
+from st_common.operators.expressions.truth import Truth
 from st_common.operators.matching.match import Hits, Points, match
 from st_common.operators.matching.query_set import QuerySet
 from st_common.operators.state.intern import Interner

@@ -5,13 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from st_common.geometry.space import Space
-from st_common.operators.expressions.conditions import (
-    Conditions,
-    Seen,
-    fits_of,
-    seen_of,
-    tested_of,
-)
+from st_common.operators.expressions.conditions import Conditions
+from st_common.operators.expressions.seen import Seen, fits_of, seen_of
+from st_common.operators.expressions.truth import tested_of
 from st_common.operators.state.intern import Interner
 from st_common.operators.turn.course import Course
 from st_common.operators.turn.present import Present

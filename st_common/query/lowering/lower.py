@@ -156,9 +156,8 @@ def _related(
     selected = gathered.attempt(
         lambda: selected_of(select, scope, gathered), Selected()
     )
-    parts = gathered.attempt(
-        lambda: parts_of(join, select.args.get("where"), scope), None
-    )
+    where = select.args.get("where")
+    parts = gathered.attempt(lambda: parts_of(join, where, scope), None)
     if parts is None:
         return None
     chosen = conditions_of(parts.others, scope, gathered)
@@ -177,9 +176,8 @@ def _related(
     elif join is not None:
         paired = gathered.attempt(lambda: pair_join_of(parts.joining, scope), None)
         fields["pairs"], keys = paired or (None, ())
-    condition = chosen.term
-    fields["where"] = condition.text if condition else None
-    terms = (condition, *keys, *selected.terms, ending)
+    fields["where"] = chosen.term.text if chosen.term else None
+    terms = (chosen.term, *keys, *selected.terms, ending)
     return fields, tuple(term for term in terms if term is not None)
 
 

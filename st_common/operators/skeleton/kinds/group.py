@@ -54,11 +54,8 @@ class Group:
             alive.
         """
         x, y, focal = _side_by_side(world, table, which)
-        eligible, limit, tie = (
-            table.eligible[which],
-            np.full(len(which), np.nan),
-            np.full(len(which), -1),
-        )
+        eligible, k = table.eligible[which], table.k[which]
+        limit, tie = np.full(len(which), np.nan), np.full(len(which), -1)
         groups = Groups(x=x, y=y, total=table.total[which], space=world.space)
         criteria = Criteria(
             query=which,
@@ -71,20 +68,17 @@ class Group:
             total=groups.total,
         )
         # `limit` and `tie` stand in the criteria already, and are filled in place: who is admitted is asked of these.
-        ways, has_places = (
-            ways_of(world, eligible, searches=False),
-            np.asarray(~np.isnan(x).all(axis=1)),
-        )
+        ways = ways_of(world, eligible, searches=False)
+        has_places = np.asarray(~np.isnan(x).all(axis=1))
         for rows, numbers in ways.by_rule():
-            few, k = groups.take(rows), table.k[which[rows]]
             limit[rows], tie[rows] = kth_nearest_to_groups(
-                few, k, focal[rows], _objects(world, numbers)
+                groups.take(rows), k[rows], focal[rows], _objects(world, numbers)
             )
         for rows, (row, obj) in over_lists(ways.lists, eligible, ways.listed):
             keep = admitted(world, criteria, rows[row], obj) & has_places[rows[row]]
             pairs = row[keep], obj[keep]
             limit[rows], tie[rows] = kth_nearest_to_groups_of(
-                groups.take(rows), table.k[which[rows]], pairs, _objects(world, obj[:0])
+                groups.take(rows), k[rows], pairs, _objects(world, obj[:0])
             )
         return criteria
 

@@ -13,7 +13,7 @@ from st_common.geometry.nearest import (
     kth_nearest_where,
 )
 from st_common.geometry.ranked import among_first, first_of_all
-from st_common.operators.skeleton.ways import is_short, over_lists, ways_of
+from st_common.operators.skeleton.ways import Ways, is_short, over_lists, ways_of
 from st_common.operators.skeleton.world import (
     Bools,
     Criteria,
@@ -50,11 +50,7 @@ class Nearest:
         """
         focal, eligible = table.focal[which], table.eligible[which]
         x, y = centres(world, focal, table.x[which], table.y[which])
-        limit, tie, k = (
-            np.full(len(which), np.nan),
-            np.full(len(which), -1),
-            table.k[which],
-        )
+        limit, tie = np.full(len(which), np.nan), np.full(len(which), -1)
         criteria = Criteria(
             query=which,
             focal=focal[:, None],
@@ -65,24 +61,15 @@ class Nearest:
             tie=tie,
         )
         # `limit` and `tie` stand in the criteria already, and are filled in place: who is admitted is asked of these.
-        ways = ways_of(world, eligible)
+        ways, k = ways_of(world, eligible), table.k[which]
         for rows, numbers in ways.by_rule():
             limit[rows], tie[rows] = kth_nearest(
                 x[rows], y[rows], k[rows], focal[rows], _objects(world, numbers)
             )
-        listed, rows = ways.listed, ways.searched
-        lists = ways.lists
-        if len(rows):
-            kth = kth_nearest_where(
-                x[rows],
-                y[rows],
-                k[rows],
-                *ways.wanted(rows, k[rows]),
-                _objects(world, np.flatnonzero(world.alive)),
-                lambda row, number: admitted(world, criteria, rows[row], number),
-            )
-            limit[rows], tie[rows] = kth[:2]
-            gave_up = rows[~kth[2]]
+        listed, lists, searched = ways.listed, ways.lists, ways.searched
+        if len(searched):
+            limit[searched], tie[searched], ended = _searched(world, criteria, ways, k)
+            gave_up = searched[~ended]
             # A query that gave up goes over a list, which is made for its rule if there is none.
             listed, lists = np.append(listed, gave_up), ways.lists_of(gave_up)
         for some, (row, obj) in over_lists(lists, eligible, listed):
@@ -174,4 +161,19 @@ class Nearest:
 def _objects(world: World, numbers: Ints) -> Objects:
     return Objects(
         x=world.x, y=world.y, number=numbers, space=world.space, ids=world.ids
+    )
+
+
+def _searched(
+    world: World, criteria: Criteria, ways: Ways, k: Ints
+) -> tuple[Floats, Ints, Bools]:
+    """The k-th nearest of the rows of `ways.searched`: `limit`, `tie`, and which of the rows have not given up."""
+    rows = ways.searched
+    return kth_nearest_where(
+        criteria.x[rows],
+        criteria.y[rows],
+        k[rows],
+        *ways.wanted(rows, k[rows]),
+        _objects(world, np.flatnonzero(world.alive)),
+        lambda row, number: admitted(world, criteria, rows[row], number),
     )
