@@ -121,8 +121,8 @@ def read_document(path: Path) -> Document:
 def near(word: object, known: Iterable[str]) -> str:
     """The hint for a word that is not known: the word that may have been meant, or all that are known."""
     known = list(known)
-    found = difflib.get_close_matches(str(word), known, n=1)
-    return f"did you mean {found[0]!r}?" if found else f"known: {', '.join(known)}"
+    meant = difflib.get_close_matches(str(word), known, n=1)
+    return f"did you mean {meant[0]!r}?" if meant else f"known: {', '.join(known)}"
 
 
 def _number(node: yaml.Node, place: Place, lines: dict[Place, int], path: Path) -> None:

@@ -46,21 +46,23 @@ ATTRIBUTE_KINDS = {
 }
 
 
-def kind_of(found: pa.DataType) -> str | None:
+def kind_of(arrow_type: pa.DataType) -> str | None:
     """The name in `KINDS` of an Arrow type; None when no contract can name it, such as a float32.
 
     A dictionary is of its values' kind, and the large and view forms of a type are the type: the same values, held in
     another way.
     """
-    if pa.types.is_dictionary(found):
-        found = found.value_type
-    if pa.types.is_large_string(found) or found == pa.string_view():
-        found = pa.string()
-    elif pa.types.is_large_binary(found) or found == pa.binary_view():
-        found = pa.binary()
+    if pa.types.is_dictionary(arrow_type):
+        arrow_type = arrow_type.value_type
+    if pa.types.is_large_string(arrow_type) or arrow_type == pa.string_view():
+        arrow_type = pa.string()
+    elif pa.types.is_large_binary(arrow_type) or arrow_type == pa.binary_view():
+        arrow_type = pa.binary()
     elif (
-        pa.types.is_map(found)
-        and kind_of(found.key_type) == kind_of(found.item_type) == "string"
+        pa.types.is_map(arrow_type)
+        and kind_of(arrow_type.key_type) == kind_of(arrow_type.item_type) == "string"
     ):
         return "map<string,string>"
-    return next((name for name, kind in KINDS.items() if kind.arrow == found), None)
+    return next(
+        (name for name, kind in KINDS.items() if kind.arrow == arrow_type), None
+    )

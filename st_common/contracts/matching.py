@@ -9,7 +9,7 @@ from st_common.contracts.model import Column, Contract
 from st_common.errors import ContractError
 
 
-def matches(contract: Contract, found: pa.Schema | Path | str) -> list[str]:
+def matches(contract: Contract, given: pa.Schema | Path | str) -> list[str]:
     """The differences between a contract and a schema or table, each in words; empty when there are none.
 
     Of a schema names, order and types are compared. Of a table besides: which columns may be null, partitioning,
@@ -18,17 +18,17 @@ def matches(contract: Contract, found: pa.Schema | Path | str) -> list[str]:
 
     Args:
         contract: what is promised.
-        found: an Arrow schema, or the folder of a Delta table.
+        given: an Arrow schema, or the folder of a Delta table.
     """
-    if isinstance(found, pa.Schema):
-        return _columns(contract, found, nulls=False)
+    if isinstance(given, pa.Schema):
+        return _columns(contract, given, nulls=False)
     from deltalake import DeltaTable
     from deltalake.exceptions import TableNotFoundError
 
     try:
-        table = DeltaTable(str(found))
+        table = DeltaTable(str(given))
     except TableNotFoundError:
-        return [f"{found} is no Delta table"]
+        return [f"{given} is no Delta table"]
     metadata = table.metadata()
     differences = _columns(contract, pa.schema(table.schema().to_arrow()), nulls=True)
     if tuple(metadata.partition_columns) != contract.partition_by:
@@ -43,15 +43,15 @@ def matches(contract: Contract, found: pa.Schema | Path | str) -> list[str]:
     return differences
 
 
-def require_match(contract: Contract, found: pa.Schema | Path | str) -> None:
+def require_match(contract: Contract, given: pa.Schema | Path | str) -> None:
     """Makes sure that a schema or table is what its contract says; see `matches`.
 
     Raises:
         ContractError: names the table or schema and every difference.
     """
-    differences = matches(contract, found)
+    differences = matches(contract, given)
     if differences:
-        what = "schema" if isinstance(found, pa.Schema) else str(found)
+        what = "schema" if isinstance(given, pa.Schema) else str(given)
         raise ContractError(
             f"{what} differs from contract {contract.name!r}: {'; '.join(differences)}",
             hint=f"see {contract.path}",
@@ -87,10 +87,8 @@ def _columns(contract: Contract, schema: pa.Schema, *, nulls: bool) -> list[str]
 def _column(column: Column, field: pa.Field, *, nulls: bool) -> list[str]:
     differences = []
     if kind_of(field.type) != column.type:
-        found = kind_of(field.type) or field.type
-        differences.append(
-            f"column {column.name!r} is {found} instead of {column.type}"
-        )
+        kind = kind_of(field.type) or field.type
+        differences.append(f"column {column.name!r} is {kind} instead of {column.type}")
     if nulls and field.nullable == column.required:
         differences.append(
             f"column {column.name!r} {'may' if field.nullable else 'must not'} be null, against the contract"

@@ -41,10 +41,10 @@ def load_contract(name: str, folder: Path | None = None) -> Contract:
 def _load(folder: Path, name: str) -> Contract:
     path = folder / f"{name}{_SUFFIX}"
     if not path.is_file():
-        found = difflib.get_close_matches(name, contract_names(folder), n=1)
+        meant = difflib.get_close_matches(name, contract_names(folder), n=1)
         hint = (
-            f"did you mean {found[0]!r}?"
-            if found
+            f"did you mean {meant[0]!r}?"
+            if meant
             else "the folder is FAIRWAY_CONTRACTS, or data_contracts"
         )
         raise ContractError(

@@ -174,7 +174,7 @@ def _rest_by_pattern(
 
 
 def _from_parts(parts: pa.StructArray) -> tuple[Ints, Mask]:
-    found = mask(parts.is_valid())
+    is_read = mask(parts.is_valid())
     texts = {part.name: parts.field(part.name) for part in parts.type}
     numbers = {name: digits(texts[name]) for name in "YmdjHMSI" if name in texts}
     if "y" in texts:  # as POSIX has it: 69 to 99 are 1969 to 1999
@@ -187,19 +187,19 @@ def _from_parts(parts: pa.StructArray) -> tuple[Ints, Mask]:
             % 12
             + 1
         )
-        found &= mask(place.is_valid())
+        is_read &= mask(place.is_valid())
     if "I" in numbers:
-        found &= (numbers["I"] >= 1) & (numbers["I"] <= 12)
+        is_read &= (numbers["I"] >= 1) & (numbers["I"] <= 12)
         numbers["H"] = numbers["I"] % 12
     if "p" in texts:
-        found &= numbers["H"] <= 12
+        is_read &= numbers["H"] <= 12
         numbers["H"] = numbers["H"] % 12 + 12 * mask(
             pc.match_substring(pc.utf8_lower(texts["p"]), "p")
         )
     values, real = _compose(numbers)
     if "f" in texts:
         values += digits(texts["f"], width=6)
-    return values - _zone_us(texts["z"]) if "z" in texts else values, found & real
+    return values - _zone_us(texts["z"]) if "z" in texts else values, is_read & real
 
 
 def digits(texts: pa.Array, *, width: int | None = None) -> Ints:

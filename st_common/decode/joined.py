@@ -47,9 +47,9 @@ class Part:
     reject_at: NDArray[np.int32]
 
 
-def decode_all(found: Sequence[Raw], stream: StreamSettings) -> Iterator[Part]:
+def decode_all(segments: Sequence[Raw], stream: StreamSettings) -> Iterator[Part]:
     """The fixes and rejects of adjacent segments: the same as `decode` of each, in parts of one segment or of many."""
-    for run in _runs(found, stream):
+    for run in _runs(segments, stream):
         yield from _decode_run(run, stream)
 
 
@@ -78,20 +78,20 @@ def of_one(decoded: Decoded) -> Part:
     )
 
 
-def _runs(found: Sequence[Raw], stream: StreamSettings) -> Iterator[Sequence[Raw]]:
+def _runs(segments: Sequence[Raw], stream: StreamSettings) -> Iterator[Sequence[Raw]]:
     """Adjacent segments that may be decoded together: those with one header, up to some size."""
     start, size = 0, 0
     header: bytes | None = None
-    for number, one in enumerate(found):
+    for number, one in enumerate(segments):
         mine = _header(one.payload, stream)
         size += len(one.payload)
         is_full = size > _MOST_BYTES or number - start >= _MOST_PAYLOADS
         if number > start and (mine is None or mine != header or is_full):
-            yield found[start:number]
+            yield segments[start:number]
             start, size = number, len(one.payload)
         header = mine
-    if start < len(found):
-        yield found[start:]
+    if start < len(segments):
+        yield segments[start:]
 
 
 def _header(payload: bytes, stream: StreamSettings) -> bytes | None:
@@ -144,8 +144,8 @@ def _judged(
     first = np.cumsum(counts) - counts
     fixes, fix_at = _by_segment(decoded.fixes, first)
     rejects, reject_at = _by_segment(decoded.rejects, first)
-    found = replace(decoded, fixes=fixes, rejects=rejects)
-    return Part(segments=len(run), decoded=found, fix_at=fix_at, reject_at=reject_at)
+    judged = replace(decoded, fixes=fixes, rejects=rejects)
+    return Part(segments=len(run), decoded=judged, fix_at=fix_at, reject_at=reject_at)
 
 
 def _by_segment(

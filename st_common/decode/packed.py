@@ -151,11 +151,11 @@ def _check(fixes: pa.Table, rejects: pa.Table, meta: dict[str, Any]) -> None:
         raise ValueError(
             f"{meta['rows']} records are {len(fixes)} fixes and {len(rejects)} rejects"
         )
-    found = np.zeros(len(rows), bool)
+    has_place = np.zeros(len(rows), bool)
     if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(rows):
         raise ValueError("the numbers of its records have gaps")
-    found[rows] = True
-    if not found.all():
+    has_place[rows] = True
+    if not has_place.all():
         raise ValueError("a record is there twice")
     if not pc.all(pc.is_in(rejects["reason"], REASONS)).as_py() and len(rejects):
         raise ValueError("a reason is not known")
@@ -167,11 +167,11 @@ def _fitted(
     """The fixes with the attributes of a schema: null where they have none of that name and type."""
     out, lost = {}, {}
     for field in schema:
-        found = fixes[field.name] if field.name in fixes.column_names else None
-        if found is not None and found.type != field.type:
-            lost[field.name] = len(found) - found.null_count
-        same = found is not None and found.type == field.type
-        out[field.name] = found if same else pa.nulls(len(fixes), field.type)
+        values = fixes[field.name] if field.name in fixes.column_names else None
+        if values is not None and values.type != field.type:
+            lost[field.name] = len(values) - values.null_count
+        same = values is not None and values.type == field.type
+        out[field.name] = values if same else pa.nulls(len(fixes), field.type)
     kept = {name: count for name, count in nulled.items() if name in out}
     return pa.table(out, schema=schema), kept | {
         name: count for name, count in lost.items() if count

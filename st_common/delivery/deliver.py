@@ -120,9 +120,9 @@ class Delivery:
 
     def _begin(self) -> Progress:
         folder, stream = self._owner.folder, self._delivery.stream
-        found = read_progress(folder, stream)
-        if found is not None:
-            return found
+        kept = read_progress(folder, stream)
+        if kept is not None:
+            return kept
         place = (
             FIRST
             if self._delivery.start == "first"

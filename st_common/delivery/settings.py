@@ -103,16 +103,16 @@ def delivery_of(conf: Path, streams: Collection[str], name: str) -> DeliverySett
     Raises:
         ConfigError: there is none of that name, or the file is wrong.
     """
-    found = load_deliveries(conf, streams)
-    if name not in found:
-        near = difflib.get_close_matches(name, found, n=1)
+    deliveries = load_deliveries(conf, streams)
+    if name not in deliveries:
+        near = difflib.get_close_matches(name, deliveries, n=1)
         hint = (
             f"did you mean {near[0]!r}?"
             if near
-            else f"{conf / 'deliveries.toml'} has {', '.join(found) or 'none'}"
+            else f"{conf / 'deliveries.toml'} has {', '.join(deliveries) or 'none'}"
         )
         raise ConfigError(f"there is no delivery {name!r}", hint=hint)
-    return found[name]
+    return deliveries[name]
 
 
 def _delivery(

@@ -198,21 +198,24 @@ def _readable(
     dialect: Dialect,
 ) -> dict[str, pa.Array]:
     """The fields of all records without a fault; should Arrow see one of them otherwise, it gets a fault as well."""
-    parts, found = [np.flatnonzero(fault == Reason.NONE)], []
+    parts, columns_of_parts = [np.flatnonzero(fault == Reason.NONE)], []
     while parts:
         part = parts.pop()
         fields = _arrow(
             records.with_line_ends(part).buffers()[2], names, wanted, dialect
         )
         if fields is not None and len(next(iter(fields.values()))) == len(part):
-            found.append(fields)
+            columns_of_parts.append(fields)
         elif len(part) > 1:
             parts += [part[len(part) // 2 :], part[: len(part) // 2]]
         else:
             fault[part] = Reason.UNREADABLE
     return (
-        {name: pa.concat_arrays([fields[name] for fields in found]) for name in wanted}
-        if found
+        {
+            name: pa.concat_arrays([fields[name] for fields in columns_of_parts])
+            for name in wanted
+        }
+        if columns_of_parts
         else {}
     )
 

@@ -89,8 +89,8 @@ def _extract(texts: pa.Array, names: tuple[str, ...]) -> dict[str, pa.Array]:
     pointers = ", ".join(
         "'" + _pointer(name).replace("'", "''") + "'" for name in names
     )
-    found = _project(texts, f"json_extract_string(line, [{pointers}])")
-    values = pc.list_flatten(found)
+    extracted = _project(texts, f"json_extract_string(line, [{pointers}])")
+    values = pc.list_flatten(extracted)
     return {
         name: values.take(pa.array(np.arange(place, len(values), len(names))))
         for place, name in enumerate(names)

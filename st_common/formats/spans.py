@@ -152,9 +152,9 @@ def count_lines(buffer: Bytes, *, blank: bool) -> int:
 def odd_lines(buffer: Bytes, byte: int) -> Mask:
     """Which lines, empty ones included, hold a byte an odd number of times."""
     breaks = byte_places(buffer[:-1], _LF)
-    found = (buffer == byte).view(np.uint8)
+    is_byte = (buffer == byte).view(np.uint8)
     sums = (
-        np.add.reduceat(found, np.append(0, breaks + 1)) if len(found) else found
+        np.add.reduceat(is_byte, np.append(0, breaks + 1)) if len(is_byte) else is_byte
     )  # modulo 256: even stays even
     return np.asarray(sums % 2 == 1, bool)
 

@@ -81,8 +81,8 @@ class HomeAreas:
 
     def named(self, name: str) -> Region | None:
         """The region of an area; None: there is no such area. Case does not count."""
-        found = self._named.get(name.casefold())
-        return found.region if found is not None else None
+        area = self._named.get(name.casefold())
+        return area.region if area is not None else None
 
     def names(self) -> Collection[str]:
         """The names of all areas."""
@@ -115,15 +115,15 @@ def _surface(home: Home, layer: str, version: int, fid: str) -> Area | None:
     from st_common import tables
 
     filters = [("fid", "=", fid), ("home", "=", True)]
-    found = tables.read(
+    features = tables.read(
         home.table("layers", layer),
         version=version,
         columns=["geometry"],
         filters=filters,
     )
-    if not len(found):
+    if not len(features):
         return None
-    shape = shapely.force_2d(shapely.from_wkb(found["geometry"][0].as_py()))
+    shape = shapely.force_2d(shapely.from_wkb(features["geometry"][0].as_py()))
     if shape.geom_type not in _SURFACES:
         return None
     return Area(wkt=text_of(shape), layer=layer, fid=fid)

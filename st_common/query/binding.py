@@ -84,13 +84,13 @@ def columns_of(attributes: Mapping[str, str], *, partner: bool = False) -> Colum
 
 def bound(expressions: Sequence[str], columns: Columns) -> list[Bound]:
     """The type of each expression over these columns."""
-    found: list[Bound] = []
+    types: list[Bound] = []
     for start in range(0, len(expressions), _AT_ONCE):
         part = expressions[start : start + _AT_ONCE]
-        found += _bound_together(part, columns) or [
+        types += _bound_together(part, columns) or [
             _bound(text, columns) for text in part
         ]
-    return found
+    return types
 
 
 @lru_cache(maxsize=4096)

@@ -78,13 +78,13 @@ def _of_segment(
     if isinstance(read, Rectangles):
         note_versions(read, versions)
         return _of_rectangles(read, stream, position_of(segment.number, 0))
-    found = list(numbered(read, stream, segment, versions))
-    asked = [row if isinstance(row, Registration) else None for _, row, _ in found]
-    positions = [position_of(segment.number, number) for number, _, _ in found]
+    rows = list(numbered(read, stream, segment, versions))
+    asked = [row if isinstance(row, Registration) else None for _, row, _ in rows]
+    positions = [position_of(segment.number, number) for number, _, _ in rows]
     values = {
-        "name": [row.query for _, row, _ in found],
-        "version": [version for _, _, version in found],
-        "op": [row.op for _, row, _ in found],
+        "name": [row.query for _, row, _ in rows],
+        "version": [version for _, _, version in rows],
+        "op": [row.op for _, row, _ in rows],
         "position": positions,
         "plan": [
             row and _plan_text(row, at)
@@ -92,7 +92,7 @@ def _of_segment(
         ],
         "text": [row and row.text for row in asked],
         "owner": [row and row.owner for row in asked],
-        "stream": [stream] * len(found),
+        "stream": [stream] * len(rows),
     }
     return pa.table(values, schema=_schema())
 

@@ -325,13 +325,13 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
             draft.problems.append(
                 statement.problem(each.message, at=each.at, hint=each.hint)
             )
-        found = (
+        problems = (
             list(problems_of(statement, stream, draft.types)) if statement.terms else []
         )
-        draft.problems.extend(found)
+        draft.problems.extend(problems)
         draft.notices.extend(
             ()
-            if found or not statement.terms
+            if problems or not statement.terms
             else notices_of(statement, stream, draft.types)
         )
     if plan.join is not None and plan.join.layer not in draft.layers:

@@ -36,10 +36,10 @@ def _wkt(value: str | None) -> str | None:
     import shapely  # slow to import, and seldom needed
 
     try:
-        found = shapely.from_wkt(value) if value else None
+        shape = shapely.from_wkt(value) if value else None
     except shapely.errors.GEOSException:
         return "its value is no WKT"
-    return _shape(found, "it needs a geometry as WKT")
+    return _shape(shape, "it needs a geometry as WKT")
 
 
 def _geojson(value: str | None) -> str | None:
@@ -57,23 +57,23 @@ def _geojson(value: str | None) -> str | None:
         json.loads(
             value
         )  # says what is wrong with brackets and quotes before GEOS is asked
-        found = shapely.from_geojson(value)
+        shape = shapely.from_geojson(value)
     except (ValueError, shapely.errors.GEOSException):
         return "its value is no GeoJSON geometry or feature"
-    return _shape(found, "it needs a geometry as GeoJSON, or 'key:value'")
+    return _shape(shape, "it needs a geometry as GeoJSON, or 'key:value'")
 
 
-def _shape(found: object, needed: str) -> str | None:
+def _shape(shape: object, needed: str) -> str | None:
     import shapely
 
-    if not isinstance(found, shapely.Geometry):
+    if not isinstance(shape, shapely.Geometry):
         return needed
-    if shapely.is_empty(found):
+    if shapely.is_empty(shape):
         return "its geometry is empty"
     return (
         None
-        if shapely.is_valid(found)
-        else f"its geometry is not valid: {shapely.is_valid_reason(found)}"
+        if shapely.is_valid(shape)
+        else f"its geometry is not valid: {shapely.is_valid_reason(shape)}"
     )
 
 

@@ -48,16 +48,16 @@ class Known:
 
     def latest(self) -> "Latest":
         """The newest row of every name: the highest version, and its drop after what it dropped."""
-        found: dict[str, tuple[str, Brief]] = {}
+        newest: dict[str, tuple[str, Brief]] = {}
         for stream, of in self.streams.items():
             for name, brief in of.names.items():
-                before = found.get(name)
+                before = newest.get(name)
                 if before is None or (brief[0], not brief[1]) > (
                     before[1][0],
                     not before[1][1],
                 ):
-                    found[name] = stream, brief
-        return Latest(found)
+                    newest[name] = stream, brief
+        return Latest(newest)
 
 
 class Latest(MutableMapping[str, QueryRow]):
@@ -200,8 +200,10 @@ def _briefs(
 def _still_stands(log: Log, of: Of) -> bool:
     if of.last < 0:
         return True
-    found = log.segments(of.last, end=of.last + 1)
-    return bool(found) and found[0].control and found[0].checksum == of.checksum
+    segments = log.segments(of.last, end=of.last + 1)
+    return (
+        bool(segments) and segments[0].control and segments[0].checksum == of.checksum
+    )
 
 
 def _store(home: Home, now: Known) -> None:
@@ -219,10 +221,10 @@ def _stored(home: Home) -> Known:
         checksum, _, body = _storage(home).read(FILE).partition(b"\n")
         if int(checksum, 16) != zlib.crc32(body):
             return Known()
-        found = json.loads(body)
+        stored = json.loads(body)
     except (MissingError, ValueError):
         return Known()
-    if found["format"] != _FORMAT:
+    if stored["format"] != _FORMAT:
         return Known()
     return Known(
         streams={
@@ -231,7 +233,7 @@ def _stored(home: Home) -> Known:
                 checksum=checksum,
                 names={name: tuple(brief) for name, brief in names.items()},
             )
-            for stream, (last, checksum, names) in found["streams"].items()
+            for stream, (last, checksum, names) in stored["streams"].items()
         }
     )
 

@@ -222,10 +222,10 @@ def _literals(
     node: exp.Expr | None, at: Mapping[int, int]
 ) -> Iterator[tuple[int, exp.Expr]]:
     """The literals below a node, each with its number among those of the statement."""
-    for found in node.find_all(exp.Literal, bfs=False) if node is not None else ():
-        number = at.get(found.meta.get("start", -1))
+    for literal in node.find_all(exp.Literal, bfs=False) if node is not None else ():
+        number = at.get(literal.meta.get("start", -1))
         if number is not None:
-            yield number, found
+            yield number, literal
 
 
 def _corners(
@@ -238,9 +238,9 @@ def _corners(
         or is_moving(inside.expressions)
     ):
         return ()
-    found = [_signed(part, at) for part in inside.expressions]
-    known = tuple(pair for pair in found if pair is not None)
-    return known if len(known) == len(found) == _NUMBERS_OF_BOX else ()
+    corners = [_signed(part, at) for part in inside.expressions]
+    known = tuple(pair for pair in corners if pair is not None)
+    return known if len(known) == len(corners) == _NUMBERS_OF_BOX else ()
 
 
 def _signed(part: exp.Expr, at: Mapping[int, int]) -> tuple[int, float] | None:
@@ -277,16 +277,21 @@ def _condition(
             else f"918273645{number:05}"
         )
     gathered = Gathered()
-    found = lowered(select, areas, gathered)
-    if not marked or found is None or gathered.found or found.plan.where is None:
+    marked_plan = lowered(select, areas, gathered)
+    if (
+        not marked
+        or marked_plan is None
+        or gathered.found
+        or marked_plan.plan.where is None
+    ):
         return nothing
     numbers = tuple(
-        int(mark[1] or mark[2]) for mark in _MARK.finditer(found.plan.where)
+        int(mark[1] or mark[2]) for mark in _MARK.finditer(marked_plan.plan.where)
     )
-    around = tuple(_MARK.sub("\0", found.plan.where).split("\0"))
-    same = replace(found.plan, where=plan.where) == plan and sorted(numbers) == sorted(
-        number for number, _ in marked
-    )
+    around = tuple(_MARK.sub("\0", marked_plan.plan.where).split("\0"))
+    same = replace(marked_plan.plan, where=plan.where) == plan and sorted(
+        numbers
+    ) == sorted(number for number, _ in marked)
     return (numbers, around) if same else nothing
 
 

@@ -38,10 +38,10 @@ def fit_units(
     statement: "Statement", places: Sequence[_Place], stream: "StreamSettings"
 ) -> list[Problem]:
     """Brings numbers with units into the units of the attributes beside them, in place; what cannot be is a problem."""
-    found = (
+    problems = (
         _fit(statement, place, stream.attributes, stream.units) for place in places
     )
-    return [problem for problem in found if problem is not None]
+    return [problem for problem in problems if problem is not None]
 
 
 def _fit(

@@ -46,8 +46,8 @@ def mixed(term: Term, columns: Columns) -> Iterator[Mixed]:
             if not isinstance(side, exp.Literal | exp.Neg | exp.Null | exp.Boolean)
         ]
         types = {
-            id(side): found
-            for side, found in zip(
+            id(side): kind_of_side
+            for side, kind_of_side in zip(
                 named, bound([text_of(s) for s in named], columns), strict=True
             )
         }

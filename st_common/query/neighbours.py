@@ -78,5 +78,5 @@ def neighbours_from_json(value: dict[str, Any]) -> Neighbours:
         fields["places"] = tuple(Place(**place) for place in fields["places"])
     else:
         fields["place"] = Place(**fields["place"])
-    found: Neighbours = kind(**fields)
-    return found
+    neighbours: Neighbours = kind(**fields)
+    return neighbours

@@ -97,14 +97,14 @@ def complaints_of_outer(plan: Plan, fixes: Columns) -> Iterator[Complaint]:
     if not all(type_ for _, type_ in columns):
         return  # an expression of the inner query is wrong, which is told of it
     for at, text, needs in _needed(plan.outer):
-        (found,) = bound([text], columns)
+        (types,) = bound([text], columns)
         names = ", ".join(name for name, _ in columns)
-        if found.error:
+        if types.error:
             yield Complaint(
-                at=at, message=found.error, hint=f"columns of the rows: {names}"
+                at=at, message=types.error, hint=f"columns of the rows: {names}"
             )
-        elif needs not in ("any", found.kind):
-            message = f"expected a {needs}, not a value of type {found.type}"
+        elif needs not in ("any", types.kind):
+            message = f"expected a {needs}, not a value of type {types.type}"
             yield Complaint(at=at, message=message, hint=f"{text} is none")
 
 

@@ -136,9 +136,9 @@ def _record(kind: type[Any], records: dict[str, Schema]) -> Schema:
     hints = get_type_hints(kind)
     properties: Schema = {}
     for field in (field for field in fields(kind) if field.compare):
-        found = _schema(hints[field.name], records)
+        schema = _schema(hints[field.name], records)
         properties[field.name] = {
-            **found,
+            **schema,
             **_LIMITS.get(f"{kind.__name__}.{field.name}", {}),
         }
     return {

@@ -40,16 +40,16 @@ def types_of(
             columns = _columns(term, stream)
             if not any(_unknown(term, columns)):
                 texts[columns][term.text] = None
-    found: Types = {}
+    types_by_text: Types = {}
     for columns, chosen in texts.items():
         types = dict(zip(chosen, bound(list(chosen), columns), strict=True))
         fit = [text for text, type_ in types.items() if not type_.error]
         tries = dict(zip(fit, tried(fit, columns), strict=True))
-        found |= {
+        types_by_text |= {
             (columns, text): (type_, tries.get(text, Tried()))
             for text, type_ in types.items()
         }
-    return found
+    return types_by_text
 
 
 def problems_of(
@@ -84,19 +84,19 @@ def problems_of(
 
 
 def _wrong_types(
-    statement: "Statement", term: Term, found: Bound, result: Tried
+    statement: "Statement", term: Term, bound: Bound, result: Tried
 ) -> Iterator[Problem]:
     """What is wrong with a term whose columns are known; one thing at most."""
-    if found.error:
+    if bound.error:
         yield statement.problem(
-            found.error,
+            bound.error,
             at=term.span,
             hint="CAST(... AS ...) turns one type into another",
         )
-    elif term.needs not in ("any", found.kind):
+    elif term.needs not in ("any", bound.kind):
         message, hint = _WANTED[term.needs]
         yield statement.problem(
-            f"{message}, not a value of type {found.type}", at=term.span, hint=hint
+            f"{message}, not a value of type {bound.type}", at=term.span, hint=hint
         )
     elif result.error:
         yield statement.problem(

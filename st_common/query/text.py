@@ -159,14 +159,14 @@ def _all(reader: _Reader, pieces: Iterable[Piece]) -> list[Statement]:
             statements.append(quick)
             continue
         for chunk in chunks_of(piece.tokens_of(reader.source.text)):
-            found, refused = _understood(reader, chunk)
+            statement, refused = _understood(reader, chunk)
             problems += refused
-            if found is None or refused:
+            if statement is None or refused:
                 continue
-            statements.append(found)
-            if piece.tokens is None and found.op in ("register", "replace"):
+            statements.append(statement)
+            if piece.tokens is None and statement.op in ("register", "replace"):
                 again = partial(tree_of, chunk, reader.start)
-                learn(piece, found, chunk, again, reader.known)
+                learn(piece, statement, chunk, again, reader.known)
     if problems:
         raise TextError(problems, understood=statements)
     return statements
@@ -177,11 +177,11 @@ def _understood(
 ) -> tuple[Statement | None, list[Problem]]:
     """The statement of a chunk, or what is wrong with it."""
     gathered = Gathered()
-    found = _attempted(reader, chunk, gathered)
+    attempted = _attempted(reader, chunk, gathered)
     whole = chunk[0].start_pos, chunk[-1].end_pos
     placed = [(each.span if each.span[1] else whole, each) for each in gathered.found]
     placed.sort(key=itemgetter(0))
-    return found, [
+    return attempted, [
         reader.source.problem(each.message, span, each.hint) for span, each in placed
     ]
 
@@ -241,25 +241,29 @@ def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement 
     select = (
         tree.args.get("expression") if isinstance(tree, Register | Explain) else None
     )
-    found = lowered(select, known, gathered) if select is not None else None
+    meaning = lowered(select, known, gathered) if select is not None else None
     region = _area(tree, known, gathered)
     if tree.this is not None and not isinstance(tree, Show):
         gathered.attempt(
             partial(_check_name, tree.name, "name", span_of(tree.this)), None
         )
-    if found is not None:
+    if meaning is not None:
         gathered.attempt(
-            partial(_check_name, found.plan.stream, "stream", found.spans["stream"]),
+            partial(
+                _check_name, meaning.plan.stream, "stream", meaning.spans["stream"]
+            ),
             None,
         )
-    if found is not None and found.plan.join is not None:
+    if meaning is not None and meaning.plan.join is not None:
         gathered.attempt(
-            partial(_check_name, found.plan.join.layer, "layer", found.spans["layer"]),
+            partial(
+                _check_name, meaning.plan.join.layer, "layer", meaning.spans["layer"]
+            ),
             None,
         )
-    if select is not None and found is None:
+    if select is not None and meaning is None:
         return None
-    said = _statement(reader.source, tree, chunk, found, region)
+    said = _statement(reader.source, tree, chunk, meaning, region)
     return replace(said, areas=known.take_called())
 
 
@@ -278,13 +282,13 @@ def _statement(
     source: Source,
     tree: exp.Expr,
     chunk: list[Token],
-    found: Lowered | None,
+    meaning: Lowered | None,
     region: Region | None,
 ) -> Statement:
     start, end = chunk[0].start_pos, chunk[-1].end_pos
     line, column = source.place(start)
     shown = isinstance(tree, Show)
-    spans = dict(found.spans) if found else {}
+    spans = dict(meaning.spans) if meaning else {}
     if tree.this is not None:
         spans["name"] = span_of(tree.this)
     if region is not None:
@@ -292,14 +296,14 @@ def _statement(
     return Statement(
         op=_op(tree),
         name="" if shown else tree.name,
-        plan=found.plan if found else None,
+        plan=meaning.plan if meaning else None,
         text=source.text[start:end],
         line=line,
         column=column,
         region=region,
         what=tree.name if shown else None,
         file=source.file,
-        terms=tuple(shifted(term, -start) for term in found.terms) if found else (),
+        terms=tuple(shifted(term, -start) for term in meaning.terms) if meaning else (),
         spans={
             what: (span[0] - start, span[1] - start) for what, span in spans.items()
         },

@@ -51,20 +51,20 @@ def tried(expressions: Sequence[str], columns: Columns) -> list[Tried]:
 
     Every one that fails for all is found; of those that fail for some only the first ones, which a reader takes in.
     """
-    found: list[Tried] = []
+    outcomes: list[Tried] = []
     for start in range(0, len(expressions), _AT_ONCE):
         part = expressions[start : start + _AT_ONCE]
         together = ", ".join(
             f"({text}) AS c{number}" for number, text in enumerate(part)
         )
-        many = sum(bool(one.some) for one in found) >= _TOLD
+        many = sum(bool(one.some) for one in outcomes) >= _TOLD
         if _error(together, columns, "<", _PLAIN) is None or (
             many and _error(together, columns, "=", _ROWS) is None
         ):
-            found += [Tried() for _ in part]
+            outcomes += [Tried() for _ in part]
         else:
-            found += [_tried(text, columns) for text in part]
-    return found
+            outcomes += [_tried(text, columns) for text in part]
+    return outcomes
 
 
 @lru_cache(maxsize=4096)

@@ -33,8 +33,10 @@ def groups(
             part.append(value)
     if aggregate.function == "distinct":
         return dict.fromkeys(parts)
-    found = {name: value_of(aggregate.function, part) for name, part in parts.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    value_by_group = {
+        name: value_of(aggregate.function, part) for name, part in parts.items()
+    }
+    return {name: value for name, value in value_by_group.items() if value is not None}
 
 
 def group_names(

@@ -65,21 +65,21 @@ def _met(plan: Plan, came: Fixes, ways: np.ndarray, targets: Features) -> Joined
     """Which ways, each to the fix beside it, pass through which targets."""
     metric = came.metric
     if isinstance(plan.inside, Circle) and plan.join is None:
-        found = _through_circle(plan.inside, ways, metric)
-        row = np.flatnonzero(found.maybe)
-        return Joined(row=row, partner=objects([None] * len(row)), sure=found.sure[row])
+        meets = _through_circle(plan.inside, ways, metric)
+        row = np.flatnonzero(meets.maybe)
+        return Joined(row=row, partner=objects([None] * len(row)), sure=meets.sure[row])
     distance_m = _distance_m(plan)
     row, target = _candidates(ways, targets, distance_m, metric)
     if plan.join is not None:
         alike = has_key(plan.join, came, targets, row, target)
         row, target = row[alike], target[alike]
     if distance_m is None:
-        found = everyone(len(row))
+        meets = everyone(len(row))
     else:
         far = gaps(ways[row], targets.shapes[target], metric)
-        found = metric.at_most_from_shape(far, distance_m)
-    row, target = row[found.maybe], target[found.maybe]
-    return Joined(row=row, partner=targets.fids[target], sure=found.sure[found.maybe])
+        meets = metric.at_most_from_shape(far, distance_m)
+    row, target = row[meets.maybe], target[meets.maybe]
+    return Joined(row=row, partner=targets.fids[target], sure=meets.sure[meets.maybe])
 
 
 def _distance_m(plan: Plan) -> float | None:

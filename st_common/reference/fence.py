@@ -129,10 +129,10 @@ def _near(plan: Plan, fixes: Fixes, targets: Features) -> Joined:
     return joined(beside, fixes, qualified(beside, fixes), lambda: targets)
 
 
-def by_row(found: Joined) -> Partners:
+def by_row(pairs: Joined) -> Partners:
     """The partners of each row, and whether each is beyond doubt."""
     by_row: dict[int, dict[str | None, bool]] = {}
-    parts = zip(found.row.tolist(), found.partner, found.sure.tolist(), strict=True)
+    parts = zip(pairs.row.tolist(), pairs.partner, pairs.sure.tolist(), strict=True)
     for row, partner, sure in parts:
         own = by_row.setdefault(row, {})
         own[partner] = sure or own.get(partner, False)

@@ -45,17 +45,17 @@ def with_features(plan: Plan, fixes: Fixes, features: Features) -> Joined:
     alike = has_key(plan.join, steps.boxes.fixes, features, row, feature)
     row, feature, turn = row[alike], feature[alike], turn[alike]
     boxes, others = steps.boxes.take(row, turn), features.take(feature)
-    found = _joined(plan.join, boxes, others) & steps.members.take(row)
+    pairs = _joined(plan.join, boxes, others) & steps.members.take(row)
     for text in steps.properties:
-        found &= certain(having(text, boxes.fixes) | tagged(text, others))
-    keep = np.flatnonzero(found.maybe)
-    return _each_once(row[keep], others.take(keep), found.take(keep))
+        pairs &= certain(having(text, boxes.fixes) | tagged(text, others))
+    keep = np.flatnonzero(pairs.maybe)
+    return _each_once(row[keep], others.take(keep), pairs.take(keep))
 
 
-def _each_once(row: Ints, features: Features, found: Members) -> Joined:
+def _each_once(row: Ints, features: Features, met: Members) -> Joined:
     """Pairs that were met here and a turn away are one."""
     sure: dict[tuple[int, object], bool] = {}
-    for pair in zip(row.tolist(), features.fids, found.sure.tolist(), strict=True):
+    for pair in zip(row.tolist(), features.fids, met.sure.tolist(), strict=True):
         sure[pair[:2]] = pair[2] or sure.get(pair[:2], False)
     return Joined(
         row=np.array([one for one, _ in sure], np.int64),
@@ -105,9 +105,9 @@ def _candidates(
         minx, miny, maxx, maxy = boxes.sized(1 + boxes.doubt, turn)
         here = _in_sight(minx - across, maxx + across, turn)
         around = minx - across, miny - along, maxx + across, maxy + along
-        found = tree.query(shapely.box(*(side[here] for side in around)))
-        pairs.append((here[found[0]], found[1]))
-        turns.append(np.full(len(found[0]), turn))
+        near = tree.query(shapely.box(*(side[here] for side in around)))
+        pairs.append((here[near[0]], near[1]))
+        turns.append(np.full(len(near[0]), turn))
     row, feature = (np.concatenate(part) for part in zip(*pairs, strict=True))
     return row, feature, np.concatenate(turns)
 
@@ -127,6 +127,6 @@ def _with_keys(
         if key is not None:
             of.setdefault(key, []).append(feature)
     left = fixes.of.texts(str(join.left), fixes.rows)
-    found = [(row, one) for row, key in enumerate(left) for one in of.get(key, ())]
-    pairs = np.array(found, np.int64).reshape(-1, 2)
+    alike = [(row, one) for row, key in enumerate(left) for one in of.get(key, ())]
+    pairs = np.array(alike, np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1], np.zeros(len(pairs))

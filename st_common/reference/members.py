@@ -40,14 +40,14 @@ def members(plan: Plan, fixes: Fixes, features: FeaturesOf) -> Joined:
 
 def qualified(plan: Plan, fixes: Fixes) -> Members:
     """The fixes that are inside the plan's region, get through its steps and satisfy its condition."""
-    found = everyone(len(fixes))
+    members = everyone(len(fixes))
     if plan.inside is not None:
-        found &= inside(plan.inside, fixes)
+        members &= inside(plan.inside, fixes)
     if plan.transforms or plan.compare is not None:
-        found &= stepped(plan, fixes).members
+        members &= stepped(plan, fixes).members
     if plan.where is not None:
-        found &= certain(fixes.is_true(plan.where))
-    return found
+        members &= certain(fixes.is_true(plan.where))
+    return members
 
 
 def joined(plan: Plan, fixes: Fixes, eligible: Members, features: FeaturesOf) -> Joined:
@@ -56,6 +56,6 @@ def joined(plan: Plan, fixes: Fixes, eligible: Members, features: FeaturesOf) ->
     if plan.join is None:
         nobody = np.full(len(kept), None, np.object_)
         return Joined(row=kept, partner=nobody, sure=eligible.sure[kept])
-    found = with_features(plan, fixes.take(kept), features())
-    row = kept[found.row]
-    return Joined(row=row, partner=found.partner, sure=found.sure & eligible.sure[row])
+    pairs = with_features(plan, fixes.take(kept), features())
+    row = kept[pairs.row]
+    return Joined(row=row, partner=pairs.partner, sure=pairs.sure & eligible.sure[row])

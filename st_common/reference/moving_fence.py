@@ -119,8 +119,8 @@ def _near_boxes(
     return metric.at_most_from_shape(np.min(far, axis=0), margin_m)
 
 
-def _targets(found: Members) -> Joined:
+def _targets(members: Members) -> Joined:
     """The rows that are maybe in, each with the one target: the region."""
-    row = np.flatnonzero(found.maybe)
+    row = np.flatnonzero(members.maybe)
     nobody = np.full(len(row), None, np.object_)
-    return Joined(row=row, partner=nobody, sure=found.sure[row])
+    return Joined(row=row, partner=nobody, sure=members.sure[row])

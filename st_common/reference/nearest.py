@@ -71,9 +71,9 @@ def _reverse(wanted: ReverseNearest, fixes: Fixes, eligible: Bools) -> Members:
 
 def gaps(fixes: Fixes, which: Bools) -> Floats:
     """The rank from each of some objects to the nearest other one, inf where there is none; f64[n], -inf for others."""
-    found = np.full(len(fixes), -np.inf)
+    ranks = np.full(len(fixes), -np.inf)
     for row in np.flatnonzero(which):
         others = fixes.metric.rank(fixes.x, fixes.y, fixes.x[row], fixes.y[row])
         others[row] = np.inf
-        found[row] = others.min()
-    return found
+        ranks[row] = others.min()
+    return ranks

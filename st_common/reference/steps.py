@@ -75,20 +75,20 @@ class Stepped:
 def stepped(plan: Plan, fixes: Fixes) -> Stepped:
     """Takes fixes through all steps, and the comparison; without a join properties are asked of the fixes here."""
     boxes = Boxes(fixes=fixes, wide=np.zeros(len(fixes)), high=np.zeros(len(fixes)))
-    found, properties = everyone(len(fixes)), []
+    members, properties = everyone(len(fixes)), []
     for step in plan.transforms:
         boxes = _enlarged(boxes, step)
         if _is_property(step):
             properties.append(str(step.text))
         else:
-            found &= _passed(step, boxes)
+            members &= _passed(step, boxes)
     if plan.compare is not None:
         met = _meeting(boxes, plan.compare.box)
-        found &= ~met if plan.compare.negative else met
+        members &= ~met if plan.compare.negative else met
     if plan.join is None:
         for text in properties:
-            found &= certain(having(text, fixes))
-    return Stepped(members=found, boxes=boxes, properties=tuple(properties))
+            members &= certain(having(text, fixes))
+    return Stepped(members=members, boxes=boxes, properties=tuple(properties))
 
 
 def having(text: str, fixes: Fixes) -> Bools:
@@ -131,12 +131,12 @@ def _meeting(boxes: Boxes, box: Box) -> Members:
 
 
 def _meets(boxes: Boxes, box: Box, share: float) -> Bools:
-    found = np.zeros(len(boxes.wide), np.bool_)
+    meets = np.zeros(len(boxes.wide), np.bool_)
     for turn in boxes.fixes.metric.turns:
         minx, miny, maxx, maxy = boxes.sized(share, turn)
         over = (minx <= box.maxx) & (maxx >= box.minx) & boxes.reaching(turn)
-        found |= over & (miny <= box.maxy) & (maxy >= box.miny)
-    return found
+        meets |= over & (miny <= box.maxy) & (maxy >= box.miny)
+    return meets
 
 
 def _passed(step: Transform, boxes: Boxes) -> Members:

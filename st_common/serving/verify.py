@@ -247,7 +247,7 @@ def _verified_fence(
     own = mine[(mine["query_version"] == query.version) & (mine["position"] >= start)]
     columns = (own[name].tolist() for name in _TOLD)
     event_us = own["event_ts"].dt.as_unit("us").astype(np.int64).tolist()
-    found = Counter(
+    events_told = Counter(
         (*row[:5], at_us, rounded(row[5]))
         for row, at_us in zip(zip(*columns, strict=True), event_us, strict=True)
     )
@@ -256,7 +256,7 @@ def _verified_fence(
     expected = Counter(there)
     missing, extra = (
         sum(count for row, count in rows.items() if not life.is_doubtful(row))
-        for rows in (expected - found, found - expected)
+        for rows in (expected - events_told, events_told - expected)
     )
     gone = in_words(len(told) - len(there), "event")
     unchecked = (_visits_in_doubt(life), gone)
@@ -280,12 +280,12 @@ def _verified_incidents(
 ) -> Verified:
     """All that was told of incidents, each at its row of the log, and so the open ones, but for what is in doubt."""
     life = lived_incidents(query, incident, history)
-    found = told_incidents(mine[mine["query_version"] == query.version], incident)
+    told = told_incidents(mine[mine["query_version"] == query.version], incident)
     there = [row for row in life.told if kept is None or kept.has(row[0], row[5])]
     expected = Counter(there)
     missing, extra = (
         sum(count for row, count in rows.items() if not life.is_doubtful(row))
-        for rows in (expected - found, found - expected)
+        for rows in (expected - told, told - expected)
     )
     gone = in_words(len(life.told) - len(there), "event")
     unchecked = (_visits_in_doubt(life), gone)

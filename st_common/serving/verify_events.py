@@ -137,8 +137,8 @@ def _newest(fixes: pd.DataFrame, clock: Clock, silence_us: int | None) -> pd.Dat
     highest = fixes.groupby("object", sort=False)["ts"].cummax()
     before = highest.groupby(fixes["object"], sort=False).shift(fill_value=NEVER)
     newest: pd.DataFrame = fixes[fixes["ts"] > before]
-    found: pd.DataFrame = newest.assign(effect=newest["position"])
-    return found
+    counting: pd.DataFrame = newest.assign(effect=newest["position"])
+    return counting
 
 
 def _on_time(fixes: pd.DataFrame, clock: Clock) -> pd.DataFrame:
@@ -147,10 +147,10 @@ def _on_time(fixes: pd.DataFrame, clock: Clock) -> pd.DataFrame:
         fixes["ts"].to_numpy() >= clock.just_before(fixes["position"].to_numpy())
     ]
     kept = kept.drop_duplicates(["object", "ts"], keep="first")
-    found: pd.DataFrame = kept.assign(
+    counting: pd.DataFrame = kept.assign(
         effect=clock.first_past(kept["ts"].to_numpy(np.int64))
     )
-    return found
+    return counting
 
 
 def _expiries(used: pd.DataFrame, clock: Clock, silence_us: int) -> pd.DataFrame:
@@ -187,9 +187,11 @@ def _accepted(events: pd.DataFrame) -> pd.DataFrame:
     is_expiry = (events["kind"] == EXPIRED).to_numpy()
     source = np.where(is_expiry & has_begun, last, np.arange(count))
     own = events[["kind", "event", "effect"]]
-    found: pd.DataFrame = events.iloc[source].reset_index(drop=True).assign(**own)
+    by_last_place: pd.DataFrame = (
+        events.iloc[source].reset_index(drop=True).assign(**own)
+    )
     kept = accepted | (is_expiry & has_begun) | (events["kind"] == GONE).to_numpy()
-    left: pd.DataFrame = found[kept].reset_index(drop=True)
+    left: pd.DataFrame = by_last_place[kept].reset_index(drop=True)
     return left
 
 

@@ -45,11 +45,11 @@ def values_of(
         config={"threads": 1, "enable_external_access": False}
     ) as connection:
         connection.register("fixes", fixes)
-        found: pd.DataFrame = connection.sql(
+        values: pd.DataFrame = connection.sql(
             f"SELECT {listed} FROM fixes ORDER BY place_of_row"  # noqa: S608
         ).df()
-    found.index = frame.index
-    return found
+    values.index = frame.index
+    return values
 
 
 def _speed(frame: pd.DataFrame, *, space: Space) -> np.ndarray:

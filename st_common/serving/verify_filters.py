@@ -44,9 +44,9 @@ def wrongly_filtered(home: Home, stream: StreamSettings) -> tuple[int, list[str]
     events = seen_events(fixes, clock_of(fixes, marks_of(controls), times), times)
     events = events.assign(stay=stays_of(events))
     events = events[events["kind"] == FIX].reset_index(drop=True)
-    found = _said(events, spans, stream)
-    is_other = found.reason != events["said"].to_numpy(object)
-    wrong = events.assign(should=found.reason)[is_other & ~found.is_doubtful]
+    said = _said(events, spans, stream)
+    is_other = said.reason != events["said"].to_numpy(object)
+    wrong = events.assign(should=said.reason)[is_other & ~said.is_doubtful]
     return len(events), [_in_words(row) for row in wrong.itertuples()]
 
 

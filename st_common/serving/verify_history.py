@@ -109,5 +109,5 @@ def marks_of(controls: Controls) -> pd.DataFrame:
         for at, row in controls
         if isinstance(row, ClockRow | End)
     ]
-    found = pd.DataFrame(marks, columns=["position", "ts", "is_end"])
-    return found.astype({"position": np.int64, "ts": np.int64, "is_end": bool})
+    table = pd.DataFrame(marks, columns=["position", "ts", "is_end"])
+    return table.astype({"position": np.int64, "ts": np.int64, "is_end": bool})

@@ -136,9 +136,9 @@ def _holds(
         assert plan.join is not None  # noqa: S101 - for the type: else none asks
         return features_of(history.home, plan.join, period.layer_version)
 
-    found = joined(plan, fixes, qualified(plan, fixes), features)
+    pairs = joined(plan, fixes, qualified(plan, fixes), features)
     by_row: dict[int, dict[Target, bool]] = {}
-    parts = zip(found.row.tolist(), found.partner, found.sure.tolist(), strict=True)
+    parts = zip(pairs.row.tolist(), pairs.partner, pairs.sure.tolist(), strict=True)
     for row, partner, sure in parts:
         by_row.setdefault(row, {})[partner] = sure
     return by_row

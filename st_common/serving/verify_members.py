@@ -109,5 +109,5 @@ def qualified(plan: Plan, frame: pd.DataFrame, of: Lookup) -> Members:
     return reference.qualified(plan, fixes_of(frame, of))
 
 
-def _rows(frame: pd.DataFrame, found: Joined) -> pd.DataFrame:
-    return frame.iloc[found.row].assign(partner=found.partner, sure=found.sure)
+def _rows(frame: pd.DataFrame, pairs: Joined) -> pd.DataFrame:
+    return frame.iloc[pairs.row].assign(partner=pairs.partner, sure=pairs.sure)

@@ -175,8 +175,8 @@ def _seen(
     """Where fixes (by place) are as seen from others, beside them; and whether that is beyond doubt."""
     x, y = (ticked.events[name].to_numpy(float) for name in ("x", "y"))
     met = Met(x=x[own], y=y[own], focal_x=x[other], focal_y=y[other])
-    found = sides(plan, met, history.of.metric)
-    inside, near = (one & certain(holds[own]) for one in found)
+    seen = sides(plan, met, history.of.metric)
+    inside, near = (one & certain(holds[own]) for one in seen)
     side = np.select([inside.maybe, near.maybe], ["in", "near"], "out").astype(object)
     sure = (inside.sure == inside.maybe) & (near.sure == near.maybe)
     return side, sure

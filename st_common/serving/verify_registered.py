@@ -78,28 +78,32 @@ def controls_of(log: Log, end: int) -> Controls:
 
 def registered_by(controls: Controls, unit_m: float) -> dict[str, Registered]:
     """The queries that are registered in the end, by name; `unit_m` is how many metres a unit of the plane is."""
-    found: dict[str, Registered] = {}
+    registered: dict[str, Registered] = {}
     layers: dict[str, int] = {}
     for at, row in controls:
         if isinstance(row, Follow):
-            if _is_meant(found, row):
+            if _is_meant(registered, row):
                 plan = in_coordinates(plan_of(row, at), unit_m)
-                before = found[row.query]
+                before = registered[row.query]
                 cause = "area" if row.layer is None else "layer"
-                found[row.query] = before.changed(
+                registered[row.query] = before.changed(
                     at, version=None, plan=plan, cause=cause
                 )
         elif isinstance(row, Registration):
             now = _registered(row, at, layers, unit_m)
-            if row.query in found:
-                now = _replaced(found.pop(row.query), now)
-            found[row.query] = now
-        elif isinstance(row, Drop) or (isinstance(row, Fail) and _is_meant(found, row)):
-            found.pop(row.query, None)
+            if row.query in registered:
+                now = _replaced(registered.pop(row.query), now)
+            registered[row.query] = now
+        elif isinstance(row, Drop) or (
+            isinstance(row, Fail) and _is_meant(registered, row)
+        ):
+            registered.pop(row.query, None)
         elif isinstance(row, LayerVersion):
             layers[row.layer] = row.version
-            found |= {name: _reloaded(query, at, row) for name, query in found.items()}
-    return found
+            registered |= {
+                name: _reloaded(query, at, row) for name, query in registered.items()
+            }
+    return registered
 
 
 def _registered(
@@ -137,6 +141,6 @@ def _reloaded(query: Registered, at: int, row: LayerVersion) -> Registered:
     return query.changed(at, version=row.version, plan=query.plan, cause="layer")
 
 
-def _is_meant(found: Mapping[str, Registered], row: Fail | Follow) -> bool:
+def _is_meant(registered: Mapping[str, Registered], row: Fail | Follow) -> bool:
     """Whether a row is about the version that is registered."""
-    return row.query in found and found[row.query].version == row.version
+    return row.query in registered and registered[row.query].version == row.version

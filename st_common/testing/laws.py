@@ -123,14 +123,14 @@ def _fields(fields: str | None) -> str | None:
 
 
 def assert_alike(
-    found: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]
+    told: Sequence[tuple[Any, ...]], expected: Sequence[tuple[Any, ...]]
 ) -> None:
     """What was told is what brute force tells; values may differ by 0.01 %, as geodesics do."""
-    assert [_without_value(row) for row in found] == [  # noqa: S101 - a law, for tests to call
+    assert [_without_value(row) for row in told] == [  # noqa: S101 - a law, for tests to call
         _without_value(row) for row in expected
     ]
     for value, other in zip(
-        (row[_VALUE] for row in found), (row[_VALUE] for row in expected), strict=True
+        (row[_VALUE] for row in told), (row[_VALUE] for row in expected), strict=True
     ):
         assert (value is None) == (other is None)  # noqa: S101 - a law, for tests to call
         assert value is None or math.isclose(value, other, rel_tol=1e-4)  # noqa: S101 - a law, for tests to call

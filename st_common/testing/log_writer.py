@@ -103,14 +103,14 @@ def _position_filter(rules: Rules) -> PositionFilter | None:
     """The one filter of all rows; None without any."""
     if not rules.filters:
         return None
-    ((_, found),) = rules.filters
-    after_us = found.accept_after_us
+    ((_, only),) = rules.filters
+    after_us = only.accept_after_us
     return PositionFilter(
-        accuracy=found.accuracy,
-        max_accuracy_m=found.max_accuracy_m,
-        beyond_accuracy=found.beyond_accuracy,
-        min_distance_m=found.min_distance_m,
-        max_speed_mps=found.max_speed_mps,
+        accuracy=only.accuracy,
+        max_accuracy_m=only.max_accuracy_m,
+        beyond_accuracy=only.beyond_accuracy,
+        min_distance_m=only.min_distance_m,
+        max_speed_mps=only.max_speed_mps,
         accept_after_s=None if after_us is None else after_us / 1e6,
     )
 

@@ -109,13 +109,13 @@ def answer(
         layers or {},
         rules or Rules(),
     )
-    found: Answer = {}
+    held: Answer = {}
     for query in world.queries.values():
         if query.plan.fence is not None:
-            found |= {(query.name, *pair): None for pair in inside(query)}
+            held |= {(query.name, *pair): None for pair in inside(query)}
             continue
         if query.plan.incident is not None:
-            found |= {(query.name, *pair): None for pair in open_incidents(query)}
+            held |= {(query.name, *pair): None for pair in open_incidents(query)}
             continue
         if query.plan.by_ticks and query.judged is None:
             continue
@@ -124,11 +124,11 @@ def answer(
         )
         now = answer_of(world, query, known, at_us)
         is_value = query.plan.aggregate is not None
-        found |= {
+        held |= {
             (query.name, *pair): told.value if is_value else None
             for pair, told in now.items()
         }
-    return found
+    return held
 
 
 def fold(rows: Iterable[Change]) -> Answer:

@@ -28,8 +28,8 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
     if plan.frame is not None:
         return _framed(world, query, plan.frame, known)
     if plan.aggregate is not None:
-        found = counted(world, query, known, at_us)
-        values = groups(plan.aggregate, found, world.rules)
+        rows = counted(world, query, known, at_us)
+        values = groups(plan.aggregate, rows, world.rules)
         return {(group, None): Told(value=value) for group, value in values.items()}
     if plan.window is not None:
         pairs = {
@@ -98,10 +98,10 @@ def counting(world: World, query: Query, known: Known) -> set[str] | None:
         (plan.inside, plan.neighbours, plan.join, plan.compare, plan.transforms)
     ):
         return None
-    found = members(
+    pairs = members(
         replace(plan, where=None, frame=None), known, world.features(query), world.rules
     )
-    return {name for name, _ in found}
+    return {name for name, _ in pairs}
 
 
 def below(world: World, query: Query, known: Known, at_us: int) -> dict[Below, Counted]:
@@ -112,10 +112,10 @@ def below(world: World, query: Query, known: Known, at_us: int) -> dict[Below, C
             (*row.pair, 0): (row.reading, None)
             for row in framed(query.frames, counting(world, query, known))
         }
-    found = counted(world, query, known, at_us)
+    rows = counted(world, query, known, at_us)
     return {
         (r.fix.object, p, 0 if plan.window is None else r.fix.event_us): (r, p)
-        for r, p in found
+        for r, p in rows
     }
 
 
@@ -135,8 +135,8 @@ def counted(world: World, query: Query, known: Known, at_us: int) -> list[Counte
     """What an aggregate counts: the members of the answer below it, or the entries of the window."""
     window = query.plan.window
     if window is None:
-        found = members(query.plan, known, world.features(query), world.rules)
-        return [(reading, partner) for (_, partner), reading in found.items()]
+        pairs = members(query.plan, known, world.features(query), world.rules)
+        return [(reading, partner) for (_, partner), reading in pairs.items()]
     entries = [entry for entry in query.entries if entry.tick <= at_us]
     fixes = [entry.reading.fix for entry in entries]
     counts = counting_at(

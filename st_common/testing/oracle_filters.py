@@ -15,8 +15,8 @@ Said = tuple[str, float]
 
 def filter_at(rules: Rules, position: int) -> Filter:
     """The filter that is in force at a row of the log; one that filters nothing before the first."""
-    found = [one for start, one in rules.filters if start <= position]
-    return found[-1] if found else Filter()
+    begun = [one for start, one in rules.filters if start <= position]
+    return begun[-1] if begun else Filter()
 
 
 def filtered(fix: Fix, known: Known, rules: Rules) -> Said | None:

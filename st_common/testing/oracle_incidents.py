@@ -64,15 +64,15 @@ def end_incident(
 
 def gaps(world: World, due: list[Fix]) -> list[tuple[int, Query, Pair]]:
     """The stretches that the clock has passed the last moment of, and that no fix which is due goes on with."""
-    found = []
+    stretches = []
     for query in world.lasting():
         for pair, stretch in query.stretches.items():
             end = stretch.broken_us(incident_of(query))
             if end is None or end >= world.clock:
                 continue
             if not any(one.object == pair[0] and one.event_us <= end for one in due):
-                found.append((end, query, pair))
-    return found
+                stretches.append((end, query, pair))
+    return stretches
 
 
 def tell_gap(world: World, query: Query, pair: Pair) -> None:

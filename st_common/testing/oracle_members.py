@@ -69,10 +69,10 @@ def members(
 ) -> dict[Pair, Reading]:
     """The pairs that satisfy a plan's operators below window and aggregate, each with the reading of its object."""
     alive = list(known.alive.values())
-    found = reference.members(
+    answer = reference.members(
         plan, fixes_of(alive, rules), lambda: features_of(features)
     )
-    pairs = zip(found.row.tolist(), found.partner.tolist(), strict=True)
+    pairs = zip(answer.row.tolist(), answer.partner.tolist(), strict=True)
     return {(alive[row].fix.object, partner): alive[row] for row, partner in pairs}
 
 
@@ -82,5 +82,5 @@ def partners_of(
     """The partners of a fix that qualifies, as it is when it comes: [None] without a join; none if it does not."""
     fixes = fixes_of([reading], rules)
     eligible = reference.qualified(plan, fixes)
-    found = reference.joined(plan, fixes, eligible, lambda: features_of(features))
-    return list(found.partner)
+    pairs = reference.joined(plan, fixes, eligible, lambda: features_of(features))
+    return list(pairs.partner)

@@ -56,13 +56,13 @@ def find_dwells(
     before_end = (position < ends_at) | ((position == ends_at) & (ts < ends))
     told = np.flatnonzero((position != LAST) & before_end)
     goes_on = told[ends_at[told] == LAST]
-    found = Dwells(
+    dwells = Dwells(
         key=begun.key[asked[told]],
         since=begun.since[asked[told]],
         position=position[told],
         ts=ts[told],
     )
-    return found, np.sort(begun.key[asked[goes_on]])
+    return dwells, np.sort(begun.key[asked[goes_on]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

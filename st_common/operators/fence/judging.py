@@ -95,9 +95,9 @@ def _crossed(
 ) -> np.ndarray:
     """Keys `event << 32 | target` of fixes to which the straight way from the fix before meets a region."""
     wants = fences.wanting("cross")
-    found = [np.empty(0, np.int64)]
+    keys = [np.empty(0, np.int64)]
     if not wants.any():
-        return found[0]
+        return keys[0]
     readings = points.asked.readings
     moved = np.flatnonzero(readings.before_ts != NEVER)
     segments = Segments(
@@ -112,8 +112,8 @@ def _crossed(
         point, query = moved[segment[keep]], fences.numbers[fence[keep]]
         true = satisfy(turn, points, query, point)
         target = turn.numbering.targets_of(query[true], partner[keep][true])
-        found.append(packed(fixes[point[true]], target))
-    return unique(np.concatenate(found))
+        keys.append(packed(fixes[point[true]], target))
+    return unique(np.concatenate(keys))
 
 
 def _met(
@@ -255,11 +255,11 @@ def _near_to_regions(
 ) -> np.ndarray:
     """Whether each fix is as near to its region as the hysteresis says, and satisfies the condition; bool[n]."""
     query, events = turn.numbering.targets.query[target], turn.events
-    found = regions_near(turn, target, events.x[event], events.y[event])
-    near = np.flatnonzero(found)
+    is_near = regions_near(turn, target, events.x[event], events.y[event])
+    near = np.flatnonzero(is_near)
     point = np.searchsorted(fixes, event[near])
-    found[near] = satisfy(turn, points, query[near], point)
-    return found
+    is_near[near] = satisfy(turn, points, query[near], point)
+    return is_near
 
 
 def regions_near(
@@ -268,16 +268,16 @@ def regions_near(
     """Whether places outside are as near to the regions of targets as their hysteresis says; bool[n]."""
     fences = turn.known.of(FenceSet)
     fence = fences.place[turn.numbering.targets.query[target]]
-    found = np.zeros(len(target), bool)
+    is_near = np.zeros(len(target), bool)
     for places, border in fences.borders:
         row_of = np.full(len(fences), -1)
         row_of[places] = np.arange(len(places))
         asked = np.flatnonzero((fences.hysteresis_m[fence] > 0) & (row_of[fence] >= 0))
         of = fence[asked]
-        found[asked] = border.near(
+        is_near[asked] = border.near(
             row_of[of], x[asked], y[asked], fences.hysteresis_m[of]
         )
-    return found
+    return is_near
 
 
 def _crosses(

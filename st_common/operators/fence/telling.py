@@ -133,10 +133,10 @@ def _count_not_above(have: np.ndarray, asked: np.ndarray) -> np.ndarray:
     is_asked = np.arange(both.shape[1]) >= have.shape[1]
     order = np.lexsort((is_asked, *both[::-1]))
     counts = np.cumsum(~is_asked[order])
-    found = np.empty(asked.shape[1], np.int64)
+    not_above = np.empty(asked.shape[1], np.int64)
     mine = order[is_asked[order]] - have.shape[1]
-    found[mine] = counts[is_asked[order]]
-    return found
+    not_above[mine] = counts[is_asked[order]]
+    return not_above
 
 
 def rows_of(told: Told, turn: Turn, fixes: LastFixes) -> pa.Table:

@@ -23,8 +23,8 @@ def values_at(turn: Turn, incident: np.ndarray, event: np.ndarray) -> np.ndarray
             seen, of = np.unique(event[asked], return_inverse=True)
             readings = turn.readings.take(seen)
             table = readings.table(turn.objects.ids, space=turn.settings.space)
-            (found,) = expressions.numbers([text], table)
-            values[asked] = found[of]
+            (worst,) = expressions.numbers([text], table)
+            values[asked] = worst[of]
     return values
 
 

@@ -126,16 +126,18 @@ def _counts(part: Quantity) -> bool:
 def _read(value: Any, what: str, step: str) -> Quantity:
     """The language's node of a number or of a text."""
     is_text = isinstance(value, str)
-    found = _WRITTEN.fullmatch(value if is_text else repr(number_of(value, what, step)))
+    written = _WRITTEN.fullmatch(
+        value if is_text else repr(number_of(value, what, step))
+    )
     hint = 'such as "500 m"' if is_text else ""
     refuse_unless(
-        found is not None,
+        written is not None,
         step,
         f"{what} is a number and perhaps a unit, not {value!r}",
         hint,
     )
-    assert found is not None  # noqa: S101 - for the type checker: it was refused
-    sign, digits, unit = found.groups()
+    assert written is not None  # noqa: S101 - for the type checker: it was refused
+    sign, digits, unit = written.groups()
     literal = exp.Literal.number(digits)
     node = exp.Neg(this=literal) if sign == "-" else literal
     return Quantity(this=node, unit=exp.to_identifier(unit) if unit else None)

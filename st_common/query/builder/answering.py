@@ -29,23 +29,23 @@ class AnswerSteps(Step):
     def where(self, text: str) -> Self:
         """Only fixes that satisfy a condition such as "speed_mps > 3 AND state = 'free'"."""
         step = "where(..)"
-        found = condition(text, self._scope, step)
-        return self._next(step, given=[found], where=found.text)
+        term = condition(text, self._scope, step)
+        return self._next(step, given=[term], where=term.text)
 
     def select(self, *columns: Column, **named: str) -> Self:
         """What a change shows beside its key: `select("line", kmh="speed_mps * 3.6")`; without columns, nothing."""
         step = "select(..)"
         chosen: dict[str, Given] = {}
         for column in (*columns, *named.items()):
-            name, found = self._column(column, step)
+            name, term = self._column(column, step)
             refuse_unless(
                 name not in chosen,
                 step,
                 f"two columns are called {name!r}",
                 "give one another name",
             )
-            chosen[name] = found
-        texts = tuple((name, found.text) for name, found in chosen.items())
+            chosen[name] = term
+        texts = tuple((name, term.text) for name, term in chosen.items())
         return self._next(step, given=chosen.values(), columns=texts)
 
     def count(self, expression: str | None = None) -> Self:
@@ -79,9 +79,9 @@ class AnswerSteps(Step):
     def distinct(self, expression: str) -> Self:
         """SELECT DISTINCT: the different values of an expression."""
         step = "distinct(..)"
-        found = self._group(expression, step)
-        aggregate = Aggregate(function="distinct", group=found.text)
-        return self._next(step, given=[found], aggregate=aggregate)
+        group = self._group(expression, step)
+        aggregate = Aggregate(function="distinct", group=group.text)
+        return self._next(step, given=[group], aggregate=aggregate)
 
     def group_by(self, expression: str) -> Self:
         """One value for each value of an expression; `layer.fid` is the feature joined with."""
@@ -94,9 +94,9 @@ class AnswerSteps(Step):
         )
         refuse_unless(not without_group, step, "GROUP BY needs an aggregate", hint)
         before = aggregate or Aggregate(function="count")
-        found = self._group(expression, step)
+        group = self._group(expression, step)
         return self._next(
-            step, given=[found], aggregate=replace(before, group=found.text)
+            step, given=[group], aggregate=replace(before, group=group.text)
         )
 
     def rows(self) -> Self:
@@ -161,25 +161,25 @@ class AnswerSteps(Step):
     ) -> Self:
         if expression is None:
             return self._next(step, aggregate=Aggregate(function=function))
-        found = term(
+        argument = term(
             expression,
             self._scope,
             step,
             part="aggregate",
             needs="any" if function.startswith("count") else "number",
         )
-        aggregate = Aggregate(function=function, argument=found.text)
-        if function.startswith("count") and found.text.lower() == "object":
+        aggregate = Aggregate(function=function, argument=argument.text)
+        if function.startswith("count") and argument.text.lower() == "object":
             aggregate = Aggregate(function="count_distinct")  # each object once
-        return self._next(step, given=[found], aggregate=aggregate)
+        return self._next(step, given=[argument], aggregate=aggregate)
 
     def _group(self, expression: str, step: str) -> Given:
-        found = term(expression, self._scope, step, part="group", partner=True)
+        group = term(expression, self._scope, step, part="group", partner=True)
         of_rows = self.plan.outer is not None
         alone = (
             of_rows
-            or found.text == "partner"
-            or all(name != "partner" for name, _ in found.term.columns)
+            or group.text == "partner"
+            or all(name != "partner" for name, _ in group.term.columns)
         )
         refuse_unless(
             alone,
@@ -187,13 +187,13 @@ class AnswerSteps(Step):
             "the feature stands alone in a group",
             f"{self._scope.other_label}.fid",
         )
-        return found
+        return group
 
     def _column(self, column: Column, step: str) -> tuple[str, Given]:
         if isinstance(column, tuple):
             name, text = column
             called = text_of_user(name, "the name of a column", step)
             return called, term(text, self._scope, step, part="columns")
-        found = term(column, self._scope, step, part="columns")
-        bare = expression_of(found.text)
-        return (bare.name if isinstance(bare, exp.Column) else found.text), found
+        shown = term(column, self._scope, step, part="columns")
+        bare = expression_of(shown.text)
+        return (bare.name if isinstance(bare, exp.Column) else shown.text), shown

@@ -40,14 +40,14 @@ def term(
     Raises:
         TextError: it is none that a query can have; the error points at the place in `text`.
     """
-    found = _read(text, scope, step, needs=needs, partner=partner, parts=False)
-    return Given(part=part, step=step, source=text, term=found)
+    read = _read(text, scope, step, needs=needs, partner=partner, parts=False)
+    return Given(part=part, step=step, source=text, term=read)
 
 
 def condition(text: str, scope: Scope, step: str, *, part: str = "where") -> Given:
     """The condition of a step; each part of what AND joins is looked at by itself, as after WHERE."""
-    found = _read(text, scope, step, needs="boolean", partner=False, parts=True)
-    return Given(part=part, step=step, source=text, term=found)
+    read = _read(text, scope, step, needs="boolean", partner=False, parts=True)
+    return Given(part=part, step=step, source=text, term=read)
 
 
 def _read(
@@ -75,14 +75,14 @@ def _read(
         ) from None
 
 
-def _checked(found: Term) -> Term:
+def _checked(term: Term) -> Term:
     """The term, when its numbers with units stand beside what every fix has: a builder knows no attribute's unit."""
-    others = [name for name, _ in found.columns if name.casefold() not in BUILTINS]
-    if found.measures and others:
+    others = [name for name, _ in term.columns if name.casefold() not in BUILTINS]
+    if term.measures and others:
         hint = "give the number in the attribute's own unit, without a unit; a text converts it"
         raise Refused(
             f"a number with a unit beside the attribute {others[0]!r}",
-            found.measures[0][2],
+            term.measures[0][2],
             hint,
         )
-    return found
+    return term

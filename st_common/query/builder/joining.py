@@ -102,9 +102,9 @@ class JoinSteps(Step):
     def kinds(self, *kinds: str) -> Self:
         """Only features of these kinds."""
         step = "kinds(..)"
-        found = tuple(text_of_user(kind, "a kind", step) for kind in kinds)
-        refuse_unless(bool(found), step, "expected at least one kind")
-        return self._next(step, join=replace(self._layer(step), kinds=found))
+        wanted = tuple(text_of_user(kind, "a kind", step) for kind in kinds)
+        refuse_unless(bool(wanted), step, "expected at least one kind")
+        return self._next(step, join=replace(self._layer(step), kinds=wanted))
 
     def tag(self, name: str, value: str) -> Self:
         """Only features whose tag `name` has this value; several tags must all fit."""
@@ -116,9 +116,9 @@ class JoinSteps(Step):
             f"{key!r} is no tag",
             "kinds(..) chooses features by their kind",
         )
-        found = key, text_of_user(value, "the value of a tag", step) if value else ""
+        pair = key, text_of_user(value, "the value of a tag", step) if value else ""
         join = self._layer(step)
-        return self._next(step, join=replace(join, tags=(*join.tags, found)))
+        return self._next(step, join=replace(join, tags=(*join.tags, pair)))
 
     def and_equal(self, expression: str, key: str | None = None) -> Self:
         """Pairs must also agree in this value; with a layer it is equal to the feature's `key` (fid, kind or a tag)."""
@@ -159,12 +159,12 @@ class JoinSteps(Step):
         return term(expression, self._scope, step, part="join", needs="text")
 
     def _pair_key(self, expression: str, step: str) -> Given:
-        found = term(expression, self._scope, step, part="pairs")
+        key = term(expression, self._scope, step, part="pairs")
         hint = f"such as {quoted('line')}"
         refuse_unless(
-            bool(found.term.columns), step, "expected a column of the stream", hint
+            bool(key.term.columns), step, "expected a column of the stream", hint
         )
-        return found
+        return key
 
 
 def _label(layer: str, stream: str) -> str:

@@ -58,10 +58,10 @@ class PlaceSteps(Step):
             step,
             "expected a list of at least one place",
         )
-        found = tuple([_place_of(place, step) for place in places])
+        wanted = tuple([_place_of(place, step) for place in places])
         count = whole_of(k, "k", MOST_NEIGHBOURS, step)
         return self._next(
-            step, neighbours=GroupNearest(k=count, total=total, places=found)
+            step, neighbours=GroupNearest(k=count, total=total, places=wanted)
         )
 
 

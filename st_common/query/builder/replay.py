@@ -1,6 +1,7 @@
 """A plan as the calls of a builder: so a plan from elsewhere is checked, and brought to its canonical form."""
 
 from collections.abc import Callable
+from functools import partial
 
 from st_common.errors import QueryError
 from st_common.query.builder import QueryBuilder, query
@@ -21,11 +22,11 @@ def rebuilt(plan: Plan) -> QueryBuilder:
     Raises:
         QueryError: the plan could not be registered; the error names the part of its JSON form first.
     """
-    found = _at("stream", lambda: query(plan.stream))
+    builder = _at("stream", lambda: query(plan.stream))
     for part, replay in _REPLAYS.items():
-        if getattr(plan, part) != getattr(found.plan, part):
-            found = _at(part, lambda replay=replay, found=found: replay(found, plan))  # type: ignore[misc]
-    return found
+        if getattr(plan, part) != getattr(builder.plan, part):
+            builder = _at(part, partial(replay, builder, plan))
+    return builder
 
 
 def _at(part: str, build: Callable[[], QueryBuilder]) -> QueryBuilder:
@@ -40,17 +41,17 @@ def _inside(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
 
 
 def _neighbours(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
-    found = plan.neighbours
-    if isinstance(found, GroupNearest):
-        places = [place.focal or (place.x, place.y) for place in found.places]
-        return builder.group_nearest(found.k, found.total, places)
-    if isinstance(found, ReverseNearest):
-        x, y, focal = _place(found.place)
+    neighbours = plan.neighbours
+    if isinstance(neighbours, GroupNearest):
+        places = [place.focal or (place.x, place.y) for place in neighbours.places]
+        return builder.group_nearest(neighbours.k, neighbours.total, places)
+    if isinstance(neighbours, ReverseNearest):
+        x, y, focal = _place(neighbours.place)
         return builder.reverse_nearest(x, y, to=focal)
-    if found is None:
+    if neighbours is None:
         return builder
-    x, y, focal = _place(found.place)
-    return builder.nearest(found.k, x, y, to=focal)
+    x, y, focal = _place(neighbours.place)
+    return builder.nearest(neighbours.k, x, y, to=focal)
 
 
 def _place(place: Place) -> tuple[float | None, float | None, str | None]:
@@ -192,13 +193,17 @@ def _aggregate(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     return _aggregated(builder, plan.aggregate)
 
 
-def _aggregated(builder: QueryBuilder, found: Aggregate | None) -> QueryBuilder:
-    if found is None:
+def _aggregated(builder: QueryBuilder, aggregate: Aggregate | None) -> QueryBuilder:
+    if aggregate is None:
         return builder
-    if found.function == "distinct":
-        return builder.distinct(_group(builder, found))
-    counted = _function(builder, found)
-    return counted if found.group is None else counted.group_by(_group(builder, found))
+    if aggregate.function == "distinct":
+        return builder.distinct(_group(builder, aggregate))
+    counted = _function(builder, aggregate)
+    return (
+        counted
+        if aggregate.group is None
+        else counted.group_by(_group(builder, aggregate))
+    )
 
 
 def _function(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:

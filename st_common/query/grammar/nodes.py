@@ -236,7 +236,7 @@ def span_of(node: Any) -> Span:
     if isinstance(node, _LOCATED) and "start" in node.meta:
         return node.meta["start"], node.meta["end"] + 1
     metas = [
-        found.meta for found in node.walk() if found.meta and "start" in found.meta
+        inner.meta for inner in node.walk() if inner.meta and "start" in inner.meta
     ]
     if not metas:
         return 0, 0

@@ -89,10 +89,10 @@ def conditions_of(
     parts: Sequence[exp.Expr], scope: Scope, gathered: Gathered
 ) -> Conditions:
     """What conditions say that join nothing; each that is wrong is gathered."""
-    found = Conditions()
+    conditions = Conditions()
     for part in parts:
-        gathered.attempt(partial(_read, part, scope, found), None)
-    return found
+        gathered.attempt(partial(_read, part, scope, conditions), None)
+    return conditions
 
 
 def _split(

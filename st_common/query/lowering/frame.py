@@ -30,11 +30,11 @@ def frame_of(
                 )
             )
         return None
-    found = [gathered.attempt(partial(_window, each, areas), None) for each in windows]
+    read = [gathered.attempt(partial(_window, each, areas), None) for each in windows]
     return Frame(
-        sliding=tuple(each for each in found if isinstance(each, Sliding)),
+        sliding=tuple(each for each in read if isinstance(each, Sliding)),
         regions=tuple(
-            each for each in found if each is not None and not isinstance(each, Sliding)
+            each for each in read if each is not None and not isinstance(each, Sliding)
         ),
         full=chosen.full,
         min_step_m=chosen.min_step_m,

@@ -79,13 +79,15 @@ def _text(value: exp.Expr) -> str:
 
 def _amounts(value: exp.Expr, what: str, like: str) -> Sequence[Quantity]:
     """The quantities of an option, each with its unit; one alone may stand in quotes: `'10 m'`."""
-    found: Sequence[exp.Expr | None] = [value]
+    quantities: Sequence[exp.Expr | None] = [value]
     if isinstance(value, exp.Tuple):
-        found = value.expressions
+        quantities = value.expressions
     elif isinstance(value, exp.Literal):
-        found = [extent_in(value.this, span_of(value)[0] + 1)]
-    amounts = [one for one in found if isinstance(one, Quantity) and one.args["unit"]]
-    if len(amounts) < len(found):
+        quantities = [extent_in(value.this, span_of(value)[0] + 1)]
+    amounts = [
+        one for one in quantities if isinstance(one, Quantity) and one.args["unit"]
+    ]
+    if len(amounts) < len(quantities):
         raise Refused(f"expected {what} with its unit", span_of(value), like)
     return amounts
 

@@ -168,14 +168,14 @@ _FORMS: Mapping[str, Callable[[Sequence[exp.Expr]], Region]] = {
 
 
 def _named(name: exp.Expr, areas: Areas) -> Region:
-    found = areas.named(name.name)
-    if found is None:
+    area = areas.named(name.name)
+    if area is None:
         hint = (
             did_you_mean(name.name, areas.names())
             or f"CREATE AREA {name.name} AS (x1, y1, x2, y2)"
         )
         raise Refused(f"unknown area {name.name!r}", span_of(name), hint)
-    return found
+    return area
 
 
 def _feature(parts: Sequence[exp.Expr], areas: Areas) -> Region:
@@ -193,14 +193,14 @@ def _feature(parts: Sequence[exp.Expr], areas: Areas) -> Region:
         )
         raise Refused(f"unknown layer {layer.name!r}", span_of(layer), hint)
     called = object_id(fid, "of a feature", "FEATURE (layer, 'fid')")
-    found = areas.feature(known[layer.name.casefold()], called)
-    if found is None:
+    surface = areas.feature(known[layer.name.casefold()], called)
+    if surface is None:
         raise Refused(
             f"layer {layer.name} has no feature {called!r} that covers anything",
             span_of(fid),
             f"the table layer_{layer.name} lists them: column fid",
         )
-    return found
+    return surface
 
 
 def neighbours_of(knn: Knn) -> Neighbours:
