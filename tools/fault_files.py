@@ -61,15 +61,7 @@ def torn_segment(place: Place) -> None:
     shutil.rmtree(
         place.stream / "local", ignore_errors=True
     )  # all of it must be read again
-    done = place.call("run", STREAM, "--engine", "local", "--until-idle")
-    if (
-        done.returncode != 2
-        or segment.name not in done.stderr
-        or "Traceback" in done.stderr
-    ):
-        raise BrokenError(
-            f"a torn segment: run ended with {done.returncode}: {done.stderr.strip()[-200:]}"
-        )
+    _run_names(place, segment, "a torn segment")
     segment.write_bytes(data)
     rerun(place)
 
@@ -91,15 +83,7 @@ def torn_packet(place: Place) -> None:
     _verify_says(place, f"{segment.name} is damaged")
     aside = Path(shutil.move(raw, place.notes / raw.name))
     shutil.rmtree(place.stream / "local")
-    done = place.call("run", STREAM, "--engine", "local", "--until-idle")
-    if (
-        done.returncode != 2
-        or segment.name not in done.stderr
-        or "Traceback" in done.stderr
-    ):
-        raise BrokenError(
-            f"a torn packet: run ended with {done.returncode}: {done.stderr.strip()[-200:]}"
-        )
+    _run_names(place, segment, "a torn packet")
     shutil.copy(aside, raw)
     rerun(place)
     segment.write_bytes(whole)
@@ -114,6 +98,15 @@ def torn_raw(place: Place) -> None:
     raw.unlink()
     _verify_says(place, "raw bytes of 1 packet")
     rerun(place)
+
+
+def _run_names(place: Place, segment: Path, fault: str) -> None:
+    """The engine must stop with an error for people that names the segment."""
+    done = place.call("run", STREAM, "--engine", "local", "--until-idle")
+    is_named = done.returncode == 2 and segment.name in done.stderr
+    if not is_named or "Traceback" in done.stderr:
+        said = done.stderr.strip()[-200:]
+        raise BrokenError(f"{fault}: run ended with {done.returncode}: {said}")
 
 
 def _packet(place: Place) -> tuple[Path, Path]:

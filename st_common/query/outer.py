@@ -97,14 +97,14 @@ def complaints_of_outer(plan: Plan, fixes: Columns) -> Iterator[Complaint]:
     if not all(type_ for _, type_ in columns):
         return  # an expression of the inner query is wrong, which is told of it
     for at, text, needs in _needed(plan.outer):
-        (types,) = bound([text], columns)
+        (read,) = bound([text], columns)
         names = ", ".join(name for name, _ in columns)
-        if types.error:
+        if read.error:
             yield Complaint(
-                at=at, message=types.error, hint=f"columns of the rows: {names}"
+                at=at, message=read.error, hint=f"columns of the rows: {names}"
             )
-        elif needs not in ("any", types.kind):
-            message = f"expected a {needs}, not a value of type {types.type}"
+        elif needs not in ("any", read.kind):
+            message = f"expected a {needs}, not a value of type {read.type}"
             yield Complaint(at=at, message=message, hint=f"{text} is none")
 
 

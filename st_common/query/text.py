@@ -248,19 +248,12 @@ def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement 
             partial(_check_name, tree.name, "name", span_of(tree.this)), None
         )
     if meaning is not None:
-        gathered.attempt(
-            partial(
-                _check_name, meaning.plan.stream, "stream", meaning.spans["stream"]
-            ),
-            None,
-        )
-    if meaning is not None and meaning.plan.join is not None:
-        gathered.attempt(
-            partial(
-                _check_name, meaning.plan.join.layer, "layer", meaning.spans["layer"]
-            ),
-            None,
-        )
+        plan, spans = meaning.plan, meaning.spans
+        names = {"stream": plan.stream}
+        if plan.join is not None:
+            names["layer"] = plan.join.layer
+        for what, name in names.items():
+            gathered.attempt(partial(_check_name, name, what, spans[what]), None)
     if select is not None and meaning is None:
         return None
     said = _statement(reader.source, tree, chunk, meaning, region)

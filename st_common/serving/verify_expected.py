@@ -35,36 +35,30 @@ def expected_answer(
     """What must be in the answer, and what may be in it (None: anything): the same but for doubts about distances."""
     plan = query.plan
     if plan.frame is not None:
-        members = rows_in_windows(query, plan.frame, history)
+        found = rows_in_windows(query, plan.frame, history)
     else:
-        members = (
+        found = (
             _entries(query, history)
             if plan.window is not None
             else members_now(query, history)
         )
     if plan.aggregate is None:
         pairs = list(
-            zip(
-                members["object"],
-                members["partner"].fillna("").astype(str),
-                strict=True,
-            )
+            zip(found["object"], found["partner"].fillna("").astype(str), strict=True)
         )
         return {
-            pair
-            for pair, is_sure in zip(pairs, members["sure"], strict=True)
-            if is_sure
+            pair for pair, is_sure in zip(pairs, found["sure"], strict=True) if is_sure
         }, set(pairs)
     if plan.frame is not None and plan.aggregate.function == "avgspd":
-        values = speeds(plan.frame, members, unit_m=history.unit_m)
+        values = speeds(plan.frame, found, unit_m=history.unit_m)
     else:
-        counted = fixes_of(members, history.of)
-        partners = members["partner"].to_numpy(object)
+        counted = fixes_of(found, history.of)
+        partners = found["partner"].to_numpy(object)
         values = groups(plan.aggregate, counted, counted.rows, partners)
     if values == {"*": 0.0} and not _has_time(query, history):
         values = {}  # a count of nothing waits for the first tick
     told: Answer = {(group, value_text(value)) for group, value in values.items()}
-    if members["sure"].all():
+    if found["sure"].all():
         return told, told
     return set(), None  # doubts about members are doubts about all values
 
@@ -98,19 +92,19 @@ def rows_in_windows(query: Registered, frame: Frame, history: History) -> pd.Dat
     fixes = fixes_of(rows, history.of)
     for region in frame.regions:
         own &= inside(region, fixes)
-    held = framed(frame, rows, fixes, own, history)
-    held = held.assign(
-        partner=pd.to_datetime(held["ts"], unit="us").dt.strftime(
+    found = framed(frame, rows, fixes, own, history)
+    found = found.assign(
+        partner=pd.to_datetime(found["ts"], unit="us").dt.strftime(
             "%Y-%m-%dT%H:%M:%S.%fZ"
         )
     )
     plan = replace(query.plan, frame=None, where=None, aggregate=None, columns=())
     if plan == Plan(stream=plan.stream, order=plan.order, emit=plan.emit):
-        return held
+        return found
     present = members_now(replace(query, plan=plan), history, by_ticks=True)
     certain = present.loc[present["sure"].astype(bool), "object"]
-    held = held[held["object"].isin(present["object"])]
-    return held.assign(sure=held["sure"] & held["object"].isin(certain))
+    found = found[found["object"].isin(present["object"])]
+    return found.assign(sure=found["sure"] & found["object"].isin(certain))
 
 
 def members_now(

@@ -3,9 +3,11 @@
 import numpy as np
 
 from st_common.operators.fence.judging import judge_fences
+from st_common.operators.fence.machine import Ran
 from st_common.operators.fence.specs import FenceSet
 from st_common.operators.fence.telling import tell_fences
 from st_common.operators.fence.visits import Visits
+from st_common.operators.matching.match import Hits
 from st_common.operators.state.state import State
 from st_common.operators.turn.part import Counters, Part
 from st_common.operators.turn.turn import Turn
@@ -19,10 +21,15 @@ def run_fences(state: State, turn: Turn) -> Part:
     return Part(
         changes=(tell_fences(judged, turn, state.fixes),),
         memories={Visits: judged.visits},
-        counters=Counters(
-            leaves=int(np.count_nonzero(judged.ran.exits)),
-            enters=int(np.count_nonzero(judged.ran.enters)),
-            probed=judged.hits.probed,
-            matched=judged.hits.matched,
-        ),
+        counters=counted(judged.ran, judged.hits),
+    )
+
+
+def counted(ran: Ran, hits: Hits) -> Counters:
+    """How often machines left and entered, and what was looked up for it; of incidents too."""
+    return Counters(
+        leaves=int(np.count_nonzero(ran.exits)),
+        enters=int(np.count_nonzero(ran.enters)),
+        probed=hits.probed,
+        matched=hits.matched,
     )

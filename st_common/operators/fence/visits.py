@@ -5,17 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from st_common.operators.arrays.keys import MASK, SHIFT
-from st_common.operators.state.component import Keyed, Layout, Numbers
+from st_common.operators.state.component import Layout, Numbers
 from st_common.operators.state.fixes import NEVER
-
-
-def _ints() -> np.ndarray:
-    return np.empty(0, np.int64)
+from st_common.operators.state.object_rows import ObjectRows, layout_of, no_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visits(Keyed):
+class Visits(ObjectRows):
     """One row per object and target that is in, or out with fixes in a row that say otherwise.
 
     `key` is `object << 32 | target`, sorted. `since` is the event time of entering, `NEVER` of what is out; `dwelt` (0
@@ -23,29 +19,12 @@ class Visits(Keyed):
     was at `against_since` (`NEVER` for none).
     """
 
-    LAYOUT: ClassVar[Layout] = Layout(
-        name="visits",
-        numbers={"key": (Numbers.OBJECTS, Numbers.TARGETS)},
-        order=("key",),
-        identity=("key",),
-        owner=Numbers.OBJECTS,
-    )
+    LAYOUT: ClassVar[Layout] = layout_of("visits")
 
-    key: np.ndarray = field(default_factory=_ints)
-    since: np.ndarray = field(default_factory=_ints)
+    since: np.ndarray = field(default_factory=no_numbers)
     dwelt: np.ndarray = field(default_factory=lambda: np.empty(0, np.int8))
-    against: np.ndarray = field(default_factory=_ints)
-    against_since: np.ndarray = field(default_factory=_ints)
-
-    @property
-    def object(self) -> np.ndarray:
-        """The number of the object of each row."""
-        return self.key >> SHIFT
-
-    @property
-    def target(self) -> np.ndarray:
-        """The number of the target of each row."""
-        return self.key & MASK
+    against: np.ndarray = field(default_factory=no_numbers)
+    against_since: np.ndarray = field(default_factory=no_numbers)
 
     @property
     def is_in(self) -> np.ndarray:
@@ -60,10 +39,4 @@ class MovingVisits(Visits):
     Here `against` counts ticks in a row.
     """
 
-    LAYOUT: ClassVar[Layout] = Layout(
-        name="moving_visits",
-        numbers={"key": (Numbers.OBJECTS, Numbers.TARGETS)},
-        order=("key",),
-        identity=("key",),
-        owner=Numbers.QUERIES,
-    )
+    LAYOUT: ClassVar[Layout] = layout_of("moving_visits", owner=Numbers.QUERIES)

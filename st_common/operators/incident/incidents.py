@@ -5,17 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from st_common.operators.arrays.keys import MASK, SHIFT
-from st_common.operators.state.component import Keyed, Layout, Numbers
+from st_common.operators.state.component import Layout
 from st_common.operators.state.fixes import NEVER
-
-
-def _ints() -> np.ndarray:
-    return np.empty(0, np.int64)
+from st_common.operators.state.object_rows import ObjectRows, layout_of, no_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Incidents(Keyed):
+class Incidents(ObjectRows):
     """One row per object and target with an open incident, or with fixes in a row that may become one.
 
     `key` is `object << 32 | target`, sorted. `begun` is the event time at which the incident begins, `NEVER` of what is
@@ -23,29 +19,12 @@ class Incidents(Keyed):
     value so far, NaN where there is none.
     """
 
-    LAYOUT: ClassVar[Layout] = Layout(
-        name="incidents",
-        numbers={"key": (Numbers.OBJECTS, Numbers.TARGETS)},
-        order=("key",),
-        identity=("key",),
-        owner=Numbers.OBJECTS,
-    )
+    LAYOUT: ClassVar[Layout] = layout_of("incidents")
 
-    key: np.ndarray = field(default_factory=_ints)
-    begun: np.ndarray = field(default_factory=_ints)
-    fixes: np.ndarray = field(default_factory=_ints)
-    since: np.ndarray = field(default_factory=_ints)
+    begun: np.ndarray = field(default_factory=no_numbers)
+    fixes: np.ndarray = field(default_factory=no_numbers)
+    since: np.ndarray = field(default_factory=no_numbers)
     worst: np.ndarray = field(default_factory=lambda: np.empty(0))
-
-    @property
-    def object(self) -> np.ndarray:
-        """The number of the object of each row."""
-        return self.key >> SHIFT
-
-    @property
-    def target(self) -> np.ndarray:
-        """The number of the target of each row."""
-        return self.key & MASK
 
     @property
     def is_open(self) -> np.ndarray:

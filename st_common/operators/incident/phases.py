@@ -1,13 +1,12 @@
 """Incidents as a part of every run of log rows (SPEC X8)."""
 
-import numpy as np
-
+from st_common.operators.fence.phases import counted
 from st_common.operators.incident.incidents import Incidents
 from st_common.operators.incident.judging import judge_incidents
 from st_common.operators.incident.specs import IncidentSet
 from st_common.operators.incident.telling import tell_incidents
 from st_common.operators.state.state import State
-from st_common.operators.turn.part import Counters, Part
+from st_common.operators.turn.part import Part
 from st_common.operators.turn.turn import Turn
 
 
@@ -19,10 +18,5 @@ def run_incidents(state: State, turn: Turn) -> Part:
     return Part(
         changes=(tell_incidents(judged, turn, state.fixes),),
         memories={Incidents: judged.after},
-        counters=Counters(
-            leaves=int(np.count_nonzero(judged.ran.exits)),
-            enters=int(np.count_nonzero(judged.ran.enters)),
-            probed=judged.hits.probed,
-            matched=judged.hits.matched,
-        ),
+        counters=counted(judged.ran, judged.hits),
     )
