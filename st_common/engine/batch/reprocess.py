@@ -256,17 +256,12 @@ class BatchArm:
         since, until = _begin(border.day), _begin(border.day + _DAY)
         fed, changes = self._changes(border, since, until)
         fixes = fixes_before(self.home, self.stream.name, until.date())
+        late = self._late(since, until)
         run = self._run_name(border.day, fixes, fed.reached)
         visits = fold_visits(changes, border.members, since=since, until=until, run=run)
-        late = late_fixes(
-            self.home, self.stream.name, since, until, self._settings.lateness_us
-        )
-        replaced, told = (
-            False,
-            differences(visits, visits, late, is_late=False, run=run),
-        )
+        told = differences(visits, visits, late, is_late=False, run=run)
+        replaced = write and self._write("visits", border.day, visits)
         if write:
-            replaced = self._write("visits", border.day, visits)
             told = self._reconciled(border, visits, late, run)
         after = Border(
             day=until.date(),
@@ -277,22 +272,27 @@ class BatchArm:
             late=border.late + late.count,
         )
         self._borders.keep(after)
-        day = DayAgain(
+        return DayAgain(
             day=border.day,
             run=run,
             fixes=fixes - border.fixes,
             late=late.count,
             visits=len(visits),
             differs=len(told),
-            unexplained=pc.sum(pc.equal(told["why"], "unexplained")).as_py() or 0,
+            unexplained=_count_unexplained(told),
             replaced=replaced,
             failed=tuple(f"{one.query}: {one.why}" for one in fed.failures),
-        )
-        return day, after
+        ), after
 
     def _run_name(self, day: date, fixes: int, reached: Reached) -> str:
         told = f"{self.stream.name} {self._told} {day} {fixes} {reached}"
         return f"batch-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+
+    def _late(self, since: datetime, until: datetime) -> Late:
+        """Which fixes of a day came too late."""
+        return late_fixes(
+            self.home, self.stream.name, since, until, self._settings.lateness_us
+        )
 
     def _changes(
         self, border: Border, since: datetime, until: datetime
@@ -380,6 +380,12 @@ class BatchArm:
 def _clock(state: State, at_us: int) -> Packet:
     """A packet by which the clock comes to a time."""
     return control_packet(state.next_segment, to_bytes(Clock(ts_us=at_us)))
+
+
+def _count_unexplained(differences: pa.Table) -> int:
+    """How many differences have no reason."""
+    count = pc.sum(pc.equal(differences["why"], "unexplained")).as_py()
+    return count or 0
 
 
 def _begin(day: date) -> datetime:
