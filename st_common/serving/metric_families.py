@@ -15,6 +15,7 @@ _HELP = {
     "stream_health": "1 for how a stream is, 0 for what it is not.",
     "delivery_health": "1 for how a delivery is, 0 for what it is not.",
     "stream_unreadable": "1 when log or tables of a stream cannot be read.",
+    "stream_look_timestamp_seconds": "When the supervisor looked at a stream last.",
     "lag_seconds": "How long the oldest segment waits that a job of the stream has not committed.",
     "lag_segments": "How many segments wait for the slowest job of the stream.",
     "log_segments": "Segments of the log.",

@@ -18,7 +18,7 @@ from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.health import Observation, observe
-from st_common.ops.judged import ALL_HEALTHS, all_healths
+from st_common.ops.judged import ALL_HEALTHS, MEMORY_FILE, all_healths
 from st_common.ops.status import StreamStatus, read_all_status, read_status
 from st_common.position import segment_of
 from st_common.serving.metric_families import Families
@@ -97,6 +97,9 @@ class Metrics(Collector):
             return
         self._tallies[name] = tallies
         families.gauge("stream_unreadable", 0, labels)
+        if (folder / MEMORY_FILE).exists():
+            looked_s = (folder / MEMORY_FILE).stat().st_mtime
+            families.gauge("stream_look_timestamp_seconds", looked_s, labels)
         self._add_lag(families, labels, seen)
         for status in read_all_status(folder):
             self._add_job(families, labels, status)

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
 
+from jobs.supervise import main as supervise
 from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.controls.rows import Register
@@ -151,6 +153,15 @@ def test_later_looks_read_what_is_new_and_say_what_a_first_look_says(
     stage.fairway("streams", "reset", "cars", "--yes")
     list(registry.collect())
     assert not watching._tallies["cars"].changes, "it begins anew with the stream"
+
+
+def test_when_the_supervisor_looked_last_is_shown(stage: Stage) -> None:
+    name = "fairway_stream_look_timestamp_seconds"
+    assert all(key != name for key, _ in stage.metrics())
+    before_s = time.time_ns() / 1e9
+    assert supervise(stage.places) == 0
+    looked_s = of(stage.metrics(), name, stream="cars")
+    assert before_s - 2 < looked_s < time.time_ns() / 1e9 + 2
 
 
 def test_queries_beyond_a_number_are_added_up(
