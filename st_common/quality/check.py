@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from st_common import tables
-from st_common.contracts import load_contract, matches
+from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.ops.days import is_closed, open_since
 from st_common.quality.data_check import (
@@ -19,10 +18,10 @@ from st_common.quality.data_check import (
 )
 from st_common.quality.expectations import validate
 from st_common.quality.finding import COUNTED, Finding
+from st_common.quality.table_check import check_table, schema_finding
 from st_common.quality.tally import Tally, read_rejects, tally
 from st_common.settings import StreamSettings
 
-_SCHEMA = "schema_is_as_promised"
 DAY_IS_CLOSED = "day_is_closed"
 """The rule by which the table `quality` knows which days were checked, and whether they were closed then."""
 
@@ -109,32 +108,20 @@ def _closed(home: Home, stream: str, day: date) -> Finding:
 
 
 def _dated(path: Path, contract_name: str, stream: str, day: date) -> list[Finding]:
-    return _checked(path, contract_name, stream, [("event_date", "=", day)])
+    label = f"{contract_name}/{stream}"
+    return check_table(path, contract_name, label, [("event_date", "=", day)])
 
 
 def _timed(
     path: Path, contract_name: str, column: str, stream: str, day: date
 ) -> list[Finding]:
     start = datetime.combine(day, time(), UTC)
-    return _checked(
+    return check_table(
         path,
         contract_name,
-        stream,
+        f"{contract_name}/{stream}",
         [(column, ">=", start), (column, "<", start + timedelta(days=1))],
     )
-
-
-def _checked(
-    path: Path, contract_name: str, stream: str, filters: list[tuple[str, str, Any]]
-) -> list[Finding]:
-    if not tables.exists(path):
-        return []
-    contract, label = load_contract(contract_name), f"{contract_name}/{stream}"
-
-    def read(columns: tuple[str, ...]) -> pa.Table:
-        return tables.read(path, columns=list(columns), filters=filters)
-
-    return [_schema(path, contract_name, label), *validate(contract, read, table=label)]
 
 
 def _rejects(home: Home, stream: str, day: date) -> list[Finding]:
@@ -148,23 +135,9 @@ def _rejects(home: Home, stream: str, day: date) -> list[Finding]:
 
     label = f"rejects/{stream}"
     return [
-        _schema(path, "rejects", label),
+        schema_finding(path, "rejects", label),
         *validate(load_contract("rejects"), read, table=label),
     ]
-
-
-def _schema(path: Path, contract_name: str, label: str) -> Finding:
-    differences = matches(load_contract(contract_name), path)
-    return Finding(
-        table=label,
-        rule=_SCHEMA,
-        severity="error",
-        passed=not differences,
-        observed=float(len(differences)),
-        expected="columns, types and partitions are those of the contract",
-        rows=0,
-        details="; ".join(differences),
-    )
 
 
 def _counts(counted: Tally, stream: str) -> list[Finding]:

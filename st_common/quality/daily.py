@@ -1,6 +1,6 @@
 """The quality reports that are due: which days, of which streams, written and recorded."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -10,8 +10,10 @@ from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.ops.alerts import tell_once
 from st_common.ops.days import open_since
-from st_common.quality.check import StreamDay, check_day
+from st_common.quality.check import check_day
 from st_common.quality.due import is_due, unchecked_days
+from st_common.quality.finding import Finding
+from st_common.quality.home_check import check_home
 from st_common.quality.index_page import write_index
 from st_common.quality.record import record
 from st_common.quality.report import write_report
@@ -88,23 +90,28 @@ def _report(
             hint="; ".join(clocks) or "there is no stream",
         )
     stream_days = [check_day(home, stream, day) for stream in due]
-    rules = record(home, day, stream_days, checked_us=checked_us)
-    path = write_report(home, day, stream_days)
+    shared = check_home(home, day)
+    findings = [*shared, *(one for each in stream_days for one in each.findings)]
+    record(home, day, findings, checked_us=checked_us)
+    path = write_report(home, day, stream_days, shared)
     write_index(home)
     for stream_day in stream_days:
-        _alert(home, stream_day, path)
+        _alert(home, stream_day.stream, day, stream_day.findings, path)
+    _alert(home, "home", day, shared, path)
     return DayReport(
         day=day,
         path=path,
         streams=tuple(stream.name for stream in due),
-        rules=rules,
-        breaches=sum(len(stream.breaches) for stream in stream_days),
+        rules=len(findings),
+        breaches=sum(finding.is_breach for finding in findings),
     )
 
 
-def _alert(home: Home, stream_day: StreamDay, path: Path) -> None:
+def _alert(
+    home: Home, about: str, day: date, findings: Sequence[Finding], path: Path
+) -> None:
     """Tells of a day's broken promises, once as long as they are the same."""
-    broken = [finding.rule for finding in stream_day.breaches]
+    broken = [finding.rule for finding in findings if finding.is_breach]
     if broken:
-        text = f"quality of {stream_day.day}: {', '.join(broken)} broken; see {path}"
-        tell_once(home, stream_day.stream, text, level="error")
+        text = f"quality of {day}: {', '.join(broken)} broken; see {path}"
+        tell_once(home, about, text, level="error")

@@ -16,7 +16,8 @@ _VERDICTS = """
     SELECT date, split_part("table", '/', 2) AS stream,
         count(*) FILTER (NOT passed AND severity = 'error') AS errors,
         count(*) FILTER (NOT passed AND severity = 'warning') AS warnings
-    FROM findings GROUP BY ALL ORDER BY date DESC, stream"""
+    FROM findings WHERE "table" LIKE '%/%' AND "table" NOT LIKE 'layers/%'
+    GROUP BY ALL ORDER BY date DESC, stream"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

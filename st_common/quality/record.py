@@ -6,29 +6,27 @@ from datetime import date
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.home import Home
-from st_common.quality.check import StreamDay
-from st_common.quality.finding import as_rows
+from st_common.quality.finding import Finding, as_rows
 
 
 def record(
-    home: Home, day: date, stream_days: Sequence[StreamDay], *, checked_us: int
+    home: Home, day: date, findings: Sequence[Finding], *, checked_us: int
 ) -> int:
     """Puts findings into the table `quality` in place of earlier ones of that day and these tables.
 
     Args:
         home: where the table lies.
         day: the day that was checked (UTC).
-        stream_days: what was found, stream by stream.
+        findings: what was found.
         checked_us: when, us since 1970.
 
     Returns:
         How many findings there are.
     """
-    findings = [finding for stream in stream_days for finding in stream.findings]
     if not findings:
         return 0
     names = ", ".join(sorted({f"'{finding.table}'" for finding in findings}))
-    rows = as_rows(findings, day=day, checked_us=checked_us)
+    rows = as_rows(list(findings), day=day, checked_us=checked_us)
     # Findings of streams that were not checked now stay.
     predicate = f"date = '{day.isoformat()}' AND \"table\" IN ({names})"
     tables.replace(

@@ -32,6 +32,7 @@ class Section:
         counts: what happened to its records, by name.
         rejected: the records that came on the day and are no fixes.
         tables: the findings on the rows of its tables, by table.
+        breaches: how many rules of severity error are broken.
     """
 
     stream: str
@@ -41,6 +42,7 @@ class Section:
     counts: dict[str, int]
     rejected: Sequence[Rejected]
     tables: dict[str, list[Finding]]
+    breaches: int
 
 
 def reports_dir(home: Home) -> Path:
@@ -53,13 +55,19 @@ def report_path(home: Home, day: date) -> Path:
     return reports_dir(home) / f"{day.isoformat()}.html"
 
 
-def write_report(home: Home, day: date, streams: Sequence[StreamDay]) -> Path:
+def write_report(
+    home: Home,
+    day: date,
+    streams: Sequence[StreamDay],
+    shared: Sequence[Finding] = (),
+) -> Path:
     """Writes the report of a day and its results as JSON beside it, replacing earlier ones, each in one step.
 
     Args:
         home: they lie in `reports/quality` there.
         day: the day (UTC).
         streams: what was found.
+        shared: the findings on the tables that no stream has for itself.
 
     Returns:
         The page.
@@ -70,8 +78,10 @@ def write_report(home: Home, day: date, streams: Sequence[StreamDay]) -> Path:
     sections = [
         section_of(stream, rejected_on(home, stream.stream, day)) for stream in streams
     ]
-    write_page(path, render(day, streams, sections, trends_of(home, labels, day)))
-    write_page(path.with_suffix(".json"), json.dumps(_results(day, streams), indent=1))
+    write_page(path, render(day, sections, trends_of(home, labels, day), shared))
+    write_page(
+        path.with_suffix(".json"), json.dumps(_results(day, streams, shared), indent=1)
+    )
     return path
 
 
@@ -84,21 +94,28 @@ def write_page(path: Path, text: str) -> None:
 
 def render(
     day: date,
-    streams: Sequence[StreamDay],
     sections: Sequence[Section],
     trends: Trends,
+    shared: Sequence[Finding] = (),
 ) -> str:
     """The report of a day as HTML.
 
     Args:
         day: the day (UTC).
-        streams: what was found.
         sections: what is shown of each stream.
         trends: how the rules on data went in the days before.
+        shared: the findings on the tables that no stream has for itself.
     """
-    breaches = sum(len(stream.breaches) for stream in streams)
+    of_streams = sum(section.breaches for section in sections)
+    breaches = of_streams + sum(finding.is_breach for finding in shared)
     template = page_templates().get_template("day.html")
-    return template.render(day=day, breaches=breaches, sections=sections, trends=trends)
+    return template.render(
+        day=day,
+        breaches=breaches,
+        sections=sections,
+        trends=trends,
+        shared=_by_table(shared),
+    )
 
 
 def section_of(stream_day: StreamDay, rejected: Sequence[Rejected]) -> Section:
@@ -109,10 +126,11 @@ def section_of(stream_day: StreamDay, rejected: Sequence[Rejected]) -> Section:
         rejected: its rejects.
     """
     own = data_label(stream_day.stream)
-    by_table: dict[str, list[Finding]] = {}
-    for finding in stream_day.findings:
-        if finding.table != own and finding.expected != COUNTED:
-            by_table.setdefault(finding.table, []).append(finding)
+    rules = [
+        finding
+        for finding in stream_day.findings
+        if finding.table != own and finding.expected != COUNTED
+    ]
     return Section(
         stream=stream_day.stream,
         is_open="; ".join(
@@ -124,7 +142,8 @@ def section_of(stream_day: StreamDay, rejected: Sequence[Rejected]) -> Section:
         data=stream_day.data.findings,
         counts=_counts(stream_day),
         rejected=rejected,
-        tables=by_table,
+        tables=_by_table(rules),
+        breaches=len(stream_day.breaches),
     )
 
 
@@ -133,6 +152,13 @@ def page_templates() -> Environment:
     environment = templates_in(_PAGES)
     environment.filters["observed"] = _observed
     return environment
+
+
+def _by_table(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    by_table: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_table.setdefault(finding.table, []).append(finding)
+    return by_table
 
 
 def _counts(stream_day: StreamDay) -> dict[str, int]:
@@ -156,9 +182,12 @@ def _observed(finding: Finding) -> str:
     return f"{finding.observed:,.4g}"
 
 
-def _results(day: date, streams: Sequence[StreamDay]) -> dict[str, Any]:
+def _results(
+    day: date, streams: Sequence[StreamDay], shared: Sequence[Finding]
+) -> dict[str, Any]:
     return {
         "day": day.isoformat(),
+        "shared": [asdict(finding) for finding in shared],
         "streams": {
             stream.stream: {
                 "contract": stream.data.contract,

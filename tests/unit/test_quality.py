@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ from st_common.quality.check import StreamDay, check_day
 from st_common.quality.daily import report_days
 from st_common.quality.data_check import DataCheck
 from st_common.quality.finding import Finding
+from st_common.quality.home_check import check_home
 from st_common.quality.rejected import Rejected
 from st_common.quality.report import render, section_of
 from st_common.quality.tally import Tally, _late_and_double, tally
@@ -319,6 +321,45 @@ def test_the_job_ends_with_3_when_a_promise_is_broken_and_has_written_the_report
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["days"] == []
 
 
+@pytest.mark.slow
+def test_a_broken_layer_is_found_and_one_that_lost_most_features(home: Home) -> None:
+    path = home.table("layers", "parks")
+    square = "POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))"
+    bow = "POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))"
+    tables.append(path, layer([square] * 5), load_contract("layers"))
+    assert broken(tuple(check_home(home, DAY))) == {}
+    tables.replace(path, layer([square, bow]), load_contract("layers"))
+    assert broken(tuple(check_home(home, DAY))) == {
+        "layers/parks geometry_is_valid": ("error", 1.0),
+        "layers/parks features_to_version_before": ("warning", 0.4),
+    }
+    (report,) = report_days(home, {"taxis": TAXIS}, None, checked_us=1)
+    assert report.breaches == 1
+    assert "geometry_is_valid" in report.path.read_text()
+
+
+def layer(texts: list[str]) -> pa.Table:
+    """A layer of these features, all of them home in one region."""
+    shapes = shapely.from_wkt(texts)
+    minx, miny, maxx, maxy = shapely.bounds(shapes).T
+    n = len(texts)
+    return pa.table(
+        {
+            "region_id": ["0"] * n,
+            "minx": minx,
+            "miny": miny,
+            "maxx": maxx,
+            "maxy": maxy,
+            "home": [True] * n,
+            "fid": [f"w{each}" for each in range(n)],
+            "kind": ["park"] * n,
+            "tags": pa.array([[]] * n, pa.map_(pa.string(), pa.string())),
+            "geometry": pa.array(shapely.to_wkb(shapes).tolist(), pa.binary()),
+            "region_version": pa.array([1] * n, pa.int64()),
+        }
+    )
+
+
 class Links(HTMLParser):
     """What a page would load or lead to, and its text."""
 
@@ -376,7 +417,7 @@ def test_the_report_loads_nothing_and_shows_everything_as_text() -> None:
     rejected = Rejected(reason="bad<time", count=5, examples=("<img src=x>",))
     trend = Trend(days=(DAY - timedelta(days=2), DAY), values=(0.5, 0.25))
     trends = defaultdict(Trend, {("data/taxis", "volume"): trend})
-    page = render(DAY, [taxis], [section_of(taxis, [rejected])], trends)
+    page = render(DAY, [section_of(taxis, [rejected])], trends)
     links = Links()
     links.feed(page)
     assert links.links == ["href=index.html"]

@@ -1,0 +1,59 @@
+"""Rows of a table against the contract of the table."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from st_common import tables
+from st_common.contracts import load_contract, matches
+from st_common.quality.expectations import validate
+from st_common.quality.finding import Finding
+
+
+def check_table(
+    path: Path,
+    contract_name: str,
+    label: str,
+    filters: list[tuple[str, str, Any]] | None = None,
+) -> list[Finding]:
+    """Whether a table is as its contract promises: its schema, then every rule on its rows.
+
+    Args:
+        path: the table's folder.
+        contract_name: its contract.
+        label: what the findings call the table.
+        filters: (column, operator, value), which rows are looked at; None: all.
+
+    Returns:
+        None when there is no table.
+    """
+    if not tables.exists(path):
+        return []
+
+    def read(columns: tuple[str, ...]) -> pa.Table:
+        return tables.read(path, columns=list(columns), filters=filters)
+
+    rules = validate(load_contract(contract_name), read, table=label)
+    return [schema_finding(path, contract_name, label), *rules]
+
+
+def schema_finding(path: Path, contract_name: str, label: str) -> Finding:
+    """Whether columns, types and partitions of a table are those of its contract.
+
+    Args:
+        path: the table's folder.
+        contract_name: its contract.
+        label: what the finding calls the table.
+    """
+    differences = matches(load_contract(contract_name), path)
+    return Finding(
+        table=label,
+        rule="schema_is_as_promised",
+        severity="error",
+        passed=not differences,
+        observed=float(len(differences)),
+        expected="columns, types and partitions are those of the contract",
+        rows=0,
+        details="; ".join(differences),
+    )
