@@ -21,7 +21,7 @@ if importlib.util.find_spec(
 ):  # not in Airflow's environment, where nothing is a law
     from hypothesis import HealthCheck, Phase, settings
 
-    from st_common.testing.effort import QUICK
+    from st_common.testing.effort import AGAIN, ANEW, QUICK
 
     # A shared machine makes any deadline and any health check on time a matter of luck.
     steady = {
@@ -31,13 +31,12 @@ if importlib.util.find_spec(
     }
     settings.register_profile("quick", max_examples=QUICK, **steady)
     settings.register_profile("deep", max_examples=1000, **steady)
-    settings.register_profile("ci", max_examples=QUICK, derandomize=True, **steady)
-    # What .ci/run adds to the cases that are always the same: some that nobody has tried, by a seed that it prints.
-    settings.register_profile("random", max_examples=10, database=None, **steady)
-    # tools/mutants.py asks whether a case fails, not which is the smallest.
+    settings.register_profile("ci", max_examples=AGAIN, derandomize=True, **steady)
+    settings.register_profile("random", max_examples=ANEW, database=None, **steady)
+    # tools/mutants.py asks whether a case of CI fails, not which is the smallest.
     settings.register_profile(
         "mutants",
-        max_examples=QUICK,
+        max_examples=AGAIN,
         derandomize=True,
         phases=[Phase.explicit, Phase.generate],
         **steady,
