@@ -18,7 +18,7 @@ from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.fence import Fence
 from st_common.query.incident import Incident
-from st_common.query.plan import Aggregate
+from st_common.query.plan import Aggregate, Plan
 from st_common.reference.metric import SCALED
 from st_common.serving.changes import stream_changes
 from st_common.serving.verify_deleted import Kept, in_words, kept_of, untold
@@ -132,19 +132,16 @@ def _verified(
     kept: Kept | None,
 ) -> Verified:
     mine = changes[changes["query"] == query.name].sort_values(["position", "seq"])
-    if query.plan.outer is not None:
-        return _not_verified(
-            query, end, "it is about the rows of a query, which are not kept"
-        )
     if query.plan.fence is not None:
         return _verified_fence(query, query.plan.fence, history, mine, end, kept)
     if query.plan.incident is not None:
         return _verified_incidents(query, query.plan.incident, history, mine, end, kept)
     last = _told_last(mine)
     held = last[last["sign"] > 0]
-    frame, aggregate = query.plan.frame, query.plan.aggregate
+    frame, aggregate = query.plan.frame, _told_by_value(query.plan)
     if (
-        frame is not None
+        query.plan.outer is None
+        and frame is not None
         and aggregate is not None
         and aggregate.function == "avgspd"
         and not history.of.space.is_flat
@@ -200,6 +197,13 @@ def _members(held: pd.DataFrame, aggregate: Aggregate | None) -> Answer:
     return set(zip(held["object"], held["value"].map(value_text), strict=True))
 
 
+def _told_by_value(plan: Plan) -> Aggregate | None:
+    """The aggregate whose values are told of a query; None where it tells of members, or of rows of them."""
+    if plan.outer is not None and plan.outer.aggregate is not None:
+        return plan.outer.aggregate
+    return plan.aggregate
+
+
 def _untold(
     query: Registered,
     history: History,
@@ -211,7 +215,9 @@ def _untold(
     if kept is None or not absent:
         return 0
     before = answer_before(query, history, kept.position, kept.day_us)
-    return untold(absent, before, last, by=2 if query.plan.aggregate is None else 1)
+    return untold(
+        absent, before, last, by=2 if _told_by_value(query.plan) is None else 1
+    )
 
 
 def _other_times(query: Registered, history: History, mine: pd.DataFrame) -> int:

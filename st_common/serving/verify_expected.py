@@ -1,5 +1,6 @@
 """What must be in an answer: brute force over the table `positions`, at the last tick that was due (SPEC X1)."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from st_common.query.frame import Frame
-from st_common.query.plan import Plan
+from st_common.query.plan import Outer, Plan
 from st_common.reference.aggregate import groups
 from st_common.reference.columns import Features
 from st_common.reference.ranges import inside
@@ -23,6 +24,11 @@ from st_common.serving.verify_members import (
     partnered,
     qualified,
 )
+from st_common.serving.verify_outer import (
+    answer_above,
+    rows_of_groups,
+    rows_of_members,
+)
 from st_common.serving.verify_registered import Registered
 
 Answer = set[tuple[Any, ...]]
@@ -33,15 +39,9 @@ def expected_answer(
     query: Registered, history: History
 ) -> tuple[Answer, Answer | None]:
     """What must be in the answer, and what may be in it (None: anything): the same but for doubts about distances."""
-    plan = query.plan
-    if plan.frame is not None:
-        found = rows_in_windows(query, plan.frame, history)
-    else:
-        found = (
-            _entries(query, history)
-            if plan.window is not None
-            else members_now(query, history)
-        )
+    if query.plan.outer is not None:
+        return _answer_of_rows(query, query.plan.outer, history)
+    plan, found = query.plan, _counted(query, history)
     if plan.aggregate is None:
         pairs = list(
             zip(found["object"], found["partner"].fillna("").astype(str), strict=True)
@@ -49,18 +49,91 @@ def expected_answer(
         return {
             pair for pair, is_sure in zip(pairs, found["sure"], strict=True) if is_sure
         }, set(pairs)
-    if plan.frame is not None and plan.aggregate.function == "avgspd":
-        values = speeds(plan.frame, found, unit_m=history.unit_m)
-    else:
-        counted = fixes_of(found, history.of)
-        partners = found["partner"].to_numpy(object)
-        values = groups(plan.aggregate, counted, counted.rows, partners)
-    if values == {"*": 0.0} and not _has_time(query, history):
-        values = {}  # a count of nothing waits for the first tick
-    told: Answer = {(group, value_text(value)) for group, value in values.items()}
+    told = _texts(_known(query, history, _values(plan, found, history)))
     if found["sure"].all():
         return told, told
     return set(), None  # doubts about members are doubts about all values
+
+
+def _counted(query: Registered, history: History) -> pd.DataFrame:
+    """What a query tells of or counts: fixes in windows along the way, entries of a window, or members."""
+    plan = query.plan
+    if plan.frame is not None:
+        return rows_in_windows(query, plan.frame, history)
+    if plan.window is not None:
+        return _entries(query, history)
+    return members_now(query, history)
+
+
+def _values(
+    plan: Plan, found: pd.DataFrame, history: History
+) -> dict[str, float | None]:
+    """The values of the groups of a plan."""
+    if plan.aggregate is None:
+        return {}
+    if plan.frame is not None and plan.aggregate.function == "avgspd":
+        return dict(speeds(plan.frame, found, unit_m=history.unit_m))
+    counted = fixes_of(found, history.of)
+    partners = found["partner"].to_numpy(object)
+    return groups(plan.aggregate, counted, counted.rows, partners)
+
+
+def _known(
+    query: Registered, history: History, values: dict[str, float | None]
+) -> dict[str, float | None]:
+    """The values that are told: a count of nothing waits for the first tick."""
+    is_nothing = values == {"*": 0.0} and not _has_time(query, history)
+    return {} if is_nothing else values
+
+
+def _texts(values: Mapping[str, float | None]) -> Answer:
+    """Groups and the texts of their values."""
+    return {(group, value_text(value)) for group, value in values.items()}
+
+
+def _answer_of_rows(
+    query: Registered, outer: Outer, history: History
+) -> tuple[Answer, Answer | None]:
+    """The same of a query about the rows of another one, judged at ticks; doubts about one are about all."""
+    inner = replace(
+        query,
+        plan=replace(query.plan, outer=None),
+        plans=tuple(replace(plan, outer=None) for plan in query.plans),
+    )
+    found = _rows_below(inner, history)
+    if not found["sure"].all() or _is_speed_on_globe(inner.plan, history):
+        return set(), None
+    if inner.plan.aggregate is None:
+        rows = rows_of_members(inner.plan, found, history.of)
+        partners = found["partner"].fillna("").astype(str)
+        names = list(zip(found["object"], partners, strict=True))
+    else:
+        values = _known(query, history, _values(inner.plan, found, history))
+        rows = rows_of_groups(inner.plan, values)
+        names = [(group, value_text(value)) for group, value in values.items()]
+    above = answer_above(outer, rows)
+    if above.values is None:
+        told: Answer = {names[place] for place in above.chosen}
+    else:
+        told = _texts(_known(query, history, above.values))
+    return told, told
+
+
+def _rows_below(inner: Registered, history: History) -> pd.DataFrame:
+    """What the rows are or count that another query asks about, judged at ticks; members of a window once each."""
+    plan = inner.plan
+    if plan.frame is None and plan.window is None:
+        return members_now(inner, history, by_ticks=True)
+    found = _counted(inner, history)
+    if plan.window is None or plan.aggregate is not None:
+        return found
+    return found.drop_duplicates(["object", "partner"])
+
+
+def _is_speed_on_globe(plan: Plan, history: History) -> bool:
+    """Whether values depend on how exactly metres are measured."""
+    is_speed = plan.aggregate is not None and plan.aggregate.function == "avgspd"
+    return is_speed and not history.of.space.is_flat
 
 
 def answer_before(

@@ -106,6 +106,25 @@ def test_columns_of_members_are_those_of_their_last_fix():
     ]
 
 
+def test_groups_of_fixes_in_windows_are_rows_that_change():
+    loads = plan_of(
+        "SELECT * FROM (SELECT AVG(load) FROM s [ROWS 2] GROUP BY kind) r WHERE r.value > 1"
+    )
+    rows = [
+        register("q", loads),
+        fix("a", 1, kind="bus", load=2.0),
+        fix("a", 2, kind="bus", load=4.0),
+        fix("a", 3, kind="bus", load=-8.0),
+        end(),
+    ]
+    assert told(rows) == [
+        "1 +bus 2 enter",
+        "2 -bus 2 value",
+        "2 +bus 3 value",
+        "3 -bus 3 leave",
+    ]
+
+
 @pytest.mark.spec("G9")
 def test_a_count_of_no_rows_is_told_where_the_query_begins_and_goes_with_it():
     nobody = plan_of("SELECT COUNT(*) FROM (SELECT * FROM s INSIDE (0, 0, 10, 10))")

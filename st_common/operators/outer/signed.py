@@ -57,8 +57,8 @@ def signed(turn: Turn, told: pa.Table, also: Instants) -> Signed:
     told = told.unify_dictionaries().combine_chunks()
     rows = told.take(pa.array(order_of(told)))
     query = rows["query_order"].to_numpy().astype(np.int64)
-    names = names_of(rows, is_fix=turn.known.framed[query])
-    target = turn.numbering.targets_of(query, turn.numbering.partners_of(names))
+    names = turn.numbering.partners_of(names_of(rows))
+    target = turn.numbering.targets_of(query, names)
     position, ts, at = instants_of(rows, also)
     at, others = at[: len(rows)], at[len(rows) :]
     # Stable: what was settled last of a key and an instant stands last.
@@ -94,20 +94,18 @@ def instants_of(
     return position[kept], ts[kept], at
 
 
-def names_of(rows: pa.Table, *, is_fix: np.ndarray) -> pa.Array:
-    """What tells each row from all others of its query: its object, its partner, and of fixes their time.
+def names_of(rows: pa.Table) -> pa.Array:
+    """What tells each row from all others of its query: its object, and its partner, which of a fix is its time.
 
     Args:
         rows: with the columns of `SHARD_SCHEMA`.
-        is_fix: bool[n], whether rows are fixes, of which an object has several.
 
     Example:
-        object 'bus 1', partner 'a', fix at 5 us          5:bus 1 1:a 5
-        object 'bus 1', no partner, and not a fix         5:bus 1 0: -
+        object 'bus 1', partner 'a'         5:bus 1 1:a
+        object 'bus 1', no partner          5:bus 1 0:
     """
-    times = pc.if_else(pa.array(is_fix), rows["fix_ts"].cast(pa.string()), "-")
     parts = [_measured(rows[name]) for name in ("object", "partner")]
-    return pc.binary_join_element_wise(*parts, times, " ").combine_chunks()
+    return pc.binary_join_element_wise(*parts, " ").combine_chunks()
 
 
 def _measured(texts: pa.ChunkedArray) -> pa.ChunkedArray:

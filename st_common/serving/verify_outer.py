@@ -1,0 +1,97 @@
+"""What a query about the rows of another one must answer: from these rows, whatever found them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+
+from st_common.query.outer import sources_of
+from st_common.query.plan import Outer, Plan
+from st_common.reference import outer as reference
+from st_common.serving.verify_members import Lookup, fixes_of
+
+_ROW = "row"
+"""Where a row stands among the others; no column is called so where it is asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerAbove:
+    """What an outer query answers: the values of groups by their names, or the places of the rows that it chooses."""
+
+    values: dict[str, float | None] | None
+    chosen: list[int]
+
+
+def rows_of_groups(
+    plan: Plan, values: Mapping[str, float | None]
+) -> list[dict[str, Any]]:
+    """The rows of a plan with an aggregate, whose groups have these values."""
+    return [
+        {
+            name: group if source == "object" else value
+            for name, source in sources_of(plan).items()
+        }
+        for group, value in values.items()
+    ]
+
+
+def rows_of_members(
+    plan: Plan, found: pd.DataFrame, of: Lookup
+) -> list[dict[str, Any]]:
+    """The rows of a plan without one: of its members, pairs, or fixes in windows."""
+    fixes, texts = fixes_of(found, of), dict(plan.columns)
+    partners = found["partner"].to_numpy(object)
+    own = {"object": found["object"].tolist(), "partner": partners.tolist()}
+    columns = {
+        name: fixes.of.values(texts[name], fixes.rows).tolist()
+        if source == "selected"
+        else own[source]
+        for name, source in sources_of(plan).items()
+    }
+    return [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*columns.values(), strict=True)
+    ]
+
+
+def answer_above(outer: Outer, rows: Sequence[Mapping[str, Any]]) -> AnswerAbove:
+    """What an outer query answers about rows; they all have the same columns."""
+    aggregate = outer.aggregate
+    if aggregate is not None and aggregate.group is not None:
+        # The names of groups are the texts that SQL makes of them.
+        aggregate = replace(aggregate, group=f"CAST({aggregate.group} AS VARCHAR)")
+    asked = replace(outer, aggregate=aggregate)
+    known = _evaluated(asked.expressions, rows)
+    placed = {place: {**row, _ROW: place} for place, row in enumerate(rows)}
+
+    def value(text: str, row: reference.Row) -> Any:
+        return known[text][row[_ROW]]
+
+    chosen = sorted(reference.chosen(asked, placed, value))
+    values = None
+    if aggregate is not None:
+        of_rows = [placed[place] for place in chosen]
+        values = reference.groups(aggregate, of_rows, value)
+    return AnswerAbove(values=values, chosen=chosen)
+
+
+def _evaluated(
+    texts: Sequence[str], rows: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Any]]:
+    """The values of expressions of each row, None for null."""
+    if not rows or not texts:
+        return {text: [] for text in texts}
+    listed = ", ".join(f'TRY({text}) AS "{at}"' for at, text in enumerate(texts))
+    table = pa.Table.from_pylist([dict(row) for row in rows])
+    with duckdb.connect(
+        config={"threads": 1, "enable_external_access": False}
+    ) as connection:
+        connection.register("rows_of_a_query", table)
+        found = connection.sql(f"SELECT {listed} FROM rows_of_a_query")  # noqa: S608 - checked expressions
+        columns = found.to_arrow_table().columns
+    return {
+        text: column.to_pylist() for text, column in zip(texts, columns, strict=True)
+    }
