@@ -57,6 +57,21 @@ def require_kept(home: Home, stream: str, since: int) -> None:
         )
 
 
+def require_all(home: Home, stream: str) -> None:
+    """Makes sure that no fix of a stream was purged: for who has to begin with its first.
+
+    Raises:
+        FairwayError: some were.
+    """
+    purged = tables.purged_before(home.table("positions", stream))
+    if purged:
+        raise FairwayError(
+            f"positions of stream {stream!r} {_until(home, stream, purged)} were purged, and what follows from them "
+            "cannot be processed again",
+            hint="data_contracts/positions.odcs.yaml says for how long they are kept",
+        )
+
+
 def _until(home: Home, stream: str, purged: int) -> str:
     """Until when they are gone, in words: the first time that a snapshot serves."""
     serving = [each for each in snapshots(home, stream) if each.position >= purged]

@@ -11,6 +11,7 @@ from st_common import tables
 from st_common.cli import app
 from st_common.delivery.progress import PROGRESS_FILE, Progress, write_progress
 from st_common.engine.archive import Archive
+from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.local import LocalEngine
 from st_common.engine.topology import begin
 from st_common.errors import FairwayError
@@ -236,6 +237,14 @@ def test_verify_says_that_it_cannot_check_what_was_purged(home):
     findings = list(audit(home, STREAM))
     assert [each.what for each in findings if each.problem] == []
     assert any("purged" in each.unchecked for each in findings)
+
+
+@pytest.mark.spec("C6")
+def test_days_that_follow_from_purged_fixes_are_not_processed_again(home):
+    day = (T0 + timedelta(days=DAYS - 1)).date()
+    run(home)
+    with pytest.raises(FairwayError, match="were purged, and what follows from them"):
+        reprocess(home, STREAM, day, day + timedelta(days=1))
 
 
 def test_nothing_is_purged_when_nobody_wants_it_or_no_day_is_closed(home):

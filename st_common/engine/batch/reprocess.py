@@ -29,6 +29,7 @@ from st_common.engine.local import layers_of
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError
 from st_common.home import Home
+from st_common.levels.purged import require_all
 from st_common.levels.visits import MEMBERS, fold_visits, members_at_end
 from st_common.operators.events.packet import Packet, control_packet
 from st_common.operators.matching.layer import LayerOf
@@ -119,6 +120,7 @@ def reprocess(home: Home, stream: StreamSettings, since: date, until: date) -> A
         ConfigError: the interval is empty, one of its days is still open, or the stream never ran.
         StateError: the stream was begun with other settings.
         LogError: a segment is missing or damaged.
+        FairwayError: fixes that the days follow from were purged.
     """
     started_s = time.monotonic()
     _check_closed(home, stream.name, since, until)
@@ -232,11 +234,16 @@ class BatchArm:
         return f"{replace(self._settings, id_key='')} {attributes}"
 
     def first_border(self, since: date) -> Border | None:
-        """Where a run begins that is to know all before a day; None where the stream has no fixes."""
+        """Where a run begins that is to know all before a day; None where the stream has no fixes.
+
+        Raises:
+            FairwayError: it would begin with the stream's first day, of which fixes were purged.
+        """
         kept = self._borders.newest(since)
         days = days_of(self.home.table("positions", self.stream.name))
         if kept is not None or not days:
             return kept
+        require_all(self.home, self.stream.name)
         return Border(
             day=days[0],
             state=State(),
