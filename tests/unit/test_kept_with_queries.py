@@ -163,6 +163,7 @@ PURE = {  # of small values that are the same for ever: by module and name
     "expressions/shapes.py: draft_of",
     "expressions/simple.py: _VALUES",
     "expressions/truth.py: tested_on",
+    "matching/query_set.py: _nothing",
     "expressions/simple.py: atoms_of",
     "expressions/simple.py: parts_of",
 }
