@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from jobs.entry import finish, job_parser, streams_of
-from st_common.engine.batch.reprocess import day_of, reprocess
+from st_common.engine.batch.days import day_of
+from st_common.engine.batch.reprocess import reprocess
 from st_common.home import Home
 from st_common.ops.days import is_closed_before
 from st_common.settings import conf_dir, home_dir, stream_of

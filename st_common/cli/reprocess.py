@@ -1,13 +1,17 @@
 """`fairway reprocess`: closed days once more, with the fixes that came late."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from st_common.cli import context
+from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
-    from st_common.engine.batch.reprocess import DayAgain
+    from st_common.engine.batch.days import DayAgain
+    from st_common.engine.batch.trial import Trial
+    from st_common.query.plan import Plan
 
 
 def reprocess(
@@ -18,15 +22,40 @@ def reprocess(
             metavar="STREAM", help="The name of a stream in conf/streams.toml."
         ),
     ],
+    *,
     since: Annotated[
         str, typer.Option("--from", metavar="DAY", help="The first day, UTC.")
     ],
     until: Annotated[
         str, typer.Option("--to", metavar="DAY", help="The day to stop before, UTC.")
     ],
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            "--queries",
+            metavar="FILE",
+            help="With --into: registrations that count in the place of the stream's queries, from its first fix on.",
+        ),
+    ] = None,
+    layers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--layers",
+            metavar="NAME@VERSION",
+            help="With --into: a layer counts in this version throughout; may be repeated.",
+        ),
+    ] = None,
+    into: Annotated[
+        str | None,
+        typer.Option(
+            "--into",
+            metavar="NAME",
+            help="A trial: its visits go into a table of its own, and the stream's stay.",
+        ),
+    ] = None,
 ) -> None:
     """Process closed days again, late fixes too, and put their visits into the table; nothing is delivered."""
-    from st_common.engine.batch.reprocess import day_of
+    from st_common.engine.batch.days import day_of
     from st_common.engine.batch.reprocess import reprocess as process_again
 
     again = process_again(
@@ -34,6 +63,7 @@ def reprocess(
         context.stream(ctx, stream),
         day_of(since, "--from"),
         day_of(until, "--to"),
+        _trial(ctx, stream, queries, layers or [], into),
     )
     for day in again.days:
         typer.echo(f"{stream}: {_told(day)}")
@@ -41,6 +71,53 @@ def reprocess(
     typer.echo(
         f"{stream}: {again.fixes:,} fixes from {again.began or 'no day'} on in {again.seconds} s ({rate:,}/s)"
     )
+
+
+def _trial(
+    ctx: typer.Context,
+    stream: str,
+    queries: Path | None,
+    layers: list[str],
+    into: str | None,
+) -> "Trial | None":
+    """The trial that the options ask for; None for none.
+
+    Raises:
+        ConfigError: they do not fit together, or the file holds anything but registrations on the stream.
+    """
+    from st_common.engine.batch.trial import Trial, versions_of
+
+    if into is None:
+        if queries is not None or layers:
+            raise ConfigError(
+                "--queries and --layers are for trials",
+                hint="--into NAME says where they go",
+            )
+        return None
+    plans = {} if queries is None else _plans(ctx, stream, queries)
+    versions = versions_of(context.home(ctx), layers)
+    return Trial(name=into, queries=plans, versions=versions)
+
+
+def _plans(ctx: typer.Context, stream: str, file: Path) -> "dict[str, Plan]":
+    """The plans of the registrations in a file, by the names of their queries."""
+    from st_common.cli.statements import statements_of, write_notices
+    from st_common.query.registry import fitted
+
+    statements = statements_of(ctx, file, None)
+    known, notices = fitted(context.home(ctx), context.streams(ctx), statements)
+    write_notices(notices)
+    plans: dict[str, Plan] = {}
+    for one in known:
+        if one.op != "register" or one.plan is None or one.plan.stream != stream:
+            raise ConfigError(
+                f"{file}, line {one.line}: a trial on {stream!r} takes registrations on it alone",
+                hint="REGISTER QUERY .. AS SELECT .. FROM its name ..",
+            )
+        if one.name in plans:
+            raise ConfigError(f"{file}, line {one.line}: {one.name!r} is there twice")
+        plans[one.name] = one.plan
+    return plans
 
 
 def _told(day: "DayAgain") -> str:

@@ -36,6 +36,7 @@ _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "temp_directory": "",
     "memory_limit": "2GB",
 }
+_CONTRACT_OF = {"trials": "visits"}  # of tables that are not called as it is
 _LIVE = ("QueryTable", "ObjectTable")
 _READS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 
@@ -47,9 +48,10 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
     """The result of one SELECT over the views of a home; times are UTC.
 
     The views: `changes` and `visits` (all streams, with the column stream), `changes_S`, `visits_S`, `positions_S`,
-    `latest_S`, `snapshots_S`, `differences_S` for each stream S, `layer_L` for each layer L, `rejects`, `regions`,
-    `queries`, `quality`, `stream_status`, `dead_letters`. A name with `-` is written with `_`. Views of tables that do
-    not exist yet are empty. DuckDB reaches nothing else: no files, no network, no variables of this process.
+    `latest_S`, `snapshots_S`, `differences_S` for each stream S, `trial_S_T` for each of its trials T, `layer_L` for
+    each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`, `dead_letters`. A name with `-` is
+    written with `_`. Views of tables that do not exist yet are empty. DuckDB reaches nothing else: no files, no
+    network, no variables of this process.
 
     Args:
         home: where the tables lie.
@@ -120,18 +122,24 @@ def _create_views(connection: duckdb.DuckDBPyConnection, home: Home) -> list[str
 def _create_visits(
     connection: duckdb.DuckDBPyConnection, home: Home, stream: str
 ) -> None:
-    """The visits of a stream: as they are stored for days that were processed again, else folded from its changes."""
+    """The visits of a stream: as they are stored for days that were processed again, else folded from its changes.
+
+    A day that came to no visits has no rows to be known by; where any were told of it, they are among the differences.
+    """
     changes, view = f'"{_view("changes", stream)}"', _view("visits", stream)
     connection.register(
         f"stored {view}", _stored(home.table("visits", stream), "visits")
     )
+    differing = _stored(home.table("differences", stream), "differences")
+    connection.register(f"differing {view}", differing)
     closed = f"TIMESTAMPTZ '{open_since(home, stream) or date.min}'"
     known = f"max(event_ts) + INTERVAL 1 MICROSECOND, {closed}"
     until = f"(SELECT greatest({known}) FROM {changes})"  # noqa: S608
     stored = f'FROM "stored {view}"'
+    done = f'SELECT event_date {stored} UNION SELECT event_date FROM "differing {view}"'  # noqa: S608
     told = f"""
 SELECT *, '{TOLD}' AS run FROM ({visits_select(changes, until)})
-WHERE event_date NOT IN (SELECT event_date {stored})"""  # noqa: S608
+WHERE event_date NOT IN ({done})"""  # noqa: S608
     _union(connection, view, [f"SELECT * {stored}", told])
 
 
@@ -182,11 +190,12 @@ def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
         "latest": "latest",
         "snapshots": "snapshots",
         "differences": "differences",
+        "trials": "trial",
         "layers": "layer",
     }
     for table, view in of_each.items():
         for path in sorted(home.table(table).glob("[!.]*")):
-            yield _view(view, path.name), _stored(path, table)
+            yield _view(view, path.name), _stored(path, _CONTRACT_OF.get(table, table))
 
 
 def _stored(path: Path, contract: str) -> ds.Dataset:

@@ -195,6 +195,21 @@ def test_what_differs_from_what_was_told_is_kept_with_the_reason(late):
     ]
 
 
+def test_a_day_that_came_to_no_visits_is_read_so(tmp_path):
+    home, stream = Home(tmp_path), settings()
+    log = bare_log(home.log("grid"))
+    segment(log, [("b", HOUR_S, 1, 1, False), ("c", 20 * HOUR_S, 99, 99, False)])
+    text = "REGISTER QUERY left AS SELECT * FROM grid INSIDE (0, 0, 5, 10)"
+    register(home, {"grid": stream}, parse(text), owner="t")
+    # b had left long before the query was registered, but told so afterwards
+    segment(log, [("b", 2 * HOUR_S, 9, 9, False), *END])
+    run(home, stream, until_idle=True)
+    asked = "SELECT count(*) AS n FROM visits_grid"
+    assert sql(home, asked).to_pylist() == [{"n": 1}]
+    assert [day.visits for day in again(home, stream).days] == [0] * 3
+    assert sql(home, asked).to_pylist() == [{"n": 0}]
+
+
 def test_doing_a_day_again_writes_nothing_and_reads_that_day_alone(late):
     home, stream = late
     first = again(home, stream)

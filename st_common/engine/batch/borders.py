@@ -58,11 +58,14 @@ class Borders:
         home: the home folder.
         stream: the name of the stream.
         settings: what else decides answers, as text: a border counts for the same alone.
+        trial: the name of a trial, whose borders lie in a folder of their own; None: those of the stream itself.
     """
 
-    def __init__(self, home: Home, stream: str, settings: str) -> None:
+    def __init__(
+        self, home: Home, stream: str, settings: str, trial: str | None = None
+    ) -> None:
         self._home, self._stream, self._settings = home, stream, settings
-        self._folder = home.stream(stream) / FOLDER
+        self._folder = home.stream(stream) / FOLDER / (trial or "")
         self._storage = LocalStorage(self._folder)
 
     def newest(self, upto: date) -> Border | None:

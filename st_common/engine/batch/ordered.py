@@ -14,6 +14,7 @@ from st_common.capture.log import Log
 from st_common.capture.reading import Readings
 from st_common.decode.decoded import fixes_schema
 from st_common.engine.batch.statements import Reached, Statement, time_of
+from st_common.engine.batch.trial import Trial
 from st_common.engine.feed import limits_of
 from st_common.home import Home
 from st_common.levels.stored import archived_end, fixes
@@ -36,11 +37,13 @@ class Ordered:
         home: where the tables lie.
         stream: the settings, with the stream's key of ids.
         log: its log.
+        trial: what counts in the place of the log's statements; None: these.
     """
 
     home: Home
     stream: StreamSettings
     log: Log
+    trial: Trial | None = None
 
     def packets(
         self,
@@ -95,15 +98,20 @@ class Ordered:
         for one, end in zip(placed, _places(rows, placed), strict=True):
             packets += self._of_fixes(rows, start, end, segment + len(packets), limits)
             number = segment + len(packets)
-            packets.append(
-                control_packet(number, one.payload(self.log), stream=self.stream.name)
-            )
+            if payload := self._payload(one):
+                packets.append(control_packet(number, payload, stream=self.stream.name))
             limits = self._limits_at(one.segment.number + 1)
             start = end
         packets += self._of_fixes(
             rows, start, len(rows), segment + len(packets), limits
         )
         return packets, limits
+
+    def _payload(self, one: Statement) -> bytes:
+        payload, segment = one.payload(self.log), one.segment.number
+        if self.trial is None:
+            return payload
+        return self.trial.changed(payload, stream=self.stream.name, segment=segment)
 
     def _of_fixes(
         self, rows: pa.Table, start: int, end: int, segment: int, limits: Limits | None

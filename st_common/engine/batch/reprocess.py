@@ -2,10 +2,9 @@
 
 import hashlib
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +15,7 @@ from st_common.contracts import load_contract
 from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
 from st_common.engine.batch.borders import Border, Borders, fixes_before
+from st_common.engine.batch.days import Again, DayAgain, check_closed
 from st_common.engine.batch.ordered import Ordered
 from st_common.engine.batch.reconcile import (
     Late,
@@ -24,6 +24,7 @@ from st_common.engine.batch.reconcile import (
     told_visits,
 )
 from st_common.engine.batch.statements import Reached, statements, us_of
+from st_common.engine.batch.trial import Trial
 from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
 from st_common.engine.topology import frozen, topology_of
@@ -39,71 +40,19 @@ from st_common.operators.runtime.stages import step
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
-from st_common.ops.days import is_closed_before, open_since
 from st_common.ops.history import days_of
 from st_common.settings import StreamSettings
 
 _DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DayAgain:
-    """One day that was processed again.
-
-    Attributes:
-        day: the day (UTC).
-        run: the name of what made its visits, the same for the same inputs.
-        fixes: how many it has, late ones too.
-        late: how many of them came later than the lateness.
-        visits: rows of the table `visits`.
-        differs: rows of the table `differences`: visits that were told otherwise.
-        unexplained: those among them that no late fix explains.
-        replaced: whether the table had other rows of the day, or none; False: the same ones, and nothing was written.
-        failed: queries that could not be judged, each with the reason.
-    """
-
-    day: date
-    run: str
-    fixes: int
-    late: int
-    visits: int
-    differs: int
-    unexplained: int
-    replaced: bool
-    failed: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """The day as JSON values."""
-        return asdict(self) | {"day": self.day.isoformat(), "failed": list(self.failed)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
-    """What a batch run did.
-
-    Attributes:
-        stream: the name of the stream.
-        began: the day at which it began: of the newest border that it could use, or the stream's first.
-        days: those that were asked for, in their order.
-        fixes: how many fixes it read, those of days before the first that was asked for too.
-        seconds: how long it took.
-    """
-
-    stream: str
-    began: date | None
-    days: tuple[DayAgain, ...]
-    fixes: int
-    seconds: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The run as JSON values."""
-        return asdict(self) | {
-            "began": self.began and self.began.isoformat(),
-            "days": [day.to_json() for day in self.days],
-        }
-
-
-def reprocess(home: Home, stream: StreamSettings, since: date, until: date) -> Again:
+def reprocess(
+    home: Home,
+    stream: StreamSettings,
+    since: date,
+    until: date,
+    trial: Trial | None = None,
+) -> Again:
     """Processes closed days again, and puts their visits into the place of those that are there.
 
     It runs the step of the engines over the archived fixes in the order of their event times, with the statements of
@@ -115,6 +64,7 @@ def reprocess(home: Home, stream: StreamSettings, since: date, until: date) -> A
         stream: the settings of the stream.
         since: the first day (UTC).
         until: the day to stop before.
+        trial: other queries or layers, whose visits go into a table of their own; None: those of the log.
 
     Raises:
         ConfigError: the interval is empty, one of its days is still open, or the stream never ran.
@@ -123,8 +73,8 @@ def reprocess(home: Home, stream: StreamSettings, since: date, until: date) -> A
         FairwayError: fixes that the days follow from were purged.
     """
     started_s = time.monotonic()
-    _check_closed(home, stream.name, since, until)
-    arm = BatchArm.of(home, stream)
+    check_closed(home, stream.name, since, until)
+    arm = BatchArm.of(home, stream, trial)
     border = arm.first_border(since)
     began, before = (border.day, border.fixes) if border else (None, 0)
     days: list[DayAgain] = []
@@ -138,38 +88,6 @@ def reprocess(home: Home, stream: StreamSettings, since: date, until: date) -> A
         fixes=border.fixes - before if border else 0,
         seconds=round(time.monotonic() - started_s, 3),
     )
-
-
-def day_of(text: str, option: str) -> date:
-    """The day that an option names.
-
-    Args:
-        text: such as 2024-05-01.
-        option: the option's name, for people.
-
-    Raises:
-        ConfigError: it is none.
-    """
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise ConfigError(
-            f"{option} {text!r} is no day", hint="such as 2024-05-01 (UTC)"
-        ) from None
-
-
-def _check_closed(home: Home, stream: str, since: date, until: date) -> None:
-    if since >= until:
-        raise ConfigError(
-            f"from {since} to {until} there is no day", hint="the last day is not in it"
-        )
-    if not is_closed_before(home, stream, until):
-        still_open = open_since(home, stream)
-        closed = f"open since {still_open}" if still_open else "no day is closed yet"
-        raise ConfigError(
-            f"stream {stream!r}: {until - _DAY} is not closed",
-            hint=f"{closed}: engine and archive must have come past the end of a day",
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,13 +107,17 @@ class BatchArm:
     Args:
         home: where log and tables lie.
         stream: the settings, with the stream's key of ids.
+        trial: other queries or layers than those of the log; None: those.
     """
 
     home: Home
     stream: StreamSettings
+    trial: Trial | None = None
 
     @staticmethod
-    def of(home: Home, stream: StreamSettings) -> "BatchArm":
+    def of(
+        home: Home, stream: StreamSettings, trial: Trial | None = None
+    ) -> "BatchArm":
         """The batch arm of a stream that has run.
 
         Raises:
@@ -209,7 +131,7 @@ class BatchArm:
                 hint=f"`fairway run {stream.name}` first",
             )
         begun = frozen(home, stream, engine=topology.engine, shards=topology.shards)
-        return BatchArm(home, begun)
+        return BatchArm(home, begun, trial)
 
     @cached_property
     def _settings(self) -> Settings:
@@ -225,13 +147,15 @@ class BatchArm:
 
     @cached_property
     def _borders(self) -> Borders:
-        return Borders(self.home, self.stream.name, self._told)
+        name = None if self.trial is None else self.trial.name
+        return Borders(self.home, self.stream.name, self._told, name)
 
     @cached_property
     def _told(self) -> str:
         """The settings that decide answers, as text without secrets."""
         attributes = sorted(self.stream.attributes.items())
-        return f"{replace(self._settings, id_key='')} {attributes}"
+        trial = "" if self.trial is None else f" {self.trial.described()}"
+        return f"{replace(self._settings, id_key='')} {attributes}{trial}"
 
     def first_border(self, since: date) -> Border | None:
         """Where a run begins that is to know all before a day; None where the stream has no fixes.
@@ -246,12 +170,20 @@ class BatchArm:
         require_all(self.home, self.stream.name)
         return Border(
             day=days[0],
-            state=State(),
+            state=self._first_state(),
             members=MEMBERS.empty_table(),
             reached=Reached(),
             fixes=0,
             late=0,
         )
+
+    def _first_state(self) -> State:
+        """The state before all fixes; of a trial its queries are registered there."""
+        rows = b"" if self.trial is None else self.trial.registrations(self.home)
+        if not rows:
+            return State()
+        first = control_packet(0, rows, stream=self.stream.name)
+        return step(State(), [first], self._settings, self._layer_of).state
 
     def run_day(self, border: Border, *, write: bool) -> tuple[DayAgain, Border]:
         """Runs one day, and keeps what is known behind it.
@@ -268,7 +200,7 @@ class BatchArm:
         visits = fold_visits(changes, border.members, since=since, until=until, run=run)
         told = differences(visits, visits, late, is_late=False, run=run)
         replaced = write and self._write("visits", border.day, visits)
-        if write:
+        if write and self.trial is None:
             told = self._reconciled(border, visits, late, run)
         after = Border(
             day=until.date(),
@@ -342,7 +274,7 @@ class BatchArm:
         )
         changes: list[pa.Table] = []
         failures: list[Failure] = []
-        for packets in Ordered(self.home, self.stream, self._log).packets(
+        for packets in Ordered(self.home, self.stream, self._log, self.trial).packets(
             placed,
             reached,
             segment=state.next_segment,
@@ -374,6 +306,8 @@ class BatchArm:
     def _write(self, table: str, day: date, rows: pa.Table) -> bool:
         """Puts a day's rows into a table, unless they are there already."""
         path, contract = self.home.table(table, self.stream.name), load_contract(table)
+        if self.trial is not None:
+            path = self.home.table("trials", f"{self.stream.name}-{self.trial.name}")
         there = rows.slice(0, 0)
         if tables.exists(path):
             there = tables.read(path, filters=[("event_date", "=", day)])

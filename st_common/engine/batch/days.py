@@ -1,0 +1,103 @@
+"""Which days are processed again, and what is said of them."""
+
+from dataclasses import asdict, dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.ops.days import is_closed_before, open_since
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayAgain:
+    """One day that was processed again.
+
+    Attributes:
+        day: the day (UTC).
+        run: the name of what made its visits, the same for the same inputs.
+        fixes: how many it has, late ones too.
+        late: how many of them came later than the lateness.
+        visits: rows of the table `visits`.
+        differs: rows of the table `differences`: visits that were told otherwise.
+        unexplained: those among them that no late fix explains.
+        replaced: whether the table had other rows of the day, or none; False: the same ones, and nothing was written.
+        failed: queries that could not be judged, each with the reason.
+    """
+
+    day: date
+    run: str
+    fixes: int
+    late: int
+    visits: int
+    differs: int
+    unexplained: int
+    replaced: bool
+    failed: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The day as JSON values."""
+        return asdict(self) | {"day": self.day.isoformat(), "failed": list(self.failed)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """What a batch run did.
+
+    Attributes:
+        stream: the name of the stream.
+        began: the day at which it began: of the newest border that it could use, or the stream's first.
+        days: those that were asked for, in their order.
+        fixes: how many fixes it read, those of days before the first that was asked for too.
+        seconds: how long it took.
+    """
+
+    stream: str
+    began: date | None
+    days: tuple[DayAgain, ...]
+    fixes: int
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as JSON values."""
+        return asdict(self) | {
+            "began": self.began and self.began.isoformat(),
+            "days": [day.to_json() for day in self.days],
+        }
+
+
+def day_of(text: str, option: str) -> date:
+    """The day that an option names.
+
+    Args:
+        text: such as 2024-05-01.
+        option: the option's name, for people.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(
+            f"{option} {text!r} is no day", hint="such as 2024-05-01 (UTC)"
+        ) from None
+
+
+def check_closed(home: Home, stream: str, since: date, until: date) -> None:
+    """Makes sure that there is a day from `since` to before `until`, and that all are closed.
+
+    Raises:
+        ConfigError: there is none, or one is open.
+    """
+    if since >= until:
+        raise ConfigError(
+            f"from {since} to {until} there is no day", hint="the last day is not in it"
+        )
+    if not is_closed_before(home, stream, until):
+        still_open = open_since(home, stream)
+        closed = f"open since {still_open}" if still_open else "no day is closed yet"
+        raise ConfigError(
+            f"stream {stream!r}: {until - timedelta(days=1)} is not closed",
+            hint=f"{closed}: engine and archive must have come past the end of a day",
+        )

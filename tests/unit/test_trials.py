@@ -1,0 +1,130 @@
+"""Trials: closed days with other queries, or layers in other versions, beside what the stream has."""
+
+from datetime import UTC, datetime
+
+import pytest
+from typer.testing import CliRunner
+
+from st_common import tables
+from st_common.cli import app
+from st_common.controls.reading import rows_of
+from st_common.controls.rows import Drop, LayerVersion, Register
+from st_common.controls.writing import payload_of
+from st_common.engine.batch.trial import Trial
+from st_common.engine.run import run
+from st_common.home import Home
+from st_common.query.plan import LayerJoin, Plan
+from st_common.query.registry import register
+from st_common.query.text import parse
+from st_common.serving.sql import sql
+from st_common.settings import load_streams
+from st_common.testing.log_writer import bare_log
+
+CONF = """
+[streams.trucks]
+format = "csv"
+columns = { object = "id", event_ts = "t", x = "x", y = "y" }
+crs = "planar"
+max_ahead_s = "off"
+engine = "local"
+"""
+FIXES = """id,t,x,y
+a,2024-05-01T08:00:00Z,1,1
+b,2024-05-01T09:00:00Z,9,9
+a,2024-05-01T12:00:00Z,9,9
+b,2024-05-01T13:00:00Z,2,2
+z,2024-05-02T12:00:00Z,50,50
+"""
+JOIN = Plan(stream="trucks", join=LayerJoin(layer="parks", predicate="intersects"))
+
+
+@pytest.fixture
+def home(tmp_path):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "streams.toml").write_text(CONF)
+    home, streams = Home(tmp_path), load_streams(tmp_path / "conf")
+    text = "REGISTER QUERY near AS SELECT * FROM trucks INSIDE (0, 0, 5, 5)"
+    register(home, streams, parse(text), owner="t")
+    bare_log(home.log("trucks")).append(FIXES.encode(), arrival_us=0)
+    run(home, streams["trucks"], until_idle=True)
+    return home
+
+
+def again(home, *more):
+    words = ["--home", str(home.root), "reprocess", "trucks", "--from", "2024-05-01"]
+    return CliRunner().invoke(app, [*words, "--to", "2024-05-02", *more])
+
+
+def statements(home, text):
+    file = home.root / "trial.sql"
+    file.write_text(text)
+    return "--queries", str(file)
+
+
+@pytest.mark.spec("C6")
+def test_other_queries_have_their_visits_beside_those_of_the_stream(home):
+    assert again(home).exit_code == 0
+    before = tables.version(home.table("visits", "trucks"))
+    text = "REGISTER QUERY far AS SELECT * FROM trucks INSIDE (6, 6, 10, 10)"
+    done = again(home, *statements(home, text), "--into", "what-if")
+    assert done.exit_code == 0, done.output
+    asked = "SELECT query, object, from_ts, to_ts FROM trial_trucks_what_if ORDER BY from_ts"
+    at = lambda hour: datetime(2024, 5, 1, hour, tzinfo=UTC)
+    assert [tuple(row.values()) for row in sql(home, asked).to_pylist()] == [
+        ("far", "b", at(9), at(13)),
+        ("far", "a", at(12), datetime(2024, 5, 2, tzinfo=UTC)),
+    ]
+    assert tables.version(home.table("visits", "trucks")) == before
+
+
+@pytest.mark.spec("C6")
+def test_a_trial_of_the_same_questions_has_the_same_visits(home):
+    again(home)
+    again(home, "--into", "same")
+    both = "SELECT * EXCLUDE (run) FROM visits_trucks WHERE event_date = '2024-05-01'"
+    other = "SELECT * EXCLUDE (run) FROM trial_trucks_same"
+    assert len(sql(home, other)) == 2
+    assert len(sql(home, f"({both}) EXCEPT ({other})")) == 0
+
+
+def test_the_log_of_a_trial_has_its_queries_and_layers_in_the_place_of_others():
+    rows = [
+        Register(query="q", version=3, plan=JOIN.to_json(), layer_version=4),
+        LayerVersion(layer="parks", version=5),
+        LayerVersion(layer="roads", version=2),
+        Drop(query="r"),
+    ]
+    changed = lambda trial: list(
+        rows_of(
+            trial.changed(payload_of(rows), stream="s", segment=0),
+            stream="s",
+            segment=0,
+        )
+    )
+    of_layers = changed(Trial(name="t", versions={"parks": 7}))
+    assert [row.op for row in of_layers] == ["register", "layer", "drop"]
+    assert (of_layers[0].version, of_layers[0].layer_version) == (3, 7)
+    assert of_layers[1] == rows[2]
+    asked = Trial(name="t", queries={"other": JOIN})
+    assert changed(asked) == rows[1:3]
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        (("--layers", "parks@1"), "are for trials"),
+        (("--layers", "parks@1", "--into", "t"), "'parks@1' is no version of a layer"),
+        (("--into", "../t"), "is no name for a trial"),
+        (("--from", "yesterday"), "'yesterday' is no day"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(home, options, wrong):
+    refused = again(home, *options)
+    assert refused.exit_code == 2
+    assert wrong in refused.output
+
+
+def test_a_trial_takes_registrations_on_its_stream_alone(home):
+    refused = again(home, *statements(home, "DROP QUERY near"), "--into", "t")
+    assert refused.exit_code == 2
+    assert "takes registrations on it alone" in refused.output
