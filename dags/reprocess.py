@@ -15,8 +15,9 @@ with fairway_dag(
     "reprocess",
     doc=__doc__,
     tags=("history", "batch"),
-    # At four, so that a day is closed: the run's interval begins on the day that it is about, and ends on the next one.
-    schedule=CronDataIntervalTimetable("0 4 * * *", timezone="UTC"),
+    # At two, so that the day is closed, and `dq_report` finds what comes of it. The interval of a run begins on the day
+    # that it is about, and ends on the next one.
+    schedule=CronDataIntervalTimetable("0 2 * * *", timezone="UTC"),
     params={
         "stream": Param(
             "",

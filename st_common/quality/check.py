@@ -22,6 +22,7 @@ from st_common.quality.table_check import check_table, schema_finding
 from st_common.quality.tally import Tally, read_rejects, tally
 from st_common.settings import StreamSettings
 
+_BY_DAY = ("positions", "changes", "visits", "differences")
 DAY_IS_CLOSED = "day_is_closed"
 """The rule by which the table `quality` knows which days were checked, and whether they were closed then."""
 
@@ -53,9 +54,9 @@ class StreamDay:
 def check_day(home: Home, stream: StreamSettings, day: date) -> StreamDay:
     """Checks one day (UTC) of a stream: its data against its own contract, its tables against theirs.
 
-    Nothing is written. Of `positions` and `changes` the rows of that day are looked at, of `rejects` what came then, of
-    `snapshots` those whose time is in the day, of `latest` the objects that were last read in it. Tables that do not
-    exist yet are left out.
+    Nothing is written. Of `positions`, `changes`, `visits` and `differences` the rows of that day are looked at, of
+    `rejects` what came then, of `snapshots` those whose time is in the day, of `latest` the objects that were last read
+    in it. Tables that do not exist yet are left out.
 
     Args:
         home: where the tables lie.
@@ -67,8 +68,7 @@ def check_day(home: Home, stream: StreamSettings, day: date) -> StreamDay:
     findings = [
         _closed(home, stream.name, day),
         *data.findings,
-        *_dated(home.table("positions", stream.name), "positions", stream.name, day),
-        *_dated(home.table("changes", stream.name), "changes", stream.name, day),
+        *_of_day(home, stream.name, day),
         *_rejects(home, stream.name, day),
         *_timed(
             home.table("snapshots", stream.name),
@@ -107,9 +107,16 @@ def _closed(home: Home, stream: str, day: date) -> Finding:
     )
 
 
-def _dated(path: Path, contract_name: str, stream: str, day: date) -> list[Finding]:
-    label = f"{contract_name}/{stream}"
-    return check_table(path, contract_name, label, [("event_date", "=", day)])
+def _of_day(home: Home, stream: str, day: date) -> list[Finding]:
+    """The tables of which each row is of one day."""
+    of_day = [("event_date", "=", day)]
+    return [
+        finding
+        for name in _BY_DAY
+        for finding in check_table(
+            home.table(name, stream), name, f"{name}/{stream}", of_day
+        )
+    ]
 
 
 def _timed(

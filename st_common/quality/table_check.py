@@ -26,7 +26,7 @@ def check_table(
         filters: (column, operator, value), which rows are looked at; None: all.
 
     Returns:
-        None when there is no table.
+        The findings; none when there is no table.
     """
     if not tables.exists(path):
         return []

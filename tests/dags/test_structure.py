@@ -26,7 +26,7 @@ SCHEDULED = {
     "maintenance": "30 2 * * *",
     "history_snapshots": "10 * * * *",
     "dq_report": "0 3 * * *",
-    "reprocess": "0 4 * * *",
+    "reprocess": "0 2 * * *",
 }
 
 

@@ -136,6 +136,23 @@ def test_a_day_is_closed_when_every_clock_has_passed_its_end(tmp_path: Path) -> 
     )
 
 
+@pytest.mark.spec("C6", "C8")
+@pytest.mark.parametrize(("why", "holds"), [("late", True), ("unexplained", False)])
+def test_a_difference_that_no_late_fix_explains_is_a_breach(
+    home: Home, why: str, holds: bool
+) -> None:
+    at = datetime.fromtimestamp(MIDNIGHT // US - 60, UTC)
+    row = {"query": "q", "query_version": 1, "object": "a", "arm": "told", "run": "r"}
+    row |= {"from_ts": at, "to_ts": at, "cause_in": "enter", "cause_out": "leave"}
+    contract = load_contract("differences")
+    schema = contract.arrow_schema()
+    rows = pa.Table.from_pylist([row | {"event_date": at.date(), "why": why}], schema)
+    tables.replace(home.table("differences", "taxis"), rows, contract)
+    broken = [(one.table, one.rule) for one in check_day(home, TAXIS, DAY).breaches]
+    told = ("differences/taxis", "differences_are_explained")
+    assert (told not in broken) == holds
+
+
 def test_every_record_of_a_day_is_accounted_for(home: Home) -> None:
     found = tally(home, TAXIS, DAY)
     assert found == Tally(
