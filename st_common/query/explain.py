@@ -18,6 +18,7 @@ from st_common.query.printed import number, to_text
 from st_common.query.tree.growing import tree_of
 from st_common.query.tree.node import Node, walk
 from st_common.query.tree.relational import Select
+from st_common.query.tree.rows import Rows
 from st_common.query.tree.spatial import Inside, Near
 from st_common.query.tree.words import columns_in_words, in_words, rows_in_words
 from st_common.regions.region import MovingRegion
@@ -205,6 +206,10 @@ def _steps(
 ) -> Iterator[Step]:
     """The steps of a tree from the bottom up; those of a condition and a region stand in the order chosen."""
     source, *nodes = walk(tree)
+    if isinstance(source, Rows):
+        yield from _steps(source.input.input, plan, order, known)
+        yield from _about_rows([source, *nodes], plan)
+        return
     of_fixes = Step(stage="LOCATE", operator="fixes", detail=_source(plan))
     yield replace(of_fixes, tuples_out=known.objects)
     below = list(_below(plan, order, known))
@@ -215,6 +220,15 @@ def _steps(
         elif isinstance(node, Near):
             candidates = below[-1].tuples_out if below else known.objects
             yield _near(node.neighbours, candidates)
+        else:
+            yield from steps_of(node, plan)
+
+
+def _about_rows(nodes: list[Node], plan: Plan) -> Iterator[Step]:
+    """The steps of operators above the rows of a query, from the bottom up."""
+    for node in nodes:
+        if isinstance(node, Select):
+            yield Step(stage="EVALUATE", operator="select", detail=node.where)
         else:
             yield from steps_of(node, plan)
 

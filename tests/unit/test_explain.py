@@ -381,6 +381,23 @@ def test_windows_in_brackets_come_before_the_condition_and_the_stream_last():
     ]
 
 
+def test_a_query_about_rows_has_the_steps_of_the_query_below_its_own():
+    _, steps = steps_of(
+        "SELECT COUNT(*) FROM (SELECT speed FROM taxis WHERE state = 'free'"
+        " INSIDE (0, 0, 1, 1)) r WHERE r.speed > 30"
+    )
+    assert steps == [
+        ("fixes", "of taxis: the last fix of every object"),
+        ("inside", "box 0 0, 1 1"),
+        ("select", "state = 'free'"),
+        ("columns", "speed"),
+        ("rows", "of the query below, as they are at one time"),
+        ("select", "speed > 30"),
+        ("aggregate", "count members"),
+        ("changes", "of all shards in one order: + and -"),
+    ]
+
+
 def test_transformations_come_in_their_order_and_the_comparison_after_them():
     kind, steps = steps_of(
         "SELECT * FROM ships INSIDE (0, 0, 9, 9) COMPARE WITH NOT (1, 1, 2, 2)"
