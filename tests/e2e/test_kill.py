@@ -164,9 +164,9 @@ def test_local_engine_killed_20_times(tmp_path):
 @pytest.mark.spark
 @pytest.mark.timeout(900)
 @pytest.mark.spec("X6")
-def test_spark_engine_killed_3_times(spark, tmp_path):
+def test_spark_engine_killed_twice(spark, tmp_path):
     home, chance = prepare(tmp_path / "killed", 8), random.Random(5)
-    for _ in range(3):
+    for _ in range(2):
         before = progress(home)
         process = start(
             home,

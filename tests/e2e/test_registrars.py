@@ -44,6 +44,7 @@ def registrar(home, streams, told, who):
     """Registers, replaces and drops until it is killed or asked to end; what was carried out goes into a file."""
     ends = []
     signal.signal(signal.SIGTERM, lambda *_: ends.append(True))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     with told.open("a") as file:
         for number in range(1_000_000):
             for text, names in texts(f"{who}_{number}"):
@@ -77,8 +78,11 @@ def say(file, what, names):
 
 
 def begun(home, streams, told, who):
+    # On a slow machine the signal may come before the child has its handler: it waits until then.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         return pid
     code = 1
     try:

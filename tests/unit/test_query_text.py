@@ -492,8 +492,8 @@ JOIN = REGISTER + "JOIN l ON ST_Intersects(s, l) "
         ("REGISTER QUERY q AS SELECT * FORM s", "FORM", "did you mean FROM?"),
         (
             "REGISTER QUERY q AS SELECT * FROM (SELECT 1)",
-            "(",
-            "expected the name of a stream",
+            ")",
+            "expected FROM",
         ),
         ('REGISTER QUERY q AS SELECT * FROM "tax is"', '"tax is"', "small letters"),
         (
