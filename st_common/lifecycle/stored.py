@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from st_common import tables
 from st_common.contracts import Contract, contract_names, load_contract
 from st_common.home import Home
 from st_common.tables.handle import required
@@ -48,16 +49,12 @@ def stored_tables(home: Home) -> Iterator[Stored]:
     """The tables of a home that have a contract, by name, then by part."""
     for name in contract_names():
         contract, folder = load_contract(name), home.table(name)
-        if is_table(folder):
+        if tables.exists(folder):
             yield Stored(contract=contract, part=None, path=folder)
             continue
-        for path in sorted(path for path in folder.glob("*") if is_table(path)):
+        # Behind a dot lies what `streams reset` has taken away.
+        for path in sorted(filter(tables.exists, folder.glob("[!.]*"))):
             yield Stored(contract=contract, part=path.name, path=path)
-
-
-def is_table(path: Path) -> bool:
-    """Whether a folder holds a Delta table."""
-    return (path / "_delta_log").is_dir()
 
 
 def size_of(path: Path) -> Size:

@@ -1,11 +1,8 @@
 """In which batch a change was committed: the version of the table that brought it in, or the journal."""
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -13,10 +10,9 @@ import pyarrow.parquet as pq
 
 from st_common import tables
 from st_common.home import Home
+from st_common.serving.commits import APP, engine_commits, has_first
 from st_common.tables.handle import newest
 from st_common.tables.pruning import keep
-
-_APP = "engine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,43 +49,24 @@ def batch_of(home: Home, stream: str, position: int, seq: int) -> Batch:
         seq: its number among the changes of that place.
     """
     path = home.table("changes", stream)
-    committed = tables.committed(path, _APP)
+    committed = tables.committed(path, APP)
     if committed is None or position > committed:
         return Batch(journal=True)
-    is_whole = (
-        path / "_delta_log" / f"{0:020d}.json"
-    ).exists()  # else an earlier commit may have brought it in
-    before: int | None = -1 if is_whole else None
-    for version, through, stamp in _commits(path):
-        if through >= position:
+    # Without the first commit an earlier one may have brought it in.
+    before: int | None = -1 if has_first(path) else None
+    for commit in engine_commits(path):
+        if commit.position >= position:
             if before is None:
                 break
+            stamp_ms = commit.stamp_ms
             return Batch(
-                version=version,
-                committed_ts=stamp,
+                version=commit.version,
+                committed_ts=None if stamp_ms is None else _time(stamp_ms),
                 from_position=before + 1,
-                through_position=through,
+                through_position=commit.position,
             )
-        before = through
+        before = commit.position
     return _stored(path, position, seq)
-
-
-def _commits(path: Path) -> Iterator[tuple[int, int, datetime | None]]:
-    """The engine's commits that the log still has: version, position that it reached, time; rising."""
-    for each in sorted((path / "_delta_log").glob("[0-9]*.json")):
-        actions: list[dict[str, Any]] = [
-            json.loads(line)
-            for line in each.read_text(encoding="utf-8").splitlines()
-            if line
-        ]
-        reached = [
-            a["txn"]["version"]
-            for a in actions
-            if "txn" in a and a["txn"]["appId"] == _APP
-        ]
-        stamps = [a["commitInfo"]["timestamp"] for a in actions if "commitInfo" in a]
-        if reached:
-            yield int(each.stem), reached[0], _time(stamps[0]) if stamps else None
 
 
 def _stored(path: Path, position: int, seq: int) -> Batch:

@@ -1,6 +1,5 @@
 """How long a stream's segments waited from their arrival until their changes were committed to the Delta table."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy.typing as npt
 from st_common.capture.log import Log
 from st_common.home import Home
 from st_common.position import position_of, segment_of
+from st_common.serving.commits import engine_commits, has_first
 
 Ints = npt.NDArray[np.int64]
 
@@ -41,8 +41,9 @@ def waits_s(
     Returns:
         float64, seconds, an entry for each data segment, in log order.
     """
-    positions, times_us = _commits(home.table("changes", stream))
-    if len(positions) and _is_cut(home.table("changes", stream)):
+    table = home.table("changes", stream)
+    positions, times_us = _commits(table)
+    if len(positions) and not has_first(table):
         since = max(since, int(positions[0]))  # what it brought besides is not known
     if upto is not None:
         known = positions <= upto
@@ -62,28 +63,12 @@ def waits_s(
     return (times_us[commit[known]] - arrivals_us[known]) / 1e6
 
 
-def _is_cut(table: Path) -> bool:
-    """Whether the oldest commits of a table are no longer in its log."""
-    names = [path.stem for path in (table / "_delta_log").glob("*.json")]
-    return int(min(names)) > 0
-
-
 def _commits(table: Path) -> tuple[Ints, Ints]:
     """The log positions up to which the engine has committed, rising, and when it did so (UTC microseconds)."""
-    pairs: list[tuple[int, int]] = []
-    for path in sorted((table / "_delta_log").glob("*.json")):
-        actions = [
-            json.loads(line)
-            for line in path.read_text(encoding="utf-8").splitlines()
-            if line
-        ]
-        position = [action["txn"]["version"] for action in actions if "txn" in action]
-        stamp = [
-            action["commitInfo"]["timestamp"]
-            for action in actions
-            if "commitInfo" in action
-        ]
-        if position and stamp:
-            pairs.append((position[0], stamp[0] * 1000))
+    pairs = [
+        (commit.position, commit.stamp_ms * 1000)
+        for commit in engine_commits(table)
+        if commit.stamp_ms is not None
+    ]
     commits = np.array(pairs, np.int64).reshape(-1, 2)
     return commits[:, 0], commits[:, 1]

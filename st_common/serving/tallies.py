@@ -56,8 +56,9 @@ class Tallies:
         if position < self._position or segment < self._segment:
             return Tallies().look(home, stream)
         if position > self._position:
-            self._count_latency(home, stream, position)
+            waited_s = waits_s(home, stream, since=self._position, upto=position)
             self._count_changes(home, stream, position)
+            self._count_latency(waited_s)
         if segment > self._segment:
             self._count_rejects(home, stream, segment)
         return self
@@ -91,8 +92,7 @@ class Tallies:
             self.rejects[row["reason"]] += row["reason_count"]
         self._segment = segment
 
-    def _count_latency(self, home: Home, stream: str, position: int) -> None:
-        waited_s = waits_s(home, stream, since=self._position, upto=position)
+    def _count_latency(self, waited_s: npt.NDArray[np.float64]) -> None:
         bucket = np.searchsorted(BOUNDS_S, waited_s)
         self.latency += np.bincount(bucket, minlength=len(self.latency))
         self.latency_sum_s += float(waited_s.sum())

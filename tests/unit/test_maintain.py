@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -221,6 +222,15 @@ def test_small_files_of_open_days_are_joined_and_closed_days_are_put_in_order_on
     assert done.after.bytes > sum(
         file.stat().st_size for file in path.glob("event_date=*/zorder*")
     ), "what is on the disk counts, not what is newest alone"
+
+
+def test_what_a_reset_has_taken_away_is_no_table(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    path = home.table("positions", "taxis")
+    append(path, segment=0, second=5)
+    shutil.copytree(path, path.with_name(".taxis.reset"))
+    (path.with_name("buses") / "_delta_log").mkdir(parents=True)
+    assert set(run(home)) == {"positions/taxis"}, "nor is a folder without a commit"
 
 
 def test_old_commits_and_files_go_when_no_reader_is_promised_them(

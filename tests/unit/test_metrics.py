@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
@@ -18,12 +19,16 @@ from st_common.cli import app
 from st_common.controls.rows import Register
 from st_common.controls.writing import to_bytes
 from st_common.delivery.settings import wanted
+from st_common.errors import StorageError
 from st_common.home import Home
 from st_common.ops.alerts import tell
 from st_common.query.plan import Box, Plan
 from st_common.serving import metrics as metrics_module
+from st_common.serving.latency import waits_s
 from st_common.serving.metrics import Metrics, registry_of
+from st_common.serving.tallies import Tallies
 from st_common.settings import load_streams
+from st_common.tables.purging import purge
 
 pytestmark = pytest.mark.spec("S10")
 
@@ -153,6 +158,36 @@ def test_later_looks_read_what_is_new_and_say_what_a_first_look_says(
     stage.fairway("streams", "reset", "cars", "--yes")
     list(registry.collect())
     assert not watching._tallies["cars"].changes, "it begins anew with the stream"
+
+
+def test_a_purge_beside_the_engine_s_commits_changes_no_latency(stage: Stage) -> None:
+    for second in (4, 5):
+        stage.feed(f"a,{second},{second % 2},1")
+        stage.fairway("run", "cars", "--until-idle")
+    waited_s = waits_s(stage.home, "cars").tolist()
+    changes = stage.home.table("changes", "cars")
+    purge(changes, lambda files: np.arange(len(files)) == 0, before=1)
+    stage.feed("a,6,20,1")
+    stage.fairway("run", "cars", "--until-idle")
+    assert waits_s(stage.home, "cars").tolist()[:-1] == waited_s
+    assert len(waited_s) == 3
+
+
+def test_a_look_that_failed_halfway_counts_nothing_twice(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.fairway("run", "cars", "--until-idle")
+    lasting = Tallies()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise StorageError("the disk is away")
+
+    with monkeypatch.context() as away:
+        away.setattr("st_common.serving.tallies.tables.read", refuse)
+        with pytest.raises(StorageError):
+            lasting.look(stage.home, "cars")
+    lasting.look(stage.home, "cars")
+    assert lasting.latency.sum() == 1, "one segment of records"
 
 
 def test_when_the_supervisor_looked_last_is_shown(stage: Stage) -> None:
