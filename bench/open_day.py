@@ -75,7 +75,7 @@ def measured(
     """What the hour left, before and after the day was closed."""
     most, wake_s = archived(home, rate, minutes * 60 // WAKE_S)
     path, contract = home.table("positions", "walk"), load_contract("positions")
-    open_files, open_bytes = size_of(path)
+    open_files, open_bytes = tables.stored(path)
     asked = regions.region_id[len(regions.region_id) // 2]
     read_open = files_read(path, asked)
     begun = time.monotonic()
@@ -86,7 +86,7 @@ def measured(
         cluster=contract.cluster_by,
     )
     compact_s = time.monotonic() - begun
-    closed_files, closed_bytes = size_of(path)
+    closed_files, closed_bytes = tables.stored(path)
     return {
         "fixes": rate * minutes * 60,
         "most_files_open": most,
@@ -116,7 +116,7 @@ def archived(home: Home, rate: int, wakes: int) -> tuple[int, float]:
         while archive.batch():
             pass
         longest_s = max(longest_s, time.monotonic() - begun)
-        most = max(most, size_of(path)[0])
+        most = max(most, tables.stored(path)[0])
     return most, longest_s
 
 
@@ -131,12 +131,6 @@ def segment(at: np.ndarray, wake: int, rng: np.random.Generator) -> bytes:
             for number, (x, y) in enumerate(at.tolist())
         ]
     return "\n".join(lines).encode()
-
-
-def size_of(path: Path) -> tuple[int, int]:
-    """Files and bytes of the newest version of a table."""
-    actions = pa.table(DeltaTable(str(path)).get_add_actions(flatten=True))
-    return len(actions), sum(actions["size_bytes"].to_pylist())
 
 
 def files_read(path: Path, region: str) -> int:

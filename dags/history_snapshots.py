@@ -4,9 +4,7 @@ An engine that runs takes its snapshots itself; this is for streams that do not 
 later, and for the rest of a long replay. A snapshot depends on the log alone: whoever comes second finds it taken.
 """
 
-from airflow.sdk import Param
-
-from st_common.airflow.dag import fairway_dag
+from st_common.airflow.dag import fairway_dag, stream_param
 from st_common.airflow.operator import job_task
 
 with fairway_dag(
@@ -14,14 +12,6 @@ with fairway_dag(
     doc=__doc__,
     tags=("history", "batch"),
     schedule="10 * * * *",
-    params={
-        "stream": Param(
-            "",
-            type="string",
-            pattern="^([a-z][a-z0-9_-]{0,62})?$",
-            title="Stream",
-            description="None: all",
-        )
-    },
+    params={"stream": stream_param()},
 ) as dag:
     job_task("snapshot", "snapshot", "--stream={{ params.stream }}")

@@ -6,9 +6,9 @@ them; doing a day again writes the same rows. A stream for which the day is stil
 summary.
 """
 
-from airflow.sdk import CronDataIntervalTimetable, Param
+from airflow.sdk import CronDataIntervalTimetable
 
-from st_common.airflow.dag import fairway_dag
+from st_common.airflow.dag import fairway_dag, stream_param
 from st_common.airflow.operator import job_task
 
 with fairway_dag(
@@ -18,15 +18,7 @@ with fairway_dag(
     # At two, so that the day is closed, and `dq_report` finds what comes of it. The interval of a run begins on the day
     # that it is about, and ends on the next one.
     schedule=CronDataIntervalTimetable("0 2 * * *", timezone="UTC"),
-    params={
-        "stream": Param(
-            "",
-            type="string",
-            pattern="^([a-z][a-z0-9_-]{0,62})?$",
-            title="Stream",
-            description="None: all",
-        )
-    },
+    params={"stream": stream_param()},
 ) as dag:
     job_task(
         "reprocess",

@@ -11,6 +11,7 @@ from st_common.toml_values import Check, WrongError, checked, whole
 
 LOCAL = "local"
 _MOST_CORES = 1024
+_LOOPBACK = ("127.0.0.1", "localhost")
 _LEAST_MB = 512  # of which Spark keeps 300 for itself
 _MB = {"m": 1, "g": 1024}
 
@@ -38,6 +39,11 @@ class SparkSettings:
     def is_local(self) -> bool:
         """Whether tasks run in the driver's process."""
         return self.master == LOCAL
+
+    @property
+    def is_on_loopback(self) -> bool:
+        """Whether the master of a cluster is this machine, and reached by no other."""
+        return urlsplit(self.master).hostname in _LOOPBACK
 
 
 def spark_settings(table: Mapping[str, Any], place: str) -> SparkSettings:

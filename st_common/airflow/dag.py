@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, Param
 
 OWNER = "fairway"
 _START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -35,4 +35,15 @@ def fairway_dag(
             "retry_exponential_backoff": True,
         },
         **options,
+    )
+
+
+def stream_param() -> Param:
+    """What a form asks for one stream or all: the empty text."""
+    return Param(
+        "",
+        type="string",
+        pattern="^([a-z][a-z0-9_-]{0,62})?$",
+        title="Stream",
+        description="None: all",
     )

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from st_common.cli import context
+from st_common.cli.arguments import Stream
 from st_common.errors import QualityError
 
 
@@ -43,12 +44,7 @@ def report(
 
 def propose(
     ctx: typer.Context,
-    stream: Annotated[
-        str,
-        typer.Argument(
-            metavar="STREAM", help="The name of a stream in conf/streams.toml."
-        ),
-    ],
+    stream: Stream,
     *,
     replace: Annotated[
         bool, typer.Option("--replace", help="Also when the home has one.")

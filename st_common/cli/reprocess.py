@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
+from st_common.cli.arguments import Stream
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,12 +17,7 @@ if TYPE_CHECKING:
 
 def reprocess(
     ctx: typer.Context,
-    stream: Annotated[
-        str,
-        typer.Argument(
-            metavar="STREAM", help="The name of a stream in conf/streams.toml."
-        ),
-    ],
+    stream: Stream,
     *,
     since: Annotated[
         str, typer.Option("--from", metavar="DAY", help="The first day, UTC.")

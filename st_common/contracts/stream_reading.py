@@ -19,17 +19,6 @@ from st_common.settings import contracts_dir
 _SUFFIX = ".odcs.yaml"
 _AXES = ("x", "y")
 _LEVELS: dict[str, tuple[str, ...]] = {  # what must be there
-    "contract": (
-        "version",
-        "apiVersion",
-        "kind",
-        "id",
-        "name",
-        "status",
-        "description",
-        "schema",
-    ),
-    "description": ("purpose",),
     "table": ("name",),
     "property": ("name", "logicalType", "physicalType"),
     "quality": ("name", "severity"),

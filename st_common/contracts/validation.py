@@ -24,7 +24,7 @@ _CUSTOM: dict[str, type] = {
     "zOrderBy": list,
     "extendable": bool,
 }
-_LEVELS: dict[str, tuple[str, ...]] = {  # what must be there
+_ANY: dict[str, tuple[str, ...]] = {  # what must be there, whatever the contract is of
     "contract": (
         "version",
         "apiVersion",
@@ -36,6 +36,8 @@ _LEVELS: dict[str, tuple[str, ...]] = {  # what must be there
         "schema",
     ),
     "description": ("purpose",),
+}
+_LEVELS: dict[str, tuple[str, ...]] = {  # what must be there of a table
     "table": ("name", "properties"),
     "property": ("name", "logicalType", "physicalType", "required", "description"),
     "quality": ("name", "mustBe", "severity"),
@@ -69,12 +71,13 @@ def check_standard(
     Args:
         document: what the file says.
         name: the name that it must have.
-        levels: which keys must be there, by level: `contract`, `table`, `property`, ...
+        levels: which keys must be there, by level: `table`, `property`, ..; those of the contract itself are the same
+            for all.
 
     Raises:
         ContractError: names file, line and rule.
     """
-    _check_keys(document, levels)
+    _check_keys(document, {**_ANY, **levels})
     _check_model(document)
     _check_head(document)
     for place in (("name",), (*TABLE_AT, "name")):

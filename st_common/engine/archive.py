@@ -22,7 +22,7 @@ from st_common.engine.levels import Levels
 from st_common.engine.owner import now_us
 from st_common.engine.pace import Pace, taken
 from st_common.engine.sifting import Sifting
-from st_common.engine.tidy import tidy
+from st_common.engine.tidy import OPEN_MB, tidy
 from st_common.home import Home
 from st_common.ops.alerts import tell
 from st_common.partition.regions import Regions, assign
@@ -35,7 +35,6 @@ READER = "archive"
 _DAY_US = 86_400_000_000
 BATCH_BYTES = 64 << 20
 TIDY_EVERY = 20  # commits: ten minutes of a stream that is archived each 30 s
-TIDY_MB = 32
 _STAMP = pa.timestamp("us", tz="UTC")
 
 
@@ -151,7 +150,7 @@ class Archive:
         self._commits += 1
         for path, name in ((self._positions, "positions"), (self._rejects, "rejects")):
             contract = load_contract(name)
-            tidy(path, contract, self._commits, every=TIDY_EVERY, target_mb=TIDY_MB)
+            tidy(path, contract, self._commits, every=TIDY_EVERY, target_mb=OPEN_MB)
 
     def _decided(self, pieces: list[Piece]) -> list[Piece]:
         """The first of the pieces, as far as it is known which of their fixes are filtered."""

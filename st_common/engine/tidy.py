@@ -6,6 +6,8 @@ from st_common import tables
 from st_common.contracts import Contract
 
 EVERY_COMMITS = 200
+OPEN_MB = 32
+"""How large files of open days become: what is joined at once is in memory. The nightly run joins by the same size."""
 
 
 def tidy(

@@ -10,12 +10,11 @@ from datetime import date
 from typing import Any
 
 from st_common import tables
+from st_common.engine.tidy import OPEN_MB
 from st_common.home import Home
 from st_common.lifecycle.retention import Retained, retain
 from st_common.lifecycle.stored import Size, Stored, size_of, stored_tables
 from st_common.ops.days import open_since
-
-OPEN_MB = 32  # of files of an open day: what is joined at once is in memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

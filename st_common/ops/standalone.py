@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
 from typing import Any
-from urllib.parse import urlsplit
 
 from st_common.errors import TransientError
 from st_common.spark_keys import SparkSettings
 
 _TIMEOUT_S = 30.0
 _LIVING = ("SUBMITTED", "RUNNING", "RELAUNCHING")
-_THIS_MACHINE = ("127.0.0.1", "localhost")
 
 
 class RefusedError(TransientError):
@@ -135,7 +133,7 @@ def kill(submission: Submission) -> bool:
 def _environment(place: SparkSettings, python: str) -> dict[str, str]:
     """What the driver is told by variables; no secrets, for they go over plain HTTP."""
     environment = {"PYSPARK_PYTHON": python, "SPARK_ENV_LOADED": "1"}
-    if urlsplit(place.master).hostname in _THIS_MACHINE:
+    if place.is_on_loopback:
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
     return environment
 

@@ -4,10 +4,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
-import pyarrow as pa
-
-from st_common import tables
-from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.ops.days import is_closed, open_since
 from st_common.quality.data_check import (
@@ -16,10 +12,9 @@ from st_common.quality.data_check import (
     check_data,
     data_label,
 )
-from st_common.quality.expectations import validate
 from st_common.quality.finding import COUNTED, Finding
-from st_common.quality.table_check import check_table, schema_finding
-from st_common.quality.tally import Tally, read_rejects, tally
+from st_common.quality.table_check import check_table
+from st_common.quality.tally import Tally, tally
 from st_common.settings import StreamSettings
 
 _BY_DAY = ("positions", "changes", "visits", "differences")
@@ -132,19 +127,8 @@ def _timed(
 
 
 def _rejects(home: Home, stream: str, day: date) -> list[Finding]:
-    path = home.table("rejects")
-    if not tables.exists(path):
-        return []
-
-    def read(columns: tuple[str, ...]) -> pa.Table:
-        rejects = read_rejects(home, stream, day, list(columns))
-        return rejects if rejects is not None else pa.table({})
-
-    label = f"rejects/{stream}"
-    return [
-        schema_finding(path, "rejects", label),
-        *validate(load_contract("rejects"), read, table=label),
-    ]
+    bounds = [("ingest_date", "=", day), ("stream", "=", stream)]
+    return check_table(home.table("rejects"), "rejects", f"rejects/{stream}", bounds)
 
 
 def _counts(counted: Tally, stream: str) -> list[Finding]:

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +27,10 @@ from st_common.settings import StreamSettings
 
 _NEEDED = ("object", "event_ts", "x", "y", "segment")
 _SAMPLED_SEGMENTS = 500
+_ROUNDING_S = 1.0  # event times that are told to the second
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DayData:
     """One day (UTC) of one stream.
 
@@ -55,6 +57,22 @@ class DayData:
     arrived: int | None
     sampled: np.ndarray
     arrival_us: np.ndarray
+
+    @cached_property
+    def implied_speeds_mps(self) -> np.ndarray:
+        """How fast an object must have been since its fix before; float64[n], in the order of `order`.
+
+        A second is granted, for event times that are rounded. NaN for the first fix of an object, and without a place.
+        """
+        space = self.stream.space
+        x, y = (self.fixes[name].to_numpy()[self.order.rows] for name in ("x", "y"))
+        rank = space.rank_about(x[:-1], y[:-1], x[1:], y[1:])
+        way_m = space.measure(rank) * self.stream.unit_m
+        passed_s = np.diff(self.order.ts_us) / 1e6 + _ROUNDING_S
+        speeds: np.ndarray = np.full(len(x), np.nan)
+        speeds[1:] = way_m / passed_s
+        speeds[~self.order.has_before] = np.nan
+        return speeds
 
 
 def gather(

@@ -36,7 +36,6 @@ class Verdict:
 def write_index(home: Home) -> Path:
     """Writes `index.html` beside the reports, from the table `quality`; gives its path."""
     path = reports_dir(home) / "index.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
     verdicts = _verdicts(home)
     days = sorted({day for day, _ in verdicts}, reverse=True)
     streams = sorted({stream for _, stream in verdicts})

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ import pyarrow.compute as pc
 
 from st_common.quality.day_data import DayData
 from st_common.quality.shape import US_PER_DAY, day_start_us
+from st_common.quality.usual import Usual
 
 EXAMPLES = 3
-_ROUNDING_S = 1.0  # event times that are told to the second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +37,21 @@ class Observed:
 
 
 Arguments = Mapping[str, Any]
+Measure = Callable[[DayData, Arguments], Observed]
 _NO_FIXES = Observed(why="the day has no fixes")
 _NO_USUAL = Observed(why="no day before it has data to compare with")
+
+
+def _against_usual(compare: Callable[[DayData, Usual, Arguments], Observed]) -> Measure:
+    """A measure that compares with usual days: where there are none it has nothing to say."""
+
+    @wraps(compare)
+    def measure(data: DayData, arguments: Arguments) -> Observed:
+        if data.usual is None:
+            return _NO_USUAL
+        return compare(data, data.usual, arguments)
+
+    return measure
 
 
 def _fixes(data: DayData, _: Arguments) -> Observed:
@@ -48,42 +62,38 @@ def _objects(data: DayData, _: Arguments) -> Observed:
     return Observed(value=float(len(data.shape.names)))
 
 
-def _fixes_to_usual(data: DayData, _: Arguments) -> Observed:
-    if data.usual is None:
-        return _NO_USUAL
+@_against_usual
+def _fixes_to_usual(data: DayData, usual: Usual, _: Arguments) -> Observed:
     return Observed(
-        value=data.shape.fixes / data.usual.fixes,
-        against=data.usual.said,
-        examples=(f"{data.shape.fixes:,} of {data.usual.fixes:,.0f} fixes",),
+        value=data.shape.fixes / usual.fixes,
+        against=usual.said,
+        examples=(f"{data.shape.fixes:,} of {usual.fixes:,.0f} fixes",),
     )
 
 
-def _objects_to_usual(data: DayData, _: Arguments) -> Observed:
-    if data.usual is None:
-        return _NO_USUAL
+@_against_usual
+def _objects_to_usual(data: DayData, usual: Usual, _: Arguments) -> Observed:
     objects = len(data.shape.names)
     return Observed(
-        value=objects / data.usual.objects,
-        against=data.usual.said,
-        examples=(f"{objects:,} of {data.usual.objects:,.0f} objects",),
+        value=objects / usual.objects,
+        against=usual.said,
+        examples=(f"{objects:,} of {usual.objects:,.0f} objects",),
     )
 
 
-def _missing_objects_share(data: DayData, _: Arguments) -> Observed:
-    if data.usual is None:
-        return _NO_USUAL
-    seen = pc.is_in(data.usual.names, value_set=data.shape.names)
-    missing = data.usual.names.filter(pc.invert(seen))
-    return _share(len(missing), len(data.usual.names), _some(missing), data.usual.said)
+@_against_usual
+def _missing_objects_share(data: DayData, usual: Usual, _: Arguments) -> Observed:
+    seen = pc.is_in(usual.names, value_set=data.shape.names)
+    missing = usual.names.filter(pc.invert(seen))
+    return _share(len(missing), len(usual.names), _some(missing), usual.said)
 
 
-def _empty_hours(data: DayData, _: Arguments) -> Observed:
-    if data.usual is None:
-        return _NO_USUAL
-    hours = np.flatnonzero(data.usual.hours & (data.shape.by_hour == 0))
+@_against_usual
+def _empty_hours(data: DayData, usual: Usual, _: Arguments) -> Observed:
+    hours = np.flatnonzero(usual.hours & (data.shape.by_hour == 0))
     return Observed(
         value=float(len(hours)),
-        against=data.usual.said,
+        against=usual.said,
         examples=tuple(
             f"{hour:02}:00 to {hour + 1:02}:00" for hour in hours[:EXAMPLES]
         ),
@@ -94,26 +104,26 @@ def _longest_gap_s(data: DayData, _: Arguments) -> Observed:
     return Observed(value=data.shape.longest_gap_s)
 
 
-def _longest_gap_to_usual(data: DayData, _: Arguments) -> Observed:
-    if data.usual is None:
-        return _NO_USUAL
+@_against_usual
+def _longest_gap_to_usual(data: DayData, usual: Usual, _: Arguments) -> Observed:
     return Observed(
-        value=data.shape.longest_gap_s / data.usual.longest_gap_s,
-        against=data.usual.said,
+        value=data.shape.longest_gap_s / usual.longest_gap_s,
+        against=usual.said,
     )
 
 
-def _objects_with_gap_share(data: DayData, arguments: Arguments) -> Observed:
-    if data.usual is None:
-        return _NO_USUAL
-    place = pc.index_in(data.shape.names, value_set=data.usual.names)
+@_against_usual
+def _objects_with_gap_share(
+    data: DayData, usual: Usual, arguments: Arguments
+) -> Observed:
+    place = pc.index_in(data.shape.names, value_set=usual.names)
     is_usual = place.is_valid().to_numpy(zero_copy_only=False)
     gap_s = data.shape.gap_s[is_usual]
-    usual_s = data.usual.gap_s[place.drop_null().to_numpy()]
+    usual_s = usual.gap_s[place.drop_null().to_numpy()]
     allowed_s = np.maximum(usual_s * arguments["factor"], arguments["at_least_s"])
     silent = np.flatnonzero(is_usual)[gap_s > allowed_s]
     names = data.shape.names.take(pa.array(silent))
-    return _share(len(silent), int(is_usual.sum()), _some(names), data.usual.said)
+    return _share(len(silent), int(is_usual.sum()), _some(names), usual.said)
 
 
 def _freshness_s(data: DayData, _: Arguments) -> Observed:
@@ -162,25 +172,9 @@ def _jumping_objects_share(data: DayData, arguments: Arguments) -> Observed:
     return _share(len(jumping), n, _some(data.order.names.take(pa.array(jumping))))
 
 
-def implied_speeds_mps(data: DayData) -> np.ndarray:
-    """How fast an object must have been since its fix before; float64[n], in the order of `data.order`.
-
-    A second is granted, for event times that are rounded. NaN for the first fix of an object, and without a place.
-    """
-    space = data.stream.space
-    x, y = (data.fixes[name].to_numpy()[data.order.rows] for name in ("x", "y"))
-    rank = space.rank_about(x[:-1], y[:-1], x[1:], y[1:])
-    way_m = space.measure(rank) * data.stream.unit_m
-    passed_s = np.diff(data.order.ts_us) / 1e6 + _ROUNDING_S
-    speeds: np.ndarray = np.full(len(x), np.nan)
-    speeds[1:] = way_m / passed_s
-    speeds[~data.order.has_before] = np.nan
-    return speeds
-
-
 def _jumps(data: DayData, max_speed_mps: float) -> np.ndarray:
     """Whether a fix is too far from the one before of its object; bool[n], in the order of `data.order`."""
-    jumps: np.ndarray = implied_speeds_mps(data) > max_speed_mps
+    jumps: np.ndarray = data.implied_speeds_mps > max_speed_mps
     return jumps
 
 
@@ -222,7 +216,7 @@ def _some(names: pa.Array) -> tuple[Any, ...]:
     return tuple(names.slice(0, EXAMPLES).to_pylist())
 
 
-MEASURED: dict[str, Callable[[DayData, Arguments], Observed]] = {
+MEASURED: dict[str, Measure] = {
     "fixes": _fixes,
     "fixes_to_usual": _fixes_to_usual,
     "objects": _objects,

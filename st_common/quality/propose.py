@@ -22,7 +22,7 @@ from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.ops.history import days_of
 from st_common.quality.day_data import DayData, gather
-from st_common.quality.measuring import MEASURED, Observed, implied_speeds_mps
+from st_common.quality.measuring import MEASURED, Observed
 from st_common.quality.tally import tally
 from st_common.settings import StreamSettings
 
@@ -255,7 +255,7 @@ def _observed(measure: str, day: DayData, arguments: dict[str, float]) -> Observ
 
 
 def _fastest_mps(seen: Sequence[DayData]) -> float:
-    speeds = np.concatenate([implied_speeds_mps(day) for day in seen])
+    speeds = np.concatenate([day.implied_speeds_mps for day in seen])
     speeds = speeds[np.isfinite(speeds)]
     fastest = float(np.quantile(speeds, _FAST)) if len(speeds) else 0.0
     return max(1.0, _round(fastest * _SLACK))

@@ -16,6 +16,7 @@ from st_common.quality.finding import COUNTED, Finding
 from st_common.quality.rejected import Rejected, rejected_on
 from st_common.quality.trends import Trends, trends_of
 from st_common.serving.templates import templates_in
+from st_common.storage import LocalStorage
 
 _PAGES = Path(__file__).with_name("pages")
 
@@ -73,7 +74,6 @@ def write_report(
         The page.
     """
     path = report_path(home, day)
-    path.parent.mkdir(parents=True, exist_ok=True)
     labels = [data_label(stream.stream) for stream in streams]
     sections = [
         section_of(stream, rejected_on(home, stream.stream, day)) for stream in streams
@@ -87,9 +87,7 @@ def write_report(
 
 def write_page(path: Path, text: str) -> None:
     """Puts a text into a file in one step: readers see the old one or the new one."""
-    draft = path.with_name(f".{path.name}")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    LocalStorage(path.parent).put(path.name, text.encode())
 
 
 def render(

@@ -35,10 +35,10 @@ def check_table(
         return tables.read(path, columns=list(columns), filters=filters)
 
     rules = validate(load_contract(contract_name), read, table=label)
-    return [schema_finding(path, contract_name, label), *rules]
+    return [_schema_finding(path, contract_name, label), *rules]
 
 
-def schema_finding(path: Path, contract_name: str, label: str) -> Finding:
+def _schema_finding(path: Path, contract_name: str, label: str) -> Finding:
     """Whether columns, types and partitions of a table are those of its contract.
 
     Args:

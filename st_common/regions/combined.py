@@ -9,6 +9,7 @@
 ```
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -23,17 +24,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intersection(Combined):
-    """All points that are in each of some regions: a AND b.
+class _Several(Combined):
+    """A region made of several others, joined by one word.
 
     Attributes:
         parts: at least two regions that stand still.
+        word: what stands between them in texts.
     """
 
-    kind = "intersection"
-    joined_by = "all"
-    noun = "region of AND"
     limits: ClassVar[Limits] = {"parts": {"minItems": 2}}
+    word: ClassVar[str]
 
     parts: tuple[Region, ...]
 
@@ -47,24 +47,48 @@ class Intersection(Combined):
         return replace(self, parts=operands)
 
     def operation(self) -> str:
-        """`(0, 0, 5, 5) AND NOT CIRCLE (3, 4, 500 m)`."""
-        return " AND ".join(map(_operand, self.parts))
+        """`(0, 0, 5, 5) AND NOT CIRCLE (3, 4, 500 m)`, `(0, 0, 5, 5) OR depot`."""
+        return f" {self.word} ".join(map(_operand, self.parts))
 
     def words(self) -> str:
         """`box 0 0, 5 5 and not circle of 500 m around 3 4`."""
-        return " and ".join(_said(part, part.words()) for part in self.parts)
+        return self._joined(_said(part, part.words()) for part in self.parts)
 
     def holds(self) -> str:
         """`inside the rectangle (0, 0) to (5, 5) and not within 500 m of (3, 4)`."""
-        return " and ".join(_said(part, part.holds()) for part in self.parts)
+        return self._joined(_said(part, part.holds()) for part in self.parts)
+
+    def _joined(self, words: Iterable[str]) -> str:
+        return f" {self.word.lower()} ".join(words)
+
+    def _bounds_of_parts(self, space: "Space") -> "np.ndarray":
+        """Float64[n, 4], a row for each part."""
+        import numpy as np
+
+        from st_common.regions.combined_shapes import bounds_of
+
+        return np.array([bounds_of(part, space) for part in self.parts])
+
+    def _drawn_parts(self, space: "Space") -> "list[shapely.Geometry]":
+        from st_common.regions.combined_shapes import drawn_shape
+
+        return [drawn_shape(part, space) for part in self.parts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intersection(_Several):
+    """All points that are in each of some regions: a AND b."""
+
+    kind = "intersection"
+    joined_by = "all"
+    noun = "region of AND"
+    word = "AND"
 
     def bounds_of_one(self, space: "Space") -> "np.ndarray":
         """What the bounds of its parts have in common."""
         import numpy as np
 
-        from st_common.regions.combined_shapes import bounds_of
-
-        boxes = np.array([bounds_of(part, space) for part in self.parts])
+        boxes = self._bounds_of_parts(space)
         low, high = boxes[:, :2].max(axis=0), boxes[:, 2:].min(axis=0)
         if (low > high).any():
             return np.array([np.inf, np.inf, -np.inf, -np.inf])
@@ -74,65 +98,30 @@ class Intersection(Combined):
         """What its parts have in common, drawn."""
         import shapely
 
-        from st_common.regions.combined_shapes import drawn_shape
-
-        return shapely.intersection_all(
-            [drawn_shape(part, space) for part in self.parts]
-        )
+        return shapely.intersection_all(self._drawn_parts(space))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Union(Combined):
-    """All points that are in one of some regions at least: a OR b.
-
-    Attributes:
-        parts: at least two regions that stand still.
-    """
+class Union(_Several):
+    """All points that are in one of some regions at least: a OR b."""
 
     kind = "union"
     joined_by = "any"
     noun = "region of OR"
-    limits: ClassVar[Limits] = {"parts": {"minItems": 2}}
-
-    parts: tuple[Region, ...]
-
-    @property
-    def operands(self) -> tuple[Region, ...]:
-        """See `Region`."""
-        return self.parts
-
-    def with_operands(self, operands: tuple[Region, ...]) -> Self:
-        """See `Combined`."""
-        return replace(self, parts=operands)
-
-    def operation(self) -> str:
-        """`(0, 0, 5, 5) OR depot`."""
-        return " OR ".join(map(_operand, self.parts))
-
-    def words(self) -> str:
-        """`box 0 0, 5 5 or circle of 500 m around 3 4`."""
-        return " or ".join(_said(part, part.words()) for part in self.parts)
-
-    def holds(self) -> str:
-        """`inside the rectangle (0, 0) to (5, 5) or within 500 m of (3, 4)`."""
-        return " or ".join(_said(part, part.holds()) for part in self.parts)
+    word = "OR"
 
     def bounds_of_one(self, space: "Space") -> "np.ndarray":
         """The box around the bounds of its parts."""
         import numpy as np
 
-        from st_common.regions.combined_shapes import bounds_of
-
-        boxes = np.array([bounds_of(part, space) for part in self.parts])
+        boxes = self._bounds_of_parts(space)
         return np.concatenate([boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)])
 
     def outline(self, *, space: "Space") -> "shapely.Geometry":
         """Its parts together, drawn."""
         import shapely
 
-        from st_common.regions.combined_shapes import drawn_shape
-
-        return shapely.union_all([drawn_shape(part, space) for part in self.parts])
+        return shapely.union_all(self._drawn_parts(space))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
@@ -36,7 +35,6 @@ _FIXED = {
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.python.authenticate.socketTimeout": "240s",  # on a busy machine a worker takes minutes to start
 }
-_THIS_MACHINE = ("127.0.0.1", "localhost")
 _LOOPBACK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -102,7 +100,7 @@ def _settings_of(place: SparkSettings) -> dict[str, str | int]:
     if not place.is_local:
         settings["spark.cores.max"] = place.cores
         settings["spark.executor.memory"] = place.executor_memory
-    if place.is_local or urlsplit(place.master).hostname in _THIS_MACHINE:
+    if place.is_local or place.is_on_loopback:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         settings |= _LOOPBACK
     return settings

@@ -221,7 +221,7 @@ def _rewritten(
     """The rows of the new files, one after the other."""
     if not wanted.cuts:
         joined = read_files(path, schema, files)
-        yield in_zorder(in_clusters(joined, wanted.cluster), wanted.zorder)
+        yield _by_region(joined, wanted)
         return
     partition = dict(files[0].values)
     inner = pa.schema([field for field in schema if field.name not in partition])

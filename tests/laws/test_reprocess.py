@@ -131,6 +131,18 @@ def test_where_nothing_is_later_than_the_lateness_the_visits_are_those_that_were
 
 
 @tries(3)
+@given(histories(), st.integers(1, 5))
+def test_however_days_are_cut_into_slices_the_visits_are_the_same(history, rows):
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as small:
+        home, (stream, arriving, cuts) = Home(Path(folder)), history
+        follow(home, stream, arriving, cuts)
+        wanted = told(home)
+        small.setattr("st_common.engine.batch.ordered.ROWS", rows)
+        again(home, stream)
+        assert stored(home) == wanted
+
+
+@tries(3)
 @given(histories(), st.data())
 def test_whatever_came_too_late_the_visits_are_those_of_fixes_that_came_in_order(
     history, data

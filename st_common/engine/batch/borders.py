@@ -7,7 +7,7 @@ late fixes came, is passed over.
 import hashlib
 import json
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 
 import pyarrow as pa
 
@@ -108,15 +108,16 @@ class Borders:
                 self._storage.delete(name.removesuffix(_HEAD) + suffix)
 
     def _read(self, day: date) -> Border | None:
+        fixes = fixes_before(self._home, self._stream, day)
         try:
             head = json.loads(self._storage.read(f"{day}{_HEAD}"))
+            if head["settings"] != self._settings or head["fixes"] != fixes:
+                return None
             state = self._storage.read(f"{day}{_STATE}")
             members = self._storage.read(f"{day}{_MEMBERS}")
         except (MissingError, ValueError):
             return None
-        fixes = fixes_before(self._home, self._stream, day)
-        same = head["settings"] == self._settings and head["fixes"] == fixes
-        if not same or head["sums"] != [_sum(state), _sum(members)]:
+        if head["sums"] != [_sum(state), _sum(members)]:
             return None
         try:
             read = from_bytes(state, f"{self._folder / str(day)}{_STATE}")
@@ -135,7 +136,7 @@ class Borders:
 
 def fixes_before(home: Home, stream: str, day: date) -> int:
     """How many fixes are archived of the days before one."""
-    return count_fixes(home, stream, None, day) - count_fixes(home, stream, day, day)
+    return count_fixes(home, stream, None, day - timedelta(days=1))
 
 
 def _to_bytes(members: pa.Table) -> bytes:

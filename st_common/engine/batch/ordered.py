@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +25,7 @@ from st_common.settings import StreamSettings
 from st_common.tables.handle import newest
 
 ROWS = 500_000  # of a slice of time, about, and of a packet at most
+_DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -167,8 +169,10 @@ class Ordered:
 
     def _slices(self, since_us: int, until_us: int) -> list[tuple[int, int]]:
         """The interval in parts of about `ROWS` fixes, of the same length: files say only how many fixes they have."""
-        days = (time_of(since_us).date(), time_of(until_us - 1).date())
-        count = max(-(-count_fixes(self.home, self.stream.name, *days) // ROWS), 1)
+        first, last = time_of(since_us).date(), time_of(until_us - 1).date()
+        of_days = count_fixes(self.home, self.stream.name, first, last)
+        days_us = ((last - first).days + 1) * _DAY_US
+        count = max(-(-of_days * (until_us - since_us) // (days_us * ROWS)), 1)
         edges = np.linspace(since_us, until_us, count + 1).astype(np.int64)
         return list(pairwise(edges.tolist()))
 
@@ -177,8 +181,11 @@ class Ordered:
         last = self.log.end() - 1
         if last < 0:
             return limits_of(self.stream)
-        readings = Readings(self.log, self.stream)
-        return limits_of(readings.of(self.log.segment(min(number, last))))
+        return limits_of(self._readings.of(self.log.segment(min(number, last))))
+
+    @cached_property
+    def _readings(self) -> Readings:
+        return Readings(self.log, self.stream)
 
 
 def _places(rows: pa.Table, placed: Sequence[Statement]) -> list[int]:

@@ -198,7 +198,7 @@ class BatchArm:
         late = self._late(since, until)
         run = self._run_name(border.day, fixes, fed.reached)
         visits = fold_visits(changes, border.members, since=since, until=until, run=run)
-        told = differences(visits, visits, late, is_late=False, run=run)
+        told = load_contract("differences").arrow_schema().empty_table()
         replaced = write and self._write("visits", border.day, visits)
         if write and self.trial is None:
             told = self._reconciled(border, visits, late, run)

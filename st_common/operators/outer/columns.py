@@ -36,7 +36,7 @@ class RowPoints:
 
     def column(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array | None:  # noqa: ARG002 - as of readings
         """A column by its name in any case; None where there is none."""
-        return self._named().get(name.casefold())
+        return self._named([name]).get(name.casefold())
 
     def table(self, ids: pa.Array, *, space: Space) -> pa.Table:  # noqa: ARG002 - as of readings
         """All columns."""
@@ -50,17 +50,21 @@ class RowPoints:
         space: Space,  # noqa: ARG002 - as of readings
     ) -> dict[str, pa.Array]:
         """Some columns by their names; those that are not there are left out."""
-        wanted = {name.casefold() for name in names}
-        return {name: one for name, one in self._named().items() if name in wanted}
+        return self._named(names)
 
-    def _named(self) -> dict[str, pa.Array]:
+    def _named(self, names: Sequence[str]) -> dict[str, pa.Array]:
+        wanted = {name.casefold() for name in names}
         pairs = zip(self.rows.column_names, self.rows.columns, strict=True)
         return {
-            name.casefold(): pa.concat_arrays(column.chunks)
-            if column.num_chunks
-            else pa.array([], column.type)
+            key: _in_one(column)
             for name, column in pairs
+            if (key := name.casefold()) in wanted
         }
+
+
+def _in_one(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a column of a table that is combined already."""
+    return column.chunk(0) if column.num_chunks else pa.array([], column.type)
 
 
 def typed_rows(

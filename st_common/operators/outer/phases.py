@@ -27,7 +27,7 @@ from st_common.operators.outer.telling import (
     with_causes,
 )
 from st_common.operators.outer.versions import versions_of
-from st_common.operators.state.component import Change, joined
+from st_common.operators.state.component import Change
 from st_common.operators.state.fixes import NEVER
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import SHARD_SCHEMA
@@ -63,7 +63,7 @@ def run_outer(state: State, turn: Turn, parts: Sequence[Part]) -> list[Part]:
         tick=np.full(len(late), tick), position=np.full(len(late), position)
     )
     judged = _judged(turn, signed(turn, told, also), rows, groups, late)
-    return [*kept, _part(turn, (rows, groups), judged)]
+    return [*kept, _part(turn, groups, judged)]
 
 
 def swap_outer(swapping: Swapping, parts: Sequence[Part]) -> list[Part]:
@@ -79,18 +79,16 @@ def swap_outer(swapping: Swapping, parts: Sequence[Part]) -> list[Part]:
     kept, told = _taken(turn, parts)
     rows, groups = _memories(swapping.state)
     specs, of_target = turn.known.of(OuterSpecs), turn.numbering.targets.query
-    ended = np.zeros(len(turn.queries), bool)
-    ended[change.before[: 0 if change.keeps else None]] = True
-    ended &= specs.grouped
+    ended = _ended(swapping, specs)
     # Groups of queries that end go as they were told last, not by one row after the other.
     told = told.filter(pa.array(~ended[_queries(told)]))
-    is_gone = ended[of_target[groups.target]]
+    is_gone, is_over = ended[of_target[groups.target]], ended[of_target[rows.target]]
     causes = Causes(minus=change.minus, plus=change.plus)
     begun = _begun(swapping, specs)
     judged = _judged(
         turn,
         signed(turn, told, _at_rows(swapping, begun)),
-        rows.take(~ended[of_target[rows.target]]),
+        rows.take(~is_over),
         groups.take(~is_gone),
         begun,
         causes,
@@ -100,16 +98,17 @@ def swap_outer(swapping: Swapping, parts: Sequence[Part]) -> list[Part]:
         lines.append(with_causes(judged.lines, causes, _SWAP_RANK))
     told_lines = [one for one in lines if one is not None]
     last = joined_lines(told_lines) if told_lines else None
-    return [*kept, _part(turn, (rows, groups), replace(judged, lines=last))]
+    judged = replace(judged, lines=last)
+    return [*kept, _part(turn, groups, judged, rows.target[is_over])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Judged:
-    """What is told of groups and of rows, and what is remembered of both afterwards."""
+    """What is told of groups and of rows; what becomes of the rows, and which groups there are afterwards."""
 
     lines: Lines | None
     changes: pa.Table
-    rows: OuterRows
+    rows: Change[OuterRows]
     groups: OuterGroups
 
 
@@ -134,8 +133,8 @@ def _judged(
     specs, of_target = turn.known.of(OuterSpecs), turn.numbering.targets.query
     is_about = np.zeros(len(turn.queries), bool)
     is_about[told.query] = True
-    about = is_about[of_target[rows.target]]
-    versions = versions_of(rows.take(about), told, asked(turn, specs, told))
+    before = rows.take(is_about[of_target[rows.target]])
+    versions = versions_of(before, told, asked(turn, specs, told))
     of_groups = specs.grouped[turn.numbering.targets.query[versions.rows.target]]
     above = Above(turn=specs.above(turn), tick=told.tick, position=told.position)
     star = np.full(len(again), turn.numbering.partner_of(ALL) if len(again) else 0)
@@ -147,18 +146,27 @@ def _judged(
     return _Judged(
         lines=lines,
         changes=tell_rows(turn, told, versions.take(~of_groups), causes),
-        rows=joined([rows.take(~about), versions.take(stays).rows.in_order()]),
+        rows=before.change_to(versions.take(stays).rows.in_order()),
         groups=after,
     )
 
 
-def _part(turn: Turn, before: tuple[OuterRows, OuterGroups], judged: _Judged) -> Part:
-    """What is told and remembered as a part of a run."""
-    rows, groups = before
+def _part(
+    turn: Turn, groups: OuterGroups, judged: _Judged, over: np.ndarray = _NOBODY
+) -> Part:
+    """What is told and remembered as a part of a run.
+
+    Args:
+        turn: the run.
+        groups: as they were before.
+        judged: what is told, and what becomes of both.
+        over: the targets of rows that go with their queries.
+    """
+    removed = np.union1d(judged.rows.removed, over)
     return Part(
         changes=(tell_groups(turn, judged.lines), judged.changes),
         memories={
-            OuterRows: rows.change_to(judged.rows),
+            OuterRows: replace(judged.rows, removed=removed),
             OuterGroups: groups.change_to(judged.groups),
         },
     )
@@ -206,6 +214,15 @@ def _at_rows(swapping: Swapping, queries: np.ndarray) -> Instants:
     """The instants at which queries start."""
     at = swapping.at
     return Instants(position=at.rows(queries), tick=np.full(len(queries), at.tick))
+
+
+def _ended(swapping: Swapping, specs: OuterSpecs) -> np.ndarray:
+    """Whether each query ends, and has groups; bool[q]."""
+    change = swapping.change
+    ended = np.zeros(len(swapping.turn.queries), bool)
+    ended[change.before[: 0 if change.keeps else None]] = True
+    ended &= specs.grouped
+    return ended
 
 
 def _ended_lines(

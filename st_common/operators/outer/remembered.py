@@ -8,10 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.state.component import Keyed, Layout, Numbers
-
-
-def _ints() -> np.ndarray:
-    return np.empty(0, np.int64)
+from st_common.operators.state.object_rows import no_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +36,9 @@ class OuterRows(Keyed):
         identity=("target",),
     )
 
-    target: np.ndarray = field(default_factory=_ints)
-    group: np.ndarray = field(default_factory=_ints)
-    text: np.ndarray = field(default_factory=_ints)
+    target: np.ndarray = field(default_factory=no_numbers)
+    group: np.ndarray = field(default_factory=no_numbers)
+    text: np.ndarray = field(default_factory=no_numbers)
     value: np.ndarray = field(default_factory=lambda: np.empty(0))
     fields: pa.Array = field(default_factory=lambda: pa.array([], pa.string()))
 
@@ -57,7 +54,7 @@ class OuterGroups(Keyed):
         identity=("target",),
     )
 
-    target: np.ndarray = field(default_factory=_ints)
+    target: np.ndarray = field(default_factory=no_numbers)
     value: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 

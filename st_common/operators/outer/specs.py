@@ -2,18 +2,22 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
-from st_common.operators.state.registered import Registered
-from st_common.operators.turn.flags import counts_different, counts_nothing
+from st_common.operators.state.registered import Queries
+from st_common.operators.turn.flags import (
+    counts_different,
+    counts_nothing,
+    flags_of,
+)
 from st_common.operators.turn.turn import Turn
 from st_common.query.outer import Source, sources_of
 from st_common.query.plan import Aggregate, Outer
-
-Value = TypeVar("Value")
 
 NONE = -1
 
@@ -73,74 +77,60 @@ class OuterSpecs:
         return replace(turn, known=known)
 
 
-def compile_outer(queries: Sequence[Registered], numbers: np.ndarray) -> OuterSpecs:
-    """What some queries (their numbers) ask of rows.
+def outer_of(queries: Queries) -> OuterSpecs:
+    """What queries ask of the rows of others; found once, and kept with the queries.
 
     Args:
         queries: all queries of the stream.
-        numbers: int64, those with an `outer` query, dropped ones too.
     """
+    kept: OuterSpecs | None = queries.derived.get(OuterSpecs)
+    if kept is None:
+        numbers = np.flatnonzero(flags_of(queries).nested)
+        kept = queries.derived[OuterSpecs] = _compiled(queries, numbers)
+    return kept
+
+
+def _compiled(queries: Queries, numbers: np.ndarray) -> OuterSpecs:
+    """What the queries with these numbers (int64) ask, dropped ones too."""
     asked = [
         (outer, tuple(sources_of(queries[number].plan).items()))
         for number in numbers.tolist()
         if (outer := queries[number].plan.outer) is not None
     ]
     outers = [outer for outer, _ in asked]
-    layouts = _numbered(sources for _, sources in asked)
+    layouts = numbered(sources for _, sources in asked)
     layout = [layouts[sources] for _, sources in asked]
     conditions = _conditions(outers, layout, len(layouts))
-    aggregates = _numbered(one.aggregate for one in outers if one.aggregate)
-    made = _Columns(count=len(queries), rows=numbers)
+    condition = [
+        NONE if one.where is None else conditions[at][one.where]
+        for one, at in zip(outers, layout, strict=True)
+    ]
+    asked_for = [one.aggregate for one in outers]
+    aggregates = numbered(one for one in asked_for if one)
+    aggregate = [aggregates[one] if one else NONE for one in asked_for]
+    column = partial(_column, len(queries), numbers)
     return OuterSpecs(
         layouts=tuple(
             RowLayout(sources=sources, conditions=compile_conditions(list(texts)))
             for sources, texts in zip(layouts, conditions, strict=True)
         ),
         aggregates=tuple(aggregates),
-        layout=made.numbers(layout),
-        condition=made.numbers(
-            NONE if one.where is None else conditions[at][one.where]
-            for one, at in zip(outers, layout, strict=True)
-        ),
-        aggregate=made.numbers(
-            NONE if one.aggregate is None else aggregates[one.aggregate]
-            for one in outers
-        ),
-        function=made.names(one.aggregate for one in outers),
-        counts_nothing=made.flags(counts_nothing(one.aggregate) for one in outers),
-        counts_different=made.flags(counts_different(one.aggregate) for one in outers),
+        layout=column(layout, nothing=NONE),
+        condition=column(condition, nothing=NONE),
+        aggregate=column(aggregate, nothing=NONE),
+        function=column([one and one.function for one in asked_for], nothing=None),
+        counts_nothing=column(map(counts_nothing, asked_for), nothing=False),
+        counts_different=column(map(counts_different, asked_for), nothing=False),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Columns:
-    """Makes columns with a value for each of `count` queries, of values for those with the numbers `rows` alone."""
-
-    count: int
-    rows: np.ndarray
-
-    def numbers(self, values: Iterable[int]) -> np.ndarray:
-        """int64, `NONE` for all others."""
-        out = np.full(self.count, NONE)
-        out[self.rows] = list(values)
-        return out
-
-    def flags(self, values: Iterable[bool]) -> np.ndarray:
-        """bool, false for all others."""
-        out = np.zeros(self.count, bool)
-        out[self.rows] = list(values)
-        return out
-
-    def names(self, aggregates: Iterable[Aggregate | None]) -> np.ndarray:
-        """The functions of aggregates as objects, None for all others."""
-        out = np.full(self.count, None, object)
-        out[self.rows] = [one.function if one else None for one in aggregates]
-        return out
-
-
-def _numbered(values: Iterable[Value]) -> dict[Value, int]:
-    """Different values, each with its place among them."""
-    return {value: place for place, value in enumerate(dict.fromkeys(values))}
+def _column(
+    count: int, rows: np.ndarray, values: Iterable[Any], *, nothing: object
+) -> np.ndarray:
+    """A value for each of `count` queries: of those with the numbers `rows` these, of all others `nothing`."""
+    column = np.full(count, nothing)
+    column[rows] = list(values)
+    return column
 
 
 def _conditions(

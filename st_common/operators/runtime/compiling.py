@@ -26,7 +26,7 @@ from st_common.operators.fence.specs import FenceSet, compile_fences
 from st_common.operators.incident.specs import IncidentSet, compile_incidents
 from st_common.operators.matching.placing import Placed, Source, placed, placed_anew
 from st_common.operators.matching.query_set import compile_queries
-from st_common.operators.outer.specs import OuterSpecs, compile_outer
+from st_common.operators.outer.specs import OuterSpecs, outer_of
 from st_common.operators.pairs.specs import (
     MovingJoins,
     PairSpecs,
@@ -257,7 +257,7 @@ def compile_shard(
         following=_following(below, [*dealt.paired, *dealt.joining], settings),
         specs={
             FrameSpecs: frames,
-            OuterSpecs: compile_outer(queries, np.flatnonzero(flags.nested)),
+            OuterSpecs: outer_of(queries),
             **_specs(below, dealt, order, settings),
         },
         early=_early(queries, dealt.ticking, mine),

@@ -10,7 +10,7 @@ from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.comparing import NO_STEPS, Steps
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
 from st_common.regions.region import Index, MovingRegion, Region
-from st_common.regions.registry import index_of
+from st_common.regions.registry import by_kind, index_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +85,8 @@ def _indexes(
     rules: Sequence[Rule], numbers: np.ndarray, *, space: Space
 ) -> tuple[tuple[np.ndarray, Index], ...]:
     """The numbers of rules whose regions are of one kind, and the index of these regions; a pair for each kind."""
-    kinds: dict[type, list[int]] = {}
-    for number in numbers.tolist():
-        kinds.setdefault(type(rules[number - 1].region), []).append(number)
+    regions = [rules[number - 1].region for number in numbers.tolist()]
     return tuple(
-        (
-            np.array(of, np.int64),
-            index_of([rules[n - 1].region for n in of], space=space),
-        )
-        for of in kinds.values()
+        (numbers[places], index_of([regions[at] for at in places], space=space))
+        for places in by_kind(regions).values()
     )

@@ -16,6 +16,7 @@ import pyarrow as pa
 from st_common.geometry.space import Space
 from st_common.operators.state.intern import Sought
 from st_common.operators.state.registered import Queries
+from st_common.operators.turn.flags import flags_of
 from st_common.regions.region import Exits, MovingExits, MovingRegion, Region
 from st_common.regions.registry import by_kind, still
 
@@ -72,9 +73,9 @@ def exits_of(queries: Queries, *, space: Space) -> RegionExits:
 
 def _exits(queries: Queries, space: Space) -> RegionExits:
     asking = [
-        (number, query.plan.inside)
-        for number, query in enumerate(queries)
-        if query.plan.valid_until and query.plan.inside is not None
+        (number, region)
+        for number in np.flatnonzero(flags_of(queries).valid_until).tolist()
+        if (region := queries[number].plan.inside) is not None
     ]
     numbers = np.array([number for number, _ in asking], np.int64)
     regions = [region for _, region in asking]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from st_common.query.builder.amounts import Amount, metres_of, number_of
 from st_common.query.builder.refusing import refuse_unless, text_of_user, told_by
@@ -52,9 +52,7 @@ def all_of(*regions: RegionLike) -> Intersection:
     Raises:
         QueryError: it is fewer, or one goes with an object.
     """
-    step = "all_of(..)"
-    made = Intersection(parts=tuple(region_of(one, step) for one in regions))
-    return made.checked(Checked(step))
+    return _joined(Intersection, regions, "all_of(..)")
 
 
 def any_of(*regions: RegionLike) -> Union:
@@ -66,9 +64,7 @@ def any_of(*regions: RegionLike) -> Union:
     Raises:
         QueryError: it is fewer, or one goes with an object.
     """
-    step = "any_of(..)"
-    made = Union(parts=tuple(region_of(one, step) for one in regions))
-    return made.checked(Checked(step))
+    return _joined(Union, regions, "any_of(..)")
 
 
 def outside(region: RegionLike) -> Complement:
@@ -181,6 +177,15 @@ class Checked:
     def refuse_unless(self, fits: bool, message: str, hint: str = "") -> None:  # noqa: FBT001 - it reads as `unless x`
         """Refuses the value unless all is well."""
         refuse_unless(fits, self.step, message, hint)
+
+
+_Several = TypeVar("_Several", Intersection, Union)
+
+
+def _joined(kind: type[_Several], regions: Sequence[RegionLike], step: str) -> _Several:
+    """Regions joined by AND or OR."""
+    made = kind(parts=tuple(region_of(one, step) for one in regions))
+    return made.checked(Checked(step))
 
 
 def _focal(focal: str, step: str) -> str:

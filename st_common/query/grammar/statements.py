@@ -7,14 +7,21 @@ Where a clause is wrong, what is wrong is kept, the clause is left out, and the 
     SELECT * FROM s                        EMIT EVERY        is what is read
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlglot import exp
 
 from st_common.query.grammar.automaton import END
 from st_common.query.grammar.language import table
-from st_common.query.grammar.nodes import FIRST, INCOMPLETE, REFUSED, TWICE, Refused
+from st_common.query.grammar.nodes import (
+    FIRST,
+    INCOMPLETE,
+    REFUSED,
+    TWICE,
+    Refused,
+    Rows,
+)
 from st_common.query.grammar.reading import UnexpectedError, tree_of
 from st_common.query.grammar.refusing import STATEMENTS, refusal
 from st_common.query.grammar.terminals import tokens_in
@@ -92,10 +99,19 @@ def expression_of(text: str) -> exp.Expr:
 
 def _refused_in(tree: exp.Expr, cuts: Sequence[_Cut]) -> Sequence[Refused]:
     """Marks a SELECT from which something was cut; what is refused for standing there twice."""
-    selects = list(tree.find_all(exp.Select))
+    selects = list(_selects(tree))
     for select in selects if cuts else ():
         _mark(select, cuts)
     return [one for select in selects for one in select.meta.get(TWICE, ())]
+
+
+def _selects(tree: exp.Expr) -> Iterator[exp.Select]:
+    """The SELECT of a statement, and those behind FROM, from the outside in: nowhere else stands one."""
+    select = tree.args.get("expression")
+    while isinstance(select, exp.Select):
+        yield select
+        source = select.args["from_"].this
+        select = source.this if isinstance(source, Rows) else None
 
 
 def _mark(select: exp.Expr, cuts: Sequence[_Cut]) -> None:

@@ -18,9 +18,9 @@ def plan_of(tree: Node) -> Plan:
     Raises:
         QueryError: there are two of a kind, which no kernel runs in one go.
     """
-    rows = next((node for node in walk(tree) if isinstance(node, Rows)), None)
+    rows = next(walk(tree))
     said = parts_of(tree)
-    if rows is None:
+    if not isinstance(rows, Rows):
         return Plan(**said)
     outer = Outer(where=said.get("where"), aggregate=said.get("aggregate"))
     return replace(plan_of(rows.input), outer=outer)

@@ -71,11 +71,12 @@ def changed(tree: Told, said: Mapping[str, Any]) -> Told:
     Raises:
         QueryError: the tree is about the rows of a query, and a part about fixes.
     """
-    rows = next((node for node in walk(tree) if isinstance(node, Rows)), None)
-    if rows is not None:
-        return _changed_above(rows, {**parts_of(tree), **said}, said)
-    source = next(node for node in walk(tree) if isinstance(node, Source))
-    return grown(source, {**parts_of(tree), **said})
+    parts = {**parts_of(tree), **said}
+    first = next(walk(tree))
+    if isinstance(first, Rows):
+        return _changed_above(first, parts, said)
+    assert isinstance(first, Source)  # noqa: S101 - a query is above fixes, or rows
+    return grown(first, parts)
 
 
 def _fix_columns(stream: StreamSettings | None) -> tuple[Column, ...]:
