@@ -77,7 +77,8 @@ class StreamStatus:
 def write_status(folder: Path, status: StreamStatus) -> None:
     """Replaces what a job said last in the stream's folder: `status.json`, for other jobs `status-JOB.json`.
 
-    A job that has seen no fix since it started does not know the clock; the one that it told before still holds.
+    The clock does not go back: a job that has started again has seen old fixes alone, or none, and what it told before
+    still holds.
 
     Args:
         folder: the stream's folder.
@@ -86,9 +87,10 @@ def write_status(folder: Path, status: StreamStatus) -> None:
     path = folder / (
         STATUS_FILE if status.job == "engine" else f"status-{status.job}.json"
     )
-    if status.now_ts is None:
-        before = _status(read_record(path))
-        status = dataclasses.replace(status, now_ts=before.now_ts if before else None)
+    before = _status(read_record(path))
+    if before is not None and before.now_ts is not None:
+        latest = max(before.now_ts, status.now_ts or before.now_ts)
+        status = dataclasses.replace(status, now_ts=latest)
     write_record(path, dataclasses.asdict(status))
 
 
@@ -99,10 +101,13 @@ def read_status(folder: Path) -> StreamStatus | None:
 
 def read_all_status(folder: Path) -> list[StreamStatus]:
     """The last status of every job of the stream that writes its tables: the engine and, beside it, others."""
-    statuses = (
-        _status(read_record(path)) for path in sorted(folder.glob("status*.json"))
-    )
+    statuses = (_status(read_record(path)) for path in status_files(folder))
     return [status for status in statuses if status is not None]
+
+
+def status_files(folder: Path) -> list[Path]:
+    """Where the jobs of a stream say how they are."""
+    return sorted(folder.glob("status*.json"))
 
 
 def _status(record: Mapping[str, Any] | None) -> StreamStatus | None:

@@ -20,6 +20,7 @@ from st_common.contracts.stream_reading import (
 )
 from st_common.errors import ConfigError
 from st_common.home import Home
+from st_common.ops.days import is_closed
 from st_common.ops.history import days_of
 from st_common.quality.day_data import DayData, gather
 from st_common.quality.measuring import MEASURED, Observed
@@ -88,9 +89,10 @@ _RULES = (
 
 
 def propose(home: Home, stream: StreamSettings, *, replace: bool) -> Path:
-    """Writes a first contract of a stream into the home, from its newest eight days that have data.
+    """Writes a first contract of a stream into the home, from its newest eight closed days that have data.
 
-    Bounds are what was seen and somewhat more. Clocks are left out where most are off, as of a replay.
+    While none is closed those that are open count. Bounds are what was seen and somewhat more. Clocks are left out
+    where most are off, as of a replay.
 
     Args:
         home: where the tables lie, and `data_contracts/streams/NAME.odcs.yaml` will.
@@ -106,11 +108,14 @@ def propose(home: Home, stream: StreamSettings, *, replace: bool) -> Path:
     path = stream_contract_paths(stream.name, home.root)[0]
     if path.exists() and not replace:
         raise ConfigError(f"{path} is there", hint="--replace writes it anew")
-    days = days_of(home.table("positions", stream.name))[-DAYS:]
-    if not days:
+    stored = days_of(home.table("positions", stream.name))
+    if not stored:
         raise ConfigError(
             f"stream {stream.name!r} has no positions to look at", hint="run it first"
         )
+    # Of an open day only a part is there: it would widen every bound.
+    closed = [day for day in stored if is_closed(home, stream.name, day)]
+    days = (closed or stored)[-DAYS:]
     seen = [_gathered(home, stream, day) for day in days]
     text = yaml.safe_dump(_document(stream, seen), sort_keys=False, allow_unicode=True)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -130,13 +130,11 @@ def _create_visits(
     connection.register(
         f"stored {view}", _stored(home.table("visits", stream), "visits")
     )
-    differing = _stored(home.table("differences", stream), "differences")
-    connection.register(f"differing {view}", differing)
     closed = f"TIMESTAMPTZ '{open_since(home, stream) or date.min}'"
     known = f"max(event_ts) + INTERVAL 1 MICROSECOND, {closed}"
     until = f"(SELECT greatest({known}) FROM {changes})"  # noqa: S608
     stored = f'FROM "stored {view}"'
-    done = f'SELECT event_date {stored} UNION SELECT event_date FROM "differing {view}"'  # noqa: S608
+    done = f'SELECT event_date {stored} UNION SELECT event_date FROM "{_view("differences", stream)}"'  # noqa: S608
     told = f"""
 SELECT *, '{TOLD}' AS run FROM ({visits_select(changes, until)})
 WHERE event_date NOT IN ({done})"""  # noqa: S608
@@ -194,8 +192,12 @@ def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
         "layers": "layer",
     }
     for table, view in of_each.items():
-        for path in sorted(home.table(table).glob("[!.]*")):
-            yield _view(view, path.name), _stored(path, _CONTRACT_OF.get(table, table))
+        parts = {path.name for path in home.table(table).glob("[!.]*")}
+        if table == "differences":  # where nothing differs there is no table
+            parts |= set(changed_streams(home))
+        for part in sorted(parts):
+            contract = _CONTRACT_OF.get(table, table)
+            yield _view(view, part), _stored(home.table(table, part), contract)
 
 
 def _stored(path: Path, contract: str) -> ds.Dataset:

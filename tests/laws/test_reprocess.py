@@ -17,6 +17,7 @@ from st_common.engine.run import run
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.levels.visits import sorted_visits
+from st_common.ops.days import open_since
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.serving.sql import sql
@@ -182,6 +183,23 @@ def late(tmp_path):
     home, stream = Home(tmp_path), settings()
     follow(home, stream, [*TRIP, *END, *LATE], [3, 6])
     return home, stream
+
+
+def test_old_fixes_after_a_start_open_no_day_again(tmp_path):
+    home, stream = Home(tmp_path), settings()
+    follow(home, stream, [*TRIP, *END], [3, 4])
+    closed_before = open_since(home, "grid")
+    segment(bare_log(home.log("grid")), LATE)
+    run(home, stream, until_idle=True)
+    assert open_since(home, "grid") == closed_before == DAYS[0] + 3 * DAY
+    assert [day.late for day in again(home, stream).days] == [1, 1, 0]
+
+
+def test_a_stream_of_which_nothing_differs_has_differences_without_rows(tmp_path):
+    home, stream = Home(tmp_path), settings()
+    follow(home, stream, [*TRIP, *END], [3, 4])
+    again(home, stream)
+    assert sql(home, "SELECT * FROM differences_grid").num_rows == 0
 
 
 def test_fixes_that_came_too_late_are_in_their_places(late):

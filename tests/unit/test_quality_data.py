@@ -20,8 +20,10 @@ from st_common.engine.archive import Archive
 from st_common.errors import ContractError
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
+from st_common.ops.status import StreamStatus, write_status
 from st_common.quality.data_check import DataCheck, check_data
 from st_common.quality.due import unchecked_days
+from st_common.quality.shape import day_start_us
 from st_common.quality.tally import tally
 from st_common.settings import load_streams
 
@@ -323,6 +325,24 @@ def test_a_proposed_contract_is_kept_by_the_days_it_comes_from_and_not_by_bad_on
         "ways",
         "x_between",
     }
+
+
+def test_an_open_day_widens_no_bound_of_a_proposed_contract(home: Home) -> None:
+    path = home.root / "data_contracts" / "streams" / "taxis.odcs.yaml"
+    clock_us = day_start_us(DAY)
+    status = StreamStatus(
+        state="running", beat_ts=1, position=0, end_position=0, now_ts=clock_us
+    )
+    write_status(home.stream("taxis"), status)
+    proposed = []
+    for _ in range(2):
+        command = ["--home", str(home.root), "quality", "propose", "taxis", "--replace"]
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, done.output
+        proposed.append(path.read_text())
+        day = good(DAY)
+        arrive(home, day.where(day.at_s * 1_000_000 < clock_us + 3_600_000_000))
+    assert proposed[0] == proposed[1]
 
 
 WRONG = {
