@@ -199,6 +199,14 @@ grammar: $(VENV)/.ready ## write docs/grammar.md and the parser's table from the
 demo: setup ## set up, then the whole pipeline on Helsinki: layers, regions, stream, changes, compaction, quality report
 	@$(BIN)/python demo/run.py $(ARGS)
 
+.PHONY: up
+up: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## Airflow on PostgreSQL on this machine, with vehicles that move, until make down (needs PostgreSQL)
+	@$(BIN)/python demo/up.py $(ARGS)
+
+.PHONY: down
+down: $(VENV)/.ready ## end what make up started, to the last process
+	@$(BIN)/python demo/down.py
+
 .PHONY: bench
 bench: $(VENV)/.ready jars/.complete ## measure; the figures go to bench/results as JSON
 	@$(BIN)/python bench/run.py $(ARGS)
@@ -209,6 +217,7 @@ doctor: $(VENV)/.ready ## what the installation looks like from inside
 
 .PHONY: clean
 clean: ## remove what runs and checks leave behind (environments and jars stay; they go with: rm -rf .venv .venv-airflow jars)
-	@rm -rf demo/home demo/airflow demo/report.html bench/work build *.egg-info spark-warehouse metastore_db derby.log
+	@[ ! -d demo/up ] || $(MAKE) --no-print-directory down
+	@rm -rf demo/up demo/home demo/airflow demo/report.html bench/work build *.egg-info spark-warehouse metastore_db derby.log
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = ROOT / ".venv-airflow" / "bin" / "python"
@@ -24,6 +24,13 @@ class DagRun:
     dag: str
     seconds: float
     summaries: Mapping[str, Any]
+
+
+class Runs(Protocol):
+    """A place where DAGs can be run."""
+
+    def run(self, dag: str, **form: Any) -> DagRun:
+        """Runs a DAG with the values of its form and waits for its end; a DemoError when it fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

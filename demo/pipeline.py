@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from airflow_runs import Airflow, DemoError, airflow
+from airflow_runs import DemoError, Runs, airflow
 from prepare import (
     GROUP,
     PLACES,
@@ -134,7 +134,7 @@ def perform(demo: Demo, folder: Path, *, by_event_time: bool) -> None:
     command(demo, ["verify"], "every answer again, by brute force")
 
 
-def load_layers(demo: Demo, runs: Airflow) -> None:
+def load_layers(demo: Demo, runs: Runs) -> None:
     """Layers, then regions made from them, then the layers again: a new version, now by region."""
 
     def load(what: str) -> None:
@@ -171,7 +171,7 @@ def load_layers(demo: Demo, runs: Airflow) -> None:
     load("by region,")
 
 
-def dag(demo: Demo, runs: Airflow, name: str, what: str, **form: object) -> None:
+def dag(demo: Demo, runs: Runs, name: str, what: str, **form: object) -> None:
     """Runs a DAG with the values of its form."""
     started = time.monotonic()
     with demo.console.status(f"{name}: {what}"):
@@ -198,9 +198,7 @@ def command(demo: Demo, words: Sequence[str], what: str) -> None:
     demo.done(f"fairway {words[0]}", what, started)
 
 
-def supervise(
-    demo: Demo, runs: Airflow, *, running: bool, until: Sequence[str]
-) -> None:
+def supervise(demo: Demo, runs: Runs, *, running: bool, until: Sequence[str]) -> None:
     """Says in the settings what should be, lets the supervisor see to it, and waits until it is so."""
     started = time.monotonic()
     text = settings(running=running, engine=demo.engine)
