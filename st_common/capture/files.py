@@ -125,7 +125,7 @@ def replay(
         packed = GzipSource(raw) if is_packed(raw) else None
         source = chunks(packed or raw, stream, size=segment_bytes)
         for payload, count in _payloads(source, stream, pace):
-            _append(log, stream, payload, arrival_us=clock(), live=live)
+            append_records(log, stream, payload, arrival_us=clock(), live=live)
             records += count
             sizes.append(len(payload))
             progress(records, raw.tell())
@@ -142,13 +142,24 @@ def replay(
     )
 
 
-def _append(
+def append_records(
     log: Log, stream: StreamSettings, payload: bytes, *, arrival_us: int, live: bool
 ) -> None:
     """Appends a payload, which is read by these settings, also when another process has changed them in between.
 
     A large one is decoded here, once for all who will read it; many small ones are decoded together faster than they
     are read one by one.
+
+    Args:
+        log: the log of the stream.
+        stream: how the records are read.
+        payload: whole records, below 16 MiB.
+        arrival_us: when they arrived, us UTC.
+        live: they are told as they happen.
+
+    Raises:
+        LogError: as `Log.append`.
+        StorageError: the disk is full, or refuses.
     """
     is_packed = stream.codec == "packet" and len(payload) >= PACKED_BYTES
     coded = Encoder(payload, stream, arrival_us=arrival_us) if is_packed else None

@@ -23,6 +23,7 @@ from st_common.cli import (
     quality,
     query,
     read,
+    rejects,
     reprocess,
     run,
     streams,
@@ -112,6 +113,13 @@ app.add_typer(
     help="Check days against the contracts, and propose one for a stream.",
 )
 
+_rejects = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(
+    _rejects,
+    name="rejects",
+    help="Records that could not be read, once more after a mend.",
+)
+
 _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_queries, "register"): query.register,
     (_queries, "check"): query.check,
@@ -127,6 +135,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_streams, "skip"): streams.skip,
     (_quality, "report"): quality.report,
     (_quality, "propose"): quality.propose,
+    (_rejects, "replay"): rejects.replay,
     (app, "partition"): layer.partition,
     (app, "replay"): capture.replay,
     (app, "capture"): capture.capture,

@@ -6,8 +6,9 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.capture.log import Log
 from st_common.home import Home
-from st_common.quality.tally import read_rejects
+from st_common.rejects.replay import marked, rejects_of
 
 _EXAMPLES, _SHOWN = 3, 200
 
@@ -19,11 +20,13 @@ class Rejected:
     Attributes:
         reason: why they are no fixes.
         count: how many there are.
+        again: how many of them a replay has put into the log again since.
         examples: the first three, as text, each at most 200 characters; what is no UTF-8 is escaped.
     """
 
     reason: str
     count: int
+    again: int
     examples: tuple[str, ...]
 
 
@@ -35,21 +38,19 @@ def rejected_on(home: Home, stream: str, day: date) -> list[Rejected]:
         stream: the stream.
         day: the day of the wall clock (UTC).
     """
-    rows = read_rejects(home, stream, day, ["reason", "raw", "segment", "row"])
-    if rows is None:
-        return []
-    rows = rows.sort_by([("segment", "ascending"), ("row", "ascending")])
+    rows = marked(Log(home.log(stream)), rejects_of(home, stream, day=day))
     counts = rows["reason"].value_counts().to_pylist()
     counts.sort(key=lambda each: (-each["counts"], each["values"]))
     return [_of_reason(rows, each["values"]) for each in counts]
 
 
 def _of_reason(rows: pa.Table, reason: str) -> Rejected:
-    raw = rows.filter(pc.field("reason") == reason)["raw"]
+    own = rows.filter(pc.field("reason") == reason)
     return Rejected(
         reason=reason,
-        count=len(raw),
-        examples=tuple(map(_shown, raw.slice(0, _EXAMPLES).to_pylist())),
+        count=len(own),
+        again=pc.sum(own["is_again"]).as_py(),
+        examples=tuple(map(_shown, own["raw"].slice(0, _EXAMPLES).to_pylist())),
     )
 
 

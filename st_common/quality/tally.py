@@ -14,6 +14,7 @@ from st_common import tables
 from st_common.home import Home
 from st_common.levels.stored import FILTERED, has_filtered
 from st_common.ops.history import days_of
+from st_common.rejects.replay import rejects_of
 from st_common.settings import StreamSettings
 
 _COLUMNS = ["event_date", "segment", "row", "event_ts", "object"]
@@ -56,24 +57,6 @@ class Tally:
     filtered: Mapping[str, int] = field(default_factory=dict)
 
 
-def read_rejects(
-    home: Home, stream: str, day: date, columns: list[str]
-) -> pa.Table | None:
-    """The stream's rejects that came on a day; None when there is no table of rejects yet.
-
-    Args:
-        home: where the tables lie.
-        stream: the stream.
-        day: the day of the wall clock (UTC).
-        columns: the columns to be read.
-    """
-    path = home.table("rejects")
-    if not tables.exists(path):
-        return None
-    bounds = [("ingest_date", "=", day), ("stream", "=", stream)]
-    return tables.read(path, columns=columns, filters=bounds)
-
-
 def _later(path: Path, own: pa.Table, day: date) -> pa.Table:
     """Fixes of later days that came before the last of a day: only they can have made one of its own late."""
     last = pc.max(own["segment"]).as_py()
@@ -96,9 +79,9 @@ def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
         stream: the settings; its lateness counts here.
         day: the day (UTC).
     """
-    rejects = read_rejects(home, stream.name, day, ["reason"])
+    rejects = rejects_of(home, stream.name, columns=["reason"], day=day)
     counts: dict[str, Any] = {
-        "rejects": _counted(rejects["reason"] if rejects is not None else None),
+        "rejects": _counted(rejects["reason"]),
         "changes": _changes(home, stream.name, day),
     }
     path = home.table("positions", stream.name)

@@ -431,7 +431,7 @@ def test_the_report_loads_nothing_and_shows_everything_as_text() -> None:
         findings=(rule, unmeasured),
         data=DataCheck(contract="taxis 1.0.0", findings=(nothing,)),
     )
-    rejected = Rejected(reason="bad<time", count=5, examples=("<img src=x>",))
+    rejected = Rejected(reason="bad<time", count=5, again=0, examples=("<img src=x>",))
     trend = Trend(days=(DAY - timedelta(days=2), DAY), values=(0.5, 0.25))
     trends = defaultdict(Trend, {("data/taxis", "volume"): trend})
     page = render(DAY, [section_of(taxis, [rejected])], trends)
