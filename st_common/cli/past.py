@@ -128,6 +128,7 @@ def _say(reads: "Iterable[Reads]", what: str) -> None:
             f"(position {snapshot.position})"
         )
         typer.echo(
-            f"read of {each.stream}: {start}, {each.after_rows:,} {what} from there on",
+            f"read of {each.stream}: {start}, {each.after_rows:,} {what} from there on"
+            f"{', and the visits of the day, which was processed again' if each.again else ''}",
             err=True,
         )

@@ -111,9 +111,9 @@ def fold_visits(
     Returns:
         Rows of the contract `visits`, sorted by `ORDER`, so that the same changes give the same table.
     """
-    rows = _needed(changes)
+    rows = needed(changes)
     if members is not None:
-        rows = pa.concat_tables([_came_in(members, since), rows])
+        rows = pa.concat_tables([came_in(members, since), rows])
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("changes", rows)
@@ -144,7 +144,7 @@ def members_at_end(visits: pa.Table, until: datetime) -> pa.Table:
     return visits.filter(stays).select(MEMBERS.names).cast(MEMBERS)
 
 
-_NEEDED = (
+NEEDED = (
     "query",
     "query_version",
     "object",
@@ -156,23 +156,38 @@ _NEEDED = (
     "value",
     "cause",
 )
+"""What visits need of changes."""
 
 
-def _needed(changes: pa.Table) -> pa.Table:
+def needed(changes: pa.Table) -> pa.Table:
+    """The columns of changes that `visits_select` needs, `NEEDED`."""
     schema = load_contract("changes").arrow_schema()
     return pa.table(
-        {name: changes[name].cast(schema.field(name).type) for name in _NEEDED}
+        {name: changes[name].cast(schema.field(name).type) for name in NEEDED}
     )
 
 
-def _came_in(members: pa.Table, since: datetime) -> pa.Table:
-    """Members as changes before all others, by which they came in when the interval began."""
+def came_in(members: pa.Table, since: datetime | None = None) -> pa.Table:
+    """Members as changes before all others, by which they came in.
+
+    Args:
+        members: with the columns of `MEMBERS`, and `since_ts` where `since` is not given.
+        since: when they came in; None: each at its `since_ts`.
+
+    Returns:
+        What `visits_select` needs of changes; the cause is `day`.
+    """
     schema = load_contract("changes").arrow_schema()
     same = {"position": -1, "seq": 0, "sign": 1, "event_ts": since, "cause": DAY}
+    if since is None:
+        members = members.drop_columns("position").rename_columns(
+            {"since_ts": "event_ts"}
+        )
+        del same["event_ts"]
     columns = {
         name: pa.repeat(pa.scalar(same[name], schema.field(name).type), len(members))
         if name in same
         else members[name].cast(schema.field(name).type)
-        for name in _NEEDED
+        for name in NEEDED
     }
     return pa.table(columns)

@@ -6,6 +6,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from st_common.home import Home
+from st_common.levels.corrected import corrected
 from st_common.levels.fold import MEMBERS, fold
 from st_common.levels.purged import kept_snapshot
 from st_common.levels.snapshots import Snapshot, members_of
@@ -34,12 +35,14 @@ class Reads:
         snapshot: what the reading started from; None: from the log's beginning.
         snapshot_rows: rows of the snapshot.
         after_rows: rows after it: changes for an answer, fixes for objects.
+        again: whether the day was processed again, and its visits said who was in.
     """
 
     stream: str
     snapshot: Snapshot | None
     snapshot_rows: int
     after_rows: int
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,18 +59,22 @@ class Answered:
 
 
 def answer(home: Home, query: str, at: datetime | None = None) -> pa.Table:
-    """The answer of a query, now or at a time, folded from its changes.
+    """The answer of a query, now or at a time.
+
+    On a day that was processed again `visits` says who was in, late fixes too; else changes are folded: it is what was
+    told.
 
     Args:
         home: where the tables lie.
         query: the query's name; it may be dropped since.
-        at: changes with event times up to then count, with a time zone; None: all.
+        at: what happened up to then counts, with a time zone; None: all.
 
     Returns:
         Rows of `ANSWER`, by object and partner. `partner` is null without a join, `since_ts` the event time of the
         change that brought the pair into the answer, `value` an aggregate's value or what else the query gives with a
-        member, `fields` the columns that it selects, as JSON; null where it has none. The answer of a dropped query is
-        empty now, and was not before its drop.
+        member, `fields` the columns that it selects, as JSON; null where it has none, and of a member whose stay was
+        corrected by late fixes (see `corrected`). The answer of a dropped query is empty now, and was not before its
+        drop.
 
     Raises:
         QueryError: no query was ever registered by that name.
@@ -107,10 +114,13 @@ def _of_stream(
     )
     since = None if snapshot is None else snapshot.position - 1
     after = stream_changes(home, stream, query, since=since, until=at)
+    told = fold(after, before)
+    again = None if at is None else corrected(home, stream, query, at, told)
     reads = Reads(
         stream=stream,
         snapshot=snapshot,
         snapshot_rows=len(before),
         after_rows=len(after),
+        again=again is not None,
     )
-    return fold(after, before), reads
+    return told if again is None else again, reads

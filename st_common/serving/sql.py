@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date
+from datetime import date, timedelta
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import QueryError
 from st_common.home import Home
-from st_common.levels.visits import TOLD, visits_select
+from st_common.levels.told import days_again, first_told, told_from
+from st_common.levels.visits import NEEDED, TOLD, visits_select
 from st_common.ops.days import open_since
 from st_common.query.derived import queries_table
 from st_common.query.lookup import history
@@ -67,7 +68,7 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
     """
     with duckdb.connect(":memory:", config=_LOCKED) as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        names = _create_views(connection, home)
+        names = _create_views(connection, home, text)
         if streams_of is not None:
             names += _LIVE
         if streams_of is not None and any(
@@ -101,8 +102,10 @@ def _check_reads(connection: duckdb.DuckDBPyConnection, text: str) -> None:
         )
 
 
-def _create_views(connection: duckdb.DuckDBPyConnection, home: Home) -> list[str]:
-    """Creates all views and gives their names."""
+def _create_views(
+    connection: duckdb.DuckDBPyConnection, home: Home, text: str
+) -> list[str]:
+    """Creates all views and gives their names; what only visits need is read for a text that names them."""
     plain = dict(_plain_sources(home))
     for name, source in plain.items():
         connection.register(name, source)
@@ -112,11 +115,20 @@ def _create_views(connection: duckdb.DuckDBPyConnection, home: Home) -> list[str
         connection.register(f"stored {view}", of_streams.stored)
         connection.register(f"pending {view}", of_streams.pending)
         _union(connection, view, [f'FROM "stored {view}"', f'FROM "pending {view}"'])
-        _create_visits(connection, home, stream)
+        visits = _create_visits if "visits" in text.lower() else _create_no_visits
+        visits(connection, home, stream)
     for table in _OF_ALL:
         _union_of_all(connection, table, streams)
     views = [_view(table, stream) for table in _OF_ALL for stream in streams]
     return [*_OF_ALL, *views, *plain]
+
+
+def _create_no_visits(
+    connection: duckdb.DuckDBPyConnection, _: Home, stream: str
+) -> None:
+    """The view in its shape alone."""
+    empty = load_contract("visits").arrow_schema().empty_table()
+    connection.register(_view("visits", stream), empty)
 
 
 def _create_visits(
@@ -124,21 +136,37 @@ def _create_visits(
 ) -> None:
     """The visits of a stream: as they are stored for days that were processed again, else folded from its changes.
 
-    A day that came to no visits has no rows to be known by; where any were told of it, they are among the differences.
+    Changes are read from the oldest day on that is not stored; who was in before is known from a snapshot.
     """
-    changes, view = f'"{_view("changes", stream)}"', _view("visits", stream)
+    view, stored = _view("visits", stream), f"stored {_view('visits', stream)}"
+    connection.register(stored, _stored(home.table("visits", stream), "visits"))
+    again = days_again(home, stream)
+    since = _first_not_in(again, first_told(home, stream))
+    told = told_from(home, stream, since)
+    members = f"members {view}"
+    connection.register(members, told.members)
     connection.register(
-        f"stored {view}", _stored(home.table("visits", stream), "visits")
+        f"again {view}", pa.table({"day": pa.array(again, pa.date32())})
+    )
+    columns, changes = ", ".join(NEEDED), f'"{_view("changes", stream)}"'
+    needed = (
+        f'(SELECT {columns} FROM "{members}" UNION ALL '  # noqa: S608, names of folders
+        f"SELECT {columns} FROM {changes} WHERE position >= {told.position})"
     )
     closed = f"TIMESTAMPTZ '{open_since(home, stream) or date.min}'"
     known = f"max(event_ts) + INTERVAL 1 MICROSECOND, {closed}"
     until = f"(SELECT greatest({known}) FROM {changes})"  # noqa: S608
-    stored = f'FROM "stored {view}"'
-    done = f'SELECT event_date {stored} UNION SELECT event_date FROM "{_view("differences", stream)}"'  # noqa: S608
-    told = f"""
-SELECT *, '{TOLD}' AS run FROM ({visits_select(changes, until)})
-WHERE event_date NOT IN ({done})"""  # noqa: S608
-    _union(connection, view, [f"SELECT * {stored}", told])
+    folded = f"""
+SELECT *, '{TOLD}' AS run FROM ({visits_select(needed, until)})
+WHERE event_date >= DATE '{since}' AND event_date NOT IN (SELECT day FROM "again {view}")"""  # noqa: S608
+    _union(connection, view, [f'SELECT * FROM "{stored}"', folded])  # noqa: S608
+
+
+def _first_not_in(days: set[date], since: date | None) -> date:
+    """The first day from one on that is not among some; without that one the first of all times."""
+    if since is None:
+        return date.min
+    return next(day for n in count() if (day := since + timedelta(n)) not in days)
 
 
 def _union_of_all(

@@ -5,11 +5,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.engine.archive import READER
 from st_common.engine.local import APP
 from st_common.home import Home
+from st_common.levels.purged import kept_snapshot
+from st_common.levels.snapshots import Snapshot, members_of
 from st_common.serving.latency import waits_s
 
 BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
@@ -50,6 +54,10 @@ class Tallies:
             FairwayError: a table cannot be read.
             LogError: the log has a hole.
         """
+        # Asked for before the position, so that it holds nothing behind that.
+        snapshot = (
+            kept_snapshot(home, stream, "changes") if self._position < 0 else None
+        )
         position = tables.committed(home.table("changes", stream), APP)
         segment = tables.committed(home.table("rejects"), f"{READER}-{stream}")
         position, segment = _or_none(position), _or_none(segment)
@@ -57,18 +65,22 @@ class Tallies:
             return Tallies().look(home, stream)
         if position > self._position:
             waited_s = waits_s(home, stream, since=self._position, upto=position)
-            self._count_changes(home, stream, position)
+            self._count_changes(home, stream, position, snapshot)
             self._count_latency(waited_s)
         if segment > self._segment:
             self._count_rejects(home, stream, segment)
         return self
 
-    def _count_changes(self, home: Home, stream: str, position: int) -> None:
+    def _count_changes(
+        self, home: Home, stream: str, position: int, snapshot: Snapshot | None
+    ) -> None:
         rows = tables.read(
             home.table("changes", stream),
-            columns=["query", "sign"],
+            columns=["query", "sign", "position"],
             filters=[("position", ">", self._position), ("position", "<=", position)],
         )
+        if snapshot is not None:
+            rows = self._count_held(home, stream, snapshot, rows)
         by_query = rows.group_by("query").aggregate(
             [("sign", "count"), ("sign", "sum")]
         )
@@ -76,6 +88,16 @@ class Tallies:
             self.changes[row["query"]] += row["sign_count"]
             self.members[row["query"]] += row["sign_sum"]
         self._position = position
+
+    def _count_held(
+        self, home: Home, stream: str, snapshot: Snapshot, rows: pa.Table
+    ) -> pa.Table:
+        """Takes the members of a snapshot, for changes before it may be purged; gives the rows behind it."""
+        is_behind = pc.greater_equal(rows["position"], snapshot.position)
+        before = rows.filter(pc.invert(is_behind))
+        self.members.update(members_of(home, stream, snapshot)["query"].to_pylist())
+        self.changes.update(before["query"].to_pylist())
+        return rows.filter(is_behind)
 
     def _count_rejects(self, home: Home, stream: str, segment: int) -> None:
         rows = tables.read(

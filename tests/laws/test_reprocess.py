@@ -20,6 +20,7 @@ from st_common.levels.visits import sorted_visits
 from st_common.ops.days import open_since
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
+from st_common.serving.answers import answered
 from st_common.serving.sql import sql
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.effort import tries
@@ -277,6 +278,58 @@ def test_what_comes_late_after_a_run_is_seen_by_the_next(late):
     assert (done.began, done.fixes) == (DAYS[0], 6)
     again(home, stream, 0, 1)
     assert inside_left(home)[0] == (0, 5)
+
+
+def in_left(home, hour):
+    at = T0 + timedelta(hours=hour)
+    rows = answered(home, "left", at).rows.to_pylist()
+    return [
+        (row["object"], (row["since_ts"] - T0) / timedelta(hours=1)) for row in rows
+    ]
+
+
+def test_answers_at_a_time_are_those_of_visits_on_days_that_have_them(late):
+    home, stream = late
+    asked = (9, 15, 29, 30, 31, 50)
+    told = [[("a", 0)], [("a", 0)], [], [("a", 30)], [("a", 30)], [("a", 30)]]
+    assert [in_left(home, hour) for hour in asked] == told
+    again(home, stream, 0, 1)
+    told[1] = []  # a fix of 10:00 took it out, and came too late to be told
+    assert [in_left(home, hour) for hour in asked] == told
+    again(home, stream, 1, 3)
+    assert [in_left(home, hour) for hour in asked] == told
+
+
+def test_a_stay_that_nobody_told_is_answered_with_the_days_since_which_it_is_known(
+    tmp_path,
+):
+    home, stream = Home(tmp_path), settings()
+    # a was in from 1:00 to 40:00, but told so when it had told of 50:00
+    came_late = [("a", HOUR_S, 2, 2, False), ("a", 40 * HOUR_S, 9, 9, False)]
+    first = [("b", 0, 9, 9, False), ("a", 50 * HOUR_S, 9, 9, False)]
+    follow(home, stream, [*first, *END, *came_late], [2, 5])
+    assert in_left(home, 30) == []
+    again(home, stream, 1, 2)
+    assert [in_left(home, hour) for hour in (23, 30, 41)] == [[], [("a", 24)], []]
+    again(home, stream, 0, 1)
+    assert [in_left(home, hour) for hour in (0, 23, 30)] == [[], [("a", 1)], [("a", 1)]]
+
+
+@tries(3)
+@given(histories())
+def test_where_nothing_was_late_answers_at_a_time_are_the_same_before_and_after(
+    history,
+):
+    with tempfile.TemporaryDirectory() as folder:
+        home, (stream, arriving, cuts) = Home(Path(folder)), history
+        follow(home, stream, arriving, cuts)
+        times = [T0 + timedelta(hours=hour) for hour in range(0, 72, 7)]
+        names = ("left", "near", "pairs", "many", "lately", "right")
+        asked = [(name, at) for name in names for at in times]
+        before = [answered(home, *one).rows.to_pylist() for one in asked]
+        again(home, stream)
+        for one, rows in zip(asked, before, strict=True):
+            assert answered(home, *one).rows.to_pylist() == rows, one
 
 
 def test_changes_and_what_is_delivered_stay_as_they_are(late):

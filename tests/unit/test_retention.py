@@ -18,6 +18,7 @@ from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.levels.latest import flush_latest
 from st_common.levels.snapshots import snapshots, take_due
+from st_common.levels.told import first_told
 from st_common.lifecycle.maintain import maintain
 from st_common.ops.status import STATUS_FILE, StreamStatus, write_status
 from st_common.position import position_of
@@ -28,6 +29,8 @@ from st_common.serving.audit import audit
 from st_common.serving.changes import stream_changes
 from st_common.serving.follow import Follower
 from st_common.serving.history import objects_at
+from st_common.serving.sql import sql
+from st_common.serving.tallies import Tallies
 from st_common.serving.verify import verify
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.log_writer import bare_log
@@ -245,6 +248,37 @@ def test_days_that_follow_from_purged_fixes_are_not_processed_again(home):
     run(home)
     with pytest.raises(FairwayError, match="were purged, and what follows from them"):
         reprocess(home, STREAM, day, day + timedelta(days=1))
+
+
+def visits_of(home: Home) -> dict[date, list]:
+    rows = sql(home, "SELECT * FROM visits_grid ORDER BY ALL").to_pylist()
+    return {
+        day: [row for row in rows if row["event_date"] == day]
+        for day in {row["event_date"] for row in rows}
+    }
+
+
+@pytest.mark.spec("C6", "S4")
+def test_visits_of_days_that_are_wholly_kept_are_told_as_before_and_others_not_at_all(
+    home,
+):
+    before = visits_of(home)
+    run(home)
+    since = first_told(home, "grid")
+    kept = {day: rows for day, rows in before.items() if day >= since}
+    assert visits_of(home) == kept
+    # The snapshot that is left has fixes of midnight, so the next day is the first that is known wholly.
+    assert since == (T0 + timedelta(days=DAYS - KEPT_DAYS + 1)).date()
+    assert kept
+
+
+@pytest.mark.spec("S4")
+def test_members_of_queries_are_counted_as_before(home):
+    counted = Tallies().look(home, "grid")
+    run(home)
+    after = Tallies().look(home, "grid")
+    assert after.members == counted.members
+    assert 0 < after.changes["left"] < counted.changes["left"]
 
 
 def test_nothing_is_purged_when_nobody_wants_it_or_no_day_is_closed(home):

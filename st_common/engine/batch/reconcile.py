@@ -6,21 +6,17 @@ differences: the first as `told`, the second as `batch`, both because of `late`
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common import tables
 from st_common.contracts import load_contract
 from st_common.engine.batch.statements import first_segment, time_of, us_of
 from st_common.home import Home
-from st_common.levels.fold import fold
-from st_common.levels.snapshots import members_of, newest_snapshot
 from st_common.levels.stored import archived_end, fixes
-from st_common.levels.visits import fold_visits
 from st_common.position import start_of
 
 _KEYS = "query, query_version, object, partner, from_ts, to_ts, cause_in, cause_out"
@@ -32,12 +28,15 @@ WITH visits AS (
     SELECT *, row_number() OVER (PARTITION BY arm, {_KEYS} ORDER BY value) AS twin FROM visits
 ), compared AS (
     SELECT *, count(*) OVER both_arms AS arms, count(value) OVER both_arms AS valued,
-           max(value) OVER both_arms - min(value) OVER both_arms AS apart, max(abs(value)) OVER both_arms AS most
+           min(value) OVER both_arms AS least, max(value) OVER both_arms AS most,
+           most - least AS apart, max(abs(value)) OVER both_arms AS size
     FROM numbered WINDOW both_arms AS (PARTITION BY {_KEYS}, twin)
 )
 SELECT *, CASE WHEN object IN (SELECT object FROM late) OR partner IN (SELECT object FROM late) THEN 'late'
                WHEN $is_late THEN 'late_elsewhere' ELSE 'unexplained' END AS why
-FROM compared WHERE arms < 2 OR valued = 1 OR apart > 1e-9 * most ORDER BY {_KEYS}, arm, value"""  # noqa: S608
+FROM compared
+WHERE arms < 2 OR valued = 1 OR (least <> most AND (NOT isfinite(size) OR apart > 1e-9 * size))
+ORDER BY {_KEYS}, arm, value"""  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,32 +97,6 @@ def _first_position(home: Home, stream: str, since_us: int) -> int:
         accepted=False,
     )
     return int(pc.min(later["position"]).as_py()) if len(later) else start
-
-
-def told_visits(home: Home, stream: str, since: datetime, until: datetime) -> pa.Table:
-    """The visits of closed days as `changes` has them: rows of the contract `visits`.
-
-    Args:
-        home: where the tables lie.
-        stream: the name of the stream.
-        since: the beginning of a day.
-        until: that of a later one.
-    """
-    path, schema = (
-        home.table("changes", stream),
-        load_contract("changes").arrow_schema(),
-    )
-    if not tables.exists(path):
-        return fold_visits(schema.empty_table(), since=since, until=until)
-    snapshot = newest_snapshot(home, stream, since - timedelta(microseconds=1))
-    start = 0 if snapshot is None else snapshot.position
-    bounds = [("position", ">=", start), ("event_ts", "<", until)]
-    rows = tables.read(path, columns=schema.names, filters=bounds)
-    is_before = pc.less(rows["event_ts"], since)
-    before = rows.filter(is_before)
-    members = fold(before, members_of(home, stream, snapshot))
-    of_days = rows.filter(pc.invert(is_before))
-    return fold_visits(of_days, members, since=since, until=until)
 
 
 def differences(

@@ -3,7 +3,7 @@
 import hashlib
 import time
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 
 import pyarrow as pa
@@ -21,7 +21,6 @@ from st_common.engine.batch.reconcile import (
     Late,
     differences,
     late_fixes,
-    told_visits,
 )
 from st_common.engine.batch.statements import Reached, statements, us_of
 from st_common.engine.batch.trial import Trial
@@ -31,6 +30,7 @@ from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.levels.purged import require_all
+from st_common.levels.told import begin_of, told_visits
 from st_common.levels.visits import MEMBERS, fold_visits, members_at_end
 from st_common.operators.events.packet import Packet, control_packet
 from st_common.operators.matching.layer import LayerOf
@@ -192,7 +192,7 @@ class BatchArm:
             border: what is known when the day begins.
             write: whether its visits go into the table.
         """
-        since, until = _begin(border.day), _begin(border.day + _DAY)
+        since, until = begin_of(border.day), begin_of(border.day + _DAY)
         fed, changes = self._changes(border, since, until)
         fixes = fixes_before(self.home, self.stream.name, until.date())
         late = self._late(since, until)
@@ -296,8 +296,8 @@ class BatchArm:
         self, border: Border, visits: pa.Table, late: Late, run: str
     ) -> pa.Table:
         """In what the visits of a day differ from what was told, which goes into its table."""
-        since, until = _begin(border.day), _begin(border.day + _DAY)
-        told = told_visits(self.home, self.stream.name, since, until)
+        day = border.day
+        told = told_visits(self.home, self.stream.name, day, day + _DAY)
         is_late = border.late + late.count > 0
         rows = differences(told, visits, late, is_late=is_late, run=run)
         self._write("differences", border.day, rows)
@@ -327,7 +327,3 @@ def _count_unexplained(differences: pa.Table) -> int:
     """How many differences have no reason."""
     count = pc.sum(pc.equal(differences["why"], "unexplained")).as_py()
     return count or 0
-
-
-def _begin(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)
