@@ -122,6 +122,7 @@ app.add_typer(
 
 _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_queries, "register"): query.register,
+    (_queries, "run"): query.run,
     (_queries, "check"): query.check,
     (_queries, "list"): query.list_queries,
     (_queries, "show"): query.show,

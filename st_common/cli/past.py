@@ -107,15 +107,14 @@ def time_of(text: str) -> "datetime":
     Raises:
         ConfigError: it is none.
     """
-    from datetime import UTC, datetime
+    from st_common.query.past import time_written
 
     try:
-        time = datetime.fromisoformat(text)
+        return time_written(text)
     except ValueError:
         raise ConfigError(
             f"--at {text!r} is no time", hint="such as 2024-05-01T12:30:00Z"
         ) from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _say(reads: "Iterable[Reads]", what: str) -> None:

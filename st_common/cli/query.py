@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
+from st_common.cli.arguments import Form
 from st_common.cli.statements import (
     statements_of,
     when,
@@ -14,7 +15,7 @@ from st_common.cli.statements import (
     write_outcome,
     write_queries,
 )
-from st_common.errors import FairwayError
+from st_common.errors import FairwayError, QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,6 +100,30 @@ def _tell_beginnings(ctx: typer.Context, done: "Outcome") -> None:
         return
     for line in (line for one in queries_begun for line in in_words(one)):
         typer.echo(f"note: {line}", err=True)
+
+
+def run(
+    ctx: typer.Context,
+    file: _FILE = None,
+    text: _TEXT = None,
+    form: Form = "table",
+) -> None:
+    """Answer a SELECT .. [AS OF 'T' | BETWEEN 'T1' AND 'T2'] from the fixes that are archived; keep nothing."""
+    from st_common.cli.statements import write_asked
+    from st_common.query.registry import fitted
+
+    (asked, *more), notices = fitted(
+        context.home(ctx, must_exist=True),
+        context.streams(ctx),
+        statements_of(ctx, file, text),
+    )
+    write_notices(notices)
+    if more or asked.op != "ask" or asked.plan is None:
+        raise QueryError(
+            "one SELECT is answered at a time",
+            hint="`fairway query register` carries out all other statements",
+        )
+    write_asked(ctx, asked.plan, asked.past, form)
 
 
 def check(ctx: typer.Context, file: _FILE = None, text: _TEXT = None) -> None:

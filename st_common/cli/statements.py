@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from st_common.cli import context
-from st_common.cli.output import write_columns
+from st_common.cli.output import Format, write_columns
 from st_common.cli.text_file import read_text
 from st_common.errors import ConfigError, QueryError
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from st_common.query.area_store import NamedArea
     from st_common.query.control import QueryRow
+    from st_common.query.past import Past
     from st_common.query.plan import Plan
     from st_common.query.problem import Problem
     from st_common.query.registry import Outcome
@@ -93,11 +94,13 @@ def write_outcome(ctx: typer.Context, done: "Outcome") -> None:
 
 
 def write_shown(ctx: typer.Context, shown: "ToShow") -> None:
-    """Writes what a SHOW or an EXPLAIN asked for."""
-    from st_common.query.shown import Explained, ShownAreas, ShownQueries
+    """Writes what a SHOW, an EXPLAIN or a SELECT alone asked for."""
+    from st_common.query.shown import Asked, Explained, ShownAreas, ShownQueries
 
     if isinstance(shown, Explained):
         write_explained(ctx, shown.name, shown.plan)
+    elif isinstance(shown, Asked):
+        write_asked(ctx, shown.plan, shown.past, "table")
     elif isinstance(shown, ShownQueries):
         write_queries(shown.rows)
     elif isinstance(shown, ShownAreas):
@@ -114,6 +117,26 @@ def write_shown(ctx: typer.Context, shown: "ToShow") -> None:
             for one in shown.streams
         ]
         write_columns(("stream", "format", "crs", "moving", "attributes"), rows)
+
+
+def write_asked(
+    ctx: typer.Context, plan: "Plan", past: "Past | None", form: Format
+) -> None:
+    """Who was in at a time, or the stays of an interval, day by day.
+
+    Raises:
+        QueryError: the stream has not come to the time.
+        FairwayError: fixes that the answer follows from were purged.
+    """
+    from st_common.cli.output import shown, write, write_growing
+    from st_common.engine.batch.asking import asked
+
+    stream = context.stream(ctx, plan.stream)
+    tables = asked(context.home(ctx, must_exist=True), stream, plan, past)
+    if past is None or past.since is None:
+        write(shown(next(tables), form), form)
+    else:
+        write_growing(tables, form)
 
 
 def write_queries(rows: "Sequence[QueryRow]") -> None:

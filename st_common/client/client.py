@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import pyarrow as pa
+
 from st_common.client.registration import QueryId, Registration
+from st_common.engine.batch.asking import asked
 from st_common.errors import FairwayError, QueryError
 from st_common.home import Home
 from st_common.query.area_store import HomeAreas
@@ -20,7 +23,7 @@ from st_common.query.grammar.words import quoted
 from st_common.query.lookup import find
 from st_common.query.plan import Plan
 from st_common.query.plan_json import places_in
-from st_common.query.registry import drop, register
+from st_common.query.registry import drop, fitted, register
 from st_common.query.text import Statement, parse, select_of
 from st_common.serving.follow import POLL_S
 from st_common.settings import StreamSettings, conf_dir, home_dir, load_streams
@@ -83,6 +86,33 @@ class Client:
         registration = Registration(self._home, row, tags=tags, poll_s=self._poll_s)
         self._open.append(registration)
         return registration
+
+    def ask(self, text: str) -> pa.Table:
+        """The answer of a SELECT .. [AS OF 'T' | BETWEEN 'T1' AND 'T2'], from the fixes that are archived.
+
+        Example:
+            Client(home).ask("SELECT * FROM taxis INSIDE (0, 0, 5, 5) AS OF '2024-05-01T12:00:00Z'")
+
+        Args:
+            text: one statement.
+
+        Returns:
+            Who was in then: `object`, `partner`, `since_ts`, `value`, `fields`; of an interval the stays in it:
+            `object`, `partner`, `from_ts`, `to_ts`, `value`, `cause_in`, `cause_out`.
+
+        Raises:
+            QueryError: another statement, what is wrong with it, or a time to which the stream has not come.
+            FairwayError: fixes that the answer follows from were purged.
+        """
+        statements = parse(text, areas=HomeAreas(self._home))
+        (asked_for, *more), _ = fitted(self._home, self._streams, statements)
+        if more or asked_for.op != "ask" or asked_for.plan is None:
+            hint = "SELECT * FROM stream INSIDE .. AS OF '2024-05-01T12:00:00Z'"
+            raise QueryError("expected one SELECT that stands alone", hint=hint)
+        stream = self._streams[asked_for.plan.stream]
+        return pa.concat_tables(
+            asked(self._home, stream, asked_for.plan, asked_for.past)
+        )
 
     def cancel(self, query: QueryId | Registration) -> None:
         """Drops a query, and ends the iteration of its registrations in this client at once.

@@ -19,11 +19,22 @@ def open_since(home: Home, stream: str) -> date | None:
     Returns:
         None, and no day is closed, while a job has no clock yet or none has ever reported.
     """
+    slowest_us = slowest_clock(home, stream)
+    if slowest_us is None:
+        return None
+    return datetime.fromtimestamp(slowest_us // _US_PER_DAY * 86_400, UTC).date()
+
+
+def slowest_clock(home: Home, stream: str) -> int | None:
+    """The event time (us UTC) that every job has come to which writes the stream's tables.
+
+    Returns:
+        None while a job has no clock yet or none has ever reported.
+    """
     clocks = [status.now_ts for status in read_all_status(home.stream(stream))]
     if not clocks or None in clocks:
         return None
-    slowest = min(clock for clock in clocks if clock is not None)
-    return datetime.fromtimestamp(slowest // _US_PER_DAY * 86_400, UTC).date()
+    return min(clock for clock in clocks if clock is not None)
 
 
 def is_closed_before(home: Home, stream: str, until: date) -> bool:

@@ -26,6 +26,7 @@ from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.problem import Problem, did_you_mean
 from st_common.query.shown import (
+    Asked,
     Explained,
     ShownAreas,
     ShownQueries,
@@ -225,6 +226,11 @@ def _explain(draft: Draft, statement: "Statement") -> None:
         draft.shown.append(Explained(name=row.name, plan=row.plan))
 
 
+def _ask(draft: Draft, statement: "Statement") -> None:
+    if statement.plan is not None:
+        draft.shown.append(Asked(plan=statement.plan, past=statement.past))
+
+
 def _registered_already(draft: Draft, statement: "Statement", name: str) -> Problem:
     line = draft.places.get(name)
     if line:
@@ -303,7 +309,7 @@ def _check_replaced_area(draft: Draft, statement: "Statement") -> None:
 
 
 def _check_nothing(draft: Draft, statement: "Statement") -> None:
-    """SHOW has nothing that could be wrong."""
+    """SHOW has nothing that could be wrong, and a SELECT alone nothing but its plan."""
 
 
 def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
@@ -367,6 +373,7 @@ _CHECKS: dict[str, _Step] = {
     "replace_area": _check_replaced_area,
     "drop_area": _check_area,
     "show": _check_nothing,
+    "ask": _check_nothing,
 }
 _ACTIONS: dict[str, _Step] = {
     "register": _carry_out,
@@ -377,4 +384,5 @@ _ACTIONS: dict[str, _Step] = {
     "replace_area": _replace_area,
     "drop_area": _drop_area,
     "show": _show,
+    "ask": _ask,
 }

@@ -1,10 +1,11 @@
-"""What SHOW and EXPLAIN ask for, as it is at their place in a text."""
+"""What SHOW, EXPLAIN and a SELECT alone ask for, as it is at their place in a text."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from st_common.query.area_store import NamedArea
 from st_common.query.control import QueryRow
+from st_common.query.past import Past
 from st_common.query.plan import Plan
 
 if TYPE_CHECKING:
@@ -40,4 +41,12 @@ class Explained:
     plan: Plan
 
 
-ToShow = ShownQueries | ShownAreas | ShownStreams | Explained
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A SELECT that stands alone: a plan, and the past that it asks about; None: what is known last."""
+
+    plan: Plan
+    past: Past | None
+
+
+ToShow = ShownQueries | ShownAreas | ShownStreams | Explained | Asked

@@ -11,6 +11,7 @@ from st_common.errors import ConfigError
 from st_common.home import checked_name
 from st_common.query.areas import Areas
 from st_common.query.grammar.nodes import (
+    Ask,
     CreateArea,
     DropArea,
     Explain,
@@ -30,7 +31,9 @@ from st_common.query.lowering.expression import Term, shifted
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.known import KnownAreas
 from st_common.query.lowering.lower import Lowered, lowered
+from st_common.query.lowering.past import past_of
 from st_common.query.lowering.space import region_of
+from st_common.query.past import Past
 from st_common.query.pieces import CutError, Piece, cut
 from st_common.query.plan import Plan
 from st_common.query.printed import to_text
@@ -50,11 +53,12 @@ NAME_HINT = f"1 to {_NAME_LENGTH} printable characters, no blank at either end"
 class Statement:
     """One statement: what it does (`op`), with which query or area (`name`), and where it stands.
 
-    `plan` is what a query means: of a registration, a replacement and an EXPLAIN of a SELECT, which has no name.
-    `region` is of CREATE AREA, `what` of SHOW: "queries", "areas" or "streams". `areas` are the names by which it calls
-    some. `text` is the statement's own text without the semicolon; `line` and `column` count from 1. `terms` are the
-    expressions in it, which only who knows the stream can check. `spans` has the offsets in `text` of the words `name`,
-    `stream` and `layer`, and of the clauses.
+    `plan` is what a query means: of a registration, a replacement, and a SELECT alone or behind EXPLAIN, which have no
+    name; `past` is when a SELECT alone asks about, None: the last time that is known. `region` is of CREATE AREA,
+    `what` of SHOW: "queries", "areas" or "streams". `areas` are the names by which it calls some. `text` is its own
+    text without the semicolon; `line` and `column` count from 1. `terms` are the expressions in it, which only who
+    knows the stream can check. `spans` has the offsets in `text` of the words `name`, `stream` and `layer`, and of the
+    clauses.
     """
 
     op: Op
@@ -67,6 +71,7 @@ class Statement:
     what: str | None = None
     areas: tuple[str, ...] = ()
     file: str | None = field(default=None, compare=False)
+    past: Past | None = None
     terms: tuple[Term, ...] = field(default=(), compare=False, repr=False)
     spans: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
@@ -239,7 +244,9 @@ def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement 
     known = reader.known
     known.take_called()
     select = (
-        tree.args.get("expression") if isinstance(tree, Register | Explain) else None
+        tree.args.get("expression")
+        if isinstance(tree, Register | Explain | Ask)
+        else None
     )
     meaning = lowered(select, known, gathered) if select is not None else None
     region = _area(tree, known, gathered)
@@ -257,7 +264,8 @@ def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement 
     if select is not None and meaning is None:
         return None
     said = _statement(reader.source, tree, chunk, meaning, region)
-    return replace(said, areas=known.take_called())
+    past = gathered.attempt(partial(past_of, tree.args.get("past")), None)
+    return replace(said, areas=known.take_called(), past=past)
 
 
 def _area(tree: exp.Expr, known: KnownAreas, gathered: Gathered) -> Region | None:
@@ -314,6 +322,7 @@ _OPS: dict[type[exp.Expr], Op] = {
     Unregister: "drop",
     Show: "show",
     Explain: "explain",
+    Ask: "ask",
     CreateArea: "create_area",
     DropArea: "drop_area",
 }

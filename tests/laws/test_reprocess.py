@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,16 +22,14 @@ from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.serving.answers import answered
 from st_common.serving.sql import sql
-from st_common.settings import Columns, StreamSettings
 from st_common.testing.effort import tries
+from st_common.testing.grid_days import HOUR_S, T0, histories, segment, settings
 from st_common.testing.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("C6", "X2")
 
-T0 = datetime(2024, 5, 1, tzinfo=UTC)
 DAYS = [date(2024, 5, 1), date(2024, 5, 2), date(2024, 5, 3)]
 DAY = timedelta(days=1)
-HOUR_S = 3600
 QUERIES = """
 REGISTER QUERY left AS SELECT * FROM grid INSIDE (0, 0, 5, 10);
 REGISTER QUERY near AS SELECT * FROM grid KNN (2, 5, 5);
@@ -40,47 +38,6 @@ REGISTER QUERY many AS SELECT COUNT(*) FROM grid INSIDE (0, 0, 10, 5);
 REGISTER QUERY lately AS SELECT * FROM grid INSIDE (3, 3, 7, 7) WINDOW 3 h;
 """
 LATER = "REGISTER QUERY right AS SELECT * FROM grid INSIDE (6, 0, 10, 10);"
-
-
-def settings(**changed):
-    return StreamSettings(
-        name="grid",
-        format="csv",
-        crs="planar",
-        time_unit="s",
-        max_ahead_s=None,
-        columns=Columns(object="id", event_ts="t", x="x", y="y", gone="gone"),
-        **changed,
-    )
-
-
-@st.composite
-def histories(draw):
-    """Fixes (id, seconds after T0, x, y, gone) over three days in order of time, and how they arrive out of order."""
-    lateness = draw(st.sampled_from([0, 0, 2 * HOUR_S]))
-    at, fixes = 0, []
-    for _ in range(draw(st.integers(5, 40))):
-        at += draw(st.sampled_from([0, 1, 900, HOUR_S, 3 * HOUR_S, 9 * HOUR_S]))
-        place = draw(st.tuples(st.integers(0, 10), st.integers(0, 10)))
-        gone = draw(st.integers(0, 9)) == 0
-        fixes.append((draw(st.sampled_from("abcd")), at, *place, gone))
-    delays = [draw(st.integers(0, lateness)) for _ in fixes]
-    order = sorted(range(len(fixes)), key=lambda n: (fixes[n][1] + delays[n], n))
-    end = max(at, 3 * 24 * HOUR_S) + lateness + 60
-    arriving = [*(fixes[n] for n in order), ("z", end, 99, 99, False)]
-    cuts = draw(st.sets(st.integers(1, len(arriving)), min_size=2, max_size=5))
-    silence = draw(st.sampled_from([None, 5.0 * HOUR_S]))
-    stream = settings(lateness_s=float(lateness), silence_s=silence)
-    return stream, arriving, sorted(cuts | {len(arriving)})
-
-
-def segment(log, fixes):
-    epoch = round(T0.timestamp())
-    lines = [
-        f"{i},{epoch + t},{x},{y},{'true' if gone else ''}"
-        for i, t, x, y, gone in fixes
-    ]
-    log.append("\n".join(["id,t,x,y,gone", *lines]).encode(), arrival_us=0)
 
 
 def follow(home, stream, arriving, cuts, *, meanwhile=True):

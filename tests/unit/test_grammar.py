@@ -135,7 +135,8 @@ def test_whatever_is_shown_is_derived_by_the_grammar():
     "text",
     [
         "REGISTER QUERY",
-        "SELECT * FROM t",
+        "REGISTER QUERY q AS SELECT * FROM t AS OF '2024-05-01'",
+        "SELECT * FROM t AS OF noon",
         "DROP QUERY select",
         "EXPLAIN 'q'",
         "SHOW LAYERS",
@@ -156,6 +157,7 @@ def test_what_may_come_next():
         "CREATE",
         "SHOW",
         "EXPLAIN",
+        "SELECT",
         ";",
     }
     inside = expected_after("REGISTER QUERY q AS SELECT * FROM taxis INSIDE ")

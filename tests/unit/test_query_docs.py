@@ -104,6 +104,7 @@ def test_the_examples_are_registered_in_the_order_of_the_page(home: Home):
     assert plans["near_me"].inside == MovingCircle(focal="car7", radius_m=500.0)
     assert plans["city_park"].inside is not None
     assert {type(each).__name__ for one in outcomes for each in one.shown} == {
+        "Asked",
         "ShownAreas",
         "ShownQueries",
         "ShownStreams",

@@ -570,9 +570,9 @@ JOIN = REGISTER + "JOIN l ON ST_Intersects(s, l) "
         ("DROP QUERY a b", "b", "expected ';'"),
         ('DROP QUERY "\t"', '"\t"', "is no name for a query"),
         (
-            "SELECT 1",
-            "SELECT",
-            "expected REGISTER, REPLACE, DROP, CREATE, SHOW or EXPLAIN, not 'SELECT'",
+            "LIST QUERIES",
+            "LIST",
+            "expected REGISTER, REPLACE, DROP, CREATE, SHOW, EXPLAIN or SELECT, not 'LIST'",
         ),
     ],
 )

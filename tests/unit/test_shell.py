@@ -220,7 +220,7 @@ def test_a_watch_that_begins_later_tells_only_what_comes(home, capsys):
 @pytest.mark.parametrize(
     ("text", "has", "has_not"),
     [
-        ("", {"REGISTER", "SHOW", "EXPLAIN"}, {"SELECT", "taxis"}),
+        ("", {"REGISTER", "SHOW", "EXPLAIN", "SELECT"}, {"taxis"}),
         ("reg", {"register"}, {"REGISTER"}),
         (
             "REGISTER QUERY q AS SELECT * FROM ",

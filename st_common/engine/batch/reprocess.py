@@ -91,7 +91,7 @@ def reprocess(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Fed:
+class Fed:
     """What the rows of an interval come to: the state behind them, the changes on the way."""
 
     state: State
@@ -163,10 +163,17 @@ class BatchArm:
         Raises:
             FairwayError: it would begin with the stream's first day, of which fixes were purged.
         """
-        kept = self._borders.newest(since)
+        return self._borders.newest(since) or self.beginning()
+
+    def beginning(self) -> Border | None:
+        """Where a run begins that reads all fixes; None where the stream has none.
+
+        Raises:
+            FairwayError: some were purged.
+        """
         days = days_of(self.home.table("positions", self.stream.name))
-        if kept is not None or not days:
-            return kept
+        if not days:
+            return None
         require_all(self.home, self.stream.name)
         return Border(
             day=days[0],
@@ -193,7 +200,7 @@ class BatchArm:
             write: whether its visits go into the table.
         """
         since, until = begin_of(border.day), begin_of(border.day + _DAY)
-        fed, changes = self._changes(border, since, until)
+        fed, changes = self.changes(border, since, until)
         fixes = fixes_before(self.home, self.stream.name, until.date())
         late = self._late(since, until)
         run = self._run_name(border.day, fixes, fed.reached)
@@ -204,7 +211,7 @@ class BatchArm:
             told = self._reconciled(border, visits, late, run)
         after = Border(
             day=until.date(),
-            state=retired(fed.state, self._settings, least=LEAST),
+            state=self.retired(fed.state),
             members=members_at_end(visits, until),
             reached=fed.reached,
             fixes=fixes,
@@ -223,6 +230,10 @@ class BatchArm:
             failed=tuple(f"{one.query}: {one.why}" for one in fed.failures),
         ), after
 
+    def retired(self, state: State) -> State:
+        """A state without what no answer needs any more."""
+        return retired(state, self._settings, least=LEAST)
+
     def _run_name(self, day: date, fixes: int, reached: Reached) -> str:
         told = f"{self.stream.name} {self._told} {day} {fixes} {reached}"
         return f"batch-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
@@ -233,9 +244,9 @@ class BatchArm:
             self.home, self.stream.name, since, until, self._settings.lateness_us
         )
 
-    def _changes(
+    def changes(
         self, border: Border, since: datetime, until: datetime
-    ) -> tuple["_Fed", pa.Table]:
+    ) -> tuple["Fed", pa.Table]:
         """What the rows of a day come to, and the changes of the day.
 
         With lateness, some are told only when the clock has passed the day by as much: the step goes on so far, and
@@ -260,10 +271,10 @@ class BatchArm:
 
     def _fed(
         self, state: State, reached: Reached, since_us: int, until_us: int
-    ) -> "_Fed":
+    ) -> "Fed":
         """What the rows of an interval come to."""
         if since_us == until_us:
-            return _Fed(state=state, reached=reached)
+            return Fed(state=state, reached=reached)
         placed, behind = statements(
             self.home,
             self._log,
@@ -285,7 +296,7 @@ class BatchArm:
             state = done.state
             changes.append(done.changes)
             failures += done.failures
-        return _Fed(
+        return Fed(
             state=state,
             reached=behind,
             changes=tuple(changes),

@@ -14,6 +14,8 @@ from st_common.query.grammar.located import at, identifier, text_literal, word
 from st_common.query.grammar.nodes import (
     FIRST,
     TWICE,
+    Ask,
+    AskedPast,
     Comparing,
     CreateArea,
     Detect,
@@ -100,6 +102,14 @@ class Building(BuildingExpressions, BuildingPlaces):
 
     def explained(self, parts: Parts) -> exp.Expr:
         return Explain(expression=parts[0])
+
+    def asked(self, parts: Parts) -> exp.Expr:
+        select, *past = parts
+        return Ask(expression=select, past=past[0] if past else None)
+
+    def past(self, parts: Parts) -> exp.Expr:
+        times = [text_literal(part) for part in parts if part.type == "STRING"]
+        return AskedPast(this=times[0] if times[1:] else None, expression=times[-1])
 
     # SELECT
 

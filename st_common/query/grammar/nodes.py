@@ -13,6 +13,7 @@ Op = Literal[
     "create_area",
     "replace_area",
     "drop_area",
+    "ask",
 ]
 """What a statement does."""
 
@@ -74,6 +75,18 @@ class Explain(exp.Expression):
     """EXPLAIN this, the name of a query, or EXPLAIN expression, a SELECT."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "expression": False}
+
+
+class Ask(exp.Expression):
+    """expression, a SELECT that stands alone, with the past that it asks about."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expression": True, "past": False}
+
+
+class AskedPast(exp.Expression):
+    """AS OF expression, or BETWEEN this AND expression: texts."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "expression": True}
 
 
 class Source(exp.Table):

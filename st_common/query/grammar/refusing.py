@@ -1,5 +1,6 @@
 """What is said of a token that cannot stand where it does: what could, and which word was perhaps meant."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -190,7 +191,8 @@ def _in_order(taken: Taken) -> list[tuple[str, Sequence[str]]]:
             return len(rules) + 1, 0
         known = [rules.index(each) for each in begun if each in _RULES]
         shown = terminals().shown.get(name, name)
-        first = max(text.find(f'"{shown}"'), text.find(f" {name}"))
+        named = re.search(rf" {name}\b", text)
+        first = max(text.find(f'"{shown}"'), named.start() if named else -1)
         return min(known, default=len(rules)), first
 
     return sorted(taken.items(), key=place)

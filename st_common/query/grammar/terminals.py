@@ -11,6 +11,10 @@ from st_common.query.grammar.tokens import Token, UnclosedError
 _CLASSES = ("LENGTH", "TIME", "SPEED", "COUNTED", "TYPE")  # of words
 _KINDS = ("NUMBER", "STRING", "QUOTED")  # tokens that look like nothing else
 _ODD = r"(?P<ODD>(?i:(\d+\.?\d*|\.\d+)e([+-](?!\d)|(?![\w+-]))))"
+_AHEAD = {
+    "LAYER": "LAYER",
+    "BETWEEN": "DURING",
+}  # terminals that look out behind a word
 _OPEN = r"(?P<OPEN>['\"]|/\*)"
 
 
@@ -61,8 +65,11 @@ class Terminals:
         kind = token.kind
         if kind == "NAME":
             known = _meanings_of(token)
-            ahead = known[0] != "LAYER" or self._is_ahead("LAYER", token)
-            return known if ahead else known[1:]
+            if known[0] == "LAYER" and not self._is_ahead("LAYER", token):
+                return known[1:]
+            if known[0] == "DURING" and not self._is_ahead("DURING", token):
+                return (*known[1:], "DURING")
+            return known
         if kind == "SIGN":
             sign = self.words.get(token, str(token))
             return ("PER", sign) if self._is_ahead("PER", token) else (sign,)
@@ -81,7 +88,7 @@ class Terminals:
 def _meanings_of(written: str) -> tuple[str, ...]:
     """What a word may be: a word of the grammar, one of a class of words, a name."""
     known, word = terminals(), written.upper()
-    own = ["LAYER"] if word == "LAYER" else []
+    own = [_AHEAD[word]] if word in _AHEAD else []
     own += [known.words[word]] if word in known.words else []
     own += [name for name in _CLASSES if word in map(str.upper, known.classes[name])]
     if word in known.reserved:
@@ -100,7 +107,7 @@ def terminals() -> Terminals:
     patterns = {each.name: each.pattern for each in known}
     classes = {name: re.findall(r"\w+", patterns[name]) for name in _CLASSES}
     phrases = [each.name for each in known if each.priority > 0]
-    ahead = {"LAYER": "LAYER", "PER": "/"}
+    ahead = {name: word for word, name in (*_AHEAD.items(), ("/", "PER"))}
     return Terminals(
         words=words,
         shown=shown | ahead | {name: _spelled(name) for name in phrases},

@@ -1,0 +1,30 @@
+"""Which past a question is about: a time, or an interval."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """AS OF a time, or BETWEEN two.
+
+        AS OF '2024-05-01T12:00Z'                   since None, until 12:00
+        BETWEEN '2024-05-01' AND '2024-05-02'       since the 1st, 00:00, until the 2nd, 00:00; UTC
+
+    Attributes:
+        since: the first time of an interval, with a time zone; None: one time is asked about, which is `until`.
+        until: the last time, which belongs to it, with a time zone.
+    """
+
+    since: datetime | None = None
+    until: datetime
+
+
+def time_written(text: str) -> datetime:
+    """The time that a text gives: ISO 8601, UTC where no zone is given.
+
+    Raises:
+        ValueError: it gives none.
+    """
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
