@@ -86,10 +86,11 @@ def fields_of(
     # Queries that select the same share a statement.
     for columns in dict.fromkeys(selected):
         mine = rows[np.array([columns == other for other in selected])[at]]
-        table = readings.take(reading[mine]).table(objects.ids, space=space)
+        texts = [text for _, text in columns]
+        some = readings.take(reading[mine])
+        table = some.table(objects.ids, space=space, texts=texts)
         for name, values in (beside or {}).items():
             table = table.append_column(name, values.take(pa.array(mine)))
-        texts = [text for _, text in columns]
         (rendered,) = expressions.evaluated(
             [expressions.objects_of(columns)], table, of=[texts]
         )

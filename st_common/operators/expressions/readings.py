@@ -1,6 +1,6 @@
 """Fixes as expressions see them: the stream's attributes, and what follows from the reading before."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -114,15 +114,25 @@ class Readings:
             return self.attributes[names[0]]
         return self._builtin(names[0], ids, space=space)
 
-    def table(self, ids: pa.Array, *, space: Space) -> pa.Table:
+    def table(
+        self, ids: pa.Array, *, space: Space, texts: Sequence[str] | None = None
+    ) -> pa.Table:
         """The columns that expressions may use: attributes, `object`, `event_ts`, `x`, `y`, `elapsed_s`, `speed_mps`.
 
         Args:
             ids: string, the ids of all objects.
             space: by which speeds are measured.
+            texts: the expressions that will see the table; columns whose names occur in none are left out. By default
+                all columns are there.
         """
-        builtin = {name: self._builtin(name, ids, space=space) for name in _COLUMNS}
-        return pa.table({**self.attributes, **builtin})
+        columns: dict[str, pa.Array] = {
+            name: self.attributes[name]
+            for name in _occurring(self.attributes, texts)
+            if name not in _COLUMNS
+        }
+        for name in _occurring(_COLUMNS, texts) or ("x",):  # which says how many rows
+            columns[name] = self._builtin(name, ids, space=space)
+        return pa.table(columns)
 
     def columns(
         self, names: Sequence[str], ids: pa.Array, *, space: Space
@@ -167,6 +177,14 @@ class Readings:
 _COLUMNS = ("object", "event_ts", "x", "y", "elapsed_s", "speed_mps")
 _BUILTIN = ("object", "x", "y", "elapsed_s", "speed_mps")
 _ARRAYS = ("object", "ts", "x", "y", "before_ts", "before_x", "before_y")
+
+
+def _occurring(names: Iterable[str], texts: Sequence[str] | None) -> list[str]:
+    """The names that occur in expressions, in any case, or as a part of something else; all of them without any."""
+    if texts is None:
+        return list(names)
+    said = " ".join(texts).casefold().replace('""', '"')
+    return [name for name in names if name.casefold() in said]
 
 
 def joined(one: Readings, other: Readings) -> Readings:

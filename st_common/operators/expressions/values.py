@@ -154,16 +154,18 @@ class Values:
             which = np.flatnonzero((places >= start) & (places < end))
             if len(which):
                 out[:, which] = expressions.masks(
-                    texts, self._table(part, places[which], start)
+                    texts, self._table(part, places[which], start, texts)
                 )
         return out
 
-    def _table(self, part: Readings, places: np.ndarray, first: int) -> pa.Table:
-        """The fixes at some places of a part, whose first place is given, as expressions see them."""
+    def _table(
+        self, part: Readings, places: np.ndarray, first: int, texts: Sequence[str]
+    ) -> pa.Table:
+        """The fixes at some places of a part, whose first place is given, as these expressions see them."""
         readings = replace(
             part.take(places - first), attributes=taken(self.attributes, places)
         )
-        return readings.table(self._objects.ids, space=self._space)
+        return readings.table(self._objects.ids, space=self._space, texts=texts)
 
     def numbers(self, text: str, places: np.ndarray) -> np.ndarray:
         """The values of an expression at places (int64[n]) as float64[n], NaN for null."""
@@ -244,11 +246,11 @@ class Values:
         start = np.searchsorted(wanted, self._known)
         for part, at in zip(self._parts, (wanted[:start], wanted[start:]), strict=True):
             if len(at):
-                table = self._table(
-                    part, at, 0 if part is self._parts[0] else self._known
-                )
+                first = 0 if part is self._parts[0] else self._known
+                texts = list(columns)
+                table = self._table(part, at, first, texts)
                 for column, values in zip(
-                    columns.values(), _found(form, list(columns), table), strict=True
+                    columns.values(), _found(form, texts, table), strict=True
                 ):
                     column.put(at, values)
 

@@ -151,7 +151,8 @@ def _shares(
     space: Space,
 ) -> dict[int, Shares]:
     texts = list(dict.fromkeys(queries[n].plan.where or "" for n in numbers))
-    masks = expressions.masks(texts, sample.table(objects.ids, space=space))
+    table = sample.table(objects.ids, space=space, texts=texts)
+    masks = expressions.masks(texts, table)
     where = dict(zip(texts, masks.mean(axis=1).tolist(), strict=True))
     inside = _shares_inside(queries, numbers, sample, space=space)
     return {

@@ -72,7 +72,7 @@ class Component(ABC):
         return tuple(one.name for one in fields(cls))  # type: ignore[arg-type]
 
     def __len__(self) -> int:
-        count: int = len(getattr(self, self.columns()[0]))
+        count: int = len(getattr(self, self.LAYOUT.order[0]))
         return count
 
     def take(self, index: np.ndarray) -> Self:
