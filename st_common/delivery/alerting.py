@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from st_common.delivery.outcome import Failed, Refused
-from st_common.delivery.webhook import Webhook, WebhookSink
-from st_common.errors import ConfigError
+from st_common.delivery.settings import sink_of
+from st_common.delivery.webhook import WebhookSink
 from st_common.home import Home
 from st_common.ops.alerts import Alert, read_alerts
 from st_common.ops.records import read_record, write_record
 from st_common.ops.settings import operations_table
-from st_common.toml_values import Check, checked, one_of
+from st_common.toml_values import Check, checked, known, one_of
 
 _LEVELS = ("info", "warning", "error")
 _LEVEL = "warning"
@@ -56,14 +56,11 @@ def alert_settings(conf: Path) -> AlertSettings | None:
     if table is None:
         return None
     place = f"{conf / 'operations.toml'}: alerts:"
-    values = checked(table, _KEYS, WebhookSink, place)
-    level = values.pop("level", _LEVEL)
-    sink = WebhookSink(**values)
-    try:
-        sink.check()
-    except ConfigError as error:
-        raise ConfigError(f"{place} {error.message}", hint=error.hint) from None
-    return AlertSettings(sink=sink, level=level)
+    known(table, (*WebhookSink.keys, *_OWN_KEYS), place)
+    own = {key: table[key] for key in _OWN_KEYS if key in table}
+    rest = {key: value for key, value in table.items() if key not in _OWN_KEYS}
+    sink = sink_of(WebhookSink, rest, place)
+    return AlertSettings(sink=sink, **checked(own, _OWN_KEYS, AlertSettings, place))
 
 
 def begin_alerting(home: Home) -> None:
@@ -72,7 +69,8 @@ def begin_alerting(home: Home) -> None:
     So an installation that has run for long does not send what is long over.
     """
     if read_record(_place(home)) is None:
-        write_record(_place(home), {"lines": len(read_alerts(home))})
+        alerts = read_alerts(home)
+        _note(home, alerts, len(alerts))
 
 
 def notify(home: Home, settings: AlertSettings) -> Notified:
@@ -89,38 +87,62 @@ def notify(home: Home, settings: AlertSettings) -> Notified:
         ConfigError: the secret's environment variable is not set.
     """
     alerts = read_alerts(home)
-    record = read_record(_place(home)) or {}
-    start = min(int(record.get("lines", 0)), len(alerts))
-    receiver = settings.sink.receiver(_NAME, home)
-    try:
-        return _send(receiver, alerts, start, settings, _place(home))
-    finally:
-        receiver.close()
+    start = _noted(home, alerts)
+    end = min(start + _MOST, len(alerts))
+    least = _LEVELS.index(settings.level)
+    chosen = [
+        number
+        for number in range(start, end)
+        if _LEVELS.index(alerts[number].level) >= least
+    ]
+    done = _sent(home, settings, alerts, chosen)
+    if done.waiting:
+        return done
+    if end > start:
+        _note(home, alerts, end)
+    return dataclasses.replace(done, waiting=len(alerts) - end)
 
 
 def _place(home: Home) -> Path:
-    """Where it stands how many lines were sent."""
+    """Where it stands how many lines were dealt with, and what the last of them said."""
     return home.root / "alerts.sent.json"
 
 
-def _send(
-    receiver: Webhook,
-    alerts: list[Alert],
-    start: int,
-    settings: AlertSettings,
-    path: Path,
+def _note(home: Home, alerts: list[Alert], lines: int) -> None:
+    last = dataclasses.asdict(alerts[lines - 1]) if lines else None
+    write_record(_place(home), {"lines": lines, "last": last})
+
+
+def _noted(home: Home, alerts: list[Alert]) -> int:
+    """How many alerts were dealt with; 0 when the file was emptied since: what stands in it now is new."""
+    record = read_record(_place(home)) or {}
+    lines, last = int(record.get("lines", 0)), record.get("last")
+    if not 0 < lines <= len(alerts):
+        return 0
+    is_kept = last is None or last == dataclasses.asdict(alerts[lines - 1])
+    return lines if is_kept else 0
+
+
+def _sent(
+    home: Home, settings: AlertSettings, alerts: list[Alert], chosen: list[int]
 ) -> Notified:
+    """Sends the chosen alerts, by their numbers, until one fails; notes each that the receiver answered."""
+    settings.sink.secret(_NAME)  # one that is not set is told before the first alert
     done = Notified()
-    least = _LEVELS.index(settings.level)
-    for number, alert in enumerate(alerts[start : start + _MOST], start=start):
-        if _LEVELS.index(alert.level) >= least:
-            outcome = receiver.post([_line(alert)])
+    if not chosen:
+        return done
+    receiver = settings.sink.receiver(_NAME, home)
+    try:
+        for number in chosen:
+            outcome = receiver.post([_line(alerts[number])])
             if isinstance(outcome, Failed):
                 waiting = len(alerts) - number
                 return dataclasses.replace(done, waiting=waiting, reason=outcome.reason)
             done = _after(done, outcome)
-        write_record(path, {"lines": number + 1})
-    return dataclasses.replace(done, waiting=max(len(alerts) - start - _MOST, 0))
+            _note(home, alerts, number + 1)
+        return done
+    finally:
+        receiver.close()
 
 
 def _after(done: Notified, outcome: object) -> Notified:
@@ -134,4 +156,4 @@ def _line(alert: Alert) -> bytes:
     return json.dumps(dataclasses.asdict(alert), separators=(",", ":")).encode()
 
 
-_KEYS: Mapping[str, Check] = {**WebhookSink.keys, "level": one_of(*_LEVELS)}
+_OWN_KEYS: Mapping[str, Check] = {"level": one_of(*_LEVELS)}

@@ -2,10 +2,10 @@
 
 import difflib
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from st_common.delivery.registry import BY_KIND, SINKS
 from st_common.delivery.sink import Sink
@@ -132,12 +132,24 @@ def _delivery(
     values = checked(rest, keys, DeliverySettings, place)
     if "to" not in values:
         raise ConfigError(f"{place} to is missing", hint=f"one of {', '.join(BY_KIND)}")
-    sink = _sink(BY_KIND[values.pop("to")], own, place)
+    sink = sink_of(BY_KIND[values.pop("to")], own, place)
     return DeliverySettings(name=name, sink=sink, **values)
 
 
-def _sink(kind: type[Sink], table: dict[str, Any], place: str) -> Sink:
-    """The sink of a kind, by those keys of a delivery's table that belong to sinks."""
+T = TypeVar("T", bound=Sink)
+
+
+def sink_of(kind: type[T], table: Mapping[str, Any], place: str) -> T:
+    """The sink of a kind that a table describes.
+
+    Args:
+        kind: the kind.
+        table: the keys that belong to sinks, and no others.
+        place: where the table stands, for errors.
+
+    Raises:
+        ConfigError: a key means nothing for this kind, or is missing, wrong or does not go together with another.
+    """
     for key in table:
         if key not in kind.keys:
             raise ConfigError(

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from st_common.ops.status import MOST_SEGMENTS
+
 BATCH_S = 2.0
 BATCH_ROWS = 1 << 19
-_MOST_SEGMENTS = 1 << 12
 _FASTER = 4
 
 T = TypeVar("T")
@@ -31,7 +32,7 @@ class Pace:
         if seconds > BATCH_S:
             return Pace(segments=max(1, int(segments * BATCH_S / seconds)))
         if segments >= self.segments and seconds * _FASTER < BATCH_S:
-            return Pace(segments=min(_MOST_SEGMENTS, self.segments * _FASTER))
+            return Pace(segments=min(MOST_SEGMENTS, self.segments * _FASTER))
         return self
 
 

@@ -20,7 +20,7 @@ from st_common.engine.sifting import FOLDER
 from st_common.errors import LogError
 from st_common.home import Home
 from st_common.ops.records import write_record
-from st_common.ops.status import status_files
+from st_common.ops.status import TOPOLOGY_FILE, status_files
 
 _STATE = ("local", "spark", "g[0-9]*", FOLDER, borders.FOLDER)
 
@@ -73,7 +73,7 @@ def reset(
         steps += [lambda: kept.append(begin_anew(log))]
         steps += [_gone_table(home.table(name, stream)) for name in OF_STREAM]
         steps += [lambda: _without_rejects(home, stream)]
-        files = [folder / "topology.json", *status_files(folder), folder / RESET_FILE]
+        files = [folder / TOPOLOGY_FILE, *status_files(folder), folder / RESET_FILE]
         steps += [_unlinked(path) for path in files]
         for step in steps:
             owner.check()

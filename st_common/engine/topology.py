@@ -19,6 +19,7 @@ from st_common.errors import StateError
 from st_common.home import Home
 from st_common.ops.alerts import tell
 from st_common.ops.records import held_lock, read_record, write_record
+from st_common.ops.status import TOPOLOGY_FILE
 from st_common.settings import StreamSettings
 from st_common.storage import make_folder
 
@@ -228,7 +229,7 @@ def generation_folder(home: Home, stream: str, generation: int | None = None) ->
 
 
 def _path(home: Home, stream: str) -> Path:
-    return home.stream(stream) / "topology.json"
+    return home.stream(stream) / TOPOLOGY_FILE
 
 
 def _stored(path: Path) -> dict[str, Any] | None:

@@ -6,7 +6,17 @@ from enum import StrEnum
 from typing import Any, Self
 
 from st_common.errors import FairwayError
-from st_common.ops.health import Health, Limits, Observation, Progress, judge, remember
+from st_common.ops.health import (
+    Health,
+    Limits,
+    Observation,
+    Progress,
+    judge,
+    patience_s,
+    phase_of,
+    remember,
+)
+from st_common.ops.status import Phase
 
 _BAD_CONFIG = FairwayError.exit_code
 _GOOD = ("ok", "stopped")
@@ -176,12 +186,13 @@ def _act_on_living(
     if seen.running is None or not seen.running.launched:
         return []
     if seen.marker is not None:
-        if now_us - seen.marker.since_us > limits.stop_grace_s * 1e6:
+        grace_s = _stop_grace_s(seen, health, now_us=now_us, limits=limits)
+        if now_us - seen.marker.since_us > grace_s * 1e6:
             return [
                 Action(
                     stream=seen.stream,
                     kind=ActionKind.KILL,
-                    reason=f"not stopped in {limits.stop_grace_s:g} s",
+                    reason=f"not stopped in {grace_s:g} s",
                 )
             ]
         return []
@@ -191,6 +202,16 @@ def _act_on_living(
         if reason
         else []
     )
+
+
+def _stop_grace_s(
+    seen: Observation, health: Health, *, now_us: int, limits: Limits
+) -> float:
+    """For how long a process may go on that was asked to stop: it ends between batches, and a killed one is lost."""
+    phase = phase_of(seen, now_us=now_us, limits=limits)
+    if health is Health.STUCK or phase in (None, Phase.WAITING):
+        return limits.stop_grace_s
+    return max(limits.stop_grace_s, patience_s(seen, now_us=now_us, limits=limits))
 
 
 def _why_stop(seen: Observation, memory: Memory, health: Health) -> str:

@@ -10,14 +10,13 @@ from st_common.ops.status import (
     Exit,
     Phase,
     StreamStatus,
+    most_in_flight,
     read_all_status,
     read_exit,
     read_status,
 )
 from st_common.ops.stop import StopMarker, read_marker
 from st_common.position import segment_of
-
-MOST_IN_FLIGHT = 4096  # segments that a batch has at most, for each shard
 
 
 class Health(StrEnum):
@@ -52,7 +51,8 @@ class Limits:
         rejoin_s: and for so long when that batch may join all objects anew: a layer or a query waits in the log.
         slow_s: it is slow when the oldest waiting segment is older than this,
         slow_looks: and so many looks in a row have seen more and more waiting.
-        stop_grace_s: from the wish to stop until the process is killed.
+        stop_grace_s: from the wish to stop until the process is killed; one that says that it starts up or is in a
+            batch has the time for that.
         back_off_s: the first pause between starts; each one after it is twice as long.
         back_off_max_s: the longest pause.
         breaker_starts: after so many starts within `breaker_window_s` the stream is given up.
@@ -151,14 +151,14 @@ def observe(folder: Path, *, wanted: bool, now_us: int) -> Observation:
         waiting=waiting,
         waiting_since_us=first[0].arrival_us if first else None,
         slowest=slowest,
-        rejoins=_has_statement(log, next_segment, waiting),
+        rejoins=_has_statement(log, next_segment, min(waiting, most_in_flight(folder))),
     )
 
 
-def _has_statement(log: Log, start: int, waiting: int) -> bool:
-    """Whether a batch from a segment on may hold control rows that are no clocks, by the header of its last segment."""
-    end = start + min(waiting, MOST_IN_FLIGHT)
-    last = log.segments(end - 1, end=end) if waiting else []
+def _has_statement(log: Log, start: int, segments: int) -> bool:
+    """Whether a batch of some segments may hold control rows that are no clocks, by the header of the last of them."""
+    end = start + segments
+    last = log.segments(end - 1, end=end) if segments else []
     return any(one.statement or one.statement_before >= start for one in last)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 from st_common.errors import TransientError
 from st_common.spark_keys import SparkSettings
 
-_TIMEOUT_S = 30.0
+_CONNECT_S = 3.0  # each driver of a master that is away costs a tick so much
+_READ_S = 30.0
 _LIVING = ("SUBMITTED", "RUNNING", "RELAUNCHING")
 
 
@@ -151,7 +152,7 @@ def _asked(
                 method,
                 f"{rest}/v1/submissions/{what}",
                 json=body,
-                timeout=_TIMEOUT_S,
+                timeout=(_CONNECT_S, _READ_S),
                 allow_redirects=False,
             )
             return dict(answer.json())

@@ -13,6 +13,9 @@ from st_common.redaction import redacted
 
 STATUS_FILE = "status.json"
 EXIT_FILE = "exit.json"
+TOPOLOGY_FILE = "topology.json"
+MOST_SEGMENTS = 4096
+"""Segments that a batch has at most, for each shard."""
 
 
 class Phase(StrEnum):
@@ -103,6 +106,12 @@ def read_all_status(folder: Path) -> list[StreamStatus]:
     """The last status of every job of the stream that writes its tables: the engine and, beside it, others."""
     statuses = (_status(read_record(path)) for path in status_files(folder))
     return [status for status in statuses if status is not None]
+
+
+def most_in_flight(folder: Path) -> int:
+    """How many segments a batch of a stream may have at most, by its shards; of one that never ran, as of one shard."""
+    shards = (read_record(folder / TOPOLOGY_FILE) or {}).get("shards", 1)
+    return MOST_SEGMENTS * int(shards)
 
 
 def status_files(folder: Path) -> list[Path]:

@@ -39,6 +39,7 @@ _LOCKED: dict[str, str | bool | int | float | list[str]] = {
 }
 _CONTRACT_OF = {"trials": "visits"}  # of tables that are not called as it is
 _LIVE = ("QueryTable", "ObjectTable")
+_SHOW_TABLES = re.compile(r"\s*SHOW\s+TABLES\s*;?\s*", re.IGNORECASE)
 _READS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 
 
@@ -56,7 +57,7 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
 
     Args:
         home: where the tables lie.
-        text: one SELECT, or EXPLAIN of one.
+        text: one SELECT, or EXPLAIN of one; SHOW TABLES gives the names of the views.
         streams_of: gives the settings of the streams. With it there are also `QueryTable`, `ObjectTable` and the
             condition `a.location INSIDE b.region` (SPEC P8); called only when a text names one of the tables.
 
@@ -71,6 +72,8 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
         names = _create_views(connection, home, text)
         if streams_of is not None:
             names += _LIVE
+        if _SHOW_TABLES.fullmatch(text):
+            return pa.table({"name": sorted(names)})
         if streams_of is not None and any(
             name.lower() in text.lower() for name in _LIVE
         ):

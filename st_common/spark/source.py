@@ -17,12 +17,12 @@ from st_common.engine.damage import tell_damage
 from st_common.engine.feed import packets_of, step_settings
 from st_common.home import Home
 from st_common.operators.state.settings import Settings
+from st_common.ops.status import MOST_SEGMENTS
 from st_common.settings import Columns, PositionFilter, StreamSettings
 from st_common.spark.checkpoint import last_planned
 from st_common.spark_keys import SparkSettings
 
 NAME = "fairway_log"
-MOST_SEGMENTS = 4096  # of a batch, for each task
 LINGER_S = 0.1  # from the first segment after a pause to the batch that it is in
 PACKETS = "key int, segment long, blob binary"
 _SCHEMA = pa.schema(

@@ -1,13 +1,17 @@
 """Drivers of a cluster whose master is away, or whose answer is lost: nothing is started twice, nothing given up."""
 
 import json
+import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from st_common.errors import TransientError
 from st_common.home import Home
+from st_common.ops import standalone
 from st_common.ops.alerts import read_alerts
 from st_common.ops.lease import release, take
 from st_common.ops.records import read_record
@@ -73,6 +77,27 @@ def test_a_master_that_is_away_is_alerted_once_and_is_no_crash_loop(
     master.start()
     assert "start" in stage.tick(61)
     assert read_record(stage.folder / "engine.json")["submission"] == "d-1"
+
+
+@pytest.mark.timeout(120)
+def test_a_machine_that_takes_no_connection_is_not_waited_for_as_an_answer_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(standalone, "_CONNECT_S", 0.3)
+    monkeypatch.setattr(standalone, "_READ_S", 600.0)
+    with ExitStack() as stack:
+        full = stack.enter_context(socket.socket())
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)  # nobody accepts: soon the machine answers to no more
+        place = full.getsockname()
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(place)
+        rest = f"http://{place[0]}:{place[1]}"
+        gone = standalone.Submission(rest=rest, id="d-1", submitted_s=0.0)
+        with pytest.raises(TransientError, match="ConnectTimeout"):
+            standalone.fate_of(gone)
 
 
 def test_what_a_master_is_handed(stage: Stage, master: HttpReceiver) -> None:

@@ -12,7 +12,14 @@ from st_common.ops.decide import ActionKind, Decision, Memory, decide
 from st_common.ops.health import Health, Limits, Observation, observe
 from st_common.ops.launcher import Running
 from st_common.ops.process import Owner
-from st_common.ops.status import Exit, Phase, StreamStatus, write_status
+from st_common.ops.records import write_record
+from st_common.ops.status import (
+    TOPOLOGY_FILE,
+    Exit,
+    Phase,
+    StreamStatus,
+    write_status,
+)
 from st_common.ops.stop import StopMarker
 from st_common.position import position_of
 from st_common.testing.log_writer import bare_log
@@ -215,6 +222,25 @@ def test_a_look_sees_whether_what_waits_may_join_all_objects_anew(
     assert [rejoins(segment) for segment in range(4)] == [True, False, False, False]
 
 
+def test_a_batch_may_hold_a_statement_as_far_away_as_its_shards_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("st_common.ops.status.MOST_SEGMENTS", 2)
+    log = bare_log(tmp_path / "log")
+    for _ in range(4):
+        log.append(b"id,t,x,y\n", arrival_us=1)
+    row = Register(query="q", version=1, plan={}, text="", owner="")
+    log.append(to_bytes(row), arrival_us=1, control=True)
+
+    def rejoins() -> bool:
+        return observe(tmp_path, wanted=True, now_us=START).rejoins
+
+    assert not rejoins(), "one shard reads two segments"
+    for shards, expected in ((2, False), (3, True)):
+        write_record(tmp_path / TOPOLOGY_FILE, {"engine": "spark", "shards": shards})
+        assert rejoins() == expected
+
+
 def test_an_idle_night_does_not_make_the_first_fix_of_the_morning_look_stuck() -> None:
     night = 8 * 3600
     memory = at(BASE, RUNNING, night).memory
@@ -296,6 +322,36 @@ def test_a_stream_that_shall_not_run_is_stopped_and_its_marker_cleared() -> None
         unwanted, running=None, marker=StopMarker(by_supervisor=True, since_us=START)
     )
     assert kinds(at(gone, RUNNING, 120)) == ["clear"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "rejoins", "grace_s"),
+    [
+        (Phase.WAITING, False, LIMITS.stop_grace_s),
+        (Phase.BATCH, False, LIMITS.batch_s),
+        (Phase.BATCH, True, LIMITS.rejoin_s),
+        (Phase.START_UP, False, LIMITS.start_up_s),
+    ],
+)
+def test_a_batch_or_a_start_up_may_end_before_who_was_asked_to_stop_is_killed(
+    phase: Phase, rejoins: bool, grace_s: float
+) -> None:
+    def after(seconds: float, spoke_s: float) -> list[str]:
+        said = replace(status(5, beat_s=spoke_s), phase=phase)
+        asked = replace(
+            BASE,
+            wanted=False,
+            marker=StopMarker(by_supervisor=True, since_us=START),
+            status=said,
+            slowest=said,
+            rejoins=rejoins,
+        )
+        return kinds(at(asked, Memory(), seconds))
+
+    assert after(grace_s, spoke_s=grace_s) == []
+    assert after(grace_s + 1, spoke_s=grace_s) == ["kill"]
+    silent_s = LIMITS.silent_s + 2
+    assert after(silent_s, spoke_s=1) == ["kill"], "whoever says nothing hangs"
 
 
 @pytest.mark.parametrize("wanted", [True, False])

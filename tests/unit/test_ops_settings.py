@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from jobs.supervise import main
+from st_common.delivery import alerting
 from st_common.delivery.alerting import alert_settings, begin_alerting, notify
+from st_common.delivery.webhook import WebhookSink
 from st_common.errors import ConfigError
 from st_common.home import Home
-from st_common.ops.alerts import tell
+from st_common.ops.alerts import alerts_file, tell
 from st_common.ops.health import Limits
+from st_common.ops.records import write_record
 from st_common.ops.settings import limits_of
 from st_common.testing.http_receiver import Answer, HttpReceiver, http_receiver
 
@@ -148,6 +151,47 @@ def test_a_receiver_that_fails_gets_its_alerts_later_and_one_that_refuses_does_n
     done = notify(home, settings)
     assert (done.sent, done.refused, done.waiting) == (1, 1, 0)
     assert [one["text"] for one in receiver.taken] == ["first", "third"]
+
+
+@pytest.mark.spec("C4", "S10")
+def test_alerts_of_a_file_that_was_emptied_are_sent(
+    said: Callable[[str], Path], tmp_path: Path, receiver: HttpReceiver
+) -> None:
+    home = Home(tmp_path)
+    settings = alert_settings(said(f'[alerts]\nurl = "{receiver.url}"\n'))
+    assert settings is not None
+    begin_alerting(home)
+    for text in ("one", "two"):
+        tell(home, "taxis", text)
+    assert notify(home, settings).sent == 2
+    for texts in (("three",), ("four", "five", "six")):  # fewer lines than before, more
+        alerts_file(home).write_text("")
+        for text in texts:
+            tell(home, "taxis", text)
+        assert notify(home, settings).sent == len(texts)
+    told = [one["text"] for one in receiver.taken]
+    assert told == ["one", "two", "three", "four", "five", "six"]
+
+
+def test_what_is_below_the_level_opens_no_connection_and_is_noted_once(
+    said: Callable[[str], Path],
+    tmp_path: Path,
+    receiver: HttpReceiver,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home, written = Home(tmp_path), []
+    settings = alert_settings(said(f'[alerts]\nurl = "{receiver.url}"\n'))
+    assert settings is not None
+    begin_alerting(home)
+    for number in range(20):
+        tell(home, "taxis", f"ok: {number}", level="info")
+    monkeypatch.setattr(WebhookSink, "receiver", lambda *_: pytest.fail("not needed"))
+    monkeypatch.setattr(
+        alerting, "write_record", lambda *of: written.append(write_record(*of))
+    )
+    notify(home, settings)
+    notify(home, settings)
+    assert len(written) == 1
 
 
 @pytest.mark.spec("C4", "S10")
