@@ -44,8 +44,8 @@ class Contract:
         cluster_by: the column by whose values rows lie together in a file, and by which files of closed days are cut;
             None: there is none.
         zorder_by: the columns by which closed days are put into Z-order; none: they are not.
-        retention_days: how many days rows are kept, by their partition's day and the clock that the table goes by.
-            None: for ever.
+        retention_days: how many days rows are kept, by the clock that the table goes by. None: for ever.
+        retention_by: the column by which they grow old: the partition's day, or a time. None: they do not.
         properties: Delta's table properties.
         extendable: a stream's attributes may stand behind the columns.
         rules: what is promised about rows.
@@ -60,6 +60,7 @@ class Contract:
     cluster_by: str | None
     zorder_by: tuple[str, ...]
     retention_days: int | None
+    retention_by: str | None
     properties: Mapping[str, str]
     extendable: bool
     rules: tuple[Rule, ...]

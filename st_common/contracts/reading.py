@@ -8,7 +8,7 @@ from typing import Any
 from st_common.contracts.document import Document, read_document
 from st_common.contracts.model import Column, Contract
 from st_common.contracts.quality import column_rules, table_rules
-from st_common.contracts.retention import retention_days
+from st_common.contracts.retention import retention_by, retention_days
 from st_common.contracts.validation import validate
 from st_common.errors import ContractError
 from st_common.settings import contracts_dir
@@ -71,6 +71,7 @@ def _contract(document: Document) -> Contract:
         cluster_by=custom.get("clusterBy"),
         zorder_by=tuple(custom.get("zOrderBy", ())),
         retention_days=retention_days(document),
+        retention_by=retention_by(document),
         properties=custom.get("deltaTableProperties", {}),
         extendable=custom.get("extendable", False),
         rules=(

@@ -20,6 +20,12 @@ def retention_days(document: Document) -> int | None:
     return next((each["value"] * _DAYS[each["unit"]] for each in stated), None)
 
 
+def retention_by(document: Document) -> str | None:
+    """The column by which rows grow old, by a document that was checked; None: they are kept for ever."""
+    stated = document.value.get(_AT) or []
+    return next((each["element"].partition(".")[2] for each in stated), None)
+
+
 def check_retention(document: Document) -> None:
     """Makes sure that a contract says at most once how long rows are kept, in days or years of its day.
 
@@ -51,7 +57,7 @@ def _check(document: Document, place: Place, stated: dict[str, Any]) -> None:
     table = document.at((*TABLE_AT, "name"))
     elements = [f"{table}.{name}" for name in _days_of(document)]
     if stated["element"] not in elements:
-        wrong = f"{stated['element']!r} is no partition column with a day or a time"
+        wrong = f"{stated['element']!r} is no partition column with a day, and no time that every row has"
         raise document.error(
             (*place, "element"),
             "retention",
@@ -64,5 +70,6 @@ def _days_of(document: Document) -> list[str]:
     return [
         column["name"]
         for _, column in properties_of(document)
-        if column.get("partitioned") and column["physicalType"] in _PARTITIONS
+        if (column.get("partitioned") and column["physicalType"] in _PARTITIONS)
+        or (column.get("required") and column["physicalType"] == "timestamp")
     ]

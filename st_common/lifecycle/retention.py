@@ -70,7 +70,7 @@ def retain(home: Home, stored: Stored, *, today: date) -> Retained:
         purged = _thin(home, stored.part, stored.path, since)
     else:
         purged = tables.purge(
-            stored.path, lambda files: _days_before(files, since), before=_SOME
+            stored.path, lambda files: _old(files, stored, since), before=_SOME
         )
     return Retained(purged=purged, since=since)
 
@@ -134,6 +134,16 @@ def _not_needed(
             yield each
         else:
             day = taken_on
+
+
+def _old(files: pa.Table, stored: Stored, since: date) -> Mask:
+    """Per file whether all of its rows are of before `since`, by the column that the contract names."""
+    column = stored.contract.retention_by
+    if column is None or column in stored.contract.partition_by:
+        return _days_before(files, since)
+    start = datetime.combine(since, time(), UTC)
+    newest = files[f"max.{column}"].cast(pa.timestamp("us", "UTC"))
+    return np.asarray(pc.less(newest, start).fill_null(False))  # noqa: FBT003, the value
 
 
 def _days_before(files: pa.Table, since: date) -> Mask:

@@ -10,9 +10,8 @@ from st_common.quality.data_check import (
     NO_DATA_CHECK,
     DataCheck,
     check_data,
-    data_label,
 )
-from st_common.quality.finding import COUNTED, Finding
+from st_common.quality.finding import COUNTED, Finding, data_label
 from st_common.quality.table_check import check_table
 from st_common.quality.tally import Tally, tally
 from st_common.settings import StreamSettings

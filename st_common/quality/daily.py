@@ -9,11 +9,10 @@ from typing import Any
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.ops.alerts import tell_once
-from st_common.ops.days import open_since
 from st_common.quality.check import check_day
-from st_common.quality.due import is_due, unchecked_days
+from st_common.quality.due import Due
 from st_common.quality.finding import Finding
-from st_common.quality.home_check import check_home
+from st_common.quality.home_check import check_heartbeats, check_now
 from st_common.quality.index_page import write_index
 from st_common.quality.record import record
 from st_common.quality.report import write_report
@@ -58,7 +57,7 @@ def report_days(
 ) -> list[DayReport]:
     """Checks days and writes their reports and results; doing it again replaces both.
 
-    A day is reported for the streams for which it is due: see `due.is_due`. Broken rules of severity error are alerts.
+    A day is reported for the streams for which it is due: see `Due.is_due`. Broken rules of severity error are alerts.
 
     Args:
         home: where the tables lie.
@@ -69,39 +68,47 @@ def report_days(
     Raises:
         ConfigError: `day` is due for no stream.
     """
-    days = [day] if day else unchecked_days(home, streams, now_us=checked_us)
-    return [_report(home, streams, each, checked_us=checked_us) for each in days]
+    due = Due(home, streams, now_us=checked_us)
+    days = [day] if day else due.unchecked_days()
+    shared: list[Finding] = []  # a look at layers and queries serves all days
+    reports = []
+    try:
+        for each in days:
+            names = [name for name in streams if due.is_due(name, each)]
+            if not names:
+                raise ConfigError(
+                    f"{each} is not closed for any stream",
+                    hint=due.said_open() or "there is no stream",
+                )
+            shared = shared or check_now(home)
+            of_day = [*shared, *check_heartbeats(home, each)]
+            wanted = [streams[name] for name in names]
+            reports.append(_report(home, wanted, each, of_day, checked_us=checked_us))
+    finally:
+        if reports:
+            write_index(home)
+    return reports
 
 
 def _report(
-    home: Home, streams: Mapping[str, StreamSettings], day: date, *, checked_us: int
+    home: Home,
+    streams: Sequence[StreamSettings],
+    day: date,
+    shared: Sequence[Finding],
+    *,
+    checked_us: int,
 ) -> DayReport:
-    due = [
-        stream
-        for stream in streams.values()
-        if is_due(home, stream.name, day, now_us=checked_us)
-    ]
-    if not due:
-        clocks = (
-            f"{name}: open since {open_since(home, name) or 'ever'}" for name in streams
-        )
-        raise ConfigError(
-            f"{day} is not closed for any stream",
-            hint="; ".join(clocks) or "there is no stream",
-        )
-    stream_days = [check_day(home, stream, day) for stream in due]
-    shared = check_home(home, day)
+    stream_days = [check_day(home, stream, day) for stream in streams]
     findings = [*shared, *(one for each in stream_days for one in each.findings)]
     record(home, day, findings, checked_us=checked_us)
     path = write_report(home, day, stream_days, shared)
-    write_index(home)
     for stream_day in stream_days:
         _alert(home, stream_day.stream, day, stream_day.findings, path)
     _alert(home, "home", day, shared, path)
     return DayReport(
         day=day,
         path=path,
-        streams=tuple(stream.name for stream in due),
+        streams=tuple(stream.name for stream in streams),
         rules=len(findings),
         breaches=sum(finding.is_breach for finding in findings),
     )

@@ -10,7 +10,12 @@ from st_common.contracts.kinds import ATTRIBUTE_KINDS
 from st_common.errors import ContractError, FairwayError, LogError
 from st_common.home import Home
 from st_common.quality.day_data import gather
-from st_common.quality.finding import Finding
+from st_common.quality.finding import (
+    AS_PROMISED,
+    CAN_BE_CHECKED,
+    Finding,
+    data_label,
+)
 from st_common.quality.measuring import Observed
 from st_common.quality.measuring_columns import observe
 from st_common.quality.suite import judge
@@ -37,11 +42,6 @@ NO_DATA_CHECK = DataCheck()
 """Of a stream that has no contract."""
 
 
-def data_label(stream: str) -> str:
-    """What the findings on the data of a stream call their table: `data/taxis`."""
-    return f"data/{stream}"
-
-
 def check_data(
     home: Home, stream: StreamSettings, day: date, tally: Tally
 ) -> DataCheck:
@@ -61,9 +61,9 @@ def check_data(
         if contract is None:
             return NO_DATA_CHECK
         data = gather(home, stream, contract, day, tally)
+        observed = {rule.name: observe(data, rule) for rule in contract.rules}
     except (ContractError, LogError) as error:
         return DataCheck(findings=(_unreadable(stream.name, error),))
-    observed = {rule.name: observe(data, rule) for rule in contract.rules}
     kept, result = judge(contract, observed)
     findings = [
         _finding(rule, observed[rule.name], kept, stream.name, data.shape.fixes)
@@ -79,7 +79,7 @@ def check_data(
 def _unreadable(stream: str, error: FairwayError) -> Finding:
     return Finding(
         table=data_label(stream),
-        rule="can_be_checked",
+        rule=CAN_BE_CHECKED,
         severity="error",
         passed=False,
         observed=None,
@@ -121,7 +121,7 @@ def _attributes(stream: StreamSettings, contract: StreamContract) -> Finding:
     ]
     return Finding(
         table=data_label(stream.name),
-        rule="attributes_are_as_promised",
+        rule=AS_PROMISED,
         severity="error",
         passed=not differences,
         observed=float(len(differences)),

@@ -32,31 +32,60 @@ _ROUNDING_S = 1.0  # event times that are told to the second
 
 @dataclass(frozen=True, kw_only=True)
 class DayData:
-    """One day (UTC) of one stream.
+    """One day (UTC) of one stream. What few rules look at is read when the first of them asks for it.
 
     Attributes:
         day: the day.
+        home: where the tables and the log lie.
         stream: the settings of the stream.
         fixes: those with an event time in the day, with the columns that the contract names, as far as there are any.
         order: the same by object and event time.
         shape: how they are spread.
-        usual: what is usual for such a day; None when nothing is known before it.
         tally: what happened to the records.
-        arrived: how many fixes arrived on the day, whatever their event time; None when there is no log.
-        sampled: segments in which fixes of the day arrived, evenly taken, at most 500; int64[k], ascending.
-        arrival_us: when each of them arrived, us since 1970; int64[k].
     """
 
     day: date
+    home: Home
     stream: StreamSettings
     fixes: pa.Table
     order: Ordered
     shape: Shape
-    usual: Usual | None
     tally: Tally
-    arrived: int | None
-    sampled: np.ndarray
-    arrival_us: np.ndarray
+
+    @cached_property
+    def usual(self) -> Usual | None:
+        """What is usual for such a day; None when nothing is known before it."""
+        return usual_of(self.home, self.stream.name, self.day)
+
+    @cached_property
+    def arrived(self) -> int | None:
+        """How many fixes arrived on the day, whatever their event time; None when there is no log.
+
+        Raises:
+            LogError: a segment of the log is missing or damaged.
+        """
+        path = self.home.table("positions", self.stream.name)
+        return _arrived(self._log, path, self.day) if self._log.end() else None
+
+    @cached_property
+    def sampled(self) -> np.ndarray:
+        """Segments in which fixes of the day arrived, evenly taken, at most 500; int64[k], ascending."""
+        segments = np.unique(self.fixes["segment"].to_numpy())
+        return _evenly(segments[segments < self._log.end()], _SAMPLED_SEGMENTS)
+
+    @cached_property
+    def arrival_us(self) -> np.ndarray:
+        """When each sampled segment arrived, us since 1970; int64[k].
+
+        Raises:
+            LogError: a segment of the log is missing or damaged.
+        """
+        arrivals = [self._log.segment(int(each)).arrival_us for each in self.sampled]
+        return np.array(arrivals, np.int64)
+
+    @cached_property
+    def _log(self) -> Log:
+        return Log(self.home.log(self.stream.name))
 
     @cached_property
     def implied_speeds_mps(self) -> np.ndarray:
@@ -82,7 +111,7 @@ def gather(
     day: date,
     tally: Tally,
 ) -> DayData:
-    """Reads what a contract's rules look at.
+    """Reads the fixes that a contract's rules look at; the rest is read when a rule asks for it.
 
     Args:
         home: where the tables and the log lie.
@@ -90,29 +119,17 @@ def gather(
         contract: only the columns that it names are read.
         day: the day (UTC).
         tally: what happened to the day's records.
-
-    Raises:
-        LogError: a segment of the log is missing or damaged.
     """
-    log = Log(home.log(stream.name))
-    path = home.table("positions", stream.name)
     fixes = _fixes(home, stream.name, contract, day)
     order = ordered(fixes)
-    segments = np.unique(fixes["segment"].to_numpy())
-    sampled = _evenly(segments[segments < log.end()], _SAMPLED_SEGMENTS)
     return DayData(
         day=day,
+        home=home,
         stream=stream,
         fixes=fixes,
         order=order,
         shape=shape_of(day, order),
-        usual=usual_of(home, stream.name, day),
         tally=tally,
-        arrived=_arrived(log, path, day) if log.end() else None,
-        sampled=sampled,
-        arrival_us=np.array(
-            [log.segment(int(number)).arrival_us for number in sampled], np.int64
-        ),
     )
 
 

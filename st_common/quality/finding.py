@@ -7,8 +7,19 @@ import pyarrow as pa
 
 from st_common.contracts import load_contract
 
+CAN_BE_CHECKED = "can_be_checked"
+"""The rule that is broken where a stream's contract or log cannot be read."""
+
+AS_PROMISED = "attributes_are_as_promised"
+"""The rule about the settings of a stream, not about a day's data."""
+
 COUNTED = "counted"
 """What `expected` says of a row that only counts something and demands nothing."""
+
+
+def data_label(stream: str) -> str:
+    """What the findings on the data of a stream call their table: `data/taxis`."""
+    return f"data/{stream}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +53,15 @@ class Finding:
         return not self.passed and self.severity == "error"
 
     @property
+    def verdict(self) -> str:
+        """`kept`, `broken`, `grey` where there was nothing to judge, or `counted` where nothing is demanded."""
+        if self.is_grey:
+            return "grey"
+        if self.expected == COUNTED:
+            return "counted"
+        return "kept" if self.passed else "broken"
+
+    @property
     def is_grey(self) -> bool:
         """Whether there was nothing to judge; `details` says why."""
         return self.passed and self.observed is None
@@ -61,6 +81,7 @@ def as_rows(findings: list[Finding], *, day: date, checked_us: int) -> pa.Table:
         for name in Finding.__dataclass_fields__
     }
     columns |= {
+        "verdict": [finding.verdict for finding in findings],
         "date": [day] * len(findings),
         "checked_ts": [checked_us] * len(findings),
     }

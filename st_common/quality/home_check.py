@@ -17,14 +17,11 @@ from st_common.quality.table_check import check_table
 _LEAST, _MOST = 0.5, 2.0  # features, of as many as in the version before
 
 
-def check_home(home: Home, day: date) -> list[Finding]:
-    """Checks what all streams share against the contracts of the tables; nothing is written.
-
-    Layers, regions and queries are looked at as they are now, of `stream_status` the heartbeats of the day.
+def check_now(home: Home) -> list[Finding]:
+    """Checks layers, regions and queries, as they are now, against the contracts of the tables; nothing is written.
 
     Args:
         home: where the tables lie.
-        day: the day (UTC).
 
     Returns:
         None of a table that does not exist yet.
@@ -36,7 +33,12 @@ def check_home(home: Home, day: date) -> list[Finding]:
     ]
     for name in ("regions", "queries"):
         findings += check_table(home.table(name), name, name)
-    return findings + check_table(
+    return findings
+
+
+def check_heartbeats(home: Home, day: date) -> list[Finding]:
+    """Checks the heartbeats of a day (UTC); none where there is no table of them yet."""
+    return check_table(
         home.table("stream_status"),
         "stream_status",
         "stream_status",

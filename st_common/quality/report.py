@@ -11,8 +11,7 @@ from jinja2 import Environment
 
 from st_common.home import Home
 from st_common.quality.check import DAY_IS_CLOSED, StreamDay
-from st_common.quality.data_check import data_label
-from st_common.quality.finding import COUNTED, Finding
+from st_common.quality.finding import COUNTED, Finding, data_label
 from st_common.quality.rejected import Rejected, rejected_on
 from st_common.quality.trends import Trends, trends_of
 from st_common.serving.templates import templates_in
@@ -185,13 +184,17 @@ def _results(
 ) -> dict[str, Any]:
     return {
         "day": day.isoformat(),
-        "shared": [asdict(finding) for finding in shared],
+        "shared": [_plain(finding) for finding in shared],
         "streams": {
             stream.stream: {
                 "contract": stream.data.contract,
-                "findings": [asdict(finding) for finding in stream.findings],
+                "findings": [_plain(finding) for finding in stream.findings],
                 "great_expectations": stream.data.result,
             }
             for stream in streams
         },
     }
+
+
+def _plain(finding: Finding) -> dict[str, Any]:
+    return {**asdict(finding), "verdict": finding.verdict}

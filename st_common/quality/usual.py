@@ -1,6 +1,6 @@
-"""What is usual for a day of a stream: the same weekday in the four weeks before, else the day before."""
+"""What is usual for a day of a stream: four good days of the same weekday, else the newest good day before."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -10,9 +10,11 @@ import pyarrow as pa
 from st_common import tables
 from st_common.home import Home
 from st_common.ops.history import days_of
+from st_common.quality.finding import AS_PROMISED, CAN_BE_CHECKED, data_label
 from st_common.quality.shape import Shape, ordered, shape_of
 
 WEEKS = 4
+_BACK = 8  # weeks: so old may a day be that says what is usual
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,34 +40,41 @@ class Usual:
     gap_s: np.ndarray
 
 
-def days_to_compare(days: Sequence[date], day: date) -> list[date]:
-    """The days that say what is usual for one: the same weekday in the four weeks before, else the day before.
+def days_to_compare(
+    days: Sequence[date], day: date, bad: Collection[date] = ()
+) -> list[date]:
+    """The days that say what is usual for one: good ones of eight weeks, of the same weekday if there are four.
 
-        four Saturdays before it have data    those four
-        three have                            the newest day before it that has data, yesterday as a rule
-        nothing before it has                 none
+        four good Saturdays before it          the newest four
+        three                                  the newest good day before it, yesterday as a rule
+        no good day in eight weeks             the newest day before it: what lasts so long is usual
+        nothing before it                      none
 
     Args:
         days: the days that have data.
         day: the one that is compared.
+        bad: days whose data broke a promise; a day that is compared with them would look like a good one.
     """
-    weeks = [day - timedelta(weeks=each) for each in range(1, WEEKS + 1)]
-    before = [each for each in days if each < day]
-    if set(weeks) <= set(before):
-        return weeks
-    return [max(before)] if before else []
+    before = sorted(each for each in days if each < day)
+    oldest = day - timedelta(weeks=_BACK)
+    good = [each for each in before if each >= oldest and each not in bad]
+    alike = [each for each in good if each.weekday() == day.weekday()]
+    if len(alike) >= WEEKS:
+        return alike[-WEEKS:]
+    return (good or before)[-1:]
 
 
 def usual_of(home: Home, stream: str, day: date) -> Usual | None:
     """What is usual for a day of a stream, from the table `positions`; None when no day before it has data.
 
     Args:
-        home: where the tables lie.
+        home: where the table lies.
         stream: the stream.
         day: the day (UTC).
     """
     path = home.table("positions", stream)
-    compared = days_to_compare(days_of(path), day)
+    bad = bad_days(home, stream)
+    compared = days_to_compare(days_of(path), day, bad)
     if not compared:
         return None
     shapes = []
@@ -76,7 +85,26 @@ def usual_of(home: Home, stream: str, day: date) -> Usual | None:
             filters=[("event_date", "=", each)],
         )
         shapes.append(shape_of(each, ordered(fixes)))
-    return usual_among(shapes, _said(compared, day))
+    return usual_among(shapes, _said(compared, day, bad))
+
+
+def bad_days(home: Home, stream: str) -> set[date]:
+    """The days whose data broke a rule of severity error when they were judged last; from the table `quality`.
+
+    Args:
+        home: where the table lies.
+        stream: the stream.
+    """
+    path = home.table("quality")
+    if not tables.exists(path):
+        return set()
+    broken = [
+        ("table", "=", data_label(stream)),
+        ("severity", "=", "error"),
+        ("passed", "=", False),
+        ("rule", "not in", [CAN_BE_CHECKED, AS_PROMISED]),
+    ]
+    return set(tables.read(path, columns=["date"], filters=broken)["date"].to_pylist())
 
 
 def usual_among(shapes: Sequence[Shape], said: str) -> Usual:
@@ -117,10 +145,13 @@ def _usual_objects(shapes: Sequence[Shape]) -> tuple[pa.Array, np.ndarray]:
     return kept["name"].combine_chunks(), gap_s
 
 
-def _said(compared: Sequence[date], day: date) -> str:
+def _said(compared: Sequence[date], day: date, bad: Collection[date]) -> str:
     if len(compared) == WEEKS:
         return f"the median of {WEEKS} {day:%A}s"
-    return f"{compared[0]}, for not all {WEEKS} {day:%A}s before have data"
+    why = f"not {WEEKS} {day:%A}s of the {_BACK} weeks before have good data"
+    if compared[0] in bad:
+        why = f"no day of the {_BACK} weeks before has good data, nor has this one"
+    return f"{compared[0]}, for {why}"
 
 
 def _median(values: Sequence[float]) -> float:

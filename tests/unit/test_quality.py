@@ -27,7 +27,7 @@ from st_common.quality.check import StreamDay, check_day
 from st_common.quality.daily import report_days
 from st_common.quality.data_check import DataCheck
 from st_common.quality.finding import Finding
-from st_common.quality.home_check import check_home
+from st_common.quality.home_check import check_now
 from st_common.quality.rejected import Rejected
 from st_common.quality.report import render, section_of
 from st_common.quality.tally import Tally, _late_and_double, tally
@@ -344,9 +344,9 @@ def test_a_broken_layer_is_found_and_one_that_lost_most_features(home: Home) -> 
     square = "POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))"
     bow = "POLYGON ((0 0, 1 1, 1 0, 0 1, 0 0))"
     tables.append(path, layer([square] * 5), load_contract("layers"))
-    assert broken(tuple(check_home(home, DAY))) == {}
+    assert broken(tuple(check_now(home))) == {}
     tables.replace(path, layer([square, bow]), load_contract("layers"))
-    assert broken(tuple(check_home(home, DAY))) == {
+    assert broken(tuple(check_now(home))) == {
         "layers/parks geometry_is_valid": ("error", 1.0),
         "layers/parks features_to_version_before": ("warning", 0.4),
     }

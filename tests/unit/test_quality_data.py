@@ -22,9 +22,12 @@ from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.status import StreamStatus, write_status
 from st_common.quality.data_check import DataCheck, check_data
-from st_common.quality.due import unchecked_days
+from st_common.quality.due import Due
+from st_common.quality.finding import Finding
+from st_common.quality.record import record
 from st_common.quality.shape import day_start_us
 from st_common.quality.tally import tally
+from st_common.quality.usual import days_to_compare
 from st_common.settings import load_streams
 
 pytestmark = [
@@ -49,6 +52,15 @@ attributes = { speed = "double km/h", class = "string" }
 """
 EXAMPLE = ROOT / "data_contracts" / "examples" / "streams" / "taxis.odcs.yaml"
 CONTRACT = EXAMPLE.read_text()
+BROKEN_VOLUME = Finding(
+    table="data/taxis",
+    rule="volume",
+    severity="error",
+    passed=False,
+    observed=0.02,
+    expected="as many as usual",
+    rows=96,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,7 +282,7 @@ def test_the_job_judges_a_day_on_which_nothing_came_ends_with_3_and_alerts(
 ) -> None:
     streams = load_streams(home.root / "conf")
     now_us = int(datetime(2024, 3, 10, 3, tzinfo=UTC).timestamp()) * 1_000_000
-    assert unchecked_days(home, streams, now_us=now_us)[-1] == DAY
+    assert Due(home, streams, now_us=now_us).unchecked_days()[-1] == DAY
     assert main(["--home", str(home.root), "--day", str(DAY)]) == 3
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     page = Path(summary["days"][0]["path"]).read_text()
@@ -288,10 +300,47 @@ def test_the_job_judges_a_day_on_which_nothing_came_ends_with_3_and_alerts(
     assert "volume, objects, usual_objects, hours, gap, fresh broken" in alert.text
     assert main(["--home", str(home.root), "--day", str(DAY)]) == 3
     assert len(read_alerts(home)) == 1, "the same is told once"
-    assert DAY not in unchecked_days(home, streams, now_us=now_us)
+    assert DAY not in Due(home, streams, now_us=now_us).unchecked_days()
     rows = tables.read(home.table("quality"), filters=[("rule", "=", "speed_between")])
     assert rows["observed"].to_pylist() == [None], "nothing to judge"
     assert rows["passed"].to_pylist() == [True]
+    verdicts = tables.read(home.table("quality"), columns=["rule", "verdict"])
+    told = dict(zip(*verdicts.to_pydict().values(), strict=True))
+    assert told["speed_between"] == "grey"
+    assert (told["volume"], told["attributes_are_as_promised"]) == ("broken", "kept")
+    findings = results["streams"]["taxis"]["findings"]
+    assert {each["rule"]: each["verdict"] for each in findings}["volume"] == "broken"
+
+
+def test_a_bad_day_is_no_usual_day_until_it_has_lasted_for_eight_weeks(
+    home: Home,
+) -> None:
+    record(home, DAY, [BROKEN_VOLUME], checked_us=1)
+    arrive(home, mostly_lost(good(DAY)))
+    arrive(home, mostly_lost(good(NEXT)))
+    compared = checked(home, NEXT)
+    volume = next(f for f in compared.findings if f.rule == "volume")
+    assert "the median of 4 Saturdays" in volume.expected
+    assert not volume.passed
+    assert f"of {TAXIS * ROUNDS:,} fixes" in volume.details
+
+
+@pytest.mark.parametrize(
+    ("days", "bad", "expected"),
+    [
+        ([-56, -35, -28, -21, -14, -7, -1], [], [-28, -21, -14, -7]),
+        ([-56, -35, -28, -21, -14, -7, -1], [-14], [-35, -28, -21, -7]),
+        ([-28, -21, -14, -7, -2, -1], [-14, -1], [-2]),
+        ([-63, -3, -2], [-3, -2], [-2]),
+        ([-63, 0, 1], [], [-63]),
+        ([0, 7], [], []),
+    ],
+)
+def test_the_days_that_say_what_is_usual(days, bad, expected) -> None:
+    def at(offsets: list[int]) -> list[date]:
+        return [DAY + timedelta(days=each) for each in offsets]
+
+    assert days_to_compare(at(days), DAY, at(bad)) == at(expected)
 
 
 @pytest.mark.slow

@@ -22,6 +22,8 @@ from st_common.levels.told import first_told
 from st_common.lifecycle.maintain import maintain
 from st_common.ops.status import STATUS_FILE, StreamStatus, write_status
 from st_common.position import position_of
+from st_common.quality.finding import Finding
+from st_common.quality.record import record
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answered
@@ -288,3 +290,27 @@ def test_nothing_is_purged_when_nobody_wants_it_or_no_day_is_closed(home):
     (home.stream("grid") / STATUS_FILE).unlink()
     run(home)
     assert len(tables.read(home.table("positions", "grid"))) == rows
+
+
+@pytest.mark.spec("C8")
+def test_what_was_judged_lately_stays_whatever_the_day_that_was_judged(home):
+    long_ago, judged = date(2008, 3, 9), datetime(2024, 5, 29, tzinfo=UTC)
+    for day, at in (
+        (long_ago, judged),
+        (long_ago - timedelta(days=1), judged - timedelta(days=800)),
+        (date(2024, 5, 28), judged - timedelta(days=800)),
+    ):
+        told = Finding(
+            table="data/grid",
+            rule="volume",
+            severity="error",
+            passed=True,
+            observed=1.0,
+            expected="as many as usual",
+            rows=1,
+        )
+        checked_us = int(at.timestamp()) * 1_000_000
+        record(home, day, [told], checked_us=checked_us)
+    retained = run(home)["quality"].retained
+    assert (retained.purged.files, retained.purged.rows) == (2, 2)
+    assert tables.read(home.table("quality"))["date"].to_pylist() == [long_ago]
