@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from st_common.cli import (
+    backtest,
     capture,
     deliver,
     explain,
@@ -150,6 +151,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "run"): run.run,
     (app, "deliver"): deliver.deliver,
     (app, "reprocess"): reprocess.reprocess,
+    (app, "backtest"): backtest.backtest,
     (app, "verify"): run.verify,
     (app, "maintain"): maintain.maintain,
     (app, "status"): run.status,

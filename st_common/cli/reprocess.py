@@ -90,13 +90,17 @@ def _trial(
                 hint="--into NAME says where they go",
             )
         return None
-    plans = {} if queries is None else _plans(ctx, stream, queries)
+    plans = {} if queries is None else plans_of(ctx, stream, queries)
     versions = versions_of(context.home(ctx), layers)
     return Trial(name=into, queries=plans, versions=versions)
 
 
-def _plans(ctx: typer.Context, stream: str, file: Path) -> "dict[str, Plan]":
-    """The plans of the registrations in a file, by the names of their queries."""
+def plans_of(ctx: typer.Context, stream: str, file: Path) -> "dict[str, Plan]":
+    """The plans of the registrations in a file, by the names of their queries.
+
+    Raises:
+        ConfigError: it holds anything but registrations on the stream.
+    """
     from st_common.cli.statements import statements_of, write_notices
     from st_common.query.registry import fitted
 

@@ -175,8 +175,12 @@ class BatchArm:
         if not days:
             return None
         require_all(self.home, self.stream.name)
+        return self.border_at(days[0])
+
+    def border_at(self, day: date) -> Border:
+        """Where a run begins that knows nothing of the days before one but the statements of the log."""
         return Border(
-            day=days[0],
+            day=day,
             state=self._first_state(),
             members=MEMBERS.empty_table(),
             reached=Reached(),
