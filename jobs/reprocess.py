@@ -9,9 +9,12 @@ from typing import Any
 from jobs.entry import finish, job_parser, streams_of
 from st_common.engine.batch.days import day_of
 from st_common.engine.batch.reprocess import reprocess
+from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.ops.days import is_closed_before
+from st_common.redaction import redacted
 from st_common.settings import conf_dir, home_dir, stream_of
+from st_common.storage import refused
 
 
 def process_again(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -21,12 +24,23 @@ def process_again(arguments: argparse.Namespace) -> Mapping[str, Any]:
     since, until = day_of(arguments.since, "--from"), day_of(arguments.until, "--to")
     if arguments.stream:
         named = stream_of(streams, arguments.stream)
-        return {named.name: reprocess(home, named, since, until).to_json()}
+        return {"streams": {named.name: reprocess(home, named, since, until).to_json()}}
     closed = [name for name in streams if is_closed_before(home, name, until)]
-    done = {
-        name: reprocess(home, streams[name], since, until).to_json() for name in closed
-    }
-    return done | {"open": [name for name in streams if name not in closed]}
+    done: dict[str, Any] = {}
+    failed: dict[str, str] = {}
+    for name in closed:
+        try:
+            done[name] = reprocess(home, streams[name], since, until).to_json()
+        except (FairwayError, OSError) as error:
+            failed[name] = redacted(str(refused(error)))
+            print(f"FAILED: {name}: {failed[name]}", file=sys.stderr, flush=True)
+    still_open = [name for name in streams if name not in closed]
+    return {"streams": done, "open": still_open, "failed": failed}
+
+
+def exit_code(summary: Mapping[str, Any]) -> int:
+    """2 when a stream could not be processed: those behind it were."""
+    return 2 if summary.get("failed") else 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--to", dest="until", required=True, help="the day to stop before (UTC)"
     )
-    return finish(partial(process_again, parser.parse_args(argv)))
+    return finish(partial(process_again, parser.parse_args(argv)), code_of=exit_code)
 
 
 if __name__ == "__main__":

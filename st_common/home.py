@@ -29,6 +29,11 @@ def checked_name(name: str, what: str) -> str:
     return name
 
 
+def view_name(part: str) -> str:
+    """The name of a stream, a layer or a trial's folder as it stands in names of SQL: `-` and `.` become `_`."""
+    return part.replace("-", "_").replace(".", "_")
+
+
 @dataclass(frozen=True, slots=True)
 class Home:
     """The paths below one home folder; creating nothing by itself."""

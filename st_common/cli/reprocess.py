@@ -62,7 +62,7 @@ def reprocess(
         _trial(ctx, stream, queries, layers or [], into),
     )
     for day in again.days:
-        typer.echo(f"{stream}: {_told(day)}")
+        typer.echo(f"{stream}: {_told(day, is_trial=into is not None)}")
     rate = round(again.fixes / again.seconds) if again.seconds else 0
     typer.echo(
         f"{stream}: {again.fixes:,} fixes from {again.began or 'no day'} on in {again.seconds} s ({rate:,}/s)"
@@ -109,10 +109,12 @@ def plans_of(ctx: typer.Context, stream: str, file: Path) -> "dict[str, Plan]":
     write_notices(notices)
     plans: dict[str, Plan] = {}
     for one in known:
+        if one.op == "create_area":  # for the queries of this file alone
+            continue
         if one.op != "register" or one.plan is None or one.plan.stream != stream:
             raise ConfigError(
                 f"{file}, line {one.line}: a trial on {stream!r} takes registrations on it alone",
-                hint="REGISTER QUERY .. AS SELECT .. FROM its name ..",
+                hint="REGISTER QUERY .. AS SELECT .. FROM its name .., and CREATE AREA for these",
             )
         if one.name in plans:
             raise ConfigError(f"{file}, line {one.line}: {one.name!r} is there twice")
@@ -120,11 +122,13 @@ def plans_of(ctx: typer.Context, stream: str, file: Path) -> "dict[str, Plan]":
     return plans
 
 
-def _told(day: "DayAgain") -> str:
+def _told(day: "DayAgain", *, is_trial: bool) -> str:
     """A line about a day, and what could not be judged."""
     written = "" if day.replaced else ", as they were"
     failed = "".join(f"; not judged: {one}" for one in day.failed)
     differs = f"; {day.differs:,} differ from what was told" if day.differs else ""
+    if not (day.compared or is_trial):
+        differs = "; not compared with what was told"
     unexplained = f", {day.unexplained:,} UNEXPLAINED" if day.unexplained else ""
     fixes = f"{day.fixes:,} fixes ({day.late:,} late)"
     return f"{day.day}: {fixes}, {day.visits:,} visits{written}{differs}{unexplained}{failed}"

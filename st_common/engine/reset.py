@@ -13,6 +13,7 @@ from st_common.capture.log import Log
 from st_common.capture.reading import begin_anew
 from st_common.engine.archive import READER
 from st_common.engine.batch import borders
+from st_common.engine.batch.trial import trial_tables
 from st_common.engine.export import export_folder
 from st_common.engine.owner import RESET_FILE, now_us, owned
 from st_common.engine.recovery import OF_STREAM
@@ -71,7 +72,8 @@ def reset(
         ]
         steps += [_gone(export_folder(home, stream)), lambda: _read_anew(log)]
         steps += [lambda: kept.append(begin_anew(log))]
-        steps += [_gone_table(home.table(name, stream)) for name in OF_STREAM]
+        made = [home.table(name, stream) for name in OF_STREAM]
+        steps += [_gone_table(path) for path in [*made, *trial_tables(home, stream)]]
         steps += [lambda: _without_rejects(home, stream)]
         files = [folder / TOPOLOGY_FILE, *status_files(folder), folder / RESET_FILE]
         steps += [_unlinked(path) for path in files]

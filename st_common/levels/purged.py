@@ -66,9 +66,10 @@ def require_all(home: Home, stream: str) -> None:
     purged = tables.purged_before(home.table("positions", stream))
     if purged:
         raise FairwayError(
-            f"positions of stream {stream!r} {_until(home, stream, purged)} were purged, and what follows from them "
-            "cannot be processed again",
-            hint="data_contracts/positions.odcs.yaml says for how long they are kept",
+            f"positions of stream {stream!r} {_until(home, stream, purged)} were purged, and no day border behind them "
+            "is kept: what follows from them cannot be processed again",
+            hint="a day that is processed each night keeps its border; data_contracts/positions.odcs.yaml says how "
+            "long positions are kept",
         )
 
 

@@ -68,12 +68,26 @@ def first_told(home: Home, stream: str) -> date | None:
         FairwayError: changes were purged, and there is no snapshot behind which they are all there.
     """
     path = home.table("changes", stream)
-    days, purged = days_of(path), tables.purged_before(path)
-    if not days or not purged:
+    days = days_of(path)
+    if not days or not tables.purged_before(path):
         return days[0] if days else None
     kept_snapshot(home, stream, "changes")
-    serving = next(one for one in snapshots(home, stream) if one.position >= purged)
-    return (serving.from_ts + _DAY).astimezone(UTC).date()
+    return _first_whole(home, stream)
+
+
+def is_told(home: Home, stream: str, day: date) -> bool:
+    """Whether `changes` tells a day wholly: nothing of it, or that it follows from, was purged."""
+    first = _first_whole(home, stream)
+    return first is not None and day >= first
+
+
+def _first_whole(home: Home, stream: str) -> date | None:
+    """The first day all of whose changes are kept, and a snapshot before it; None for none."""
+    purged = tables.purged_before(home.table("changes", stream))
+    if not purged:
+        return date.min
+    serving = [one for one in snapshots(home, stream) if one.position >= purged]
+    return (serving[0].from_ts + _DAY).astimezone(UTC).date() if serving else None
 
 
 def told_from(home: Home, stream: str, since: date) -> Told:

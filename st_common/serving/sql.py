@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import QueryError
-from st_common.home import Home
+from st_common.home import Home, view_name
 from st_common.levels.told import days_again, first_told, told_from
 from st_common.levels.visits import NEEDED, TOLD, visits_select
 from st_common.ops.days import open_since
@@ -228,7 +228,7 @@ def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
             parts |= set(changed_streams(home))
         for part in sorted(parts):
             contract = _CONTRACT_OF.get(table, table)
-            yield _view(view, part), _stored(home.table(table, part), contract)
+            yield _view(view, part), _stored(home.table(table) / part, contract)
 
 
 def _stored(path: Path, contract: str) -> ds.Dataset:
@@ -239,7 +239,7 @@ def _stored(path: Path, contract: str) -> ds.Dataset:
 
 
 def _view(table: str, part: str) -> str:
-    return f"{table}_{part.replace('-', '_')}"
+    return f"{table}_{view_name(part)}"
 
 
 def _refusal(error: duckdb.Error, names: list[str]) -> QueryError:

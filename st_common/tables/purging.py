@@ -13,7 +13,7 @@ from st_common.tables.active import active_files, commit, removals
 from st_common.tables.durable import checkpointed, sync_log
 from st_common.tables.handle import newest, required
 from st_common.tables.lock import locked
-from st_common.tables.reading import PURGED
+from st_common.tables.reading import PURGED, PURGED_ROWS, purged_rows
 
 Mask = npt.NDArray[np.bool_]
 
@@ -53,11 +53,13 @@ def purge(
             return Purged()
         names = set(gone["path"].to_pylist())
         files = [file for file in active_files(table) if file.path in names]
-        marks = [] if before is None else [Transaction(PURGED, before)]
+        rows = sum(gone["num_records"].to_pylist())
+        marks = [Transaction(PURGED_ROWS, purged_rows(path) + rows)]
+        marks += [] if before is None else [Transaction(PURGED, before)]
         commit(table, removals(files, data_change=True), marks)
     return Purged(
         files=len(gone),
-        rows=sum(gone["num_records"].to_pylist()),
+        rows=rows,
         bytes=sum(gone["size_bytes"].to_pylist()),
     )
 

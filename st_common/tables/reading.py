@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 PURGED = "purged"
 """The app whose version in a table is the place in the log before which rows may be gone."""
 
+PURGED_ROWS = "purged-rows"
+"""The app whose version in a table is how many rows were ever purged."""
+
 
 def read(
     path: Path,
@@ -106,6 +109,11 @@ def purged_before(path: Path) -> int:
     Of a table whose rows go by their day alone, such as `rejects`, it is 1 where some are gone.
     """
     return committed(path, PURGED) or 0
+
+
+def purged_rows(path: Path) -> int:
+    """How many rows were ever purged from a table; 0 for none."""
+    return committed(path, PURGED_ROWS) or 0
 
 
 def has_deletions(path: Path) -> bool:

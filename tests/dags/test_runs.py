@@ -198,7 +198,7 @@ def test_a_run_about_a_closed_day_processes_it_again_and_names_streams_where_it_
     for replaced in (False, False):
         ran = run("reprocess", at=closed)
         assert states(ran) == {"reprocess": "success"}
-        (day,) = ran["reprocess"][1]["taxis"]["days"]
+        (day,) = ran["reprocess"][1]["streams"]["taxis"]["days"]
         assert (day["day"], day["fixes"], day["replaced"]) == (
             "2024-03-09",
             6,
@@ -206,7 +206,7 @@ def test_a_run_about_a_closed_day_processes_it_again_and_names_streams_where_it_
         )
     assert run("reprocess", at=still_open)["reprocess"] == (
         "success",
-        {"open": ["taxis"]},
+        {"streams": {}, "open": ["taxis"], "failed": {}},
     )
 
 

@@ -19,6 +19,7 @@ from st_common.home import Home
 from st_common.levels.latest import flush_latest
 from st_common.levels.snapshots import snapshots, take_due
 from st_common.levels.told import first_told
+from st_common.levels.visits import sorted_visits
 from st_common.lifecycle.maintain import maintain
 from st_common.ops.status import STATUS_FILE, StreamStatus, write_status
 from st_common.position import position_of
@@ -244,12 +245,55 @@ def test_verify_says_that_it_cannot_check_what_was_purged(home):
     assert any("purged" in each.unchecked for each in findings)
 
 
+LAST = (T0 + timedelta(days=DAYS - 1)).date()
+AFTER = LAST + timedelta(days=1)
+
+
 @pytest.mark.spec("C6")
 def test_days_that_follow_from_purged_fixes_are_not_processed_again(home):
-    day = (T0 + timedelta(days=DAYS - 1)).date()
     run(home)
-    with pytest.raises(FairwayError, match="were purged, and what follows from them"):
-        reprocess(home, STREAM, day, day + timedelta(days=1))
+    with pytest.raises(FairwayError, match="no day border behind them is kept"):
+        reprocess(home, STREAM, LAST, AFTER)
+
+
+@pytest.mark.spec("C6", "S4")
+def test_days_behind_a_border_that_is_kept_are_processed_after_a_purge_too(home):
+    reprocess(home, STREAM, T0.date(), AFTER)
+    wanted = visits_of(home)[LAST]
+    shutil.rmtree(home.table("visits", "grid"))
+    tables.forget(home.table("visits", "grid"))
+    run(home)
+    done = reprocess(home, STREAM, LAST, AFTER)
+    assert (done.began, done.fixes) == (LAST, 5 * 24 // STEP_H)
+    assert [(day.compared, day.differs) for day in done.days] == [(True, 0)]
+    stored = tables.read(home.table("visits", "grid"))
+    assert sorted_visits(stored).to_pylist() == sorted(
+        wanted, key=lambda row: [row[name] for name in ("object", "from_ts")]
+    )
+
+
+@pytest.mark.spec("C6")
+def test_a_border_of_which_fixes_were_purged_is_not_begun_at(home):
+    first = T0.date() + timedelta(days=1)
+    reprocess(home, STREAM, T0.date(), first)
+    run(home)
+    with pytest.raises(FairwayError, match="no day border behind them is kept"):
+        reprocess(home, STREAM, LAST, AFTER)
+
+
+@pytest.mark.spec("C6")
+def test_a_day_whose_changes_were_purged_is_processed_but_not_compared(home, contracts):
+    file = contracts / "positions.odcs.yaml"
+    file.write_text(
+        file.read_text().replace(f"value: {KEPT_DAYS}, unit", "value: 9, unit")
+    )
+    first = T0.date() + timedelta(days=1)
+    run(home)
+    assert [day.compared for day in reprocess(home, STREAM, first, AFTER).days] == [
+        False,
+        *[False] * 3,
+        True,
+    ]
 
 
 def visits_of(home: Home) -> dict[date, list]:

@@ -1,18 +1,23 @@
 """Trials: closed days with other queries, or layers in other versions, beside what the stream has."""
 
+import json
 from datetime import UTC, datetime
 
 import pytest
 from typer.testing import CliRunner
 
+from jobs.reprocess import main as job
 from st_common import tables
 from st_common.cli import app
 from st_common.controls.reading import rows_of
 from st_common.controls.rows import Drop, LayerVersion, Register
 from st_common.controls.writing import payload_of
-from st_common.engine.batch.trial import Trial
+from st_common.engine.batch.trial import Trial, trial_table
+from st_common.engine.reset import reset
 from st_common.engine.run import run
+from st_common.errors import ConfigError
 from st_common.home import Home
+from st_common.query.area_store import HomeAreas
 from st_common.query.plan import LayerJoin, Plan
 from st_common.query.registry import register
 from st_common.query.text import parse
@@ -128,3 +133,52 @@ def test_a_trial_takes_registrations_on_its_stream_alone(home):
     refused = again(home, *statements(home, "DROP QUERY near"), "--into", "t")
     assert refused.exit_code == 2
     assert "takes registrations on it alone" in refused.output
+
+
+def test_a_trial_takes_areas_for_its_own_queries(home):
+    text = """CREATE AREA yard AS (6, 6, 10, 10);
+        REGISTER QUERY far AS SELECT * FROM trucks INSIDE yard"""
+    done = again(home, *statements(home, text), "--into", "areas")
+    assert done.exit_code == 0, done.output
+    assert set(
+        sql(home, "SELECT query FROM trial_trucks_areas")["query"].to_pylist()
+    ) == {"far"}
+    assert HomeAreas(home).named("yard") is None
+
+
+def test_no_trial_takes_the_table_or_the_view_of_another(tmp_path):
+    home = Home(tmp_path)
+    assert trial_table(home, "a-b", "c") != trial_table(home, "a", "b-c")
+    trial_table(home, "a-b", "c").mkdir(parents=True)
+    assert trial_table(home, "a-b", "c").exists()
+    with pytest.raises(ConfigError, match="would have the view of the trial in"):
+        trial_table(home, "a", "b-c")
+
+
+@pytest.mark.spec("S3")
+def test_a_reset_takes_the_tables_of_trials_with_it(home):
+    again(home, "--into", "same")
+    assert trial_table(home, "trucks", "same").exists()
+    reset(home, "trucks")
+    assert not trial_table(home, "trucks", "same").exists()
+
+
+@pytest.mark.spec("C6")
+def test_a_stream_that_fails_stops_no_other_and_the_job_says_so(home, capsys):
+    conf = home.root / "conf" / "streams.toml"
+    conf.write_text(CONF + CONF.replace("streams.trucks", "streams.open"))
+    streams = load_streams(conf.parent)
+    bare_log(home.log("open")).append(FIXES.encode(), arrival_us=0)
+    run(home, streams["open"], until_idle=True)
+    conf.write_text(
+        conf.read_text().replace(
+            'engine = "local"', 'engine = "local"\nlateness_s = 5', 1
+        )
+    )
+    asked = ["--home", str(home.root), "--from", "2024-05-01", "--to", "2024-05-02"]
+    assert job(asked) == 2
+    told = capsys.readouterr()
+    summary = json.loads(told.out)
+    assert [day["fixes"] for day in summary["streams"]["open"]["days"]] == [4]
+    assert (summary["open"], list(summary["failed"])) == ([], ["trucks"])
+    assert "FAILED: trucks: " in told.err

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.contracts import load_contract
+from st_common.engine.batch.borders import surplus
+from st_common.engine.batch.reconcile import Late, differences
 from st_common.home import Home
 from st_common.levels.fold import MEMBERS
 from st_common.levels.visits import fold_visits
@@ -173,3 +175,38 @@ def test_days_that_have_visits_are_read_from_them_and_others_from_changes(tmp_pa
         (T0.date(), "told"),
         ((T0 + DAY).date(), "again"),
     ]
+
+
+@pytest.mark.spec("C6")
+@pytest.mark.parametrize(
+    ("told", "batch", "differs"),
+    [
+        (5.0, 5.0, False),
+        (5.0, 5.0 + 1e-12, False),
+        (5.0, 5.1, True),
+        (float("inf"), float("inf"), False),
+        (float("inf"), 5.0, True),
+        (float("-inf"), float("inf"), True),
+        (float("nan"), float("nan"), False),
+        (float("nan"), 5.0, True),
+        (None, None, False),
+        (None, 5.0, True),
+    ],
+)
+def test_values_differ_when_they_are_not_the_same_to_a_billionth(told, batch, differs):
+    visits = lambda value: fold_visits(
+        table([change(1, 5, 1, "enter", value=value)]), since=T0, until=T0 + DAY
+    )
+    late = Late(count=0, objects=pa.array([], pa.string()))
+    rows = differences(visits(told), visits(batch), late, is_late=False, run="r")
+    assert len(rows) == 2 * differs
+
+
+@pytest.mark.spec("C6")
+def test_old_borders_go_but_the_first_of_each_month_and_the_one_just_kept():
+    days = [T0.date() + n * DAY for n in range(100)]
+    gone = surplus(days, kept=days[45])
+    assert set(days[-40:]).isdisjoint(gone)
+    kept = [day for day in days[:-40] if day not in gone]
+    assert kept == [days[0], days[31], days[45]]
+    assert surplus(days[:40], kept=days[0]) == []

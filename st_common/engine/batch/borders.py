@@ -6,11 +6,13 @@ late fixes came, is passed over.
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 import pyarrow as pa
 
+from st_common import tables
 from st_common.engine.batch.ordered import count_fixes
 from st_common.engine.batch.statements import Reached
 from st_common.engine.states import from_bytes, to_bytes
@@ -22,7 +24,7 @@ from st_common.storage import LocalStorage
 
 FOLDER = "batch"
 """Of a stream's folder: what batch runs keep."""
-_MOST = 40  # days
+_MOST = 40  # of the newest days; of each month before them the first that is there
 _HEAD, _STATE, _MEMBERS = ".json", ".state", ".arrow"
 
 
@@ -76,16 +78,11 @@ class Borders:
         Args:
             upto: the last day that it may be of.
         """
-        days = sorted(
-            date.fromisoformat(name.removesuffix(_HEAD))
-            for name in self._storage.names("")
-            if name.endswith(_HEAD)
-        )
-        usable = (self._read(day) for day in reversed(days) if day <= upto)
+        usable = (self._read(day) for day in reversed(self._days()) if day <= upto)
         return next((border for border in usable if border is not None), None)
 
     def keep(self, border: Border) -> None:
-        """Keeps a border; of many the oldest goes.
+        """Keeps a border; of many old ones some go (see `surplus`).
 
         Raises:
             StorageError: the disk is full, or refuses.
@@ -102,10 +99,14 @@ class Borders:
         self._storage.put(f"{border.day}{_STATE}", state)
         self._storage.put(f"{border.day}{_MEMBERS}", members)
         self._storage.put(f"{border.day}{_HEAD}", json.dumps(head).encode())
-        heads = [name for name in self._storage.names("") if name.endswith(_HEAD)]
-        for name in sorted(heads)[:-_MOST]:
+        for day in surplus(self._days(), border.day):
             for suffix in (_HEAD, _STATE, _MEMBERS):
-                self._storage.delete(name.removesuffix(_HEAD) + suffix)
+                self._storage.delete(f"{day}{suffix}")
+
+    def _days(self) -> list[date]:
+        names = self._storage.names("")
+        heads = (name for name in names if name.endswith(_HEAD))
+        return sorted(date.fromisoformat(name.removesuffix(_HEAD)) for name in heads)
 
     def _read(self, day: date) -> Border | None:
         fixes = fixes_before(self._home, self._stream, day)
@@ -134,9 +135,32 @@ class Borders:
         )
 
 
+def surplus(days: Sequence[date], kept: date) -> list[date]:
+    """The days whose borders go: old ones that are neither the first of their month nor the one that was just kept.
+
+        40 newest: all    before them: 2024-01-01, 2024-02-01, ..    a backfill that is at 2024-02-17: that day, too
+
+    Args:
+        days: those that have one, rising.
+        kept: the day of the border that was just kept.
+    """
+    months: set[tuple[int, int]] = set()
+    gone: list[date] = []
+    for day in days[:-_MOST]:
+        month = (day.year, day.month)
+        if month in months and day != kept:
+            gone.append(day)
+        months.add(month)
+    return gone
+
+
 def fixes_before(home: Home, stream: str, day: date) -> int:
-    """How many fixes are archived of the days before one."""
-    return count_fixes(home, stream, None, day - timedelta(days=1))
+    """How many fixes were archived of the days before one, those that were purged since too.
+
+    All that is purged is taken for older than the day: of one that is not, the number fits no border that was kept.
+    """
+    purged = tables.purged_rows(home.table("positions", stream))
+    return purged + count_fixes(home, stream, None, day - timedelta(days=1))
 
 
 def _to_bytes(members: pa.Table) -> bytes:

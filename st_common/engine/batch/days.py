@@ -23,6 +23,8 @@ class DayAgain:
         unexplained: those among them that no late fix explains.
         replaced: whether the table had other rows of the day, or none; False: the same ones, and nothing was written.
         failed: queries that could not be judged, each with the reason.
+        compared: whether its visits were compared with what was told; not those of trials, or of days of which
+            changes were purged.
     """
 
     day: date
@@ -34,6 +36,7 @@ class DayAgain:
     unexplained: int
     replaced: bool
     failed: tuple[str, ...] = ()
+    compared: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """The day as JSON values."""

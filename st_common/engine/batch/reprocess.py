@@ -23,14 +23,14 @@ from st_common.engine.batch.reconcile import (
     late_fixes,
 )
 from st_common.engine.batch.statements import Reached, statements, us_of
-from st_common.engine.batch.trial import Trial
+from st_common.engine.batch.trial import Trial, trial_table
 from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.levels.purged import require_all
-from st_common.levels.told import begin_of, told_visits
+from st_common.levels.told import begin_of, is_told, told_visits
 from st_common.levels.visits import MEMBERS, fold_visits, members_at_end
 from st_common.operators.events.packet import Packet, control_packet
 from st_common.operators.matching.layer import LayerOf
@@ -70,7 +70,7 @@ def reprocess(
         ConfigError: the interval is empty, one of its days is still open, or the stream never ran.
         StateError: the stream was begun with other settings.
         LogError: a segment is missing or damaged.
-        FairwayError: fixes that the days follow from were purged.
+        FairwayError: fixes that the days follow from were purged, and no border behind them is kept.
     """
     started_s = time.monotonic()
     check_closed(home, stream.name, since, until)
@@ -161,7 +161,7 @@ class BatchArm:
         """Where a run begins that is to know all before a day; None where the stream has no fixes.
 
         Raises:
-            FairwayError: it would begin with the stream's first day, of which fixes were purged.
+            FairwayError: there is no border that counts, and fixes of the stream's first day were purged.
         """
         return self._borders.newest(since) or self.beginning()
 
@@ -209,10 +209,8 @@ class BatchArm:
         late = self._late(since, until)
         run = self._run_name(border.day, fixes, fed.reached)
         visits = fold_visits(changes, border.members, since=since, until=until, run=run)
-        told = load_contract("differences").arrow_schema().empty_table()
         replaced = write and self._write("visits", border.day, visits)
-        if write and self.trial is None:
-            told = self._reconciled(border, visits, late, run)
+        told = self._reconciled(border, visits, late, run) if write else None
         after = Border(
             day=until.date(),
             state=self.retired(fed.state),
@@ -228,9 +226,10 @@ class BatchArm:
             fixes=fixes - border.fixes,
             late=late.count,
             visits=len(visits),
-            differs=len(told),
-            unexplained=_count_unexplained(told),
+            differs=0 if told is None else len(told),
+            unexplained=0 if told is None else _count_unexplained(told),
             replaced=replaced,
+            compared=told is not None,
             failed=tuple(f"{one.query}: {one.why}" for one in fed.failures),
         ), after
 
@@ -309,9 +308,14 @@ class BatchArm:
 
     def _reconciled(
         self, border: Border, visits: pa.Table, late: Late, run: str
-    ) -> pa.Table:
-        """In what the visits of a day differ from what was told, which goes into its table."""
+    ) -> pa.Table | None:
+        """In what the visits of a day differ from what was told, which goes into its table; None: nothing tells.
+
+        A trial asks what nobody told, and of other days changes may be purged.
+        """
         day = border.day
+        if self.trial is not None or not is_told(self.home, self.stream.name, day):
+            return None
         told = told_visits(self.home, self.stream.name, day, day + _DAY)
         is_late = border.late + late.count > 0
         rows = differences(told, visits, late, is_late=is_late, run=run)
@@ -322,7 +326,7 @@ class BatchArm:
         """Puts a day's rows into a table, unless they are there already."""
         path, contract = self.home.table(table, self.stream.name), load_contract(table)
         if self.trial is not None:
-            path = self.home.table("trials", f"{self.stream.name}-{self.trial.name}")
+            path = trial_table(self.home, self.stream.name, self.trial.name)
         there = rows.slice(0, 0)
         if tables.exists(path):
             there = tables.read(path, filters=[("event_date", "=", day)])

@@ -6,6 +6,7 @@ trial        register r             fixes                            fixes   lay
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from st_common.controls.reading import rows_of
 from st_common.controls.rows import (
@@ -17,7 +18,7 @@ from st_common.controls.rows import (
 )
 from st_common.controls.writing import payload_of
 from st_common.errors import ConfigError
-from st_common.home import Home, checked_name
+from st_common.home import Home, checked_name, view_name
 from st_common.query.lookup import layers
 from st_common.query.plan import Plan
 
@@ -27,7 +28,7 @@ class Trial:
     """Other queries, or layers in other versions.
 
     Attributes:
-        name: of the trial: its visits go into `tables/trials/STREAM-NAME`.
+        name: of the trial: its visits go into `tables/trials/STREAM.NAME`.
         queries: plans by name, registered before all fixes in the place of the log's queries; empty: those of the log.
         versions: of layers by name, the version that counts from beginning to end; of others the log says it.
     """
@@ -98,6 +99,28 @@ class Trial:
         if layer not in self.versions:
             return row
         return replace(row, layer_version=self.versions[layer])
+
+
+def trial_table(home: Home, stream: str, name: str) -> Path:
+    """The folder of a trial's table. No stream and no trial has a dot in its name, so no two have the same one.
+
+    Raises:
+        ConfigError: another trial's view would have the same name in SQL.
+    """
+    both = (checked_name(stream, "stream"), checked_name(name, "trial"))
+    path = home.table("trials") / ".".join(both)
+    for other in sorted(home.table("trials").glob("[!.]*")):
+        if other != path and view_name(other.name) == view_name(path.name):
+            raise ConfigError(
+                f"trial {name!r} of stream {stream!r} would have the view of the trial in {other}",
+                hint="another name after --into",
+            )
+    return path
+
+
+def trial_tables(home: Home, stream: str) -> list[Path]:
+    """The folders of the tables of a stream's trials."""
+    return sorted(home.table("trials").glob(f"{stream}.*"))
 
 
 def versions_of(home: Home, texts: Sequence[str]) -> dict[str, int]:
