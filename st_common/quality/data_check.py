@@ -1,6 +1,7 @@
 """What a stream's own contract says of the data of a day, and whether the data keep it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -31,11 +32,13 @@ class DataCheck:
         contract: the contract's name and version; "" when the stream has none.
         findings: whether the attributes are as promised, then one for each rule.
         result: the validation result of Great Expectations, as JSON values; empty when there was nothing to judge.
+        page: the same as a page of its Data Docs; "" when there was nothing to judge.
     """
 
     contract: str = ""
     findings: tuple[Finding, ...] = ()
-    result: dict[str, Any] = field(default_factory=dict)
+    result: Mapping[str, Any] = field(default_factory=dict)
+    page: str = ""
 
 
 NO_DATA_CHECK = DataCheck()
@@ -64,15 +67,16 @@ def check_data(
         observed = {rule.name: observe(data, rule) for rule in contract.rules}
     except (ContractError, LogError) as error:
         return DataCheck(findings=(_unreadable(stream.name, error),))
-    kept, result = judge(contract, observed)
+    judged = judge(contract, observed)
     findings = [
-        _finding(rule, observed[rule.name], kept, stream.name, data.shape.fixes)
+        _finding(rule, observed[rule.name], judged.kept, stream.name, data.shape.fixes)
         for rule in contract.rules
     ]
     return DataCheck(
         contract=f"{contract.name} {contract.version}",
         findings=(_attributes(stream, contract), *findings),
-        result=result,
+        result=judged.result,
+        page=judged.page,
     )
 
 
@@ -90,7 +94,7 @@ def _unreadable(stream: str, error: FairwayError) -> Finding:
 
 
 def _finding(
-    rule: DataRule, observed: Observed, kept: dict[str, bool], stream: str, rows: int
+    rule: DataRule, observed: Observed, kept: Mapping[str, bool], stream: str, rows: int
 ) -> Finding:
     against = f", against {observed.against}" if observed.against else ""
     passed = kept.get(rule.name, not observed.has_failed)

@@ -28,6 +28,7 @@ class Section:
         stream: its name.
         is_open: "" when the stream's clock has passed the day; else since when it is open.
         contract: the name and version of its contract; "" without one, or when it cannot be read.
+        data_docs: the page of Data Docs on its data, from the report; "" when there is none.
         data: the findings on its data; none without a contract.
         counts: what happened to its records, by name.
         rejected: the records that came on the day and are no fixes.
@@ -38,6 +39,7 @@ class Section:
     stream: str
     is_open: str
     contract: str
+    data_docs: str
     data: tuple[Finding, ...]
     counts: dict[str, int]
     rejected: Sequence[Rejected]
@@ -55,13 +57,20 @@ def report_path(home: Home, day: date) -> Path:
     return reports_dir(home) / f"{day.isoformat()}.html"
 
 
+def data_docs_path(home: Home, stream: str, day: date) -> Path:
+    """Where the page of Great Expectations' Data Docs on the data of a stream and a day lies."""
+    return reports_dir(home) / "data_docs" / f"{stream}-{day.isoformat()}.html"
+
+
 def write_report(
     home: Home,
     day: date,
     streams: Sequence[StreamDay],
     shared: Sequence[Finding] = (),
 ) -> Path:
-    """Writes the report of a day and its results as JSON beside it, replacing earlier ones, each in one step.
+    """Writes the report of a day, its results as JSON beside it, and Data Docs of streams that have a contract.
+
+    Earlier ones are replaced, each in one step.
 
     Args:
         home: they lie in `reports/quality` there.
@@ -77,6 +86,9 @@ def write_report(
     sections = [
         section_of(stream, rejected_on(home, stream.stream, day)) for stream in streams
     ]
+    for stream in streams:
+        if stream.data.page:
+            write_page(data_docs_path(home, stream.stream, day), stream.data.page)
     write_page(path, render(day, sections, trends_of(home, labels, day), shared))
     write_page(
         path.with_suffix(".json"), json.dumps(_results(day, streams, shared), indent=1)
@@ -136,6 +148,7 @@ def section_of(stream_day: StreamDay, rejected: Sequence[Rejected]) -> Section:
             if finding.rule == DAY_IS_CLOSED
         ),
         contract=stream_day.data.contract,
+        data_docs=_data_docs_link(stream_day),
         data=stream_day.data.findings,
         counts=_counts(stream_day),
         rejected=rejected,
@@ -198,3 +211,9 @@ def _results(
 
 def _plain(finding: Finding) -> dict[str, Any]:
     return {**asdict(finding), "verdict": finding.verdict}
+
+
+def _data_docs_link(stream_day: StreamDay) -> str:
+    if not stream_day.data.page:
+        return ""
+    return f"data_docs/{stream_day.stream}-{stream_day.day.isoformat()}.html"

@@ -1,16 +1,33 @@
 """A stream's contract as a suite of Great Expectations, and a day's measures judged by it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from st_common.contracts import DataRule, StreamContract
 from st_common.contracts.rules import GX_SEVERITY
+from st_common.quality.data_docs import data_docs_page
 from st_common.quality.expectations import batch_of
 from st_common.quality.measuring import Observed
 
 _BETWEEN = "expect_column_values_to_be_between"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What came of the measures of a day; all of it empty when no rule has a value.
+
+    Attributes:
+        kept: whether each rule that has a value is kept, by its name.
+        result: the validation result of Great Expectations, as JSON values.
+        page: the same as a page of its Data Docs.
+    """
+
+    kept: Mapping[str, bool] = field(default_factory=dict)
+    result: Mapping[str, Any] = field(default_factory=dict)
+    page: str = ""
 
 
 def expectation_of(rule: DataRule, contract: StreamContract) -> dict[str, Any]:
@@ -40,33 +57,28 @@ def expectation_of(rule: DataRule, contract: StreamContract) -> dict[str, Any]:
     }
 
 
-def judge(
-    contract: StreamContract, observed: Mapping[str, Observed]
-) -> tuple[dict[str, bool], dict[str, Any]]:
+def judge(contract: StreamContract, observed: Mapping[str, Observed]) -> Judged:
     """Judges the measures of a day: one row, with a column for each rule that has a value.
 
     Args:
         contract: whose rules.
         observed: the measures, by rule.
-
-    Returns:
-        Whether each rule that has a value is kept, by its name; and the validation result of Great Expectations as
-        JSON values. Both are empty when no rule has a value.
     """
     import great_expectations as gx
 
     rules = [rule for rule in contract.rules if observed[rule.name].value is not None]
     if not rules:
-        return {}, {}
+        return Judged()
     row = pa.table({rule.name: [observed[rule.name].value] for rule in rules})
     batch = batch_of(row)
     suite = gx.ExpectationSuite(
         name=f"{contract.name} {contract.version}",
         expectations=[expectation_of(rule, contract) for rule in rules],
     )
-    result = batch.validate(suite, result_format="SUMMARY").to_json_dict()
+    validated = batch.validate(suite, result_format="SUMMARY")
+    result = validated.to_json_dict()
     kept = {
         each["expectation_config"]["meta"]["rule"]: bool(each["success"])
         for each in result["results"]
     }
-    return kept, result
+    return Judged(kept=kept, result=result, page=data_docs_page(validated))

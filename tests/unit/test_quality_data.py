@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -295,6 +296,13 @@ def test_the_job_judges_a_day_on_which_nothing_came_ends_with_3_and_alerts(
     )
     judged = results["streams"]["taxis"]["great_expectations"]
     assert judged["statistics"]["unsuccessful_expectations"] == 6
+    assert f"data_docs/taxis-{DAY}.html" in page
+    docs = (Path(summary["days"][0]["path"]).parent / "data_docs").glob("*.html")
+    (told,) = (each.read_text() for each in docs)
+    assert "Expectation Suite" in told
+    for rule in judged["results"]:
+        assert rule["expectation_config"]["meta"]["rule"] in told
+    assert loaded_from_elsewhere(told) == []
     (alert,) = read_alerts(home)
     assert (alert.stream, alert.level) == ("taxis", "error")
     assert "volume, objects, usual_objects, hours, gap, fresh broken" in alert.text
@@ -323,6 +331,22 @@ def test_a_bad_day_is_no_usual_day_until_it_has_lasted_for_eight_weeks(
     assert "the median of 4 Saturdays" in volume.expected
     assert not volume.passed
     assert f"of {TAXIS * ROUNDS:,} fixes" in volume.details
+
+
+def loaded_from_elsewhere(page: str) -> list[str]:
+    """The tags of a page that a browser loads or runs something for."""
+    tags: list[str] = []
+
+    class Tags(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]):
+            given = dict(attrs)
+            if tag in ("script", "link", "img", "iframe") or "src" in given:
+                tags.append(self.get_starttag_text() or tag)
+
+    Tags().feed(page)
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    assert page.index(policy) < page.index("<style"), "it holds for all that follows"
+    return tags
 
 
 @pytest.mark.parametrize(
