@@ -7,18 +7,24 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.entry import finish, job_parser
+from jobs.entry import finish, job_parser, streams_of
 from st_common.home import Home
+from st_common.lifecycle.log_retention import retain_logs
 from st_common.lifecycle.maintain import maintain
-from st_common.settings import home_dir
+from st_common.settings import conf_dir, has_streams, home_dir
 
 
 def maintain_home(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Compacts every table, purges what is older than its retention, deletes what no reader can want any more."""
     home = Home(home_dir(arguments.home))
-    today = datetime.fromtimestamp(time.time_ns() // 1_000_000_000, UTC).date()
-    done = maintain(home, today=today, purge=not arguments.no_purge)
-    return {"tables": [each.to_json() for each in done]}
+    now_us = time.time_ns() // 1_000
+    today = datetime.fromtimestamp(now_us // 1_000_000, UTC).date()
+    purge = not arguments.no_purge
+    done = [each.to_json() for each in maintain(home, today=today, purge=purge)]
+    conf = conf_dir(home.root, arguments.conf)
+    streams = streams_of(conf) if purge and has_streams(conf) else {}
+    logs = retain_logs(home, streams, now_us=now_us)
+    return {"tables": done, "logs": [each.to_json() for each in logs]}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

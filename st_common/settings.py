@@ -104,6 +104,7 @@ class StreamSettings:
         group: whose regions its positions are stored by.
         codec: how large segments are stored at capture.
         raw_days: how long the raw bytes of a packet stay.
+        log_days: how long the log keeps records that no reader needs any more; None: for ever.
         spark: where the engine `spark` runs, and how much of a machine it takes.
         id_key: nothing that people set: engines take it from the stream's topology. It keys the hashes by which objects
             are found and dealt out to shards; the default is that of streams from before there were others.
@@ -139,6 +140,7 @@ class StreamSettings:
     engine: Engine = "spark"
     codec: Codec = "raw"
     raw_days: float | None = 30.0
+    log_days: float | None = None
     spark: SparkSettings = field(default_factory=SparkSettings)
     id_key: str = field(default=PUBLIC_ID_KEY, repr=False)
 
@@ -229,6 +231,15 @@ class Streams(dict[str, StreamSettings]):
         self.broken = dict(broken or {})
 
 
+def has_streams(conf: Path) -> bool:
+    """Whether there is a settings file of streams; maintenance of what is stored needs none."""
+    return _streams_file(conf).is_file()
+
+
+def _streams_file(conf: Path) -> Path:
+    return conf if conf.suffix == ".toml" else conf / "streams.toml"
+
+
 def load_streams(conf: Path) -> Streams:
     """The streams of a settings file.
 
@@ -241,7 +252,7 @@ def load_streams(conf: Path) -> Streams:
     Raises:
         ConfigError: the file is absent or no TOML, or has something else than streams.
     """
-    path = conf if conf.suffix == ".toml" else conf / "streams.toml"
+    path = _streams_file(conf)
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -197,6 +197,7 @@ STREAM_KEYS: dict[str, Check] = {
     "engine": one_of(*_ENGINES),
     "codec": one_of("packet", "raw"),
     "raw_days": number(least=0.0, off=True),
+    "log_days": number(least=1.0, off=True),
     "spark": _table,
 }
 """What each key of a stream may be; all keys have defaults but `format` and `columns`."""

@@ -144,13 +144,18 @@ class Log(StoredLog):
             why: for people; stored beside what was wrong with it.
 
         Raises:
-            LogError: it is whole, or the log does not reach that far.
+            LogError: it is whole, or was purged, or the log does not reach that far.
         """
         with self.locked():
             if not 0 <= number < self.end():
                 raise LogError(
                     f"{self._folder} has no segment {number}",
                     hint=f"it ends before {self.end()}",
+                )
+            if number < self.purged_before():
+                raise LogError(
+                    f"segment {number} is before {self.purged_before()}, up to where records were purged",
+                    hint="no reader comes there any more",
                 )
             try:
                 self.read(self._segment(number, {}))

@@ -3,6 +3,7 @@
     log/segments/00000000/000000000007.seg    segment 7; ten thousand in a folder
     log/raw/00000000/000000000007-89abcdef.raw    the bytes of segment 7 as they arrived, when it holds what was decoded
     log/skipped/000000000007.json             why segment 7, which is damaged or missing, is passed over
+    log/purged.json                           {"before": 7}: of records before segment 7 only the headers are left
 
 A reader that has seen segment 6 looks for one name. A hole, or a segment whose bytes were changed, is an error that
 names the file, never an end: only `skipped` lets a reader pass over one.
@@ -25,6 +26,7 @@ from st_common.errors import LogError, MissingError
 from st_common.storage import LocalStorage, Storage
 
 SKIPPED = "skipped"
+PURGED = "purged.json"
 _STEPS = (
     64  # so many new segments are looked for one by one before the folder is listed
 )
@@ -158,7 +160,37 @@ class StoredLog:
             return b""
         where = self.place(segment.number)
         data = self._read(segment.number)
+        if len(data) == HEADER_BYTES < HEADER_BYTES + segment.size:
+            self._refuse_purged(segment)
         return payload_of(read_header(data, segment.number, where), data, where)
+
+    def purged_before(self) -> int:
+        """The segment before which records are gone, all but their headers; 0 when none are.
+
+        Raises:
+            LogError: what says so was damaged.
+        """
+        try:
+            return int(json.loads(self._storage.read(PURGED))["before"])
+        except MissingError:
+            return 0
+        except (ValueError, KeyError, TypeError):
+            raise LogError(
+                f"{PURGED} of the log of stream {self.stream!r} cannot be read",
+                hint="it says which records were purged: restore it from a copy",
+            ) from None
+
+    def is_purged(self, segment: Segment) -> bool:
+        """Whether the records of a segment may be gone."""
+        return not segment.control and segment.number < self.purged_before()
+
+    def _refuse_purged(self, segment: Segment) -> None:
+        if self.is_purged(segment):
+            raise LogError(
+                f"the records of segment {segment.number} of stream {self.stream!r} were purged, "
+                f"as all before segment {self.purged_before()}",
+                hint="`log_days` of the stream says how long they are kept",
+            )
 
     def raw(self, segment: Segment) -> bytes:
         """The bytes of a segment as they arrived, also where a packet is stored in their place.
@@ -172,6 +204,7 @@ class StoredLog:
         try:
             data = self._storage.read(key)
         except MissingError:
+            self._refuse_purged(segment)
             raise LogError(
                 f"the raw bytes of segment {segment.number} are gone",
                 hint="`raw_days` says how long they are kept",

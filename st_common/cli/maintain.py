@@ -24,7 +24,8 @@ def maintain(
     from st_common.cli.output import write_columns
     from st_common.lifecycle.maintain import maintain as maintain_all
 
-    today = datetime.fromtimestamp(time.time_ns() // 1_000_000_000, UTC).date()
+    now_us = time.time_ns() // 1_000
+    today = datetime.fromtimestamp(now_us // 1_000_000, UTC).date()
     home, rows, notes = context.home(ctx, must_exist=True), [], []
     for done in maintain_all(home, today=today, purge=purge):
         retained = done.retained
@@ -41,9 +42,25 @@ def maintain(
         )
         if retained.held_by:
             notes.append(f"{done.table}: older rows are kept: {retained.held_by}")
+    notes += _of_logs(ctx, now_us) if purge else []
     write_columns(_SHOWN, rows)
     for note in notes:
         typer.echo(note)
 
 
 _SHOWN = ("table", "files", "bytes", "joined", "rows purged", "deleted", "kept since")
+
+
+def _of_logs(ctx: typer.Context, now_us: int) -> list[str]:
+    """Takes records out of logs that are kept for `log_days`; says what went, and who holds the others."""
+    from st_common.lifecycle.log_retention import retain_logs
+    from st_common.settings import has_streams
+
+    streams = context.streams(ctx) if has_streams(context.conf(ctx)) else {}
+    notes = []
+    for log in retain_logs(context.home(ctx), streams, now_us=now_us):
+        what = f"{log.cut.segments:,} segments, {log.cut.bytes:,} bytes of records"
+        notes.append(f"log of {log.stream}: {what} purged, before {log.before}")
+        if log.held_by:
+            notes.append(f"log of {log.stream}: older ones are kept: {log.held_by}")
+    return notes

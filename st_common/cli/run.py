@@ -199,7 +199,7 @@ def doctor(
         ),
     ] = False,
 ) -> None:
-    """Look whether everything that Fairway needs is there; exit code 2 when something is missing."""
+    """Look whether all that Fairway needs is there (exit code 2: something is missing), and what is kept for whom."""
     from st_common.ops.doctor import findings
 
     if repair:
@@ -210,8 +210,23 @@ def doctor(
         typer.echo(
             f"{'ok   ' if problem is None else 'WRONG'} {what}{'' if problem is None else f': {problem}'}"
         )
+    _write_held(ctx)
     if bad:
         raise typer.Exit(FairwayError.exit_code)
+
+
+def _write_held(ctx: typer.Context) -> None:
+    """Says what the home keeps beyond its retention, where there is a home with settings."""
+    import time
+
+    from st_common.lifecycle.held import held
+
+    try:
+        home, streams = context.home(ctx, must_exist=True), context.streams(ctx)
+    except ConfigError:
+        return
+    for line in held(home, streams, now_us=time.time_ns() // 1_000):
+        typer.echo(f"kept  {line}")
 
 
 def _load_settings(ctx: typer.Context) -> None:

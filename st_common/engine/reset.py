@@ -89,6 +89,11 @@ def _whole(log: Log, stream: str) -> int:
     end = log.end()
     if not end:
         raise LogError(f"stream {stream!r} has no log", hint="nothing was captured yet")
+    if log.purged_before():
+        raise LogError(
+            f"the log of stream {stream!r} was purged before segment {log.purged_before()}",
+            hint="what its records told could never be made again; begin a stream of another name",
+        )
     count = sum(1 for _ in log.segments(0))
     if count != end:
         raise LogError(

@@ -35,6 +35,7 @@ _FREE = (
     "snapshot_s",
     "codec",
     "raw_days",
+    "log_days",
     "spark",
     *reading.NAMES,
 )

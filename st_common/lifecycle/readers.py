@@ -33,6 +33,18 @@ def readers_of(home: Home, stream: str, table: str) -> Iterator[tuple[str, int]]
             yield from _noted(f"feed {note.stem} of {target.name}", note, stream)
 
 
+def readers_of_log(home: Home, stream: str) -> Iterator[tuple[str, int]]:
+    """Who feeds a stream, each with the first segment of its log in which it looks for what it has written.
+
+    Args:
+        home: the home folder.
+        stream: the stream that is fed.
+    """
+    for note in sorted(feed_folder(home, stream).glob("*.json")):
+        record = read_record(note)
+        yield f"feed {note.stem}", 0 if record is None else int(record["segment"])
+
+
 def _noted(reader: str, note: Path, stream: str) -> Iterator[tuple[str, int]]:
     """What a reader has noted; one whose note cannot be read may need everything."""
     if not note.exists():

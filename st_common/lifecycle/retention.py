@@ -48,13 +48,14 @@ class Retained:
     held_by: str = ""
 
 
-def retain(home: Home, stored: Stored, *, today: date) -> Retained:
+def retain(home: Home, stored: Stored, *, today: date, dry: bool = False) -> Retained:
     """Takes out of a table what is older than its contract's retention.
 
     Args:
         home: the home folder.
         stored: the table.
         today: the day (UTC) by the wall clock, by which tables go that are of no stream.
+        dry: only say what would go.
 
     Returns:
         What went; nothing where the contract has no retention, or no day of the stream is closed.
@@ -65,18 +66,21 @@ def retain(home: Home, stored: Stored, *, today: date) -> Retained:
         return Retained()
     since = clock - timedelta(days=days)
     if stored.part is not None and stored.contract.name in _PLACES:
-        return _behind_a_snapshot(home, stored, stored.part, since)
+        return _behind_a_snapshot(home, stored, stored.part, since, dry=dry)
     if stored.part is not None and stored.contract.name == "snapshots":
-        purged = _thin(home, stored.part, stored.path, since)
+        purged = _thin(home, stored.part, stored.path, since, dry=dry)
     else:
         purged = tables.purge(
-            stored.path, lambda files: _old(files, stored, since), before=_SOME
+            stored.path,
+            lambda files: _old(files, stored, since),
+            before=_SOME,
+            dry=dry,
         )
     return Retained(purged=purged, since=since)
 
 
 def _behind_a_snapshot(
-    home: Home, stored: Stored, stream: str, since: date
+    home: Home, stored: Stored, stream: str, since: date, *, dry: bool
 ) -> Retained:
     """Purges `changes` or `positions`, as far as a snapshot and all readers let it."""
     name, path = stored.contract.name, stored.path
@@ -104,11 +108,13 @@ def _behind_a_snapshot(
         ends = pc.less(files[column], least).fill_null(False)  # noqa: FBT003, the value
         return np.asarray(_days_before(files, since) & ends.to_numpy(), bool)
 
-    purged = tables.purge(path, is_gone, before=before)
+    purged = tables.purge(path, is_gone, before=before, dry=dry)
     return Retained(purged=purged, since=since, held_by=held_by)
 
 
-def _thin(home: Home, stream: str, path: Path, since: date) -> tables.Purged:
+def _thin(
+    home: Home, stream: str, path: Path, since: date, *, dry: bool
+) -> tables.Purged:
     """Keeps one snapshot of each day before `since`, and none before what `changes` and `positions` still hold."""
     purged = [
         tables.purged_before(home.table(name, stream))
@@ -118,7 +124,9 @@ def _thin(home: Home, stream: str, path: Path, since: date) -> tables.Purged:
     gone = list(_not_needed(snapshots(home, stream), since, purged))
     positions = pa.array([each.position for each in gone], pa.int64())
     return tables.purge(
-        path, lambda files: pc.is_in(files["min.position"], positions).to_numpy()
+        path,
+        lambda files: pc.is_in(files["min.position"], positions).to_numpy(),
+        dry=dry,
     )
 
 

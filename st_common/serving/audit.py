@@ -88,6 +88,8 @@ def _is_bare(log: Log, segment: Segment) -> bool:
     Raises:
         FairwayError: it is damaged, or says what this version does not know.
     """
+    if log.is_purged(segment):
+        return False
     if segment.control:
         control_rows(log, segment)
     else:
@@ -112,6 +114,8 @@ def _log(log: Log) -> Finding:
     except FairwayError as error:
         return Finding(what="log", problem=error.message)
     skipped = [f"segment {number} ({why})" for number, why in log.skipped().items()]
+    purged = log.purged_before()
+    gone = [f"records before segment {purged}, which were purged"] if purged else []
     lost = [f"what is passed over: {', '.join(skipped)}"] if skipped else []
     lost += (
         [f"raw bytes of {bare} packet{'s' * (bare > 1)}, which are gone"]
@@ -121,7 +125,7 @@ def _log(log: Log) -> Finding:
     return Finding(
         what=f"log: {count} segments, their numbers, checksums and control rows",
         problem=None,
-        unchecked="; ".join(lost),
+        unchecked="; ".join(gone + lost),
     )
 
 
@@ -216,6 +220,10 @@ def _replay(
     end = 0 if committed is None else segment_of(committed + 1)
     state = _start(home, stream, log, end)
     start = state.next_segment
+    if start < log.purged_before():
+        why = "no older state stands behind the records that were purged"
+        yield Finding(what="changes made once more", problem=None, unchecked=why)
+        return
     again = _again(home, stream, log, state, end)
     columns = [
         name
@@ -276,6 +284,7 @@ def _start(home: Home, stream: StreamSettings, log: Log, end: int) -> State:
     behind = np.r_[np.cumsum(sizes[::-1])[::-1], 0]
     states = States.of(home, stream.name)
     places = [0, *(place for place in states.places() if place < end)]
+    places = [place for place in places if place >= log.purged_before()] or [0]
     near = [place for place in places if behind[place] <= REPLAY_BYTES]
     return states.newest(upto=position_of(min(near, default=places[-1]), 0) - 1)
 

@@ -28,7 +28,11 @@ class Purged:
 
 
 def purge(
-    path: Path, is_gone: Callable[[pa.Table], Mask], *, before: int | None = None
+    path: Path,
+    is_gone: Callable[[pa.Table], Mask],
+    *,
+    before: int | None = None,
+    dry: bool = False,
 ) -> Purged:
     """Takes files out of a table, all in one commit; a crash leaves all of them or none.
 
@@ -38,6 +42,7 @@ def purge(
             row, which of them go.
         before: the place in the log before which rows are gone then, as `purged_before` gives it; None: the table has
             no such places.
+        dry: only say what would go.
 
     Returns:
         What went; nothing is committed when nothing goes.
@@ -51,17 +56,18 @@ def purge(
         gone = actions.filter(pa.array(is_gone(actions)))
         if not len(gone):
             return Purged()
-        names = set(gone["path"].to_pylist())
-        files = [file for file in active_files(table) if file.path in names]
-        rows = sum(gone["num_records"].to_pylist())
-        marks = [Transaction(PURGED_ROWS, purged_rows(path) + rows)]
-        marks += [] if before is None else [Transaction(PURGED, before)]
-        commit(table, removals(files, data_change=True), marks)
-    return Purged(
-        files=len(gone),
-        rows=rows,
-        bytes=sum(gone["size_bytes"].to_pylist()),
-    )
+        purged = Purged(
+            files=len(gone),
+            rows=sum(gone["num_records"].to_pylist()),
+            bytes=sum(gone["size_bytes"].to_pylist()),
+        )
+        if not dry:
+            names = set(gone["path"].to_pylist())
+            files = [file for file in active_files(table) if file.path in names]
+            marks = [Transaction(PURGED_ROWS, purged_rows(path) + purged.rows)]
+            marks += [] if before is None else [Transaction(PURGED, before)]
+            commit(table, removals(files, data_change=True), marks)
+    return purged
 
 
 def checkpoint(path: Path) -> None:

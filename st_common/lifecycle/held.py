@@ -1,0 +1,46 @@
+"""What a home keeps beyond its retention, and for whom; and what could go at the next maintenance."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from st_common.home import Home
+from st_common.lifecycle.log_retention import retain_logs
+from st_common.lifecycle.retention import retain
+from st_common.lifecycle.stored import stored_tables
+from st_common.settings import StreamSettings
+
+_MIB = 1 << 20
+
+
+def held(
+    home: Home, streams: Mapping[str, StreamSettings], *, now_us: int
+) -> Iterator[str]:
+    """Looks at every table and log of a home; nothing is changed.
+
+    Args:
+        home: the home folder.
+        streams: the settings by name.
+        now_us: now, us UTC.
+
+    Yields:
+        A line for people for each table and log of which something could go, or is held by somebody:
+
+            positions/taxis: 1,210.5 MiB in 12 files could go: fairway maintain
+            changes/taxis: rows before 2024-05-03 are kept: delivery slow stands at 12
+    """
+    today = datetime.fromtimestamp(now_us / 1e6, UTC).date()
+    for stored in stored_tables(home):
+        retained = retain(home, stored, today=today, dry=True)
+        purged = retained.purged
+        if purged.files:
+            what = f"{purged.bytes / _MIB:,.1f} MiB in {purged.files:,} files"
+            yield f"{stored.label}: {what} could go: fairway maintain"
+        if retained.held_by:
+            since = f"rows before {retained.since} are kept"
+            yield f"{stored.label}: {since}: {retained.held_by}"
+    for log in retain_logs(home, streams, now_us=now_us, purge=False):
+        if log.cut.segments:
+            what = f"{log.cut.bytes / _MIB:,.1f} MiB in {log.cut.segments:,} segments"
+            yield f"log of {log.stream}: {what} could go: fairway maintain"
+        if log.held_by:
+            yield f"log of {log.stream}: older records are kept: {log.held_by}"
