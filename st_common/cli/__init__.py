@@ -14,6 +14,7 @@ import typer
 
 from st_common.cli import (
     backtest,
+    backup,
     capture,
     deliver,
     explain,
@@ -154,6 +155,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "backtest"): backtest.backtest,
     (app, "verify"): run.verify,
     (app, "maintain"): maintain.maintain,
+    (app, "backup"): backup.backup,
     (app, "status"): run.status,
     (app, "metrics"): metrics.metrics,
     (app, "doctor"): run.doctor,

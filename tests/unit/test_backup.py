@@ -1,0 +1,159 @@
+"""A home that is backed up beside a running stream goes on elsewhere with the same answers (SPEC S2)."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from typer.testing import CliRunner
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.cli import app
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.lifecycle.backup import _in_order, back_up
+from st_common.position import position_of
+from st_common.query.registry import register
+from st_common.query.text import parse
+from st_common.settings import load_streams
+from st_common.testing.log_writer import bare_log
+
+pytestmark = [pytest.mark.spec("S2"), pytest.mark.spec("S4")]
+
+CONF = """
+[streams.grid]
+format = "csv"
+crs = "planar"
+time_unit = "s"
+engine = "local"
+max_ahead_s = "off"
+latest_flush_s = 1
+columns = { object = "id", event_ts = "t", x = "x", y = "y" }
+"""
+QUERY = "REGISTER QUERY west AS SELECT * FROM grid INSIDE (0, 0, 5, 5)"
+
+
+def fairway(root: Path, *args: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["--home", str(root), *args], prog_name="fairway")
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def arrive(home: Home, step: int) -> None:
+    fixes = [f"o{n},{step},{(step * (n + 3)) % 11},1" for n in range(5)]
+    body = "\n".join(["id,t,x,y", *fixes, ""]).encode()
+    bare_log(home.log("grid")).append(body, arrival_us=step)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    root = tmp_path / "home"
+    (root / "conf").mkdir(parents=True)
+    (root / "conf" / "streams.toml").write_text(CONF)
+    home = Home(root)
+    register(home, load_streams(root / "conf"), parse(QUERY), owner="t", now_us=0)
+    for step in range(20):
+        arrive(home, step)
+    fairway(root, "run", "grid", "--until-idle")
+    return home
+
+
+def rows_before(home: Home, table: str, end: int) -> pa.Table:
+    """What a table says of the log before a segment, in order."""
+    rows = tables.read(home.table(table, "grid"))
+    if table == "changes":
+        order = [("position", "ascending"), ("seq", "ascending")]
+        return rows.filter(pc.less(rows["position"], position_of(end, 0))).sort_by(
+            order
+        )
+    rows = rows.filter(pc.less(rows["segment"], end))
+    return rows.sort_by([("segment", "ascending"), ("row", "ascending")])
+
+
+@pytest.mark.slow
+def test_a_copy_made_beside_a_running_stream_goes_on_with_the_same_rows(
+    home: Home, tmp_path: Path
+):
+    command = [sys.executable, "-m", "st_common.cli", "--home", str(home.root)]
+    enough, step = threading.Event(), 20
+
+    def feed() -> None:
+        nonlocal step
+        while not enough.wait(0.01):
+            arrive(home, step)
+            step += 1
+
+    with subprocess.Popen([*command, "run", "grid"]) as engine:
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        try:
+            copies = []
+            for number in range(3):
+                enough.wait(1.0)
+                copies.append(Home(tmp_path / f"copy{number}"))
+                back_up(home, copies[-1].root)
+        finally:
+            enough.set()
+            feeder.join()
+            engine.terminate()
+            engine.wait()
+    fairway(home.root, "run", "grid", "--until-idle")
+    for copy in copies:
+        end = Log(copy.log("grid")).end()
+        assert end <= Log(home.log("grid")).end()
+        fairway(copy.root, "doctor", "--repair")
+        fairway(copy.root, "run", "grid", "--until-idle")
+        for table in ("changes", "positions"):
+            assert rows_before(copy, table, end) == rows_before(home, table, end)
+        assert "WRONG" not in fairway(copy.root, "verify", "west")
+    ends = [Log(copy.log("grid")).end() for copy in copies]
+    assert ends == sorted(set(ends)), "the stream went on between the copies"
+
+
+def test_nothing_is_copied_before_what_may_be_ahead_of_it(home: Home):
+    progress = home.root / "deliveries" / "d" / "progress.json"
+    progress.parent.mkdir(parents=True)
+    progress.write_text("{}")
+    names = [str(path.relative_to(home.root)) for path in _in_order(home)]
+
+    def last(part: str) -> int:
+        return max(place for place, name in enumerate(names) if part in name)
+
+    def first(part: str) -> int:
+        return min(place for place, name in enumerate(names) if part in name)
+
+    assert last("deliveries/") < first("tables/")
+    assert last("streams/grid/local") < first("tables/")
+    assert last("_delta_log") < first(".parquet")
+    assert last(".parquet") < first("/log/")
+    assert last("/log/readers") < first("/log/segments")
+    assert len(names) == len(set(names))
+
+
+def test_fed_streams_come_before_those_that_feed_them(home: Home):
+    note = home.log("alarms") / "feeds" / "grid.west.json"
+    note.parent.mkdir(parents=True)
+    note.write_text("{}")
+    names = [str(path) for path in _in_order(home)]
+    fed = [place for place, name in enumerate(names) if "alarms/log" in name]
+    feeding = [place for place, name in enumerate(names) if "grid/log" in name]
+    assert max(fed) < min(feeding)
+
+
+def test_leases_stay_behind_and_a_folder_with_files_is_refused(
+    home: Home, tmp_path: Path
+):
+    copy = tmp_path / "copy"
+    said = fairway(home.root, "backup", str(copy))
+    assert "files" in said
+    assert (home.stream("grid") / "lease.json").exists()
+    assert not (copy / "streams" / "grid" / "lease.json").exists()
+    assert (copy / "id.key").read_bytes() == (home.root / "id.key").read_bytes()
+    assert (copy / "id.key").stat().st_mode & 0o077 == 0
+    assert "is not empty" in fairway(home.root, "backup", str(copy), code=2)
+    with pytest.raises(ConfigError, match="lies in the home"):
+        back_up(home, home.root / "backup")
