@@ -33,12 +33,17 @@ class FrameClock:
         self._is_loose = (specs.slide_by == TIME) & (specs.slide == 0)
         loose = self._is_loose.any(axis=1)
         self.strict = loose & (turn.known.retelling[specs.numbers] | specs.full)
-        index = np.flatnonzero(
-            np.append(loose, False)[specs.place[rows.query]]
-        )  # the last is for NONE
+        index = self._loose_rows(loose)
         age = self._first_age(index)
         order = np.argsort(age, kind="stable")
         self._index, self._age = index[order], age[order]
+
+    def _loose_rows(self, loose: np.ndarray) -> np.ndarray:
+        """The rows of frames with a window of time without a slide (bool[f]); all rows are looked at only for these."""
+        if not loose.any():
+            return np.empty(0, np.int64)
+        is_loose = np.append(loose, False)  # the last is for NONE
+        return np.flatnonzero(is_loose[self._specs.place[self._rows.query]])
 
     def _first_age(self, index: np.ndarray) -> np.ndarray:
         """The ticks at which rows are too old for the first of their windows without a slide."""

@@ -173,7 +173,8 @@ class Frames:
             happened = np.array([len(moment.objects) > 0 for moment in moments])
             due = self._strict(due, looked, happened)
             looked = self._look(due, counting)
-        self._take(due.advances, looked.every)
+        self._take_ways(due.advances)
+        self._take_bounds(looked.every)
         self.clock.forget(int(tick[-1]))
         if not len(looked.lives.index):
             return None
@@ -287,15 +288,18 @@ class Frames:
             every=every, look=look, lives=lives_of(look, self.specs, self.rows, asked)
         )
 
-    def _take(self, advances: Advances, every: Moved) -> None:
-        """Takes on ways and windows to after all visits."""
-        visits = every.visits
+    def _take_ways(self, advances: Advances) -> None:
+        """Takes on ways to after the events that they go on over."""
         for name in _WAYS:
             getattr(self.ways, name)[advances.slot] = getattr(self._after, name)[
                 advances.after
             ]
-        last = np.flatnonzero(is_last(visits.slot))
-        self.bounds.put(visits.slot[last], every.bounds.take(last))
+
+    def _take_bounds(self, every: Moved) -> None:
+        """Takes on windows to after all visits."""
+        slot = every.visits.slot
+        last = np.flatnonzero(is_last(slot))
+        self.bounds.put(slot[last], every.bounds.take(last))
 
     def _held(self, looked: Looked, counting: Counting, ticks: int) -> Held:
         """What results hold, and which rows are remembered and held after that."""
@@ -370,6 +374,19 @@ class Frames:
             )
         ]
         advances = advances_of(moments, self.turn.events, self.slots, self._among)
+        begins = (
+            self.ways.since[advances.slot] != self._after.since[advances.after]
+        ) | (self.ways.alive[advances.slot] != self._after.alive[advances.after])
+        # Of all others no window catches up, and none is of a stay before.
+        late = self.clock.sliding[self.slots.frame[advances.slot]]
+        self._catch_up(advances.take(np.flatnonzero(begins | late)), tick)
+        self._take_ways(advances)
+
+    def _catch_up(self, advances: Advances, tick: int) -> None:
+        """Takes on windows to before ways go on in a tick that is not judged yet."""
+        if not len(advances.slot):
+            return
+        nobody = advances.slot[:0]
         touches = Touches(slot=nobody, at=nobody, end=nobody.astype(np.int8))
         nowhere = np.zeros((len(self.specs.numbers), 1), bool)
         due = Due(
@@ -379,4 +396,4 @@ class Frames:
             others=[],
             asked=nowhere,
         )
-        self._take(advances, self._moved(due))
+        self._take_bounds(self._moved(due))

@@ -279,7 +279,9 @@ def held_of(look: Moved, lives: Lives, before: np.ndarray, rules: Rules) -> Held
     place, start, until = _counted(look.visits, lives, rules.counts)
     goes_on = before[place] & (start == lives.first[place])
     # Those that are held no longer leave at the first visit.
-    at_once = np.setdiff1d(np.flatnonzero(before), place[goes_on])
+    leaves_at_once = before.copy()
+    leaves_at_once[place[goes_on]] = False
+    at_once = np.flatnonzero(leaves_at_once)
     place = np.append(place, at_once)
     goes_on = np.append(goes_on, np.ones(len(at_once), bool))
     start = np.append(start, lives.first[at_once])

@@ -39,6 +39,12 @@ class Advances:
     at: np.ndarray
     after: np.ndarray
 
+    def take(self, index: np.ndarray) -> "Advances":
+        """Some of the pairs, by place (int64)."""
+        return Advances(
+            slot=self.slot[index], at=self.at[index], after=self.after[index]
+        )
+
 
 def advances_of(
     moments: Sequence[Moment], events: Events, objects: Slots, among: Slots

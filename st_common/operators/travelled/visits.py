@@ -145,7 +145,10 @@ def _all_codes(asked: Asked, width: int) -> np.ndarray:
         *asked.others,
     ]
     at_ticks = [_codes(some, width) + 1 for some in pairs]
-    return np.unique(np.concatenate([*at_ticks, _codes(asked.late, width)]))
+    codes = np.concatenate([*at_ticks, _codes(asked.late, width)])
+    codes.sort(kind="stable")  # most parts are sorted: timsort merges them
+    different: np.ndarray = codes[is_first(codes)]
+    return different
 
 
 def _is_other(values: np.ndarray, first: np.ndarray, before: np.ndarray) -> np.ndarray:
