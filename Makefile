@@ -67,6 +67,9 @@ $(AIRFLOW_VENV)/.synced: $(VENV)/.bootstrapped requirements/airflow.lock | prefl
 	@$(EDITABLE) --python $*/bin/python
 	@touch $@
 
+# One after the other, however many jobs make has: both write fairway.egg-info.
+$(AIRFLOW_VENV)/.ready: | $(VENV)/.ready
+
 jars/.complete: pom.xml requirements/jars.sha256 | preflight
 	@echo "setup: jars (Delta and Sedona for Spark)"
 	@mkdir -p jars && rm -f jars/*.jar
@@ -74,7 +77,8 @@ jars/.complete: pom.xml requirements/jars.sha256 | preflight
 	@cd jars && sha256sum --check --quiet --strict ../requirements/jars.sha256
 	@touch $@
 
-jars/kafka/.complete: pom-kafka.xml requirements/jars-kafka.sha256 | preflight
+# After the others, for both write into Maven's repository.
+jars/kafka/.complete: pom-kafka.xml requirements/jars-kafka.sha256 | preflight jars/.complete
 	@echo "setup: jars/kafka (a Kafka broker for tests)"
 	@mkdir -p jars/kafka && rm -f jars/kafka/*.jar
 	@$(MVN) --file pom-kafka.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=jars/kafka

@@ -1,6 +1,7 @@
 """What all tests share: hypothesis profiles, the folder of real data, and the marks of the specification's rows."""
 
 import csv
+import gc
 import importlib.util
 import json
 import os
@@ -55,6 +56,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported and collected lasts as long as the process: to look for garbage in it took 5 % of laws."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_report_header() -> str:
     return f"laws: profile {PROFILE}"
 
@@ -95,6 +107,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """A session on two cores; what the JVM prints goes to a file."""
     from st_common.spark.session import session
     from st_common.spark_keys import SparkSettings
+    from st_common.testing.jvm import QUICK_TO_START
+
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(QUICK_TO_START))
 
     made = session(
         "tests",
@@ -147,7 +162,7 @@ def pytest_collection_modifyitems(
 
 def _groups_of(item: pytest.Item, folder: str) -> list[str]:
     """What a test shares a process with: one Spark session, or what a file of e2e tests has set up for all of them."""
-    if item.get_closest_marker("spark"):
+    if "spark" in getattr(item, "fixturenames", ()):
         return ["spark"]
     return [item.path.stem] if folder == "e2e" else []
 

@@ -28,6 +28,11 @@ _FIXED = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    # Spark's default starts `readlink` and `chmod` as processes, ten times a batch, where Hadoop has no native library.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.python.daemon.module": "st_common.spark.worker_daemon",
     "spark.shuffle.compress": "false",  # packets are packed already, and the disk is near
     "spark.shuffle.spill.compress": "false",
     "spark.ui.enabled": "false",

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from st_common.testing.jvm import QUICK_TO_START
+
 JARS = Path(__file__).resolve().parents[2] / "jars" / "kafka"
 _JAVA = (
     "java",
     "-Xms64m",
     "-Xmx256m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
+    *QUICK_TO_START,
     "-cp",
     f"{JARS}/*",
 )

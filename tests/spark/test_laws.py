@@ -39,7 +39,7 @@ def few(examples):
 @pytest.fixture(scope="module")
 def small_batches():
     """Batches of a few segments each."""
-    before, streaming.SHARD_BYTES = streaming.SHARD_BYTES, 600
+    before, streaming.SHARD_BYTES = streaming.SHARD_BYTES, 1200
     yield
     streaming.SHARD_BYTES = before
 

@@ -27,6 +27,7 @@ from st_common.ops.supervisor import job_supervisor, tick
 from st_common.position import segment_of
 from st_common.query.plan import Box, Plan
 from st_common.settings import load_streams
+from st_common.testing.jvm import QUICK_TO_START
 from st_common.testing.log_writer import bare_log
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
@@ -72,7 +73,11 @@ def wait_for(condition: Callable[[], object], told: Callable[[], str]) -> None:
 @contextmanager
 def daemon(folder: Path, *words: str, **environment: str) -> Iterator[None]:
     """A process of Spark's own, with everything that it started killed at the end."""
-    places = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    places = {
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "JDK_JAVA_OPTIONS": " ".join(QUICK_TO_START),  # of drivers and executors too
+    }
     with (folder / f"{words[0].rpartition('.')[2]}.log").open("wb") as log:
         process = subprocess.Popen(
             [str(SPARK_CLASS), *words],
