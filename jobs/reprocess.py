@@ -3,17 +3,18 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import date
 from functools import partial
 from typing import Any
 
 from jobs.entry import finish, job_parser, streams_of
-from st_common.engine.batch.days import day_of
+from st_common.engine.batch.days import Again, day_of, engine_of
 from st_common.engine.batch.reprocess import reprocess
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.ops.days import is_closed_before
 from st_common.redaction import redacted
-from st_common.settings import conf_dir, home_dir, stream_of
+from st_common.settings import StreamSettings, conf_dir, home_dir, stream_of
 from st_common.storage import refused
 
 
@@ -24,18 +25,30 @@ def process_again(arguments: argparse.Namespace) -> Mapping[str, Any]:
     since, until = day_of(arguments.since, "--from"), day_of(arguments.until, "--to")
     if arguments.stream:
         named = stream_of(streams, arguments.stream)
-        return {"streams": {named.name: reprocess(home, named, since, until).to_json()}}
+        again = _reprocess(home, named, since, until, arguments.engine)
+        return {"streams": {named.name: again.to_json()}}
     closed = [name for name in streams if is_closed_before(home, name, until)]
     done: dict[str, Any] = {}
     failed: dict[str, str] = {}
     for name in closed:
         try:
-            done[name] = reprocess(home, streams[name], since, until).to_json()
+            again = _reprocess(home, streams[name], since, until, arguments.engine)
+            done[name] = again.to_json()
         except (FairwayError, OSError) as error:
             failed[name] = redacted(str(refused(error)))
             print(f"FAILED: {name}: {failed[name]}", file=sys.stderr, flush=True)
     still_open = [name for name in streams if name not in closed]
     return {"streams": done, "open": still_open, "failed": failed}
+
+
+def _reprocess(
+    home: Home, stream: StreamSettings, since: date, until: date, engine: str | None
+) -> Again:
+    if engine_of(home, stream.name, engine) == "local":
+        return reprocess(home, stream, since, until)
+    from st_common.spark.batch_days import reprocess_on_spark
+
+    return reprocess_on_spark(home, stream, since, until)
 
 
 def exit_code(summary: Mapping[str, Any]) -> int:
@@ -54,6 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument(
         "--to", dest="until", required=True, help="the day to stop before (UTC)"
+    )
+    parser.add_argument(
+        "--engine", help="spark or local; default: the one that a stream runs on"
     )
     return finish(partial(process_again, parser.parse_args(argv)), code_of=exit_code)
 

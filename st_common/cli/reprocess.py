@@ -49,13 +49,21 @@ def reprocess(
             help="A trial: its visits go into a table of its own, and the stream's stay.",
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="spark or local; else the one that the stream runs on."),
+    ] = None,
 ) -> None:
     """Process closed days again, late fixes too, and put their visits into the table; nothing is delivered."""
-    from st_common.engine.batch.days import day_of
-    from st_common.engine.batch.reprocess import reprocess as process_again
+    from st_common.engine.batch.days import day_of, engine_of
 
+    home = context.home(ctx, must_exist=True)
+    if engine_of(home, stream, engine) == "spark":
+        from st_common.spark.batch_days import reprocess_on_spark as process_again
+    else:
+        from st_common.engine.batch.reprocess import reprocess as process_again
     again = process_again(
-        context.home(ctx, must_exist=True),
+        home,
         context.stream(ctx, stream),
         day_of(since, "--from"),
         day_of(until, "--to"),

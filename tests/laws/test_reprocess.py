@@ -1,5 +1,6 @@
 """The batch arm on a real engine: visits of closed days from fixes in order of event time, beside those told."""
 
+import pickle
 import shutil
 import tempfile
 from dataclasses import replace
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from st_common import tables
 from st_common.engine.batch.borders import FOLDER
 from st_common.engine.batch.reprocess import BatchArm, reprocess
+from st_common.engine.batch.sharded import ShardedFold
 from st_common.engine.run import run
 from st_common.errors import ConfigError
 from st_common.home import Home
@@ -37,13 +39,17 @@ REGISTER QUERY pairs AS SELECT * FROM grid a JOIN grid b ON ST_DWithin(a, b, 3 m
 REGISTER QUERY many AS SELECT COUNT(*) FROM grid INSIDE (0, 0, 10, 5);
 REGISTER QUERY lately AS SELECT * FROM grid INSIDE (3, 3, 7, 7) WINDOW 3 h;
 """
+STILL = """
+REGISTER QUERY left AS SELECT * FROM grid INSIDE (0, 0, 5, 10);
+REGISTER QUERY fence AS SELECT * FROM grid INSIDE (3, 3, 7, 7) DETECT ENTER, EXIT;
+"""
 LATER = "REGISTER QUERY right AS SELECT * FROM grid INSIDE (6, 0, 10, 10);"
 
 
-def follow(home, stream, arriving, cuts, *, meanwhile=True):
+def follow(home, stream, arriving, cuts, *, meanwhile=True, queries=QUERIES):
     """The log written piece by piece, with statements between the pieces, and read by an engine with its archive."""
     streams = {stream.name: stream}
-    register(home, streams, parse(QUERIES), owner="t")
+    register(home, streams, parse(queries), owner="t")
     log = bare_log(home.log(stream.name))
     for number, (start, end) in enumerate(zip([0, *cuts], cuts, strict=False)):
         segment(log, arriving[start:end])
@@ -99,6 +105,47 @@ def test_however_days_are_cut_into_slices_the_visits_are_the_same(history, rows)
         small.setattr("st_common.engine.batch.ordered.ROWS", rows)
         again(home, stream)
         assert stored(home) == wanted
+
+
+def taken_away(home):
+    """The visits that there are, in their order; they and all borders are gone then."""
+    path = home.table("visits", "grid")
+    shutil.rmtree(home.stream("grid") / FOLDER)
+    if not tables.exists(path):
+        return []
+    rows = sorted_visits(tables.read(path)).to_pylist()
+    shutil.rmtree(path)
+    tables.forget(path)
+    return rows
+
+
+def in_turn(tasks, work):
+    """Runs tasks one by one, with all that a worker elsewhere gets: what can be pickled."""
+    again = lambda value: pickle.loads(pickle.dumps(value))
+    return [again(work(*again(task))) for task in tasks]
+
+
+@tries(3)
+@given(histories(), st.integers(1, 5), st.integers(3, 500), st.booleans(), st.data())
+def test_however_many_shards_fold_a_day_the_visits_are_the_same(
+    history, shards, rows, moving, data
+):
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as small:
+        home, (stream, arriving, cuts) = Home(Path(folder)), history
+        stream = replace(stream, moving=moving)
+        queries = QUERIES if moving else STILL
+        arriving = [*data.draw(st.permutations(arriving[:-1])), arriving[-1]]
+        follow(home, stream, arriving, cuts, meanwhile=moving, queries=queries)
+        small.setattr("st_common.engine.batch.ordered.ROWS", rows)
+        again(home, stream)
+        wanted = taken_away(home)
+        fold = ShardedFold(in_turn, shards)
+        # The first day by one, the others by shards, from the border of that one.
+        again(home, stream, 0, 1)
+        reprocess(home, stream, DAYS[1], DAYS[2], fold=fold)
+        reprocess(home, stream, DAYS[2], DAYS[2] + DAY, fold=fold)
+        assert list((home.stream("grid") / FOLDER).glob(".work*")) == []
+        assert taken_away(home) == wanted
 
 
 @tries(3)

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import Any
 
+from st_common.engine.topology import topology_of
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.ops.days import is_closed_before, open_since
@@ -104,3 +105,18 @@ def check_closed(home: Home, stream: str, since: date, until: date) -> None:
             f"stream {stream!r}: {until - timedelta(days=1)} is not closed",
             hint=f"{closed}: engine and archive must have come past the end of a day",
         )
+
+
+def engine_of(home: Home, stream: str, asked: str | None) -> str:
+    """Which engine processes days of a stream again: the one that is asked for, else the one that it runs on.
+
+    Returns:
+        `spark` or `local`; `local` for a stream that never ran.
+
+    Raises:
+        ConfigError: there is no such engine.
+    """
+    if asked not in (None, "spark", "local"):
+        raise ConfigError(f"there is no engine {asked!r}", hint="spark or local")
+    topology = topology_of(home, stream)
+    return asked or (topology.engine if topology else "local")

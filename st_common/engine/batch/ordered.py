@@ -1,6 +1,6 @@
 """Fixes and statements of an interval as packets in the order of event time: a log as it would be without any delay."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -28,6 +28,23 @@ ROWS = 500_000  # of a slice of time, about, and of a packet at most
 _DAY_US = 86_400_000_000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """A part of an interval that is read at once.
+
+    Attributes:
+        since_us: its beginning.
+        until_us: the time to stop before.
+        placed: the statements in it, in their order.
+        limits: by which fixes are filtered up to the first of them.
+    """
+
+    since_us: int
+    until_us: int
+    placed: tuple[Statement, ...]
+    limits: Limits | None
+
+
 @dataclass(frozen=True)
 class Ordered:
     """Reads the rows of a stream's log in the order of event time.
@@ -47,67 +64,68 @@ class Ordered:
     log: Log
     trial: Trial | None = None
 
-    def packets(
+    def slices(
         self,
         placed: Sequence[Statement],
         reached: Reached,
         *,
-        segment: int,
         since_us: int,
         until_us: int,
-    ) -> Iterator[list[Packet]]:
-        """The packets of an interval, slice by slice, for `step`.
+    ) -> list[Slice]:
+        """An interval in slices of time of about `ROWS` fixes, one at least.
 
         Args:
             placed: the statements of the interval, in their order.
             reached: how far statements were read before it.
-            segment: the number that the first packet gets; the others count on.
             since_us: the beginning of the interval.
             until_us: the time to stop before.
+        """
+        limits = self._limits_at(reached.segment)
+        slices: list[Slice] = []
+        for start_us, end_us in self._edges(since_us, until_us):
+            here = tuple(
+                one
+                for one in placed
+                if one.at_us < end_us
+                and (one.at_us >= start_us or start_us == since_us)
+            )
+            slices.append(
+                Slice(since_us=start_us, until_us=end_us, placed=here, limits=limits)
+            )
+            if here:
+                limits = self._limits_at(here[-1].segment.number + 1)
+        return slices
 
-        Yields:
-            Lists of packets without a gap; none that is empty.
+    def packets_of(
+        self, part: Slice, segment: int, *, shards: int = 1
+    ) -> list[list[Packet]]:
+        """The packets of a slice, for `step`.
+
+        Args:
+            part: the slice.
+            segment: the number that the first packet gets; the others count on.
+            shards: how many there are.
+
+        Returns:
+            In their order a packet for each shard; with `moving` of the stream it is the same one for all.
 
         Raises:
             LogError: a control row that this version does not know.
         """
-        limits = self._limits_at(reached.segment)
-        for slice_since, slice_until in self._slices(since_us, until_us):
-            here = [
-                one
-                for one in placed
-                if one.at_us < slice_until
-                and (one.at_us >= slice_since or slice_since == since_us)
-            ]
-            made, limits = self._packets(
-                here, slice_since, slice_until, segment, limits
-            )
-            segment += len(made)
-            if made:
-                yield made
-
-    def _packets(
-        self,
-        placed: Sequence[Statement],
-        since_us: int,
-        until_us: int,
-        segment: int,
-        limits: Limits | None,
-    ) -> tuple[list[Packet], Limits | None]:
-        rows = self._rows(since_us, until_us)
-        packets: list[Packet] = []
+        rows, limits = self._rows(part.since_us, part.until_us), part.limits
+        packets: list[list[Packet]] = []
         start = 0
-        for one, end in zip(placed, _places(rows, placed), strict=True):
-            packets += self._of_fixes(rows, start, end, segment + len(packets), limits)
-            number = segment + len(packets)
+        for one, end in zip(part.placed, _places(rows, part.placed), strict=True):
+            here = rows.slice(start, end - start)
+            packets += self._of_fixes(here, segment + len(packets), limits, shards)
             if payload := self._payload(one):
-                packets.append(control_packet(number, payload, stream=self.stream.name))
+                number = segment + len(packets)
+                told = control_packet(number, payload, stream=self.stream.name)
+                packets.append([told] * shards)
             limits = self._limits_at(one.segment.number + 1)
             start = end
-        packets += self._of_fixes(
-            rows, start, len(rows), segment + len(packets), limits
-        )
-        return packets, limits
+        rest = rows.slice(start)
+        return packets + self._of_fixes(rest, segment + len(packets), limits, shards)
 
     def _payload(self, one: Statement) -> bytes:
         payload, segment = one.payload(self.log), one.segment.number
@@ -116,30 +134,30 @@ class Ordered:
         return self.trial.changed(payload, stream=self.stream.name, segment=segment)
 
     def _of_fixes(
-        self, rows: pa.Table, start: int, end: int, segment: int, limits: Limits | None
-    ) -> list[Packet]:
+        self, rows: pa.Table, segment: int, limits: Limits | None, shards: int
+    ) -> list[list[Packet]]:
         names = fixes_schema(self.stream).names
-        starts = range(start, end, ROWS)
         return [
             self._of_part(
-                rows.slice(at, min(ROWS, end - at)).select(names),
-                segment + number,
-                limits,
+                rows.slice(at, ROWS).select(names), segment + number, limits, shards
             )
-            for number, at in enumerate(starts)
+            for number, at in enumerate(range(0, len(rows), ROWS))
         ]
 
-    def _of_part(self, part: pa.Table, segment: int, limits: Limits | None) -> Packet:
+    def _of_part(
+        self, part: pa.Table, segment: int, limits: Limits | None, shards: int
+    ) -> list[Packet]:
         numbers = pa.array(np.arange(len(part), dtype=np.int32))
         return pack(
             segment,
             part.set_column(part.column_names.index("row"), "row", numbers),
             rows=len(part),
             rejects=0,
-            shards=1,
+            shards=shards,
+            moving=self.stream.moving,
             id_key=self.stream.id_key,
             limits=limits,
-        )[0]
+        )
 
     def _rows(self, since_us: int, until_us: int) -> pa.Table:
         """The fixes of an interval by time and place in the log: `position`, and the columns of `fixes_schema`."""
@@ -167,7 +185,7 @@ class Ordered:
         order = [("event_ts", "ascending"), ("position", "ascending")]
         return table.sort_by(order).combine_chunks()
 
-    def _slices(self, since_us: int, until_us: int) -> list[tuple[int, int]]:
+    def _edges(self, since_us: int, until_us: int) -> list[tuple[int, int]]:
         """The interval in parts of about `ROWS` fixes, of the same length: files say only how many fixes they have."""
         first, last = time_of(since_us).date(), time_of(until_us - 1).date()
         of_days = count_fixes(self.home, self.stream.name, first, last)

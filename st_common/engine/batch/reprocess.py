@@ -16,6 +16,7 @@ from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
 from st_common.engine.batch.borders import Border, Borders, fixes_before
 from st_common.engine.batch.days import Again, DayAgain, check_closed
+from st_common.engine.batch.folding import Fold, Interval, fold_here
 from st_common.engine.batch.ordered import Ordered
 from st_common.engine.batch.reconcile import (
     Late,
@@ -52,6 +53,8 @@ def reprocess(
     since: date,
     until: date,
     trial: Trial | None = None,
+    *,
+    fold: Fold = fold_here,
 ) -> Again:
     """Processes closed days again, and puts their visits into the place of those that are there.
 
@@ -65,6 +68,7 @@ def reprocess(
         since: the first day (UTC).
         until: the day to stop before.
         trial: other queries or layers, whose visits go into a table of their own; None: those of the log.
+        fold: who folds a day: this process, or Spark; the rows are the same.
 
     Raises:
         ConfigError: the interval is empty, one of its days is still open, or the stream never ran.
@@ -74,7 +78,7 @@ def reprocess(
     """
     started_s = time.monotonic()
     check_closed(home, stream.name, since, until)
-    arm = BatchArm.of(home, stream, trial)
+    arm = BatchArm.of(home, stream, trial, fold)
     border = arm.first_border(since)
     began, before = (border.day, border.fixes) if border else (None, 0)
     days: list[DayAgain] = []
@@ -108,15 +112,20 @@ class BatchArm:
         home: where log and tables lie.
         stream: the settings, with the stream's key of ids.
         trial: other queries or layers than those of the log; None: those.
+        fold: who folds a day.
     """
 
     home: Home
     stream: StreamSettings
     trial: Trial | None = None
+    fold: Fold = fold_here
 
     @staticmethod
     def of(
-        home: Home, stream: StreamSettings, trial: Trial | None = None
+        home: Home,
+        stream: StreamSettings,
+        trial: Trial | None = None,
+        fold: Fold = fold_here,
     ) -> "BatchArm":
         """The batch arm of a stream that has run.
 
@@ -131,7 +140,7 @@ class BatchArm:
                 hint=f"`fairway run {stream.name}` first",
             )
         begun = frozen(home, stream, engine=topology.engine, shards=topology.shards)
-        return BatchArm(home, begun, trial)
+        return BatchArm(home, begun, trial, fold)
 
     @cached_property
     def _settings(self) -> Settings:
@@ -261,8 +270,8 @@ class BatchArm:
         """
         since_us, until_us = us_of(since), us_of(until)
         late_us = until_us + self._settings.lateness_us
-        day = self._fed(border.state, border.reached, since_us, until_us)
-        held = self._fed(day.state, day.reached, until_us, late_us)
+        day = self._fed(border.state, border.reached, since_us, until_us, self.fold)
+        held = self._fed(day.state, day.reached, until_us, late_us, fold_here)
         last = step(
             held.state, [_clock(held.state, late_us)], self._settings, self._layer_of
         )
@@ -273,7 +282,7 @@ class BatchArm:
         return day, told.filter(of_day)
 
     def _fed(
-        self, state: State, reached: Reached, since_us: int, until_us: int
+        self, state: State, reached: Reached, since_us: int, until_us: int, fold: Fold
     ) -> "Fed":
         """What the rows of an interval come to."""
         if since_us == until_us:
@@ -286,24 +295,19 @@ class BatchArm:
             since_us=since_us,
             until_us=until_us,
         )
-        changes: list[pa.Table] = []
-        failures: list[Failure] = []
-        for packets in Ordered(self.home, self.stream, self._log, self.trial).packets(
-            placed,
-            reached,
-            segment=state.next_segment,
+        interval = Interval(
+            ordered=Ordered(self.home, self.stream, self._log, self.trial),
+            placed=placed,
+            reached=reached,
             since_us=since_us,
             until_us=until_us,
-        ):
-            done = step(state, packets, self._settings, self._layer_of)
-            state = done.state
-            changes.append(done.changes)
-            failures += done.failures
+        )
+        folded = fold(interval, state)
         return Fed(
-            state=state,
+            state=folded.state,
             reached=behind,
-            changes=tuple(changes),
-            failures=tuple(failures),
+            changes=folded.changes,
+            failures=folded.failures,
         )
 
     def _reconciled(

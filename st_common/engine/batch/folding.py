@@ -1,0 +1,83 @@
+"""An interval of fixes and statements folded into a state: in this process, or by tasks (see `sharded`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from st_common.engine.batch.ordered import Ordered
+from st_common.engine.batch.statements import Reached, Statement
+from st_common.engine.feed import step_settings
+from st_common.engine.local import layers_of
+from st_common.operators.runtime.failed import Failure
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.state import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """What is folded.
+
+    Attributes:
+        ordered: reads the fixes.
+        placed: the statements of the interval, in their order.
+        reached: how far statements were read before it.
+        since_us: its beginning.
+        until_us: the time to stop before.
+    """
+
+    ordered: Ordered
+    placed: Sequence[Statement]
+    reached: Reached
+    since_us: int
+    until_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """What an interval comes to.
+
+    Attributes:
+        state: the one that has seen it all.
+        changes: tables of `SHARD_SCHEMA`, as `settled` takes them.
+        failures: queries that cannot be judged.
+    """
+
+    state: State
+    changes: tuple[pa.Table, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+class Fold(Protocol):
+    """Folds an interval into the state before it. With however many shards, the changes are the same."""
+
+    def __call__(self, interval: Interval, state: State) -> Folded:
+        """The state behind the interval, with the changes on the way.
+
+        Raises:
+            LogError: a control row that this version does not know, or a segment that is damaged.
+        """
+
+
+def fold_here(interval: Interval, state: State) -> Folded:
+    """Folds in this process, one slice of time after the other; see `Fold`."""
+    ordered = interval.ordered
+    settings, layer_of = (
+        step_settings(ordered.stream),
+        layers_of(ordered.home, ordered.stream),
+    )
+    changes: list[pa.Table] = []
+    failures: list[Failure] = []
+    for part in ordered.slices(
+        interval.placed,
+        interval.reached,
+        since_us=interval.since_us,
+        until_us=interval.until_us,
+    ):
+        packets = [shards[0] for shards in ordered.packets_of(part, state.next_segment)]
+        done = step(state, packets, settings, layer_of)
+        state = done.state
+        changes.append(done.changes)
+        failures += done.failures
+    return Folded(state=state, changes=tuple(changes), failures=tuple(failures))
