@@ -23,6 +23,8 @@ EDITABLE = $(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 MVN := mvn --quiet --batch-mode --strict-checksums -Dstyle.color=never
 # Tests of DAGs need Airflow, all others need Spark: the two cannot share an environment.
 PYTEST := $(BIN)/python -m pytest --ignore=tests/dags
+# What starts Airflow's processes needs PostgreSQL and a browser, and both cores: a target of its own.
+PYTEST_JOBS := $(PYTEST) --ignore=tests/airflow
 # Side by side on the cores that there are, and one more, for many wait for processes and disks; what starts Spark stays
 # in one process (tests/conftest.py).
 SIDE_BY_SIDE = --numprocesses=$$(($$(nproc) + 1)) --maxprocesses=4 --dist=loadgroup
@@ -117,15 +119,15 @@ check: lint types imports contracts lock-check coverage-check ## every check tha
 
 .PHONY: test
 test: setup ## set up, then every test
-	@code=0; $(MAKE) --no-print-directory test-dags || code=$$?; $(MAKE) --no-print-directory test-jobs || code=$$?; exit $$code
+	@code=0; $(MAKE) --no-print-directory test-dags || code=$$?; $(MAKE) --no-print-directory test-airflow || code=$$?; $(MAKE) --no-print-directory test-jobs || code=$$?; exit $$code
 
 .PHONY: test-jobs
 test-jobs: setup ## every test but those of DAGs
-	@echo "test: jobs, command line, library, in $(VENV)"; $(PYTEST) $(SIDE_BY_SIDE) $(ARGS)
+	@echo "test: jobs, command line, library, in $(VENV)"; $(PYTEST_JOBS) $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: test-fast
 test-fast: $(VENV)/.ready ## what runs in seconds: no Spark, no processes, nothing slow
-	@$(PYTEST) $(SIDE_BY_SIDE) -m "not spark and not slow and not e2e" $(ARGS)
+	@$(PYTEST_JOBS) $(SIDE_BY_SIDE) -m "not spark and not slow and not e2e" $(ARGS)
 
 ifndef SEED
 SEED := $(shell date +%s)
@@ -137,11 +139,15 @@ test-random: $(VENV)/.ready ## laws over cases that nobody has tried; prints its
 
 .PHONY: test-spark
 test-spark: $(VENV)/.ready jars/.complete ## what starts Spark
-	@$(PYTEST) -m spark $(ARGS)
+	@$(PYTEST_JOBS) -m spark $(ARGS)
 
 .PHONY: test-dags
 test-dags: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## what needs Airflow
 	@echo "test: DAGs, in $(AIRFLOW_VENV)"; $(PYTEST_DAGS) $(ARGS)
+
+.PHONY: test-airflow
+test-airflow: $(VENV)/.ready $(AIRFLOW_VENV)/.ready ## a whole Airflow on PostgreSQL: REST, backfills, kill -9, pages (needs PostgreSQL and Chromium)
+	@echo "test: Airflow on PostgreSQL"; $(BIN)/python -m pytest tests/airflow $(ARGS)
 
 .PHONY: faults
 faults: $(VENV)/.ready ## power cut, pause, clock step, full disk, kill -9, torn files; a calm run is the judge (as root; ARGS="--list")

@@ -6,19 +6,19 @@ in the table `quality`. The run is red when a rule of severity error does not ho
 not told; the report is written all the same.
 """
 
-from airflow.sdk import Asset, CronDataIntervalTimetable, Param
+from airflow.sdk import CronDataIntervalTimetable, Param
 
+from st_common.airflow.assets import QUALITY
 from st_common.airflow.dag import fairway_dag
 from st_common.airflow.operator import job_task
-
-QUALITY = Asset(name="fairway_quality", uri="fairway://home/tables/quality")
 
 DAY = "{{ params.day or (data_interval_start | ds if dag_run.run_type == 'backfill' else '') }}"
 
 with fairway_dag(
     "dq_report",
-    doc=__doc__,
+    doc=__doc__ or "",
     tags=("quality", "batch"),
+    backfill=True,
     schedule=CronDataIntervalTimetable("0 3 * * *", timezone="UTC"),
     params={
         "day": Param(

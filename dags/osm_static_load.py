@@ -4,17 +4,17 @@ The layer becomes a Delta table partitioned by the regions of its group. Loading
 readers and running queries see the old version or the new one. Which tags make which kind is set in `conf/layers.toml`.
 """
 
-from airflow.sdk import Asset, Param
+from airflow.sdk import Param
 
+from st_common.airflow.assets import LAYERS
 from st_common.airflow.dag import fairway_dag
 from st_common.airflow.operator import job_task
 
-LAYERS = Asset(name="fairway_layers", uri="fairway://home/tables/layers")
 KINDS = ["road", "forest", "park", "building", "water", "stop"]
 
 with fairway_dag(
     "osm_static_load",
-    doc=__doc__,
+    doc=__doc__ or "",
     tags=("layer", "batch"),
     params={
         "layer": Param(

@@ -3,20 +3,20 @@
 - **sample**: Sedona's KD-tree over a share of the data.
 - **elements**: median splits over the first elements of a stream, when it cannot be sampled.
 
-Layers that are loaded afterwards are partitioned by the new version. The summary says how evenly the elements spread:
-all of them for a sample, the rest of the stream for its first elements.
+Layers go over to the new version by `layers_reload`, which begins when this one has ended. The summary says how evenly
+the elements spread: all of them for a sample, the rest of the stream for its first elements. `picture` draws the
+regions with their load, by either strategy, into `HOME/reports/regions/GROUP.html`.
 """
 
-from airflow.sdk import Asset, Param
+from airflow.sdk import Param
 
+from st_common.airflow.assets import REGIONS
 from st_common.airflow.dag import fairway_dag
 from st_common.airflow.operator import job_task
 
-REGIONS = Asset(name="fairway_regions", uri="fairway://home/tables/regions")
-
 with fairway_dag(
     "prepartition",
-    doc=__doc__,
+    doc=__doc__ or "",
     tags=("regions", "batch"),
     params={
         "group": Param(
@@ -55,7 +55,7 @@ with fairway_dag(
         ),
     },
 ) as dag:
-    job_task(
+    partition = job_task(
         "partition",
         "partition",
         "{{ params.group }}",
@@ -66,3 +66,4 @@ with fairway_dag(
         "--source={{ params.source or '' }}",
         outlets=[REGIONS],
     )
+    partition >> job_task("picture", "report_regions", "{{ params.group }}")

@@ -13,8 +13,9 @@ from st_common.airflow.operator import job_task
 
 with fairway_dag(
     "reprocess",
-    doc=__doc__,
+    doc=__doc__ or "",
     tags=("history", "batch"),
+    backfill=True,
     # At two, so that the day is closed, and `dq_report` finds what comes of it. The interval of a run begins on the day
     # that it is about, and ends on the next one.
     schedule=CronDataIntervalTimetable("0 2 * * *", timezone="UTC"),

@@ -4,7 +4,8 @@ A stream is no task: it runs in a process of its own and outlives this DAG, its 
 what should run and does not, restarts what is dead or stuck, stops what should not run, and gives up on what crashes
 again and again. A run is red only when a stream's condition became worse in it; all alerts are in `HOME/alerts.jsonl`.
 
-To let a stream that was given up start again, trigger this DAG with its name in `reset`.
+To let a stream that was given up start again, trigger this DAG with its name in `reset`; a delivery's name there is
+`deliveries/NAME`.
 """
 
 from datetime import timedelta
@@ -12,18 +13,23 @@ from datetime import timedelta
 from airflow.sdk import Param
 
 from st_common.airflow.alerts import raise_alerts
-from st_common.airflow.dag import fairway_dag
+from st_common.airflow.dag import TICKS, fairway_dag
 from st_common.airflow.operator import job_task
 
 with fairway_dag(
     "stream_supervisor",
-    doc=__doc__,
+    doc=__doc__ or "",
     tags=("stream", "operations"),
     schedule="* * * * *",
+    pool=TICKS,
     dagrun_timeout=timedelta(minutes=10),
     params={
         "reset": Param(
-            "", type="string", pattern="^([a-z][a-z0-9_-]{0,62})?$", title="Start again"
+            "",
+            type="string",
+            pattern="^((deliveries/)?[a-z][a-z0-9_-]{0,62})?$",
+            title="Start again",
+            description="STREAM or deliveries/DELIVERY that was given up",
         )
     },
 ) as dag:

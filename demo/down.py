@@ -20,7 +20,7 @@ def main() -> int:
     with console.status("streams and Airflow end"):
         stop(HOME)
         killed = stop_services(setup)
-    rest = list(left_of(setup.folder))
+    rest = list(left_of(setup))
     if rest:
         console.print(f"[red]error:[/] these still run: {[one.pid for one in rest]}")
         return 1

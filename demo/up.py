@@ -96,6 +96,7 @@ def start(console: Console, setup: Setup) -> Rest:
                 raise DemoError(f"{missing} do not start: see {setup.logs}")
             time.sleep(0.5)
         rest = log_in(setup)
+        rest.set_pools(ROOT / "conf" / "pools.json")
         for dag in RUNNING_DAGS:
             rest.await_dag(dag, within_s=PATIENCE_S)
     what = ", ".join(started) if started else "all of it runs already"

@@ -10,7 +10,7 @@ from typing import Any
 from jobs.entry import finish, job_parser
 from st_common.home import Home
 from st_common.layers.load import load
-from st_common.query.layer_following import follow_layers
+from st_common.query.layer_following import follow_layers, names_of
 from st_common.settings import conf_dir, home_dir, load_streams
 
 
@@ -28,10 +28,9 @@ def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
         conf=conf,
     )
     rows = follow_layers(home, lambda: load_streams(conf))
-    names: dict[str, list[str]] = {"followed": [], "suspended": []}
-    for row in rows:
-        names["suspended" if row.op == "fail" else "followed"].append(row.name)
-    return {**asdict(report), **names}
+    if report.warning:
+        print(f"WARNING: {report.warning}", file=sys.stderr, flush=True)
+    return {**asdict(report), **names_of(rows)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -15,7 +15,12 @@ pytest.register_assert_rewrite(
 )  # before anything imports it
 ROOT = Path(__file__).resolve().parents[1]
 UNDER_CI = bool(os.environ.get("CI"))
-MARKS_OF_FOLDERS = {"spark": "spark", "dags": "dags", "e2e": "e2e"}
+MARKS_OF_FOLDERS = {
+    "spark": "spark",
+    "dags": "dags",
+    "e2e": "e2e",
+    "airflow": "airflow",
+}
 
 if importlib.util.find_spec(
     "hypothesis"

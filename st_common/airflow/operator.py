@@ -10,6 +10,7 @@ from typing import Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from st_common.airflow.form import refusal, unknown_values
 from st_common.airflow.place import find_place, job_environment
 from st_common.airflow.task import Task, summary_of
 from st_common.errors import ConfigError
@@ -54,9 +55,11 @@ class JobOperator(BaseOperator):
             The job's summary; the event of each outlet carries it too.
 
         Raises:
-            AirflowFailException: the job failed for good, or there is no home folder.
+            AirflowFailException: the job failed for good, there is no home folder, or the run has a value that the form
+                does not have.
             AirflowException: it failed, and another attempt may help.
         """
+        _refuse_unknown(context)
         try:
             place = find_place()
         except ConfigError as error:
@@ -100,6 +103,15 @@ class JobOperator(BaseOperator):
                 lines.append(line.rstrip())
                 self.log.info("%s", redacted(line.rstrip()))
         return process.returncode, list(lines)
+
+
+def _refuse_unknown(context: Mapping[str, Any]) -> None:
+    """Airflow hands values that no form has to nobody; the API server refuses them too, but not the command line."""
+    run, dag = context["dag_run"], context["dag"]
+    known = set(dag.params)
+    unknown = unknown_values(run.conf, known)
+    if unknown:
+        raise AirflowFailException(refusal(dag.dag_id, unknown, known))
 
 
 def job_task(name: str, job: str, *arguments: str, **options: Any) -> JobOperator:

@@ -79,6 +79,8 @@ def _write_loaded(name: str, report: "LayerReport") -> None:
     )
     if report.streams:
         typer.echo(f"told to {', '.join(report.streams)}")
+    if report.warning:
+        typer.echo(f"WARNING: {report.warning}", err=True)
 
 
 def _write_followed(rows: "Sequence[QueryRow]") -> None:
@@ -89,6 +91,23 @@ def _write_followed(rows: "Sequence[QueryRow]") -> None:
     for row in rows:
         if row.op == "fail":
             typer.echo(f"query {row.name} is suspended: {row.why}", err=True)
+
+
+def spread(ctx: typer.Context) -> None:
+    """Spread layers over the newest regions of their groups, and tell the streams."""
+    from st_common.layers.announce import announce
+    from st_common.layers.spreading import spread_layers
+    from st_common.query.layer_following import follow_layers
+
+    home = context.home(ctx, must_exist=True)
+    done = spread_layers(home)
+    announce(home)
+    for name, version in done.versions.items():
+        typer.echo(f"layer {name}, version {version}")
+    typer.echo(f"{len(done.versions)} spread anew, {len(done.kept)} kept")
+    for name in done.unknown:
+        typer.echo(f"WARNING: load {name} again: its group is not known", err=True)
+    _write_followed(follow_layers(home, lambda: context.streams(ctx)))
 
 
 def list_layers(ctx: typer.Context) -> None:

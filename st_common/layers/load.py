@@ -34,6 +34,8 @@ class LayerReport:
         rejected: what was left out, by reason.
         by_kind: how many features there are of each kind.
         streams: the streams whose logs were told.
+        group: whose regions it is spread over.
+        region_version: the version of these; 0: the group has none yet, and all of the layer lies in one region.
     """
 
     layer: str
@@ -45,6 +47,18 @@ class LayerReport:
     rejected: dict[str, int]
     by_kind: dict[str, int]
     streams: list[str]
+    group: str
+    region_version: int
+
+    @property
+    def warning(self) -> str:
+        """What whoever loaded it should know: that there are no regions yet; "" when there are."""
+        if self.region_version:
+            return ""
+        return (
+            f"group {self.group!r} has no regions yet: every query on layer {self.layer!r} reads all of it "
+            f"(fairway partition {self.group}, then fairway layer spread)"
+        )
 
 
 def load(
@@ -86,7 +100,8 @@ def load(
             f"{file} has no feature for layer {layer!r}",
             hint=_why_none(features, kinds),
         )
-    rows = layer_rows(features, current(home, group))
+    regions = current(home, group)
+    rows = layer_rows(features, regions)
     if progress:
         progress("writing", len(rows))
     version = tables.replace(table, rows, load_contract("layers"))
@@ -101,6 +116,8 @@ def load(
         rejected=features.rejected,
         by_kind=dict(sorted(Counter(features.kinds.tolist()).items())),
         streams=sorted({one.stream for one in announced if one.layer == layer}),
+        group=group,
+        region_version=regions.version,
     )
 
 

@@ -44,6 +44,7 @@ def layer_rows(features: Features, regions: Regions) -> pa.Table:
                 shapely.to_wkb(features.geometries)[feature], pa.binary()
             ),
             "region_version": np.full(len(feature), regions.version, np.int32),
+            "region_group": pa.repeat(pa.scalar(regions.group), len(feature)),
         }
     )
 

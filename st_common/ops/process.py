@@ -162,23 +162,28 @@ def find_command(arguments: Sequence[str]) -> Owner | None:
 def kill_session(owner: Owner) -> int:
     """Kills the process and everything that it started and that stayed in its session (a JVM, Python workers).
 
-    Works after the process itself has died: its number is not given out again while members of its session live.
-    Never touches a later process that got the same pid, nor one of another start of the machine.
-
     Returns:
-        How many processes were sent the kill signal.
+        How many processes were sent the kill signal; see `session_of` for which.
+    """
+    return sum(map(_kill, session_of(owner)))
+
+
+def session_of(owner: Owner) -> list[int]:
+    """The process, if it lives, and everything that it started and that stayed in its session, without this process.
+
+    Works after the process itself has died: its number is not given out again while members of its session live.
+    Never a later process that got the same pid, nor one of another start of the machine.
     """
     if not can_look_at(owner) or _is_of_another_boot(owner):
-        return 0
+        return []
     leader = owner_of(owner.pid)
     if leader is not None and not lives(owner):
-        return 0
-    members = [
+        return []
+    return [
         pid
         for pid in psutil.pids()
         if pid != os.getpid() and (pid == owner.pid or _session(pid) == owner.pid)
     ]
-    return sum(_kill(pid) for pid in members)
 
 
 def _is_of_another_boot(owner: Owner) -> bool:

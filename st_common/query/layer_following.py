@@ -67,3 +67,11 @@ def _refuse_left(
             f"a layer has another surface for queries of unknown streams: {names}",
             hint="mend the settings of the stream and load the layer again, or drop the queries",
         )
+
+
+def names_of(rows: Sequence[QueryRow]) -> dict[str, list[str]]:
+    """The names of the queries that went over (`followed`), and of those that are judged no more (`suspended`)."""
+    names: dict[str, list[str]] = {"followed": [], "suspended": []}
+    for row in rows:
+        names["suspended" if row.op == "fail" else "followed"].append(row.name)
+    return names

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,12 @@ if "none" not in given and "warn" not in given:
 """
 
 
+def context(**conf: object) -> dict[str, Any]:
+    """As Airflow gives it to a task of a DAG whose form has the value `day`."""
+    dag = SimpleNamespace(dag_id="fake", params={"day": None})
+    return {"outlet_events": {}, "dag": dag, "dag_run": SimpleNamespace(conf=conf)}
+
+
 @pytest.fixture
 def call(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs a stand-in for a job as a task and gives back what the task returns."""
@@ -38,9 +45,7 @@ def call(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> A
     monkeypatch.setattr(operator, "find_place", lambda: place)
 
     def call(*arguments: str) -> Any:
-        return operator.job_task("fake", "fake", *arguments).execute(
-            {"outlet_events": {}}
-        )
+        return operator.job_task("fake", "fake", *arguments).execute(context())
 
     return call
 
@@ -70,7 +75,7 @@ def test_the_summary_is_the_last_json_line_and_airflows_secrets_stay_with_airflo
     assert call("none") == {}
 
 
-def test_without_a_home_a_task_fails_for_good_and_says_why(
+def test_without_a_home_or_with_an_unknown_value_a_task_fails_for_good_and_says_why(
     airflow_db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from airflow.sdk.exceptions import AirflowFailException
@@ -79,4 +84,6 @@ def test_without_a_home_a_task_fails_for_good_and_says_why(
 
     monkeypatch.delenv("FAIRWAY_HOME", raising=False)
     with pytest.raises(AirflowFailException, match="FAIRWAY_HOME"):
-        job_task("fake", "fake").execute({})
+        job_task("fake", "fake").execute(context())
+    with pytest.raises(AirflowFailException, match=r"'dya' \(it has: day\)"):
+        job_task("fake", "fake").execute(context(dya="2024-01-01"))

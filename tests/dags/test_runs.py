@@ -1,12 +1,8 @@
 """Every DAG run from end to end, without a server, on small real inputs: the same tasks that a scheduler would run."""
 
-import json
 import os
 import re
-import shutil
 import signal
-import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,65 +10,12 @@ from typing import Any
 
 import pytest
 
-from st_common.capture.reading import log_for
-from st_common.home import Home
 from st_common.ops.alerts import read_alerts
-from st_common.ops.launcher import find
-from st_common.ops.process import kill_session
 from st_common.ops.status import read_status
-from st_common.settings import load_streams
+from st_common.testing.installation import Installation, wait
 
 pytestmark = pytest.mark.dags
-ROOT = Path(__file__).resolve().parents[2]
-PYTHON = ROOT / ".venv" / "bin" / "python"
-
-STREAM = """
-[streams.taxis]
-format = "csv"
-columns = {{ object = "id", event_ts = "t", x = "x", y = "y" }}
-max_ahead_s = "off"
-engine = "local"
-running = {running}
-"""
 RunDag = Callable[..., dict[str, tuple[str, Any]]]
-
-
-class Installation:
-    """One home with one stream, as FAIRWAY_HOME and FAIRWAY_CONF name it."""
-
-    def __init__(self, root: Path) -> None:
-        self.home = Home(root / "home")
-        self.folder = self.home.stream("taxis")
-        self.set(running=False)
-
-    def set(self, *, running: bool) -> None:
-        conf = self.home.root / "conf"
-        conf.mkdir(parents=True, exist_ok=True)
-        (conf / "streams.toml").write_text(STREAM.format(running=str(running).lower()))
-        shutil.copy(ROOT / "conf" / "layers.toml", conf)
-
-    def arrives(self, *rows: str) -> None:
-        payload = "\n".join(["id,t,x,y", *rows, ""]).encode()
-        stream = load_streams(self.home.root / "conf")["taxis"]
-        log_for(self.home, stream).append(payload, arrival_us=time.time_ns() // 1000)
-
-    def pid(self) -> int | None:
-        running = find(self.folder, now_us=time.time_ns() // 1000)
-        return running.owner.pid if running else None
-
-    def job(self, *command: str) -> dict[str, Any]:
-        done = subprocess.run(
-            [PYTHON, "-m", *command, "--home", self.home.root],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return json.loads(done.stdout.splitlines()[-1])
-
-    def committed(self) -> int:
-        status = read_status(self.folder)
-        return status.position if status else -1
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +26,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
         patch.setenv("FAIRWAY_HOME", str(installation.home.root))
         patch.setenv("FAIRWAY_CONF", str(installation.home.root / "conf"))
         yield installation
-    running = find(installation.folder, now_us=time.time_ns() // 1000)
-    if running is not None:
-        kill_session(running.owner)
+    installation.end()
 
 
 @pytest.fixture
@@ -102,13 +43,6 @@ def run(dagbag: Any, installation: Installation) -> RunDag:
         }
 
     return run
-
-
-def wait(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain until {what}"
-        time.sleep(0.05)
 
 
 def states(ran: dict[str, tuple[str, Any]]) -> dict[str, str]:
@@ -260,7 +194,7 @@ def test_a_backfill_reports_the_day_of_each_of_its_intervals_anew(
     assert days == ["2024-03-09", "2024-03-10", "2024-03-11"]
 
 
-@pytest.mark.spec("C2", "C3")
+@pytest.mark.spec("C2", "C3", "B4")
 def test_space_is_partitioned_by_the_form_and_a_layer_by_these_regions(
     run: RunDag, installation: Installation, shared: Path
 ) -> None:
@@ -275,7 +209,7 @@ def test_space_is_partitioned_by_the_form_and_a_layer_by_these_regions(
         first=900,
         regions=5,
     )
-    assert states(ran) == {"partition": "success"}
+    assert states(ran) == {"partition": "success", "picture": "success"}
     by_elements = ran["partition"][1]
     assert (by_elements["version"], by_elements["regions"], by_elements["chosen"]) == (
         1,
@@ -297,8 +231,15 @@ def test_space_is_partitioned_by_the_form_and_a_layer_by_these_regions(
         "",
     )
     assert by_sample["rows"] > by_elements["rows"] > 900
+    page = Path(ran["picture"][1]["path"]).read_text()
+    for made in (by_elements, by_sample):
+        assert f"Version {made['version']}: {made['strategy']}" in page
+        assert f"standard deviation {made['std_deviation']:,.1f}." in page
+        assert f">{made['std_deviation_workers']:,.1f}</td>" in page
+    assert not re.search(r"(src|href)=\W*(http|//)", page)
     assert states(run("prepartition", group="monaco", source="absent.csv")) == {
-        "partition": "failed"
+        "partition": "failed",
+        "picture": "upstream_failed",
     }
 
     ran = run(

@@ -1,5 +1,6 @@
 """The DAGs as Airflow loads them: no errors, no warnings, the rules that all of them follow."""
 
+import json
 import subprocess
 import sys
 import time
@@ -9,12 +10,14 @@ from typing import Any
 import pytest
 
 pytestmark = pytest.mark.dags
-DAGS = Path(__file__).resolve().parents[2] / "dags"
+ROOT = Path(__file__).resolve().parents[2]
+DAGS = ROOT / "dags"
 FILES = sorted(path.stem for path in DAGS.glob("*.py") if path.stem != "__init__")
 
 TASKS = {
     "osm_static_load": {"load_layer": set()},
-    "prepartition": {"partition": set()},
+    "prepartition": {"partition": {"picture"}, "picture": set()},
+    "layers_reload": {"spread": {"tell"}, "tell": set()},
     "stream_supervisor": {"tick": {"raise_alerts"}, "raise_alerts": set()},
     "maintenance": {"maintain": set()},
     "history_snapshots": {"snapshot": set()},
@@ -49,12 +52,46 @@ def test_every_dag_keeps_the_rules(dagbag: Any, dag_id: str) -> None:
     assert "fairway" in dag.tags
     assert len(dag.tags) > 1
     assert len(dag.doc_md) > 80
+    assert dag.doc_md.startswith(dag.description)
     for task in dag.tasks:
         assert task.owner == "fairway"
     assert getattr(dag.timetable, "expression", None) == SCHEDULED.get(dag_id)
     assert {task.task_id: task.downstream_task_ids for task in dag.tasks} == TASKS[
         dag_id
     ]
+
+
+@pytest.mark.parametrize("dag_id", sorted(TASKS))
+def test_only_what_works_on_its_interval_can_be_backfilled(
+    dagbag: Any, dag_id: str
+) -> None:
+    allowed = {str(kind.value) for kind in dagbag.dags[dag_id].allowed_run_types}
+    assert ("backfill" in allowed) == (dag_id in {"reprocess", "dq_report"})
+    assert "manual" in allowed
+    assert ("scheduled" in allowed) == (dag_id in SCHEDULED)
+    reads_interval = "data_interval_start" in (DAGS / f"{dag_id}.py").read_text()
+    assert ("backfill" in allowed) == reads_interval
+
+
+def test_tasks_take_slots_of_pools_that_there_are_and_ticks_wait_for_no_batch(
+    dagbag: Any,
+) -> None:
+    pools = json.loads((ROOT / "conf" / "pools.json").read_text())
+    taken = {
+        dag_id: {task.pool for task in dag.tasks} for dag_id, dag in dagbag.dags.items()
+    }
+    assert set().union(*taken.values()) == set(pools)
+    ticks = taken.pop("stream_supervisor")
+    assert not ticks & set().union(*taken.values())
+
+
+def test_the_form_of_the_supervisor_takes_deliveries_and_no_paths(dagbag: Any) -> None:
+    reset = dagbag.dags["stream_supervisor"].params.get_param("reset")
+    for name in ("", "taxis", "deliveries/alarms"):
+        assert reset.resolve(name) == name
+    for path in ("../x", "deliveries/", "deliveries/../x", "streams/taxis", "--home"):
+        with pytest.raises(Exception, match="Failed validating"):
+            reset.resolve(path)
 
 
 @pytest.mark.parametrize("dag_id", sorted(TASKS))

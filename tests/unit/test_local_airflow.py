@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,12 @@ import psutil
 import pytest
 
 from st_common.airflow.local.postgres import find_programs
-from st_common.airflow.local.services import left_of, start_services, stop_services
+from st_common.airflow.local.services import (
+    _start,
+    left_of,
+    start_services,
+    stop_services,
+)
 from st_common.airflow.local.setup import (
     MARK,
     Setup,
@@ -81,12 +87,29 @@ def test_every_address_that_airflow_is_told_is_on_loopback(setup: Setup) -> None
 def test_what_outlived_a_local_airflow_is_found_and_killed(
     setup: Setup, sleeper: subprocess.Popen[bytes]
 ) -> None:
-    assert [one.pid for one in left_of(setup.folder)] == [sleeper.pid]
-    assert list(left_of(setup.folder.with_name("other"))) == []
+    assert [one.pid for one in left_of(setup)] == [sleeper.pid]
+    assert list(left_of(make_setup(setup.folder.with_name("other")))) == []
     assert stop_services(setup) == 1
     assert not psutil.pid_exists(sleeper.pid)
-    assert list(left_of(setup.folder)) == []
+    assert list(left_of(setup)) == []
     assert stop_services(setup) == 0
+
+
+ORPHAN = "import subprocess; subprocess.Popen(['sleep', '600'], env={})"
+
+
+def test_a_worker_that_outlived_its_scheduler_is_found_in_its_session(
+    setup: Setup,
+) -> None:
+    """It has no mark: the leader of its session is dead, and was started again since."""
+    for _ in range(2):
+        _start(setup, "scheduler", [sys.executable, "-c", ORPHAN], os.environ, 60, {})
+    deadline = time.monotonic() + 60
+    while (names := sorted(one.name() for one in left_of(setup))) != ["sleep"] * 2:
+        assert time.monotonic() < deadline, names
+        time.sleep(0.05)
+    assert stop_services(setup) == 2
+    assert list(left_of(setup)) == []
 
 
 def test_nothing_starts_where_postgresql_cannot(
@@ -99,4 +122,4 @@ def test_nothing_starts_where_postgresql_cannot(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match="PostgreSQL is not installed"):
         start_services(setup, {})
-    assert list(left_of(setup.folder)) == []
+    assert list(left_of(setup)) == []

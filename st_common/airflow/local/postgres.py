@@ -120,6 +120,8 @@ def server_command(folder: Path, port: int) -> Sequence[str]:
         "-cunix_socket_directories=",
         "-cshared_buffers=32MB",
         "-cmax_connections=100",
+        # A scheduler that is killed in a transaction leaves its connection, and the locks of it, to its workers.
+        "-cidle_in_transaction_session_timeout=20s",
     ]
 
 

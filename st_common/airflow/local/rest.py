@@ -1,8 +1,10 @@
 """Airflow's REST interface, as far as a local Airflow is asked: health, DAGs, runs."""
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import requests
@@ -22,12 +24,12 @@ class Rest:
     url: str
     token: str
 
-    def call(self, method: str, path: str, **json: Any) -> requests.Response:
+    def call(self, method: str, path: str, **body: Any) -> requests.Response:
         """One request below `/api/v2`, with its answer of whatever status; the keywords are its JSON body."""
         return requests.request(
             method,
             f"{self.url}/api/v2/{path}",
-            json=json or None,
+            json=body or None,
             headers={"Authorization": f"Bearer {self.token}"},
             timeout=_TIMEOUT_S,
         )
@@ -63,6 +65,21 @@ class Rest:
         """
         answer = self.call("POST", f"dags/{dag}/dagRuns", logical_date=None, conf=form)
         return str(_accepted(answer)["dag_run_id"])
+
+    def set_pools(self, file: Path) -> None:
+        """Makes the pools of a JSON file as `airflow pools import` takes it, or sets them to what it says.
+
+        Raises:
+            TransientError: Airflow refuses; with its words.
+        """
+        pools = json.loads(file.read_text(encoding="utf-8"))
+        entities = [{"name": name, **pool} for name, pool in pools.items()]
+        action = {
+            "action": "create",
+            "entities": entities,
+            "action_on_existence": "overwrite",
+        }
+        _accepted(self.call("PATCH", "pools", actions=[action]))
 
     def unpause(self, dag: str, *, paused: bool = False) -> None:
         """Lets a DAG run by its schedule and when it is triggered, or stops that.

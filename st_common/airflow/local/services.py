@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,7 +17,7 @@ from st_common.airflow.local import postgres
 from st_common.airflow.local.setup import MARK, Setup
 from st_common.airflow.place import ROOT
 from st_common.errors import TransientError
-from st_common.ops.process import Owner, lives, owner_of
+from st_common.ops.process import Owner, lives, owner_of, session_of
 from st_common.ops.records import private_append, read_record, write_record
 
 DATABASE = "postgres"
@@ -72,8 +73,8 @@ def start_services(
 
 def service_owner(setup: Setup, name: str) -> Owner | None:
     """The process of a service that was started last, living or not; with a limit, the one that keeps the time."""
-    record = read_record(setup.folder / _FILE) or {}
-    return Owner.from_json(record.get(name) or {})
+    owners = _owners(setup, name)
+    return owners[-1] if owners else None
 
 
 def log_of(setup: Setup, name: str) -> Path:
@@ -93,7 +94,7 @@ def stop_services(setup: Setup) -> int:
     _ask_to_end(setup, ("scheduler", "dag-processor", "triggerer"))
     _ask_to_end(setup, ("api-server",))
     _ask_to_end(setup, (DATABASE,))
-    rest = list(left_of(setup.folder))
+    rest = list(left_of(setup))
     for process in rest:
         with suppress(psutil.NoSuchProcess):
             process.kill()
@@ -112,13 +113,31 @@ def _ask_to_end(setup: Setup, names: Sequence[str]) -> None:
     _wait_until(lambda: not any(map(lives, asked)), _END_S)
 
 
-def left_of(folder: Path) -> Iterator[psutil.Process]:
-    """The living processes that inherited the mark of the local Airflow in `folder`."""
+def left_of(setup: Setup) -> Iterator[psutil.Process]:
+    """The living processes of a local Airflow: services, what stayed in their sessions, what inherited the mark.
+
+    A worker of the scheduler writes its title over its variables, but stays in its session; a job has a session of its
+    own, and the mark.
+    """
+    names = read_record(setup.folder / _FILE) or {}
+    owners = [owner for name in names for owner in _owners(setup, name)]
+    members = {pid for owner in owners for pid in session_of(owner)}
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            mine = process.environ().get(MARK) == str(folder)
+            mine = process.pid in members or _has_mark(process, setup.folder)
             if mine and process.status() != psutil.STATUS_ZOMBIE:
                 yield process
+
+
+def _has_mark(process: psutil.Process, folder: Path) -> bool:
+    return process.environ().get(MARK) == str(folder)
+
+
+def _owners(setup: Setup, name: str) -> list[Owner]:
+    """The processes of a service, one for each time that it was started, in order."""
+    records = (read_record(setup.folder / _FILE) or {}).get(name) or []
+    owners = map(Owner.from_json, records)
+    return [owner for owner in owners if owner is not None]
 
 
 def _lives(setup: Setup, name: str) -> bool:
@@ -147,11 +166,14 @@ def _start(
             start_new_session=True,
             **who,
         )
+    # Or it stays a zombie while this process lives.
+    threading.Thread(target=process.wait, daemon=True).start()
     owner = owner_of(process.pid)
     if owner is None:
         raise TransientError(f"{name} ended at once: see {log_of(setup, name)}")
-    record = read_record(setup.folder / _FILE) or {}
-    write_record(setup.folder / _FILE, record | {name: asdict(owner)})
+    known = read_record(setup.folder / _FILE) or {}
+    starts = [*known.get(name, []), asdict(owner)]
+    write_record(setup.folder / _FILE, known | {name: starts})
 
 
 def _migrate(setup: Setup, environment: Mapping[str, str]) -> None:

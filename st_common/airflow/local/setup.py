@@ -141,5 +141,7 @@ def _options(setup: Setup) -> dict[str, str]:
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{ADMIN}:admin",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"postgresql+psycopg2://{database}",
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": f"postgresql+asyncpg://{database}",
+        # How often tasks of a scheduler that died are taken over; five minutes are long where somebody looks.
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "20",
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(setup.logs / "tasks"),
     }

@@ -1,0 +1,7 @@
+"""What DAGs make that others wait for: who makes it names it as an outlet, who waits for it as a schedule."""
+
+from airflow.sdk import Asset
+
+REGIONS = Asset(name="fairway_regions", uri="fairway://home/tables/regions")
+LAYERS = Asset(name="fairway_layers", uri="fairway://home/tables/layers")
+QUALITY = Asset(name="fairway_quality", uri="fairway://home/tables/quality")

@@ -1,0 +1,85 @@
+"""Layers go over to the newest regions of their group: the same features, spread anew."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import shapely
+
+from st_common import tables
+from st_common.contracts import load_contract
+from st_common.home import Home
+from st_common.layers.announce import layer_names, newest_version
+from st_common.layers.features import Features
+from st_common.layers.rows import layer_rows
+from st_common.partition.store import current
+
+_NO_GROUP = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """What became of the layers.
+
+    Attributes:
+        versions: of each layer that was spread anew, the new Delta version of its table.
+        kept: layers that are spread over the newest regions of their group already.
+        unknown: layers that were loaded before their tables said which group they belong to: load them again.
+    """
+
+    versions: dict[str, int]
+    kept: list[str]
+    unknown: list[str]
+
+
+def spread_layers(home: Home) -> Spread:
+    """Spreads every layer over the newest regions of its group that is not yet; each in one commit.
+
+    Features stay as they are, so answers do too. No stream is told: `announce` does that. Repeated, or after one that
+    died, it does what is left.
+    """
+    done = Spread(versions={}, kept=[], unknown=[])
+    for layer in layer_names(home):
+        if newest_version(home, layer) is None:
+            continue
+        before, after = _spread_layer(home, layer)
+        if before is _NO_GROUP:
+            done.unknown.append(layer)
+        elif after is None:
+            done.kept.append(layer)
+        else:
+            done.versions[layer] = after
+    return done
+
+
+def _spread_layer(home: Home, layer: str) -> tuple[str | None, int | None]:
+    """A layer's group, None when its table does not say; and its new version, None when it stays as it is."""
+    path = home.table("layers", layer)
+    with tables.locked(path):  # a load that comes meanwhile waits, and is not undone
+        columns = ["region_group", "region_version"]
+        known = tables.read(path, columns=columns).slice(0, 1).to_pylist()
+        group = known[0]["region_group"] if known else None
+        if group is None:
+            return _NO_GROUP, None
+        regions = current(home, group)
+        if regions.version == known[0]["region_version"]:
+            return group, None
+        rows = tables.read(path, filters=[("home", "=", True)])
+        spread = layer_rows(_features(rows.sort_by("fid")), regions)
+        return group, tables.replace(path, spread, load_contract("layers"))
+
+
+def _features(rows: pa.Table) -> Features:
+    """The features of the rows in which they are home, sorted by fid."""
+    tags = [dict(one) for one in rows["tags"].to_pylist()]
+    held = np.empty(len(rows), object)
+    held[:] = tags
+    return Features(
+        fids=rows["fid"].to_numpy(zero_copy_only=False),
+        kinds=rows["kind"].to_numpy(zero_copy_only=False),
+        tags=held,
+        geometries=shapely.from_wkb(rows["geometry"].to_numpy(zero_copy_only=False)),
+        wanted=len(rows),
+        repaired=0,
+        rejected={},
+    )

@@ -1,0 +1,38 @@
+"""A running Airflow, as tests ask it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from st_common.airflow.local.rest import Rest
+from st_common.airflow.local.setup import Setup
+from st_common.testing.installation import PATIENCE_S, Installation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A running Airflow and the installation that its DAGs work on.
+
+    Attributes:
+        setup: its ports and passwords.
+        rest: its REST interface, for `admin`.
+        installation: a home with one stream.
+        restart: starts what does not live; the names of what was started.
+    """
+
+    setup: Setup
+    rest: Rest
+    installation: Installation
+    restart: Callable[[], list[str]]
+
+    def run(self, dag: str, **form: Any) -> str:
+        """Triggers a DAG, waits for its end, and gives its state."""
+        return self.rest.ended(
+            dag, self.rest.trigger(dag, **form), within_s=2 * PATIENCE_S
+        )
+
+    def tasks(self, dag: str, run: str) -> dict[str, str]:
+        """The states of a run's tasks."""
+        path = f"dags/{dag}/dagRuns/{run}/taskInstances"
+        tasks = self.rest.get(path)["task_instances"]
+        return {task["task_id"]: task["state"] for task in tasks}

@@ -1,0 +1,200 @@
+"""Airflow as a data team has it, on PostgreSQL: forms that refuse, runs by REST, backfills, what is killed, pages."""
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from playwright.sync_api import Page
+
+from st_common import tables
+from st_common.airflow.local.services import service_owner
+from st_common.capture.log import Log
+from st_common.home import Home
+from st_common.layers.announce import newest_version
+from st_common.ops.alerts import read_alerts
+from st_common.ops.status import read_status
+from st_common.partition.store import current
+from st_common.testing.installation import wait
+from st_common.testing.served_airflow import Served
+
+# The first test waits for the start of all of it.
+pytestmark = pytest.mark.timeout(900)
+
+PARKS = json.dumps(
+    {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "id": name,
+                "properties": {"leisure": "park"},
+                "geometry": {"type": "Point", "coordinates": place},
+            }
+            for name, place in (("a", [8.5, 47.3]), ("b", [8.6, 47.5]))
+        ],
+    }
+)
+DAYS = ("2024-03-09", "2024-03-10", "2024-03-11")
+
+
+def refused(served: Served, path: str, **body: Any) -> str:
+    """What Airflow says when it refuses a request as wrong."""
+    answer = served.rest.call("POST", path, **body)
+    assert answer.status_code == 400, answer.text
+    return str(answer.json()["detail"])
+
+
+@pytest.mark.spec("C3")
+def test_a_form_refuses_what_is_wrong_and_what_it_does_not_have(
+    served: Served,
+) -> None:
+    runs = "dags/prepartition/dagRuns"
+    for form, said in (
+        ({"regions": "many"}, "Invalid input for param regions"),
+        ({"strategy": "guess"}, "Invalid input for param strategy"),
+        ({"share": 1.5}, "Invalid input for param share"),
+        ({"regionen": 8}, "no parameter 'regionen'"),
+    ):
+        assert said in refused(served, runs, logical_date=None, conf=form)
+    assert served.rest.get(runs)["total_entries"] == 0
+
+
+@pytest.mark.spec("C4")
+def test_only_what_works_on_its_interval_is_backfilled(served: Served) -> None:
+    days = {"from_date": f"{DAYS[0]}T00:00:00Z", "to_date": f"{DAYS[-1]}T23:00:00Z"}
+    said = refused(served, "backfills", dag_id="stream_supervisor", **days)
+    assert "does not allow backfill" in said
+    wrong = {"dag_id": "reprocess", "dag_run_conf": {"steam": "taxis"}}
+    assert "no parameter 'steam'" in refused(served, "backfills", **wrong, **days)
+    assert served.rest.get("backfills?dag_id=reprocess")["total_entries"] == 0
+
+
+@pytest.mark.spec("C4", "X6")
+def test_a_stream_is_started_brought_back_after_a_kill_and_stopped(
+    served: Served,
+) -> None:
+    installation = served.installation
+    installation.register(
+        "REGISTER QUERY all_of_it AS SELECT * FROM taxis INSIDE (8, 47, 9, 48)"
+    )
+    for day in range(9, 13):
+        installation.arrives(
+            f"a,2024-03-{day:02}T08:00:00Z,8.5,47.3",
+            f"b,2024-03-{day:02}T08:00:05Z,8.6,47.5",
+        )
+    installation.set(running=True)
+    served.run("stream_supervisor")
+    wait(lambda: installation.committed() > 0, "the first rows are committed")
+    killed = installation.pid()
+    assert killed is not None
+    os.kill(killed, signal.SIGKILL)
+    wait(lambda: installation.pid() is None, "the engine is gone")
+    position = installation.committed()
+    installation.arrives("a,2024-03-13T08:00:00Z,8.5,47.3")
+    while installation.pid() in (None, killed):
+        served.run("stream_supervisor")
+    wait(lambda: installation.committed() > position, "the rows after it are committed")
+    status = read_status(installation.folder)
+    assert status is not None
+    assert status.epoch == 2
+    first = read_alerts(installation.home)[0]
+    assert (first.level, first.text.split(":")[0]) == ("error", "dead")
+
+    installation.set(running=False)
+    while installation.pid() is not None:
+        served.run("stream_supervisor")
+
+
+@pytest.mark.spec("C3", "C9")
+def test_the_form_in_the_page_partitions_and_layers_and_streams_follow(
+    served: Served, page: Page, tmp_path: Path
+) -> None:
+    home = served.installation.home
+    file = tmp_path / "parks.geojson"
+    file.write_text(PARKS)
+    assert served.run("osm_static_load", layer="parks", file=str(file)) == "success"
+    assert regions_with(home, "parks") == {"0"}
+
+    page.goto(f"{served.setup.url}/dags")
+    page.get_by_text("stream_supervisor").first.wait_for()
+    shot(page, "dags")
+    page.goto(f"{served.setup.url}/dags/prepartition")
+    page.get_by_role("button", name="Trigger Dag").click()
+    form = page.get_by_role("dialog")
+    form.locator("#element_strategy").click()
+    page.get_by_role("option", name="elements").click()
+    form.locator('[name="element_first"]').fill("4")
+    form.locator('[name="element_regions"]').fill("2")
+    shot(page, "form")
+    form.get_by_role("button", name="Trigger").click()
+
+    wait(lambda: current(home, "default").version == 1, "regions are stored")
+    assert len(current(home, "default").region_id) == 2
+    wait(lambda: newest_version(home, "parks") == 2, "the layer follows by itself")
+    assert len(regions_with(home, "parks")) == 2
+    wait(lambda: told(home)[-1:] == [2], "the stream is told")
+    assert told(home) == [1, 2]
+
+
+def regions_with(home: Home, layer: str) -> set[str]:
+    """The regions in which a layer has features."""
+    rows = tables.read(home.table("layers", layer), columns=["region_id"])
+    return set(rows["region_id"].to_pylist())
+
+
+def told(home: Home) -> list[int]:
+    """The versions of layers that the log of the stream names."""
+    log = Log(home.log("taxis"))
+    rows = (log.read(segment).splitlines() for segment in log.control_segments(0))
+    said = [json.loads(line) for lines in rows for line in lines]
+    return [row["version"] for row in said if row["op"] == "layer"]
+
+
+@pytest.mark.spec("C6", "X6")
+def test_a_backfill_of_three_days_survives_the_death_of_the_scheduler(
+    served: Served,
+) -> None:
+    created = served.rest.call(
+        "POST",
+        "backfills",
+        dag_id="reprocess",
+        from_date=f"{DAYS[0]}T00:00:00Z",
+        to_date=f"{DAYS[-1]}T23:00:00Z",
+        max_active_runs=2,
+    )
+    assert created.ok, created.text
+
+    def runs() -> dict[str, str]:
+        """The state of each run, by the day at which its interval begins."""
+        every = served.rest.get("dags/reprocess/dagRuns?run_type=backfill")["dag_runs"]
+        return {run["data_interval_start"][:10]: run["state"] for run in every}
+
+    wait(lambda: "running" in runs().values(), "a run of the backfill begins")
+    kill_scheduler(served)
+    assert served.restart() == ["scheduler"]
+    wait(lambda: runs() == dict.fromkeys(DAYS, "success"), "all days are processed")
+    visits = tables.read(served.installation.home.table("visits", "taxis"))
+    assert {str(day) for day in visits["event_date"].to_pylist()} == set(DAYS)
+    assert set(visits["object"].to_pylist()) == {"a", "b"}
+
+
+def kill_scheduler(served: Served) -> None:
+    """Kills the scheduler and the process that keeps its time, as kill -9 does; its workers are left to themselves."""
+    keeper = service_owner(served.setup, "scheduler")
+    assert keeper is not None
+    process = psutil.Process(keeper.pid)
+    for one in (process, *process.children()):
+        one.kill()
+    wait(lambda: not psutil.pid_exists(keeper.pid), "the scheduler is gone")
+
+
+def shot(page: Page, name: str) -> None:
+    """Writes a picture of the page into the folder FAIRWAY_SCREENSHOTS, when there is one."""
+    folder = os.environ.get("FAIRWAY_SCREENSHOTS")
+    if folder:
+        page.wait_for_timeout(1500)
+        page.screenshot(path=f"{folder}/{name}.png")
