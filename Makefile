@@ -19,6 +19,8 @@ BIN := $(VENV)/bin
 AIRFLOW_BIN := $(AIRFLOW_VENV)/bin
 UV := $(BIN)/uv
 SYNC = $(UV) pip sync --quiet --require-hashes --build-constraints requirements/bootstrap.lock
+# What the jobs' environment holds; an image needs neither tests nor the demo's map: requirements/jobs.lock requirements/bootstrap.lock
+LOCKS := requirements/dev.lock requirements/demo.lock
 EDITABLE = $(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 MVN := mvn --quiet --batch-mode --strict-checksums -Dstyle.color=never
 # Tests of DAGs need Airflow, all others need Spark: the two cannot share an environment.
@@ -53,9 +55,9 @@ $(VENV)/.bootstrapped: requirements/bootstrap.lock | preflight
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
 	@touch $@
 
-$(VENV)/.synced: $(VENV)/.bootstrapped requirements/dev.lock requirements/demo.lock | preflight
-	@echo "setup: $(VENV) (jobs, command line, tests; some 1.5 GB)"
-	@$(SYNC) --python $(BIN)/python requirements/dev.lock requirements/demo.lock
+$(VENV)/.synced: $(VENV)/.bootstrapped $(LOCKS) | preflight
+	@echo "setup: $(VENV) ($(LOCKS); some 1.5 GB with what tests need)"
+	@$(SYNC) --python $(BIN)/python $(LOCKS)
 	@touch $@
 
 $(AIRFLOW_VENV)/.synced: $(VENV)/.bootstrapped requirements/airflow.lock | preflight

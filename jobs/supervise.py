@@ -1,11 +1,15 @@
-"""One tick of the supervisor: `python -m jobs.supervise --home H --conf C [--reset STREAM]`."""
+"""Ticks of the supervisor: `python -m jobs.supervise --home H --conf C [--reset STREAM | --every 60]`."""
 
 import argparse
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
+from threading import Event
 from typing import Any
 
 from jobs.entry import finish, job_parser, streams_of
@@ -54,13 +58,50 @@ def _notified(home: Home, settings: AlertSettings) -> Mapping[str, Any]:
     return asdict(done)
 
 
+def supervise_on(arguments: argparse.Namespace) -> int:
+    """Ticks again and again until SIGTERM; a tick that fails is named, and the next one tries again.
+
+    Each is a process of its own: what it starts outlives it, and is reaped by init and not by us.
+    """
+    stopped = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    given = {"--home": arguments.home, "--conf": arguments.conf}
+    options = [word for pair in given.items() if pair[1] for word in pair]
+    while True:
+        begun_s = time.monotonic()
+        tick_of_its_own = [sys.executable, "-m", "jobs.supervise", *options]
+        done = subprocess.run(tick_of_its_own, check=False)  # noqa: S603 - ourselves
+        if done.returncode == 0 and arguments.beat is not None:
+            arguments.beat.touch()
+        if stopped.wait(max(arguments.every - (time.monotonic() - begun_s), 0.0)):
+            return 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parses the command line, does one tick, gives back the exit code."""
+    """Parses the command line, ticks once or on and on, gives back the exit code."""
     parser = job_parser("supervise", supervise.__doc__)
     parser.add_argument(
         "--reset", metavar="STREAM", help="let a stream that was given up start again"
     )
-    return finish(partial(supervise, parser.parse_args(argv)))
+    parser.add_argument(
+        "--every",
+        type=float,
+        metavar="SECONDS",
+        help="tick again and again, so far apart, until SIGTERM",
+    )
+    parser.add_argument(
+        "--beat",
+        type=Path,
+        metavar="FILE",
+        help="with --every: a file that is touched after each tick that went well",
+    )
+    arguments = parser.parse_args(argv)
+    if arguments.every is None:
+        return finish(partial(supervise, arguments))
+    if arguments.reset:
+        parser.error("--reset is for one tick: leave --every out")
+    return supervise_on(arguments)
 
 
 if __name__ == "__main__":

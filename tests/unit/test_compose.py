@@ -1,11 +1,26 @@
 """docker-compose.yml holds together: pinned images, health checks, mounts that exist, loopback ports, no secrets."""
 
+import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from st_common.home import Home
+from st_common.ops.launcher import recorded
+from st_common.ops.process import kill_session
+from st_common.ops.status import read_exit, read_status
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -24,6 +39,7 @@ def test_airflow_and_spark_are_all_there():
         "airflow-scheduler",
         "airflow-dag-processor",
         "airflow-triggerer",
+        "streams",
         "spark-master",
         "spark-worker",
     }
@@ -138,3 +154,113 @@ def test_the_file_of_secrets_is_kept_out_of_git_and_out_of_the_image():
     ignored = (ROOT / ".dockerignore").read_text().split()
     assert "*" in ignored
     assert not any(line.startswith("!.") for line in ignored)
+
+
+# --- what services run, on this machine ---------------------------------------------------------------------------
+
+
+@contextmanager
+def answering(*, health: dict[str, Any], code: int = 200) -> Iterator[str]:
+    """A server on loopback that answers each request as Airflow's API server does when it is asked how it is."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(code)
+            self.end_headers()
+            self.wfile.write(json.dumps(health).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def asked(name: str, place: str) -> int:
+    """The exit code of a service's health check, asked at another place."""
+    _, python, *words = SERVICES[name]["healthcheck"]["test"]
+    assert python == "python3"
+    words = [re.sub(r"http://[^/]+", f"http://{place}", word) for word in words]
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, check=False, capture_output=True, timeout=60
+    )
+    assert done.returncode == 0 or done.stderr
+    return done.returncode
+
+
+COMPONENTS = {
+    "airflow-api-server": "metadatabase",
+    "airflow-scheduler": "scheduler",
+    "airflow-dag-processor": "dag_processor",
+    "airflow-triggerer": "triggerer",
+}
+
+
+@pytest.mark.parametrize(("name", "component"), COMPONENTS.items())
+def test_a_component_of_airflow_is_well_when_the_server_says_so_of_it_alone(
+    name: str, component: str
+):
+    others = {each: {"status": "unhealthy"} for each in COMPONENTS.values()}
+    with answering(health=others | {component: {"status": "healthy"}}) as place:
+        assert asked(name, place) == 0
+    with answering(health=others) as place:
+        assert asked(name, place) == 1
+    well = {each: {"status": "healthy"} for each in COMPONENTS.values()}
+    with answering(health=well | {component: {"status": "unhealthy"}}) as place:
+        assert asked(name, place) == 1
+    with answering(health=well, code=500) as place:
+        assert asked(name, place) == 1
+    assert asked(name, place) == 1, "nobody answers any more"
+
+
+STREAM = """
+[streams.s]
+format = "csv"
+crs = "planar"
+engine = "local"
+columns = {{ object = "id", x = "x", y = "y" }}
+running = {running}
+"""
+
+
+def wait_for(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 240
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.spec("C4")
+def test_the_service_of_streams_starts_one_and_stops_it_and_ends_when_asked(
+    tmp_path: Path,
+):
+    conf, beat = tmp_path / "conf", tmp_path / "beat"
+    conf.mkdir()
+    (conf / "streams.toml").write_text(STREAM.format(running="true"))
+    service = SERVICES["streams"]
+    words = {".venv/bin/python": sys.executable, "60": "0.5", "/tmp/supervised": beat}
+    command = [str(words.get(word, word)) for word in service["command"]]
+    own = {"FAIRWAY_HOME": str(tmp_path / "home"), "FAIRWAY_CONF": str(conf)}
+    assert set(own) == set(service["environment"])
+    folder = Home(tmp_path / "home").stream("s")
+    with subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **own}, stdout=subprocess.DEVNULL
+    ) as running:
+        try:
+            wait_for(lambda: beat.exists() and read_status(folder) is not None)
+            (conf / "streams.toml").write_text(STREAM.format(running="false"))
+            wait_for(lambda: read_exit(folder) is not None)
+            running.send_signal(signal.SIGTERM)
+            assert running.wait(timeout=240) == 0
+        finally:
+            running.kill()
+            engine = recorded(folder)
+            if engine is not None:
+                kill_session(engine)
