@@ -52,6 +52,11 @@ class StoredLog:
         return self._folder.parent.name
 
     @property
+    def folder(self) -> Path:
+        """Where it lies, `streams/S/log` of a home."""
+        return self._folder
+
+    @property
     def storage(self) -> Storage:
         """Where the log's objects lie."""
         return self._storage

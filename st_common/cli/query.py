@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from st_common.query.registry import Outcome
+    from st_common.query.row_writing import Seeding
     from st_common.query.text import Statement
 
 _FILE = Annotated[
@@ -80,7 +81,11 @@ def carried_out(ctx: typer.Context, statements: "Sequence[Statement]") -> "Outco
     from st_common.query.registry import carry_out
 
     done = carry_out(
-        context.home(ctx), context.streams(ctx), statements, owner=getpass.getuser()
+        context.home(ctx),
+        context.streams(ctx),
+        statements,
+        owner=getpass.getuser(),
+        seeding=_seeding(ctx, statements),
     )
     if done.rows:
         _roll_forward(ctx)
@@ -89,12 +94,26 @@ def carried_out(ctx: typer.Context, statements: "Sequence[Statement]") -> "Outco
     return done
 
 
+def _seeding(ctx: typer.Context, statements: "Sequence[Statement]") -> "Seeding | None":
+    """What finds what queries know that are registered FROM somewhere; None where there are none."""
+    if all(one.beginning is None for one in statements):
+        return None
+    from st_common.engine.backfill import Backfill
+    from st_common.query.registry import fitted
+
+    backfill = Backfill(context.home(ctx), context.streams(ctx))
+    known, _ = fitted(context.home(ctx), context.streams(ctx), statements)
+    backfill.prepare(known)
+    return backfill
+
+
 def _tell_beginnings(ctx: typer.Context, done: "Outcome") -> None:
     """Says of what was just registered what lies before it in the log; what cannot be counted is no error."""
     from st_common.serving.beginnings import beginnings, in_words
 
     try:
-        queries_begun = beginnings(context.home(ctx), context.streams(ctx), done.rows)
+        anew = [row for row in done.rows if row.seed is None]
+        queries_begun = beginnings(context.home(ctx), context.streams(ctx), anew)
     except FairwayError as error:
         typer.echo(f"note: what lies before cannot be counted: {error}", err=True)
         return

@@ -249,7 +249,8 @@ def _areas(value: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _register(value: dict[str, Any]) -> ControlRow:
-    return _registration(Register, value)
+    row, seed = _registration(Register, value), value.get("seed")
+    return replace(row, seed=seed) if seed is not None else row
 
 
 def _replace(value: dict[str, Any]) -> ControlRow:
@@ -290,7 +291,7 @@ _WORDS: dict[type, str] = {
 _QUERY = {"query": str, "version": int, "plan": dict}
 _ASKED = {"text": str, "owner": str, "layer_version": int, "areas": list}
 _FORMS: dict[str, _Form] = {
-    Register.op: _form(_register, _QUERY, _ASKED),
+    Register.op: _form(_register, _QUERY, {**_ASKED, "seed": str}),
     Replace.op: _form(_replace, _QUERY, _ASKED),
     Follow.op: _form(_follow, _QUERY, {**_ASKED, "layer": str}),
     Drop.op: _form(_drop, {"query": str}),

@@ -79,9 +79,15 @@ class Registration(AboutQuery):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Register(Registration):
-    """A query of a name that is free begins here. Written by the registry, for a statement or a client."""
+    """A query of a name that is free begins here. Written by the registry, for a statement or a client.
+
+    Attributes:
+        seed: the id of what it knows of the log before this row (`st_common.capture.seeds`); None: it begins with the
+            last fixes alone.
+    """
 
     op: ClassVar[QueryOp] = "register"
+    seed: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

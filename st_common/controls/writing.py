@@ -39,6 +39,7 @@ def to_bytes(row: ControlRow) -> bytes:
             layer_version=row.layer_version,
             areas=row.areas,
             followed=row.layer if isinstance(row, Follow) else None,
+            seed=row.seed if isinstance(row, Register) else None,
         )
     return f"{_text_of(row)}\n".encode()
 
@@ -59,6 +60,7 @@ def registration_to_bytes(
     layer_version: int | None,
     areas: Sequence[str] = (),
     followed: str | None = None,
+    seed: str | None = None,
 ) -> bytes:
     """A registration as a line of a control segment, of a plan that is JSON text already.
 
@@ -74,10 +76,12 @@ def registration_to_bytes(
         layer_version: of the layer that it joins, the version it begins with; None without a join.
         areas: the named areas that its text calls.
         followed: the layer of a row `follow`; None in other rows.
+        seed: the id of what a query knows of the log before a row `register`; None where it knows nothing.
     """
     layer = "" if layer_version is None else f',"layer_version":{layer_version}'
     named = f',"areas":{json.dumps(list(areas))}' if areas else ""
     layer += "" if followed is None else f',"layer":{quoted(followed)}'
+    layer += "" if seed is None else f',"seed":{quoted(seed)}'
     return (
         f'{{"op":"{kind.op}","query":{quoted(query)},"version":{version},"plan":{plan_json},'
         f'"text":{_text_or_null(text)},"owner":{_text_or_null(owner)}{layer}{named}}}\n'

@@ -1,10 +1,12 @@
 """From segments of a log to packets for shards: what every engine begins with."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from st_common.capture.control import check_announced
 from st_common.capture.log import Log, Segment
 from st_common.capture.pieces import Piece, pieces
+from st_common.capture.seeds import seeds_in
 from st_common.engine.pace import taken
 from st_common.operators.events.packet import Packet, control_packet, pack
 from st_common.operators.state.limits import Limits
@@ -101,7 +103,8 @@ def packets_of(
 def _control(log: Log, segment: Segment, stream: StreamSettings) -> Packet:
     packet = control_packet(segment.number, log.read(segment), stream=stream.name)
     check_announced(packet.controls, segment, stream=stream.name)
-    return packet
+    seeds = seeds_in(log.folder, packet.controls)
+    return replace(packet, seeds=seeds) if seeds else packet
 
 
 def packets_in(

@@ -24,6 +24,7 @@ from st_common.controls.writing import registration_to_bytes, to_bytes
 from st_common.errors import LogError
 from st_common.home import Home
 from st_common.position import position_of, row_of, segment_of
+from st_common.query.past import Beginning
 from st_common.query.plain import plan_text
 from st_common.query.plan import Box, Plan
 from st_common.query.plan_words import check_words
@@ -42,7 +43,8 @@ class QueryRow:
     was written (UTC microseconds). `layer_version` is the version of the joined layer that the query starts with.
     A row `fail` says that the query is judged no more, and `why`; its plan, text and owner are None. What is registered
     by a name has the `why` of the row `fail` after it. `areas` are those that its text names; after a row `follow` its
-    plan has another region of one of them, or of a feature of `layer`, which was loaded anew then.
+    plan has another region of one of them, or of a feature of `layer`, which was loaded anew then. `seed` is what a
+    registration knows of the log before it; `beginning` is from where on it wants to, while nothing is written yet.
     """
 
     name: str
@@ -58,6 +60,8 @@ class QueryRow:
     why: str | None = None
     areas: tuple[str, ...] = ()
     layer: str | None = None
+    seed: str | None = None
+    beginning: Beginning | None = None
 
     def at(self, position: int) -> "QueryRow":
         """The same row at its place in the log."""
@@ -75,6 +79,8 @@ class QueryRow:
             why=self.why,
             areas=self.areas,
             layer=self.layer,
+            seed=self.seed,
+            beginning=self.beginning,
         )
 
     @property
@@ -116,6 +122,7 @@ def encoded(row: QueryRow) -> bytes:
         layer_version=row.layer_version,
         areas=row.areas,
         followed=row.layer,
+        seed=row.seed,
     )
 
 
@@ -230,6 +237,7 @@ def query_row(
         layer_version=row.layer_version,
         areas=row.areas,
         layer=row.layer if isinstance(row, Follow) else None,
+        seed=row.seed if isinstance(row, Register) else None,
     )
 
 

@@ -165,6 +165,7 @@ def _carry_out(draft: Draft, statement: "Statement") -> None:
         text=statement.text if statement.plan else None,
         owner=draft.owner if statement.plan else None,
         areas=statement.areas if statement.plan else (),
+        beginning=statement.beginning,
     )
     draft.places[name] = statement.line
     draft.add(row)

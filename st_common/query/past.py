@@ -1,4 +1,4 @@
-"""Which past a question is about: a time, or an interval."""
+"""Which past a question is about, and from when on a query that is registered knows it."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +18,17 @@ class Past:
 
     since: datetime | None = None
     until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """FROM BEGINNING, or FROM a time: from where on a query knows the log before its registration.
+
+    Attributes:
+        since: the time, with a time zone; None: from the first fix on.
+    """
+
+    since: datetime | None = None
 
 
 def time_written(text: str) -> datetime:

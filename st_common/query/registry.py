@@ -36,7 +36,7 @@ from st_common.query.lookup import (
     logged_streams,
 )
 from st_common.query.problem import Problem, TextError
-from st_common.query.row_writing import write_rows
+from st_common.query.row_writing import Seeding, write_rows
 from st_common.query.shown import ToShow
 from st_common.uncollected import uncollected
 
@@ -64,11 +64,13 @@ def carry_out(
     *,
     owner: str,
     now_us: int | None = None,
+    seeding: Seeding | None = None,
 ) -> Outcome:
     """Carries out the statements in their order, all or none, and says what they did.
 
     A name that was dropped may be registered again: its versions count on. Without statements that change something
-    nothing is written. `now_us` is the arrival of the rows (UTC microseconds), by default the time of the call.
+    nothing is written. `now_us` is the arrival of the rows (UTC microseconds), by default the time of the call;
+    `seeding` finds what queries know that are registered FROM somewhere.
 
     Raises:
         TextError: a name that is taken or unknown, an unknown stream or layer, a box off the Earth; it points at every
@@ -81,7 +83,7 @@ def carry_out(
         )
         changed = draft.created or draft.replaced or draft.removed
         files = {AREAS: areas_file(draft.areas.values())} if changed else {}
-        rows = write_rows(home, draft.rows, arrival_us, files)
+        rows = write_rows(home, draft.rows, arrival_us, files, seeding)
     return Outcome(
         rows=tuple(rows),
         created=tuple(draft.created),
@@ -99,9 +101,13 @@ def register(
     *,
     owner: str,
     now_us: int | None = None,
+    seeding: Seeding | None = None,
 ) -> list[QueryRow]:
     """The control rows that `carry_out` wrote for these statements."""
-    return list(carry_out(home, streams, statements, owner=owner, now_us=now_us).rows)
+    done = carry_out(
+        home, streams, statements, owner=owner, now_us=now_us, seeding=seeding
+    )
+    return list(done.rows)
 
 
 def check(

@@ -31,9 +31,9 @@ from st_common.query.lowering.expression import Term, shifted
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.known import KnownAreas
 from st_common.query.lowering.lower import Lowered, lowered
-from st_common.query.lowering.past import past_of
+from st_common.query.lowering.past import beginning_of, past_of
 from st_common.query.lowering.space import region_of
-from st_common.query.past import Past
+from st_common.query.past import Beginning, Past
 from st_common.query.pieces import CutError, Piece, cut
 from st_common.query.plan import Plan
 from st_common.query.printed import to_text
@@ -54,7 +54,8 @@ class Statement:
     """One statement: what it does (`op`), with which query or area (`name`), and where it stands.
 
     `plan` is what a query means: of a registration, a replacement, and a SELECT alone or behind EXPLAIN, which have no
-    name; `past` is when a SELECT alone asks about, None: the last time that is known. `region` is of CREATE AREA,
+    name; `past` is when a SELECT alone asks about, None: the last time that is known; `beginning` from where on a
+    registration knows the log before it, None: it begins with the last fixes. `region` is of CREATE AREA,
     `what` of SHOW: "queries", "areas" or "streams". `areas` are the names by which it calls some. `text` is its own
     text without the semicolon; `line` and `column` count from 1. `terms` are the expressions in it, which only who
     knows the stream can check. `spans` has the offsets in `text` of the words `name`, `stream` and `layer`, and of the
@@ -72,6 +73,7 @@ class Statement:
     areas: tuple[str, ...] = ()
     file: str | None = field(default=None, compare=False)
     past: Past | None = None
+    beginning: Beginning | None = None
     terms: tuple[Term, ...] = field(default=(), compare=False, repr=False)
     spans: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
 
@@ -169,7 +171,12 @@ def _all(reader: _Reader, pieces: Iterable[Piece]) -> list[Statement]:
             if statement is None or refused:
                 continue
             statements.append(statement)
-            if piece.tokens is None and statement.op in ("register", "replace"):
+            may_recur = statement.beginning is None
+            if (
+                piece.tokens is None
+                and may_recur
+                and statement.op in ("register", "replace")
+            ):
                 again = partial(tree_of, chunk, reader.start)
                 learn(piece, statement, chunk, again, reader.known)
     if problems:
@@ -265,7 +272,8 @@ def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement 
         return None
     said = _statement(reader.source, tree, chunk, meaning, region)
     past = gathered.attempt(partial(past_of, tree.args.get("past")), None)
-    return replace(said, areas=known.take_called(), past=past)
+    begins = gathered.attempt(partial(beginning_of, tree.args.get("beginning")), None)
+    return replace(said, areas=known.take_called(), past=past, beginning=begins)
 
 
 def _area(tree: exp.Expr, known: KnownAreas, gathered: Gathered) -> Region | None:

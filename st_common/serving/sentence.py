@@ -193,6 +193,10 @@ def _registered(case: _Case) -> str:
     )
 
 
+def _backfilled(case: _Case) -> str:
+    return f"{case.who} was in the answer when {case.query} was registered with what came before it{case.criteria}."
+
+
 def _enter(case: _Case) -> str:
     return f"{case.who} came into the answer{case.at_tick}: with {case.last} it satisfies {case.query}{case.criteria}."
 
@@ -325,6 +329,7 @@ _FRAMED: dict[str, Callable[[_Case], str]] = {
 
 _SENTENCES: dict[str, Callable[[_Case], str]] = {
     "registered": _registered,
+    "backfilled": _backfilled,
     "enter": _enter,
     "leave": _leave,
     "inside": _inside,

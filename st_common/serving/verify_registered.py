@@ -11,6 +11,7 @@ from st_common.controls.rows import (
     Fail,
     Follow,
     LayerVersion,
+    Register,
     Registration,
 )
 from st_common.position import position_of
@@ -29,6 +30,7 @@ class Registered:
 
     `layers` says from which row on it had which version of its layer (0 without one), `plans` with which plan; both
     are empty where nothing but the plan has to be known. `causes` says why each of these rows judged its answer anew.
+    `is_seeded`: it began with what came before it (REGISTER .. FROM).
     """
 
     name: str
@@ -41,6 +43,7 @@ class Registered:
     kept: frozenset[int] = (
         frozenset()
     )  # rows of `layers` over which visits of a fence go on as they are
+    is_seeded: bool = False
 
     def changed(
         self, at: int, *, version: int | None, plan: Plan, cause: str
@@ -119,6 +122,7 @@ def _registered(
         plan=plan,
         position=at,
         layers=versions,
+        is_seeded=isinstance(row, Register) and row.seed is not None,
     )
 
 

@@ -28,6 +28,7 @@ from st_common.settings import StreamSettings
 
 _AT_ONCE = (
     "registered",
+    "backfilled",
     "dropped",
     "replaced",
     "layer",

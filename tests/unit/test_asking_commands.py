@@ -115,3 +115,19 @@ def test_python_is_told_what_is_wrong(client):
         client.ask("SELECT * FROM truck AS OF '2024-05-01'")
     with pytest.raises(QueryError, match="has not come to 2025-01-01T00:00:00Z"):
         client.ask(f"{NEAR} AS OF '2025-01-01'")
+
+
+def test_a_query_with_what_came_before_is_registered_explained_and_not_verified(home):
+    text = "REGISTER QUERY sand AS SELECT * FROM trucks WHERE load = 'sand' FOR 1 h FROM BEGINNING"
+    done = fairway(home, "query", "register", "--text", text)
+    assert (done.exit_code, done.stdout) == (0, "registered sand (version 1)\n")
+    run(home, load_streams(home.root / "conf")["trucks"], until_idle=True)
+    told = fairway(home, "changes", "sand", "--format", "jsonl").stdout.splitlines()
+    (change,) = [json.loads(line) for line in told]
+    assert (change["object"], change["cause"]) == ("a", "backfilled")
+    why = fairway(home, "why", "sand", "a", "--at", change["event_ts"])
+    assert why.exit_code == 0, why.output
+    assert "registered with what came before it" in " ".join(why.stdout.split())
+    verified = fairway(home, "verify")
+    assert verified.exit_code == 0, verified.output
+    assert "it began with what came before it" in verified.output

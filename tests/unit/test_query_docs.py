@@ -18,7 +18,7 @@ from st_common.query.lookup import queries
 from st_common.query.lowering.functions import FUNCTIONS
 from st_common.query.plan import Plan
 from st_common.query.problem import TextError
-from st_common.query.registry import Outcome, carry_out
+from st_common.query.registry import Outcome, carry_out, check
 from st_common.query.text import parse
 from st_common.regions.registry import MovingCircle
 from st_common.settings import Columns, StreamSettings
@@ -155,6 +155,16 @@ def test_the_wrong_examples_give_the_errors_of_the_page(home: Home):
         with pytest.raises(TextError) as caught:
             done(home, wrong)
         assert f"{caught.value}\n{caught.value.details}\n" == expected
+
+
+@pytest.mark.spec("X10")
+def test_the_examples_that_know_what_came_before_are_right_for_their_streams(
+    home: Home,
+):
+    examples = re.findall(r"```sql from\n(.*?)```", PAGE, re.DOTALL)
+    statements = [one for example in examples for one in parse(example)]
+    assert [one.beginning is not None for one in statements] == [True, True]
+    assert check(home, STREAMS, statements) == ()
 
 
 def test_the_page_lists_every_function():

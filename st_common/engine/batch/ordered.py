@@ -1,7 +1,7 @@
 """Fixes and statements of an interval as packets in the order of event time: a log as it would be without any delay."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from itertools import pairwise
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.capture.reading import Readings
+from st_common.capture.seeds import seeds_in
 from st_common.decode.decoded import fixes_schema
 from st_common.engine.batch.statements import Reached, Statement, time_of
 from st_common.engine.batch.trial import Trial
@@ -120,12 +121,18 @@ class Ordered:
             packets += self._of_fixes(here, segment + len(packets), limits, shards)
             if payload := self._payload(one):
                 number = segment + len(packets)
-                told = control_packet(number, payload, stream=self.stream.name)
-                packets.append([told] * shards)
+                packets.append([self._control(number, payload)] * shards)
             limits = self._limits_at(one.segment.number + 1)
             start = end
         rest = rows.slice(start)
         return packets + self._of_fixes(rest, segment + len(packets), limits, shards)
+
+    def _control(self, number: int, payload: bytes) -> Packet:
+        """A packet of statements; a trial takes no queries with what they knew, for it was found from the log's."""
+        packet = control_packet(number, payload, stream=self.stream.name)
+        if self.trial is not None:
+            return packet
+        return replace(packet, seeds=seeds_in(self.log.folder, packet.controls))
 
     def _payload(self, one: Statement) -> bytes:
         payload, segment = one.payload(self.log), one.segment.number

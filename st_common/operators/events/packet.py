@@ -62,6 +62,7 @@ class Packet:
         at: int32[n], where there is more than one segment: in which each fix is, from 0; else empty.
         clock_at: int32, the same of clock rows.
         payload: the bytes of a control segment.
+        seeds: what queries know that are registered in it, by their names (`runtime.seeds`).
     """
 
     segment: int
@@ -85,6 +86,7 @@ class Packet:
     at: np.ndarray = field(default_factory=_nowhere)
     clock_at: np.ndarray = field(default_factory=_nowhere)
     payload: bytes = b""
+    seeds: Mapping[str, bytes] = field(default_factory=dict)
 
     def positions(self) -> np.ndarray:
         """The place of each fix in the log; int64[n], ascending."""
@@ -100,12 +102,19 @@ class Packet:
         meta |= {"limits": None if self.limits is None else asdict(self.limits)}
         arrays = {n: getattr(self, n) for n in _ARRAYS}
         arrays[_PAYLOAD] = np.frombuffer(self.payload, np.uint8)
+        for number, seed in enumerate(self.seeds.values()):
+            arrays[f"{_SEED}{number}"] = np.frombuffer(seed, np.uint8)
+        meta["seeds"] = list(self.seeds)
         return to_blob(arrays | flat_attributes(self.attributes), meta)
 
     @staticmethod
     def from_blob(blob: bytes) -> "Packet":
         """The packet that `to_blob` gave."""
         arrays, meta = from_blob(blob)
+        seeds = {
+            name: arrays[f"{_SEED}{number}"].tobytes()
+            for number, name in enumerate(meta.pop("seeds"))
+        }
         fields: dict[str, Any] = {name: arrays[name] for name in _ARRAYS} | meta
         payload = arrays[_PAYLOAD].tobytes()
         controls = rows_of(payload, stream="", segment=meta["segment"])
@@ -114,6 +123,7 @@ class Packet:
             controls=controls,
             payload=payload,
             attributes=attributes_of(arrays),
+            seeds=seeds,
         )
 
 
@@ -132,17 +142,24 @@ _ARRAYS = (
     "clock_at",
 )
 _META = ("segment", "rows", "rejects", "nulled", "segments")
-_PAYLOAD = "payload"
+_PAYLOAD, _SEED = "payload", "seed/"
 _OWN_COLUMNS = frozenset({"row", "object", "event_ts", "x", "y", "gone"})
 
 
-def control_packet(segment: int, payload: bytes, *, stream: str = "") -> Packet:
+def control_packet(
+    segment: int,
+    payload: bytes,
+    *,
+    stream: str = "",
+    seeds: Mapping[str, bytes] | None = None,
+) -> Packet:
     """The packet of a control segment, the same for every shard.
 
     Args:
         segment: its number.
         payload: its bytes, a line of JSON for each row.
         stream: the name of the stream, for errors.
+        seeds: what queries know that are registered there, by their names.
 
     Raises:
         LogError: a row that this version does not know; see `rows_of`.
@@ -165,6 +182,7 @@ def control_packet(segment: int, payload: bytes, *, stream: str = "") -> Packet:
         clock_row=empty.astype(np.int32),
         clock_max=empty,
         payload=payload,
+        seeds=seeds or {},
     )
 
 

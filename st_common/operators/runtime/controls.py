@@ -1,8 +1,9 @@
 """Control rows: queries that come, change and go, and layers that are loaded anew (SPEC X4)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, repeat
+from types import MappingProxyType
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from st_common.operators.events.agenda import Final
 from st_common.operators.events.timeline import Rows
 from st_common.operators.matching.layer import LayerOf
 from st_common.operators.runtime.evaluate import Outcome, Run, evaluate
+from st_common.operators.runtime.seeds import Seed, seeded
 from st_common.operators.runtime.swap import swap
 from st_common.operators.state.delta import Delta
 from st_common.operators.state.fixes import NEVER
@@ -52,13 +54,19 @@ class Part:
     Attributes:
         rows: the rows, at least one.
         position: int64[n], where each is in the log.
+        seed: of one registration with a seed, what its query knows.
     """
 
     rows: Sequence[ControlRow]
     position: np.ndarray
+    seed: bytes | None = None
 
 
-def parts(segment: int, rows: Sequence[ControlRow]) -> Iterator[Part]:
+def parts(
+    segment: int,
+    rows: Sequence[ControlRow],
+    seeds: Mapping[str, bytes] = MappingProxyType({}),
+) -> Iterator[Part]:
     """The rows of a segment in order, cut into what can be done at once.
 
     Registrations, other areas, drops and failures that stand behind each other are done together, all else row by row:
@@ -68,6 +76,10 @@ def parts(segment: int, rows: Sequence[ControlRow]) -> Iterator[Part]:
     Args:
         segment: its number in the log.
         rows: all of its rows.
+        seeds: what queries know that are registered in it, by their names.
+
+    Raises:
+        LogError: a row names a seed that is not among these.
     """
     position = position_of(segment, np.arange(len(rows)))
     if isinstance(rows, Rectangles):
@@ -75,14 +87,29 @@ def parts(segment: int, rows: Sequence[ControlRow]) -> Iterator[Part]:
         return
     for kind, group in groupby(range(len(rows)), key=lambda at: _alike(rows[at])):
         numbers = list(group)
+        if kind == (Register, True):
+            yield from (_seeded_part(rows[n], position[n], seeds) for n in numbers)
+            continue
         together = kind[0] in (Register, Follow, Drop, Fail)
         for some in _each_once(rows, numbers) if together else [[n] for n in numbers]:
             cut = slice(some[0], some[-1] + 1)
             yield Part(rows=rows[cut], position=position[cut])
 
 
+def _seeded_part(row: ControlRow, position: int, seeds: Mapping[str, bytes]) -> Part:
+    query = row.query if isinstance(row, Register) else ""
+    if query not in seeds:
+        raise LogError(
+            f"query {query!r}, registered at position {position}, knows of the log what nobody reads here",
+            hint="queries that were registered FROM somewhere count where no other queries or layers are tried",
+        )
+    return Part(rows=(row,), position=np.array([position]), seed=seeds[query])
+
+
 def _alike(row: ControlRow) -> tuple[type[ControlRow], bool]:
     """What rows that are done together have in common; those that follow an area and a layer have other causes."""
+    if isinstance(row, Register):
+        return Register, row.seed is not None
     return type(row), isinstance(row, Follow) and row.layer is not None
 
 
@@ -117,6 +144,9 @@ def control(state: State, part: Part, settings: Settings, layer_of: LayerOf) -> 
         return evaluate(state, run, settings, layer_of)
     if isinstance(first, Export | Reading):
         return _nothing(state)  # what engines and decoders do there changes no answer
+    if part.seed is not None:
+        (query,) = _registered(state, part, settings)
+        return seeded(state, query, Seed.from_bytes(part.seed), at, settings)
     return swap(state, _swap_of(state, part, settings), settings, layer_of)
 
 

@@ -74,7 +74,7 @@ def joined(states: Sequence[State], *, moving: bool) -> State:
         answer=unique(np.concatenate([part.answer for part in parts])),
         tick_answer=unique(np.concatenate([part.tick_answer for part in parts])),
         memories=Memories.joined([part.memories for part in parts]),
-        pending=_pending(live, object_of),
+        pending=pending_of(live, object_of),
     )
 
 
@@ -213,6 +213,18 @@ def _partners(state: State, numbering: Numbering, of_targets: np.ndarray) -> np.
     return partner_of
 
 
+def part_of(state: State, shard: int, shards: int) -> State:
+    """What one of some shards has of a state, all of whose objects it knows; see `split`.
+
+    Args:
+        state: the one state of a stream.
+        shard: the number of the shard.
+        shards: how many there are.
+    """
+    shard_of = (state.objects.hashes % np.uint64(shards)).astype(np.int64)
+    return _part(state, shard_of, shard, shards, moving=True)
+
+
 def _part(
     state: State, shard_of: np.ndarray, shard: int, shards: int, *, moving: bool
 ) -> State:
@@ -266,8 +278,13 @@ def queries_of_rows(one: Component, targets: Targets) -> np.ndarray:
     return queries
 
 
-def _pending(states: Sequence[State], object_of: Sequence[np.ndarray]) -> Pending:
-    """What happened since the last tick; a shard without queries that are judged at ticks has not kept it."""
+def pending_of(states: Sequence[State], object_of: Sequence[np.ndarray]) -> Pending:
+    """What happened since the last tick; a shard without queries that are judged at ticks has not kept it.
+
+    Args:
+        states: of one place of the log.
+        object_of: for each of the states int64[its objects], the numbers that these get.
+    """
     tick = max(state.pending.tick for state in states)
     if tick == NEVER:
         return Pending()

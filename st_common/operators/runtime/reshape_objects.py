@@ -39,7 +39,7 @@ def with_known_objects(states: Sequence[State]) -> tuple[State, list[np.ndarray]
         object_of.append(number)
         whole = replace(
             whole,
-            fixes=_joined_fixes([fixes, state.fixes.take(new)]),
+            fixes=joined_fixes([fixes, state.fixes.take(new)]),
             objects=whole.objects.with_new(
                 state.objects.hashes[new], state.objects.ids.take(pa.array(new))
             ),
@@ -91,7 +91,7 @@ def with_all_objects(states: Sequence[State]) -> tuple[State, list[np.ndarray]]:
         replace(state.held, object=of[state.held.object])
         for state, of in zip(states, object_of, strict=True)
     ]
-    fixes = _joined_fixes([state.fixes for state in states])
+    fixes = joined_fixes([state.fixes for state in states])
     return replace(states[0], objects=objects, held=_held(held), fixes=fixes), object_of
 
 
@@ -121,7 +121,8 @@ def with_own_objects(state: State, own: np.ndarray, object_of: np.ndarray) -> St
     )
 
 
-def _joined_fixes(parts: Sequence[LastFixes]) -> LastFixes:
+def joined_fixes(parts: Sequence[LastFixes]) -> LastFixes:
+    """Last fixes of different objects, one part behind the other; attributes are null where a part lacks one."""
     columns = {
         name: np.concatenate([getattr(one, name) for one in parts])
         for name in LastFixes().columns()

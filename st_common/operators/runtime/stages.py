@@ -154,7 +154,7 @@ def _outcomes(
     if not packet.controls:
         yield evaluate(state, _run(state, packets), settings, layer_of)
         return
-    for part in parts(packet.segment, packet.controls):
+    for part in parts(packet.segment, packet.controls, packet.seeds):
         outcome = control(state, part, settings, layer_of)
         yield outcome
         state = replace(apply(state, outcome.delta), memo=outcome.memo)

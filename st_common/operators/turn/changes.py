@@ -34,6 +34,7 @@ CAUSES = (
     "ongoing",
     "ended",
     "gap",
+    "backfilled",
 )
 CAUSE = {name: number for number, name in enumerate(CAUSES)}
 TICK_RANK = (

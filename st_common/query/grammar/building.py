@@ -23,6 +23,7 @@ from st_common.query.grammar.nodes import (
     DropArea,
     Emit,
     Explain,
+    From,
     Holding,
     Knn,
     Lasting,
@@ -73,8 +74,14 @@ class Building(BuildingExpressions, BuildingPlaces):
         return _nodes(parts)
 
     def register(self, parts: Parts) -> exp.Expr:
-        _, _, name, _, select = parts
-        return Register(this=name, expression=select, replace=False)
+        _, _, name, _, select, *beginning = parts
+        begins = beginning[0] if beginning else None
+        return Register(this=name, expression=select, replace=False, beginning=begins)
+
+    def beginning(self, parts: Parts) -> exp.Expr:
+        is_time = parts[1].type == "STRING"
+        time = text_literal(parts[1]) if is_time else None
+        return at(From(this=time), parts[0], parts[1])
 
     def replace(self, parts: Parts) -> exp.Expr:
         _, _, name, _, select = parts

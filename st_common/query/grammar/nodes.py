@@ -34,13 +34,20 @@ class Refused(Exception):  # noqa: N818 - not an error for people: it becomes a 
 
 
 class Register(exp.Expression):
-    """REGISTER QUERY this AS expression, or REPLACE QUERY."""
+    """REGISTER QUERY this AS expression, perhaps FROM somewhere (beginning), or REPLACE QUERY."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "expression": True,
         "replace": False,
+        "beginning": False,
     }
+
+
+class From(exp.Expression):
+    """FROM this, a text; without it FROM BEGINNING."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
 
 class Unregister(exp.Expression):

@@ -56,6 +56,7 @@ _RULES: Mapping[str, str] = {  # as errors call them, a wide one before those in
     "of_range": "RATTR SPACE or RATTR TIME",
     "of_slide": "SATTR SPACE or SATTR TIME",
     "part_of_time": "a part of a time such as HOUR",
+    "beginning": "FROM BEGINNING",
 }
 _CLASSES = {
     "TYPE": "a type such as BIGINT, BOOLEAN, DATE, DOUBLE, INT, TIMESTAMP or VARCHAR",
