@@ -172,7 +172,7 @@ shape: $(VENV)/.ready ## the code in figures: how much a line holds, how much is
 	@$(BIN)/python tools/shape.py
 
 .PHONY: soak
-soak: $(VENV)/.ready ## minutes of random life: all kinds of queries, restarts, kill -9, equal answers (ARGS="--minutes 60 --seed 7")
+soak: $(VENV)/.ready ## minutes of random life: all kinds of queries, restarts, kill -9, equal answers (ARGS="--minutes 60 --seed 7"; --beside: with batch runs)
 	@$(BIN)/python tools/soak.py $(ARGS)
 
 # --- locks and the table of proofs --------------------------------------------------------------------------------------

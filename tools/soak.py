@@ -1,6 +1,7 @@
 """A soak of the local engine: random rounds until the minutes are over; the first that fails says its seed and ends it.
 
 python tools/soak.py --minutes 10 [--seed 1] [--rows 600]
+python tools/soak.py --minutes 10 --beside          one stream, with reprocessing, compaction and reports at once
 """
 
 import argparse
@@ -8,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from st_common.testing.beside import run_beside
 from st_common.testing.soak import live
 
 
@@ -17,7 +19,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rows", type=int, default=600)
+    parser.add_argument("--beside", action="store_true")
     given = parser.parse_args()
+    if given.beside:
+        with tempfile.TemporaryDirectory() as folder:
+            seconds = 60 * given.minutes
+            print(run_beside(Path(folder), seconds=seconds, rounds=1, seed=given.seed))
+        return
     until_s, seed, changes, restarts, kills = (
         time.monotonic() + 60 * given.minutes,
         given.seed,

@@ -34,6 +34,8 @@ def archiving(archive: Archive, *, every_s: float | None = None) -> Iterator[Arc
     thread = threading.Thread(
         target=_follow, args=(archive, ended, pause_s), name="archive", daemon=True
     )
+    # Before its first look nothing is archived: without a clock of its own the engine's alone would close days.
+    _say(archive, "idle", Phase.WAITING)
     thread.start()
     try:
         yield archive

@@ -12,14 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.engine.archive import Archive
+from st_common.engine.archiver import archiving
 from st_common.engine.batch.borders import FOLDER
 from st_common.engine.batch.reprocess import BatchArm, reprocess
 from st_common.engine.batch.sharded import ShardedFold
 from st_common.engine.run import run
+from st_common.engine.topology import begin
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.levels.visits import sorted_visits
 from st_common.ops.days import open_since
+from st_common.ops.status import StreamStatus, write_status
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.serving.answers import answered
@@ -198,6 +202,22 @@ def test_old_fixes_after_a_start_open_no_day_again(tmp_path):
     run(home, stream, until_idle=True)
     assert open_since(home, "grid") == closed_before == DAYS[0] + 3 * DAY
     assert [day.late for day in again(home, stream).days] == [1, 1, 0]
+
+
+def test_no_day_is_closed_before_the_archive_has_come_past_it(tmp_path):
+    home, stream = (
+        Home(tmp_path),
+        begin(Home(tmp_path), settings(), engine="local", shards=1),
+    )
+    segment(bare_log(home.log("grid")), [*TRIP, *END])
+    past_us = round((T0 + 3 * DAY).timestamp() * 1e6) + 1
+    status = StreamStatus(
+        state="running", beat_ts=1, position=0, end_position=0, now_ts=past_us
+    )
+    with archiving(Archive(home, stream), every_s=3_600):
+        write_status(home.stream("grid"), status)
+        assert open_since(home, "grid") is None
+    assert open_since(home, "grid") == DAYS[0] + 3 * DAY
 
 
 def test_a_stream_of_which_nothing_differs_has_differences_without_rows(tmp_path):
