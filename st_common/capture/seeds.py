@@ -18,6 +18,11 @@ from st_common.storage import LocalStorage
 _FOLDER = "seeds"
 
 
+def seeds_folder(log_folder: Path) -> Path:
+    """Where the seeds of a stream lie whose log lies there."""
+    return log_folder.parent / _FOLDER
+
+
 def keep_seed(log_folder: Path, seed: bytes) -> str:
     """Keeps a seed, durable when this returns, and gives its id.
 
@@ -29,7 +34,7 @@ def keep_seed(log_folder: Path, seed: bytes) -> str:
         StorageError: the disk is full, or refuses.
     """
     seed_id = hashlib.sha256(seed).hexdigest()
-    LocalStorage(log_folder.parent / _FOLDER).put(seed_id, seed)
+    LocalStorage(seeds_folder(log_folder)).put(seed_id, seed)
     return seed_id
 
 
@@ -51,7 +56,7 @@ def seeds_in(log_folder: Path, rows: Sequence[ControlRow]) -> dict[str, bytes]:
 
 
 def _seed(log_folder: Path, query: str, seed_id: str) -> bytes:
-    path = log_folder.parent / _FOLDER / seed_id
+    path = seeds_folder(log_folder) / seed_id
     try:
         seed = LocalStorage(path.parent).read(seed_id)
     except MissingError:

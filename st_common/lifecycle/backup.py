@@ -4,7 +4,8 @@ Each part is copied before what it follows from, so nothing in the copy is ahead
 
     states, progress of deliveries    what engines and deliveries have done, at most as far as their tables
     tables                            their commits first: files that these name are kept for hours
-    logs                              last: they hold all that the rest follows from, and perhaps more
+    logs                              they hold all that the rest follows from, and perhaps more
+    seeds                             last: rows of the logs name them, and they are written before these rows
 
 What the log has more, the streams do once more when they start from the copy: with the same rows at the same places.
 """
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from st_common.capture.seeds import seeds_folder
 from st_common.errors import ConfigError, StateError
 from st_common.home import Home
 from st_common.ops.launcher import ENGINE_FILE
@@ -65,8 +67,9 @@ def back_up(home: Home, target: Path) -> BackedUp:
 def _in_order(home: Home) -> Iterator[Path]:
     """The files of a home; each part is listed when its turn comes, for what came since belongs to later parts."""
     logs = [home.log(name) for name in _fed_first(home)]
-    tables = home.root / "tables"
-    rest = [path for path in _files(home.root) if not _is_below(path, [tables, *logs])]
+    tables, seeds = home.root / "tables", [seeds_folder(log) for log in logs]
+    late = [tables, *logs, *seeds]
+    rest = [path for path in _files(home.root) if not _is_below(path, late)]
     yield from sorted(rest, key=lambda path: min(map(_start, path.parts)))
     commits = [path for path in _files(tables) if "_delta_log" in path.parts]
     # Which checkpoint is the newest is said first, so that it is there.
@@ -77,6 +80,8 @@ def _in_order(home: Home) -> Iterator[Path]:
             parts = [each for each in sorted(log.glob("*")) if _turn(each) == turn]
             for part in parts:
                 yield from _files(part) if part.is_dir() else [part]
+    for folder in seeds:
+        yield from _files(folder)
 
 
 def _fed_first(home: Home) -> list[str]:

@@ -1,5 +1,6 @@
 """A home that is backed up beside a running stream goes on elsewhere with the same answers (SPEC S2)."""
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from st_common.lifecycle.backup import _in_order, back_up
 from st_common.position import position_of
 from st_common.query.registry import register
 from st_common.query.text import parse
+from st_common.serving.answers import answer
 from st_common.settings import load_streams
 from st_common.testing.log_writer import bare_log
 
@@ -132,6 +134,24 @@ def test_nothing_is_copied_before_what_may_be_ahead_of_it(home: Home):
     assert last(".parquet") < first("/log/")
     assert last("/log/readers") < first("/log/segments")
     assert len(names) == len(set(names))
+
+
+@pytest.mark.spec("X10")
+def test_what_a_query_knew_that_is_registered_meanwhile_is_copied_too(
+    home: Home, tmp_path: Path
+):
+    copy, registered = Home(tmp_path / "copy"), False
+    text = f"{QUERY.replace('west', 'later')} FROM BEGINNING"
+    for path in _in_order(home):
+        if home.log("grid") in path.parents and not registered:
+            fairway(home.root, "query", "register", "--text", text)
+            registered = True
+        target = copy.root / path.relative_to(home.root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target)
+    fairway(copy.root, "run", "grid", "--until-idle")
+    later, west = answer(copy, "later"), answer(copy, "west")
+    assert later["object"].to_pylist() == west["object"].to_pylist() != []
 
 
 def test_fed_streams_come_before_those_that_feed_them(home: Home):
