@@ -72,6 +72,10 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # else DuckDB takes at exit for a leak what was kept
+
+
 def pytest_report_header() -> str:
     return f"laws: profile {PROFILE}"
 

@@ -26,6 +26,8 @@ _FAR_M, _DOUBT, _DOUBT_OPPOSITE = (
     3e-5,
     0.01,
 )  # how wrong `metres_about` can be, and then some
+# and by so much it is rounded, as at a pole, which has every longitude
+_ROUNDED_M = 1e-8
 _NOTHING = 1e-12  # the squared sine of an angle of some metres
 _SAME = np.finfo(
     np.float64
@@ -91,9 +93,8 @@ def within_metres(
     about = metres_about(x1, y1, x2, y2)
     with np.errstate(invalid="ignore"):
         is_within: Bools = about <= limit
-        doubt = np.abs(about - limit) <= about * np.where(
-            about < _FAR_M, _DOUBT, _DOUBT_OPPOSITE
-        )
+        share = np.where(about < _FAR_M, _DOUBT, _DOUBT_OPPOSITE)
+        doubt = np.abs(about - limit) <= about * share + _ROUNDED_M
     left = np.flatnonzero(doubt)
     is_within[left] = (
         metres_between(x1[left], y1[left], x2[left], y2[left]) <= limit[left]

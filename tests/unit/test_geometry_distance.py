@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Geod
 
+from st_common.geometry.circles import points_in_circles
 from st_common.geometry.distance import (
     metres_about,
     metres_between,
@@ -277,6 +278,18 @@ def test_whatever_reaches_a_pole_reaches_all_around_it_however_short_it_is(
     latitude, distance_m
 ):
     assert reach_degrees(np.array([latitude]), distance_m)[0] == 360.0
+
+
+@pytest.mark.parametrize("pole", [90.0, -90.0])
+@pytest.mark.parametrize("radius_m", [0.0, 1e-9])
+@pytest.mark.parametrize("count", [3, 300], ids=["few", "many"])
+def test_a_circle_at_a_pole_has_the_pole_at_every_longitude(pole, radius_m, count):
+    x, y = np.linspace(-180, 180, count), np.full(count, pole)
+    centre = np.array([10.0]), np.array([pole]), np.array([radius_m])
+    _, inside = points_in_circles(*centre, x, y, space=GLOBE)
+    assert inside.tolist() == list(range(count))
+    _, inside = points_in_circles(*centre, x, np.nextafter(y, 0), space=GLOBE)
+    assert len(inside) == 0
 
 
 def test_places_less_than_an_atom_apart_are_the_same():
