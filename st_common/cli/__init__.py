@@ -139,6 +139,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_streams, "skip"): streams.skip,
     (_quality, "report"): quality.report,
     (_quality, "propose"): quality.propose,
+    (_quality, "release"): quality.release,
     (_rejects, "replay"): rejects.replay,
     (app, "partition"): layer.partition,
     (app, "replay"): capture.replay,

@@ -59,3 +59,26 @@ def propose(
         replace=replace,
     )
     typer.echo(f"{path}: what was seen, and somewhat more; say there what should be")
+
+
+def release(
+    ctx: typer.Context,
+    stream: Stream,
+    day: Annotated[
+        datetime,
+        typer.Option("--day", formats=["%Y-%m-%d"], help="Which day (UTC)."),
+    ],
+    why: Annotated[
+        str,
+        typer.Option("--why", metavar="TEXT", help="Why it may go; it is kept."),
+    ],
+) -> None:
+    """Let deliveries with after_quality go past a day that breaks its contract."""
+    import time
+
+    from st_common.quality.record import release as let_go
+
+    context.stream(ctx, stream)
+    home = context.home(ctx, must_exist=True)
+    let_go(home, stream, day.date(), why, checked_us=time.time_ns() // 1000)
+    typer.echo(f"{stream}: changes of {day.date()} may go: {why}")

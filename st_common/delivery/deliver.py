@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.delivery.dead_letters import Dead, DeadLetters
+from st_common.delivery.gate import Gate
 from st_common.delivery.message import Messages, messages
 from st_common.delivery.outcome import Failed, Outcome, Receiver, Refused, Taken
 from st_common.delivery.progress import Progress, read_progress, write_progress
@@ -33,6 +34,10 @@ _LOG = logging.getLogger(__name__)
 
 class _StopError(Exception):
     """Somebody asked this delivery to stop."""
+
+
+class _HeldError(Exception):
+    """A change is of a day that may not go yet, and nobody waits for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +118,8 @@ class Delivery:
         )
         self._follower = Follower(home, delivery.stream, after=self.progress.place)
         self._outlet = Outlet(home, delivery.stream)
+        self._gate = Gate(home, delivery.stream) if delivery.after_quality else None
+        self._held = ""  # why the delivery is held, as it was alerted
         self._chance = random.Random()  # noqa: S311 - spreads tries, keeps no secret
         self.failed_tries = 0
         self._refusing = False  # whether that was alerted
@@ -138,8 +145,8 @@ class Delivery:
         try:
             while not self._owner.stop_wanted():
                 rows = self._follower.poll()
-                for batch in self._batches(self._outlet.passed(rows)):
-                    self._settle(batch)
+                for part in self._let_through(self._batches(self._outlet.passed(rows))):
+                    self._settle(part)
                 if len(rows):
                     self._passed()
                 elif self._until_idle:
@@ -148,8 +155,8 @@ class Delivery:
                     time.sleep(POLL_S)
                 self._beat("running" if len(rows) else "idle")
             state = "stopped" if self._owner.stop_wanted() else "idle"
-        except _StopError:
-            state = "stopped"
+        except (_StopError, _HeldError) as ended:
+            state = "held" if isinstance(ended, _HeldError) else "stopped"
         self._save(self.progress)
         self._beat(state, force=True)
 
@@ -167,6 +174,31 @@ class Delivery:
             yield messages(
                 chosen.slice(start, self._delivery.batch_rows), self._delivery.stream
             )
+
+    def _let_through(self, batches: Iterator[Messages]) -> Iterator[Messages]:
+        """The parts of batches, each when its days may go."""
+        if self._gate is None:
+            yield from batches
+            return
+        for batch in batches:
+            start = 0
+            while start < len(batch):
+                rows = batch.rows.slice(start)
+                count = self._gate.open_rows(rows)
+                if count:
+                    yield batch.part(start, start + count)
+                    start += count
+                else:
+                    self._hold(self._gate.why_held(rows))
+
+    def _hold(self, why: str) -> None:
+        """Waits for a day to be judged, or mended."""
+        if why != self._held:
+            self._held = why
+            self._alert("warning", f"changes are held: {why}")
+        if self._until_idle:
+            raise _HeldError
+        self._wait(POLL_S, "held")
 
     def _passed(self) -> None:
         """All up to the follower's place is settled; it is noted with the next batch, or at the end."""
@@ -254,11 +286,11 @@ class Delivery:
             )
         )
 
-    def _wait(self, seconds: float) -> None:
+    def _wait(self, seconds: float, state: str = "retrying") -> None:
         end_s = time.monotonic() + seconds
         while (left := end_s - time.monotonic()) > 0:
             self._check()
-            self._beat("retrying")
+            self._beat(state)
             time.sleep(min(left, _SLICE_S))
 
     def _check(self) -> None:

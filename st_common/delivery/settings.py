@@ -35,7 +35,8 @@ class DeliverySettings:
 
     Without `dead_letter` a refused change stops the delivery. `retry_max_s` is the longest pause between two tries.
     `start` says where a new delivery begins: at the first change that the table has, or with those that come from now
-    on. `sink` has all that is known of the receiver.
+    on. With `after_quality` only changes of closed days go that kept their contract. `sink` has all that is known of
+    the receiver.
     """
 
     name: str
@@ -46,6 +47,7 @@ class DeliverySettings:
     retry_max_s: float = 60.0
     dead_letter: bool = True
     start: Start = "first"
+    after_quality: bool = False
     running: bool = False
 
     @property
@@ -171,6 +173,7 @@ _KEYS: dict[str, Check] = {
     "retry_max_s": number(least=0.0, above=True),
     "dead_letter": flag,
     "start": one_of(*_STARTS),
+    "after_quality": flag,
     "running": flag,
 }
 _SINK_KEYS = tuple(dict.fromkeys(key for sink in SINKS for key in sink.keys))

@@ -11,14 +11,12 @@ from st_common.quality.data_check import (
     DataCheck,
     check_data,
 )
-from st_common.quality.finding import COUNTED, Finding, data_label
+from st_common.quality.finding import COUNTED, DAY_IS_CLOSED, Finding, data_label
 from st_common.quality.table_check import check_table
 from st_common.quality.tally import Tally, tally
 from st_common.settings import StreamSettings
 
 _BY_DAY = ("positions", "changes", "visits", "differences")
-DAY_IS_CLOSED = "day_is_closed"
-"""The rule by which the table `quality` knows which days were checked, and whether they were closed then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

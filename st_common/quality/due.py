@@ -9,8 +9,7 @@ from st_common.errors import ContractError
 from st_common.home import Home
 from st_common.ops.days import open_since
 from st_common.ops.history import days_of
-from st_common.quality.check import DAY_IS_CLOSED
-from st_common.quality.finding import data_label
+from st_common.quality.finding import DAY_IS_CLOSED, data_label
 from st_common.quality.shape import US_PER_DAY, day_start_us
 from st_common.settings import StreamSettings
 

@@ -7,6 +7,9 @@ import pyarrow as pa
 
 from st_common.contracts import load_contract
 
+DAY_IS_CLOSED = "day_is_closed"
+"""The rule by which the table `quality` knows which days were checked, and whether they were closed then."""
+
 CAN_BE_CHECKED = "can_be_checked"
 """The rule that is broken where a stream's contract or log cannot be read."""
 

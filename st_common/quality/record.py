@@ -6,7 +6,7 @@ from datetime import date
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.home import Home
-from st_common.quality.finding import Finding, as_rows
+from st_common.quality.finding import COUNTED, Finding, as_rows
 
 
 def record(
@@ -33,3 +33,31 @@ def record(
         home.table("quality"), rows, load_contract("quality"), predicate=predicate
     )
     return len(findings)
+
+
+def release_label(stream: str) -> str:
+    """What the rows of `quality` about days that were released by hand call their table: `release/taxis`."""
+    return f"release/{stream}"
+
+
+def release(home: Home, stream: str, day: date, why: str, *, checked_us: int) -> None:
+    """Notes in `quality` that a day may leave the system though it breaks its contract; a later check leaves it so.
+
+    Args:
+        home: where the table lies.
+        stream: the stream.
+        day: the day (UTC).
+        why: for people.
+        checked_us: now, us since 1970.
+    """
+    released = Finding(
+        table=release_label(stream),
+        rule="released",
+        severity="info",
+        passed=True,
+        observed=1.0,
+        expected=COUNTED,
+        rows=0,
+        details=why,
+    )
+    record(home, day, [released], checked_us=checked_us)

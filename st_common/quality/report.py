@@ -10,8 +10,8 @@ from typing import Any
 from jinja2 import Environment
 
 from st_common.home import Home
-from st_common.quality.check import DAY_IS_CLOSED, StreamDay
-from st_common.quality.finding import COUNTED, Finding, data_label
+from st_common.quality.check import StreamDay
+from st_common.quality.finding import COUNTED, DAY_IS_CLOSED, Finding, data_label
 from st_common.quality.rejected import Rejected, rejected_on
 from st_common.quality.trends import Trends, trends_of
 from st_common.serving.templates import templates_in
