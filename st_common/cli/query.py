@@ -99,8 +99,11 @@ def _seeding(ctx: typer.Context, statements: "Sequence[Statement]") -> "Seeding 
     if all(one.beginning is None for one in statements):
         return None
     from st_common.engine.backfill import Backfill
+    from st_common.query.registry import check as check_all
     from st_common.query.registry import fitted
 
+    # What is wrong is said before minutes are spent.
+    check_all(context.home(ctx), context.streams(ctx), statements)
     backfill = Backfill(context.home(ctx), context.streams(ctx))
     known, _ = fitted(context.home(ctx), context.streams(ctx), statements)
     backfill.prepare(known)

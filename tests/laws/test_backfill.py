@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common import tables
 from st_common.capture.log_purging import purge_records
+from st_common.contracts import load_contract
 from st_common.engine.backfill import Backfill
 from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.feed import packets_of, step_settings
@@ -18,6 +21,7 @@ from st_common.engine.run import run
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError, LogError, QueryError
 from st_common.home import Home
+from st_common.layers.announce import announce
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
@@ -98,30 +102,48 @@ def cut(history, at):
     return stream, pieces[:at], pieces[at:]
 
 
-@tries(3)
-@pytest.mark.parametrize("kind", sorted(SELECTS))
+@tries(6)
 @given(histories(), st.integers(1, 5), st.booleans())
 def test_from_its_row_on_it_tells_what_one_tells_that_was_always_there(
-    kind, history, at, restarts
+    history, at, restarts
 ):
     stream, before, after = cut(history, at)
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
-        begin(home, stream, SELECTS[kind], before)
-        row = backfill(home, stream, SELECTS[kind])
+        for kind, select in SELECTS.items():
+            text = f"REGISTER QUERY always_{kind} AS {select}"
+            register(home, {"grid": stream}, parse(text), owner="t")
+        append(home, stream, before)
+        run(home, stream, until_idle=True)
+        (*_, last) = backfill_all(home, stream)
         for piece in after:
             append(home, stream, [piece])
             if restarts:
                 run(home, stream, until_idle=True)
         run(home, stream, until_idle=True)
-        assert told(home, "later", since=row.position) == told(
-            home, "always", since=row.position
-        )
-        assert members(home, "later") == members(home, "always")
-        first = stream_changes(home, "grid", "later").to_pylist()
-        at_row = [one for one in first if one["position"] <= row.position]
-        assert {one["cause"] for one in at_row} <= {"backfilled"}
-        assert {one["position"] for one in at_row} <= {row.position}
+        for kind in SELECTS:
+            check_alike(home, kind, last.position)
+
+
+def backfill_all(home, stream):
+    text = "".join(
+        f"REGISTER QUERY later_{kind} AS {select} FROM BEGINNING;"
+        for kind, select in SELECTS.items()
+    )
+    streams, statements = {"grid": stream}, parse(text)
+    seeding = Backfill(home, streams)
+    seeding.prepare(statements)
+    return carry_out(home, streams, statements, owner="t", seeding=seeding).rows
+
+
+def check_alike(home, kind, last):
+    """From the registrations on, which end at position `last`, both have told the same, and have the same answer."""
+    later, always = f"later_{kind}", f"always_{kind}"
+    assert told(home, later, since=last) == told(home, always, since=last)
+    assert members(home, later) == members(home, always)
+    first = stream_changes(home, "grid", later).to_pylist()
+    causes = {one["cause"] for one in first if one["position"] <= last}
+    assert causes <= {"backfilled"}
 
 
 @tries(3)
@@ -204,6 +226,44 @@ def test_from_a_time_on_nothing_before_counts(grid):
     }
     # a at 5:00, and b as it was then; beside these a at 0:00 and b at 1:00
     assert counts == {"from_five": [1.0], "from_the_first": [3.0]}
+
+
+def store_zone(home, x):
+    """A new version of the layer `zones`: one square, from `x` to 9."""
+    contract = load_contract("layers")
+    row = {
+        "region_id": "0",
+        "minx": x,
+        "miny": 0,
+        "maxx": 9,
+        "maxy": 9,
+        "home": True,
+        "fid": "w1",
+        "kind": "zone",
+        "tags": [],
+        "geometry": shapely.to_wkb(shapely.box(x, 0, 9, 9)),
+    }
+    rows = pa.Table.from_pylist([row], schema=contract.arrow_schema())
+    tables.replace(home.table("layers", "zones"), rows, contract)
+    announce(home, layer="zones")
+
+
+@pytest.mark.parametrize("loaded_again", [False, True])
+def test_features_of_layers_are_those_of_the_log(tmp_path, loaded_again):
+    home, stream = Home(tmp_path), settings()
+    store_zone(home, 0)
+    join = "SELECT * FROM grid JOIN zones ON ST_Intersects(grid, zones) DETECT ENTER, EXIT, DWELL 4 h"
+    begin(home, stream, join, [FIXES])
+    if loaded_again:
+        store_zone(home, 2)
+    append(home, stream, [MORE])
+    row = backfill(home, stream, join)
+    store_zone(home, 1)
+    append(home, stream, [[("a", 20 * HOUR_S, 1, 1, False)]])
+    run(home, stream, until_idle=True)
+    wanted = told(home, "always", since=row.position)
+    assert told(home, "later", since=row.position) == wanted
+    assert members(home, "later") == members(home, "always") != []
 
 
 def test_a_replay_of_the_log_takes_the_same_seed(grid):
