@@ -1,7 +1,11 @@
 """Closed days on Spark: the same visits as in one process, and errors for people as they are there."""
 
+import json
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +19,11 @@ from st_common.home import Home
 from st_common.levels.visits import sorted_visits
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
+from st_common.settings import Columns, StreamSettings, load_streams
 from st_common.spark.batch_days import OnSpark
 from st_common.testing.log_writer import bare_log
 
+ROOT = Path(__file__).resolve().parents[2]
 T0 = datetime(2024, 5, 1, tzinfo=UTC)
 DAYS = 3
 STREAM = StreamSettings(
@@ -94,6 +99,44 @@ def test_visits_of_days_on_spark_are_those_of_one_process(
     assert sum(day.late for day in done.days) > 10
     assert [day.unexplained for day in done.days] == [0] * DAYS
     assert len(wanted) > 1_000
+
+
+CONF = """
+[streams.grid]
+format = "csv"
+columns = { object = "id", event_ts = "t", x = "x", y = "y" }
+crs = "planar"
+time_unit = "s"
+max_ahead_s = "off"
+"""
+
+
+@pytest.mark.spec("C6")
+def test_the_job_processes_a_day_on_spark_and_leaves_nothing_of_it(tmp_path):
+    home = Home(tmp_path / "home")
+    (home.root / "conf").mkdir(parents=True)
+    (home.root / "conf" / "streams.toml").write_text(CONF)
+    stream = load_streams(home.root / "conf")["grid"]
+    register(home, {"grid": stream}, parse(STILL), owner="t")
+    ends = f"z,{round(T0.timestamp()) + 2 * 86_400},99,99"
+    rows = "\n".join(["id,t,x,y", *list(fixes())[:2_000], ends])
+    bare_log(home.log("grid")).append(rows.encode(), arrival_us=0)
+    run(home, stream, until_idle=True)
+    day = T0.date()
+    here = reprocess(home, stream, day, day + timedelta(days=1))
+    wanted = visits_of(home)
+    words = ["--home", home.root, "--from", day, "--to", day + timedelta(days=1)]
+    done = subprocess.run(  # our own program
+        [sys.executable, "-m", "jobs.reprocess", *map(str, words), "--engine", "spark"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (again,) = json.loads(done.stdout)["streams"]["grid"]["days"]
+    assert again == here.days[0].to_json()
+    left = sorted(path.name for path in (home.stream("grid") / FOLDER).iterdir())
+    assert [name for name in left if name.startswith(".work")] == []
+    assert visits_of(home).equals(wanted)
 
 
 def test_an_error_for_people_in_a_task_is_one_outside(spark):
