@@ -50,6 +50,8 @@ RUNNING_DAGS = (
     "maintenance",
     "reprocess",
     "dq_report",
+    "layers_reload",
+    "stream_report",
 )
 
 

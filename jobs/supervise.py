@@ -24,6 +24,8 @@ from st_common.home import Home
 from st_common.ops.beats import record_beats
 from st_common.ops.decide import by_kind
 from st_common.ops.judged import all_healths
+from st_common.ops.records import write_record
+from st_common.ops.settings import notifier_of
 from st_common.ops.supervisor import job_supervisor, reset, tick
 from st_common.settings import conf_dir, home_dir
 
@@ -32,6 +34,7 @@ def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Compares the streams and deliveries that should run with what runs, acts, and says what was done."""
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
+    notifier = notifier_of(conf)
     deliveries = wanted(conf, streams := streams_of(conf))
     if (alerted := alert_settings(conf)) is not None:
         begin_alerting(home)
@@ -42,10 +45,13 @@ def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
         tick(job_supervisor(home, conf), streams, now_us=now_us, deliveries=deliveries)
     )
     beats = record_beats(home, streams, now_us=now_us)
+    judged = all_healths(home, streams, deliveries, now_us=now_us)
+    write_record(home.judged, {"ts": now_us, **judged})
     return {
-        **all_healths(home, streams, deliveries, now_us=now_us),
+        **judged,
         **done,
         "beats": beats,
+        "notifier": notifier,
         "notified": None if alerted is None else _notified(home, alerted),
     }
 

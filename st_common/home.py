@@ -52,6 +52,16 @@ class Home:
         """The folder of a delivery: how far it is, its lease."""
         return self.root / "deliveries" / checked_name(name, "delivery")
 
+    @property
+    def judged(self) -> Path:
+        """What the supervisor judged at its last look: `ts`, us since 1970, and healths by stream and by delivery."""
+        return self.root / "judged.json"
+
+    @property
+    def reports(self) -> Path:
+        """The folder of all reports, in a folder for each kind."""
+        return self.root / "reports"
+
     def table(self, name: str, part: str | None = None) -> Path:
         """The folder of a Delta table.
 

@@ -1,10 +1,11 @@
-"""Makes a supervisor's new alerts visible in Airflow: the run in which one was raised is red."""
+"""Makes new alerts visible in Airflow: the run in which one was raised is red, and a notifier is told."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from airflow.sdk import task
+from airflow.sdk import BaseNotifier, get_current_context, task
 from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.module_loading import import_string
 
 from st_common.redaction import redacted
 
@@ -19,6 +20,25 @@ def errors_in(summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def notifier_in(summary: Mapping[str, Any]) -> BaseNotifier | None:
+    """The notifier of the settings (`[notifier]` in operations.toml), as the summary hands it on; None without one.
+
+    Raises:
+        AirflowFailException: there is no such class, it is no notifier, or it does not take the arguments.
+    """
+    wanted = summary.get("notifier")
+    if wanted is None:
+        return None
+    name = wanted["class"]
+    try:
+        made = import_string(name)(**wanted["arguments"])
+    except Exception as error:
+        raise AirflowFailException(f"operations.toml: {name}: {error}") from error
+    if not isinstance(made, BaseNotifier):
+        raise AirflowFailException(f"operations.toml: {name} is no notifier of Airflow")
+    return made
+
+
 @task(retries=0)
 def raise_alerts(summary: Mapping[str, Any]) -> int:
     """Fails when a tick raised an error; an alert is raised once per change, so the next run is green again.
@@ -30,9 +50,12 @@ def raise_alerts(summary: Mapping[str, Any]) -> int:
         How many alerts there are, of whatever level.
 
     Raises:
-        AirflowFailException: with the texts of the errors.
+        AirflowFailException: with the texts of the errors; or the notifier of the settings is wrong.
     """
-    errors = errors_in(summary)
-    if errors:
-        raise AirflowFailException("; ".join(errors))
-    return len(summary.get("alerts") or [])
+    notifier, errors = notifier_in(summary), errors_in(summary)
+    if not errors:
+        return len(summary.get("alerts") or [])
+    text = "; ".join(errors)
+    if notifier is not None:
+        notifier({**get_current_context(), "alerts": text})
+    raise AirflowFailException(text)

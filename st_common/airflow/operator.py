@@ -11,6 +11,7 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from st_common.airflow.form import refusal, unknown_values
+from st_common.airflow.links import ReportLink
 from st_common.airflow.place import find_place, job_environment
 from st_common.airflow.task import Task, summary_of
 from st_common.errors import ConfigError
@@ -38,11 +39,13 @@ class JobOperator(BaseOperator):
     """
 
     template_fields = ("arguments",)
+    operator_extra_links = (ReportLink(),)
 
     def __init__(self, *, task: Task, **kwargs: Any) -> None:
         super().__init__(task_id=task.name, **kwargs)
         self.job = task.job
         self.arguments = list(task.arguments)
+        self.summary: dict[str, Any] = {}
         self._process: subprocess.Popen[str] | None = None
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,11 +72,12 @@ class JobOperator(BaseOperator):
         )
         code, lines = self._run(task.argv(place), cwd=str(place.root))
         last = redacted(lines[-1]) if lines else "no output"
+        # Also of one that failed: a day that breaks its contract has its report.
+        summary = self.summary = summary_of(lines)
         if code in _FINAL:
             raise AirflowFailException(f"jobs.{self.job}: {_FINAL[code]}: {last}")
         if code != 0:
             raise AirflowException(f"jobs.{self.job} ended with code {code}: {last}")
-        summary = summary_of(lines)
         for outlet in self.outlets:
             context["outlet_events"][outlet].extra = summary
         return summary

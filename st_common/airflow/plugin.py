@@ -5,12 +5,19 @@ from typing import Any, ClassVar
 from airflow.plugins_manager import AirflowPlugin
 
 from st_common.airflow.form_guard import FormGuard
+from st_common.airflow.links import ReportLink
+from st_common.airflow.site import PREFIX, site, view
 
 
 class FairwayPlugin(AirflowPlugin):
-    """Refuses values that a form does not have."""
+    """Shows how streams are and what was reported; refuses values that a form does not have."""
 
     name = "fairway"
     fastapi_root_middlewares: ClassVar[list[dict[str, Any]]] = [
         {"name": "values that a form does not have", "middleware": FormGuard}
     ]
+    fastapi_apps: ClassVar[list[dict[str, Any]]] = [
+        {"name": "fairway", "app": site, "url_prefix": PREFIX}
+    ]
+    external_views: ClassVar[list[dict[str, Any]]] = [view()]
+    operator_extra_links: ClassVar[list[Any]] = [ReportLink()]

@@ -10,7 +10,7 @@ from st_common.errors import ConfigError
 from st_common.ops.health import Limits
 from st_common.toml_values import Check, checked, known, number, whole
 
-_TABLES = ("supervisor", "alerts")
+_TABLES = ("supervisor", "alerts", "notifier")
 _LEAST_SILENT_S = 15.0  # engines say something every five seconds
 
 
@@ -54,6 +54,27 @@ def operations_table(conf: Path, name: str) -> Mapping[str, Any] | None:
     if table is not None and not isinstance(table, dict):
         raise ConfigError(f"{path}: {name} must be a table", hint=f"[{name}]")
     return table
+
+
+def notifier_of(conf: Path) -> Mapping[str, Any] | None:
+    """Which of Airflow's notifiers is told of errors: its `class` and `arguments`; None without `[notifier]`.
+
+    Raises:
+        ConfigError: a key is unknown, missing or of the wrong type. Whether there is such a class, only Airflow knows.
+    """
+    table = operations_table(conf, "notifier")
+    if table is None:
+        return None
+    place = f"{conf / 'operations.toml'}: notifier:"
+    known(table, ("class", "arguments"), place)
+    name, arguments = table.get("class"), table.get("arguments", {})
+    if not isinstance(name, str) or "." not in name:
+        raise ConfigError(
+            f"{place} class must be the path of a class", hint="package.module.Class"
+        )
+    if not isinstance(arguments, dict):
+        raise ConfigError(f"{place} arguments must be a table", hint='{ to = "..." }')
+    return {"class": name, "arguments": arguments}
 
 
 _ORDERED = (

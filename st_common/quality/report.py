@@ -49,7 +49,7 @@ class Section:
 
 def reports_dir(home: Home) -> Path:
     """Where the reports lie."""
-    return home.root / "reports" / "quality"
+    return home.reports / "quality"
 
 
 def report_path(home: Home, day: date) -> Path:

@@ -106,7 +106,7 @@ def write_regions_page(home: Home, group: str) -> Path:
     """
     shown = partitions(home, checked_name(group, "group"))
     template = templates_in(_PAGES).get_template("regions.html")
-    folder = home.root / "reports" / "regions"
+    folder = home.reports / "regions"
     text = template.render(group=group, partitions=shown)
     LocalStorage(folder).put(f"{group}.html", text.encode())
     return folder / f"{group}.html"

@@ -17,7 +17,7 @@ from st_common.settings import load_streams
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv" / "bin" / "python"
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 
 _STREAM = """
 [streams.taxis]

@@ -26,7 +26,7 @@ UNPAUSED = (
     "layers_reload",
     "reprocess",
 )
-LIMIT_S = 900
+LIMIT_S = 1800
 """Whatever becomes of the tests: after so long no process of theirs is left."""
 
 
@@ -94,7 +94,7 @@ def _served(
     rest = log_in(setup)
     rest.set_pools(ROOT / "conf" / "pools.json")
     for dag in DAGS:
-        rest.await_dag(dag, within_s=120)
+        rest.await_dag(dag, within_s=300)
     for dag in (
         UNPAUSED
     ):  # the others would begin a run at once, and these tests ask nothing of them

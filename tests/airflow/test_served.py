@@ -22,7 +22,7 @@ from st_common.testing.installation import wait
 from st_common.testing.served_airflow import Served
 
 # The first test waits for the start of all of it.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1500)
 
 PARKS = json.dumps(
     {
@@ -152,6 +152,44 @@ def told(home: Home) -> list[int]:
     rows = (log.read(segment).splitlines() for segment in log.control_segments(0))
     said = [json.loads(line) for lines in rows for line in lines]
     return [row["version"] for row in said if row["op"] == "layer"]
+
+
+@pytest.mark.spec("C9")
+def test_streams_maps_and_reports_are_within_reach_of_the_page(
+    served: Served, page: Page
+) -> None:
+    served.rest.unpause("stream_report")
+    run = served.rest.trigger("stream_report", stream="taxis")
+    assert served.rest.ended("stream_report", run, within_s=600) == "success"
+    page.goto(f"{served.setup.url}/")
+    page.get_by_role("link", name="Fairway").click()
+    frame = page.frame_locator("iframe")
+    frame.get_by_role("cell", name="taxis", exact=True).first.wait_for()
+    frame.get_by_text("dead: its process").first.wait_for()
+    shot(page, "fairway")
+    frame.get_by_role("link", name="taxis").click()
+    frame.locator("svg.map").wait_for()
+    frame.get_by_role("heading", name="Stream taxis").wait_for()
+    shot(page, "map")
+
+    import requests
+
+    links = f"dags/stream_report/dagRuns/{run}/taskInstances/draw/links"
+    report = served.rest.get(links)["extra_links"]["Report"]
+    assert report == f"{served.setup.url}/fairway/reports/streams/taxis.html"
+    session = requests.Session()
+    assert session.get(report, timeout=60).status_code == 401
+    session.headers["Authorization"] = f"Bearer {served.rest.token}"
+    answer = session.get(report, timeout=60)
+    assert answer.status_code == 200
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    reports = f"{served.setup.url}/fairway/reports"
+    for path in (
+        "..%2fconf%2fstreams.toml",
+        "streams%2f..%2f..%2fjudged.json",
+        "no.html",
+    ):
+        assert session.get(f"{reports}/{path}", timeout=60).status_code == 404, path
 
 
 @pytest.mark.spec("C6", "X6")

@@ -21,6 +21,7 @@ TASKS = {
     "stream_supervisor": {"tick": {"raise_alerts"}, "raise_alerts": set()},
     "maintenance": {"maintain": set()},
     "history_snapshots": {"snapshot": set()},
+    "stream_report": {"draw": set()},
     "dq_report": {"report": set()},
     "reprocess": {"reprocess": set()},
 }
@@ -30,6 +31,7 @@ SCHEDULED = {
     "history_snapshots": "10 * * * *",
     "dq_report": "0 3 * * *",
     "reprocess": "0 2 * * *",
+    "stream_report": "0 4 * * *",
 }
 
 

@@ -16,7 +16,7 @@ from st_common.home import Home
 from st_common.ops.alerts import alerts_file, tell
 from st_common.ops.health import Limits
 from st_common.ops.records import write_record
-from st_common.ops.settings import limits_of
+from st_common.ops.settings import limits_of, notifier_of
 from st_common.testing.http_receiver import Answer, HttpReceiver, http_receiver
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -221,3 +221,19 @@ def test_a_tick_sends_what_it_alerts_and_shows_no_secret(
     assert receiver.headers[-1]["Authorization"] == "Bearer s3cr3t-of-the-pager"
     written = [path.read_text() for path in home.root.rglob("*.json*")]
     assert "s3cr3t" not in "".join([out.out, out.err, *written])
+
+
+def test_a_notifier_is_a_class_and_its_arguments(tmp_path):
+    file = tmp_path / "operations.toml"
+    assert notifier_of(tmp_path) is None
+    file.write_text('[notifier]\nclass = "a.b.C"\narguments = { to = "x" }\n')
+    assert notifier_of(tmp_path) == {"class": "a.b.C", "arguments": {"to": "x"}}
+    for wrong, said in (
+        ('klass = "a.b.C"', "klass"),
+        ('class = "C"', "path of a class"),
+        ("arguments = {}", "path of a class"),
+        ('class = "a.C"\narguments = "x"', "arguments must be a table"),
+    ):
+        file.write_text(f"[notifier]\n{wrong}\n")
+        with pytest.raises(ConfigError, match=said):
+            notifier_of(tmp_path)

@@ -1,0 +1,34 @@
+"""Links from a task in Airflow's page to the report that it wrote."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import BaseOperatorLink, conf
+
+from st_common.home import Home
+from st_common.settings import home_dir
+
+
+def report_of(summary: Mapping[str, Any]) -> str:
+    """The report in a job's summary: its `path`, or that of its last day or page; "" when it names none.
+
+    {"path": A}   ->   A          {"days": [{"path": A}, {"path": B}]}   ->   B
+    """
+    parts = summary.get("days") or summary.get("pages") or [{}]
+    return str(summary.get("path") or parts[-1].get("path") or "")
+
+
+class ReportLink(BaseOperatorLink):
+    """A button `Report` beside a task that wrote one."""
+
+    name = "Report"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ARG002 - Airflow's signature
+        """The address of the report that the operator's job named; "" when it named none."""
+        report = report_of(operator.summary or {})
+        reports = Home(home_dir().resolve()).reports
+        if not report or not Path(report).is_relative_to(reports):
+            return ""
+        base = conf.get("api", "base_url", fallback="/").rstrip("/")
+        return f"{base}/fairway/reports/{Path(report).relative_to(reports).as_posix()}"

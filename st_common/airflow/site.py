@@ -1,0 +1,64 @@
+"""Our pages in Airflow's API server, for whoever is logged in: an overview, and the reports of the home."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from airflow.api_fastapi.core_api.security import GetUserDep
+from fastapi import FastAPI, HTTPException
+from fastapi.responses import FileResponse, HTMLResponse
+
+from st_common.airflow.overview import overview
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.serving.templates import templates_in
+from st_common.settings import home_dir
+
+PREFIX = "/fairway"
+_PAGES = Path(__file__).with_name("pages")
+_HEADERS = {
+    # The pages need nothing from anywhere else, and nobody else may frame them.
+    "Content-Security-Policy": "default-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "img-src 'self' data:; frame-ancestors 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+_KINDS = {".html": "text/html", ".json": "application/json"}
+
+site = FastAPI(title="Fairway", docs_url=None, redoc_url=None, openapi_url=None)
+
+
+@site.get("/")
+def show_overview(user: GetUserDep) -> HTMLResponse:  # noqa: ARG001 - who is not logged in is refused
+    """How streams are, the newest alerts, and links to the reports."""
+    content = overview(_home(), now_us=time.time_ns() // 1000)
+    text = templates_in(_PAGES).get_template("overview.html").render(shown=content)
+    return HTMLResponse(text, headers=_HEADERS)
+
+
+@site.get("/reports/{path:path}")
+def show_report(path: str, user: GetUserDep) -> FileResponse:  # noqa: ARG001 - who is not logged in is refused
+    """A report of the home; 404 for whatever is none."""
+    folder = _home().reports.resolve()
+    file = (folder / path).resolve()
+    kind = _KINDS.get(file.suffix)
+    if kind is None or not file.is_relative_to(folder) or not file.is_file():
+        raise HTTPException(404, "there is no such report")
+    return FileResponse(file, media_type=kind, headers=_HEADERS)
+
+
+def _home() -> Home:
+    try:
+        return Home(home_dir())
+    except ConfigError as error:
+        raise HTTPException(503, f"{error}") from None
+
+
+def view() -> dict[str, Any]:
+    """The entry in Airflow's navigation that shows the overview."""
+    return {
+        "name": "Fairway",
+        "href": f"{PREFIX.strip('/')}/",
+        "destination": "nav",
+        "url_route": PREFIX.strip("/"),
+    }
