@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from st_common.errors import ConfigError
 from st_common.serving.json_rows import json_line, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Format = Literal["table", "jsonl", "csv"]
+FileFormat = Literal["table", "jsonl", "csv", "parquet"]
 _ROWS = 10_000  # written at a time
 _SELDOM = (
     "value",
@@ -75,6 +77,26 @@ def write_growing(
                 return
     except KeyboardInterrupt:
         return
+
+
+def write_parquet(parts: Iterable["pa.Table"]) -> None:
+    """Writes tables with the same columns, one at least, to standard output as one Parquet file.
+
+    Raises:
+        ConfigError: standard output is a terminal.
+    """
+    import pyarrow.parquet as pq
+
+    if sys.stdout.isatty():
+        raise ConfigError(
+            "a terminal cannot show Parquet", hint="fairway .. > answer.parquet"
+        )
+    tables = iter(parts)
+    first = next(tables)
+    with pq.ParquetWriter(sys.stdout.buffer, first.schema) as writer:
+        writer.write_table(first)
+        for part in tables:
+            writer.write_table(part)
 
 
 def _write_aligned(

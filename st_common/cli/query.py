@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Form
+from st_common.cli.output import FileFormat
 from st_common.cli.statements import (
     statements_of,
     when,
@@ -49,6 +49,13 @@ _CALLED = Annotated[
 ]
 _REPLACE = Annotated[
     bool, typer.Option("--replace", help="Replace the query of this name by the plan.")
+]
+_FORM = Annotated[
+    FileFormat,
+    typer.Option(
+        "--format",
+        help="A table for people, JSON lines, CSV or Parquet for programs.",
+    ),
 ]
 _JSON = Annotated[bool, typer.Option("--json", help="Only the plan, as JSON.")]
 
@@ -128,7 +135,7 @@ def run(
     ctx: typer.Context,
     file: _FILE = None,
     text: _TEXT = None,
-    form: Form = "table",
+    form: _FORM = "table",
 ) -> None:
     """Answer a SELECT .. [AS OF 'T' | BETWEEN 'T1' AND 'T2'] from the fixes that are archived; keep nothing."""
     from st_common.cli.statements import write_asked

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from st_common.cli import context
-from st_common.cli.output import Format, write_columns
+from st_common.cli.output import FileFormat, write_columns
 from st_common.cli.text_file import read_text
 from st_common.errors import ConfigError, QueryError
 
@@ -120,7 +120,7 @@ def write_shown(ctx: typer.Context, shown: "ToShow") -> None:
 
 
 def write_asked(
-    ctx: typer.Context, plan: "Plan", past: "Past | None", form: Format
+    ctx: typer.Context, plan: "Plan", past: "Past | None", form: FileFormat
 ) -> None:
     """Who was in at a time, or the stays of an interval, day by day.
 
@@ -128,12 +128,14 @@ def write_asked(
         QueryError: the stream has not come to the time.
         FairwayError: fixes that the answer follows from were purged.
     """
-    from st_common.cli.output import shown, write, write_growing
+    from st_common.cli.output import shown, write, write_growing, write_parquet
     from st_common.engine.batch.asking import asked
 
     stream = context.stream(ctx, plan.stream)
     tables = asked(context.home(ctx, must_exist=True), stream, plan, past)
-    if past is None or past.since is None:
+    if form == "parquet":
+        write_parquet(tables)
+    elif past is None or past.since is None:
         write(shown(next(tables), form), form)
     else:
         write_growing(tables, form)

@@ -5,6 +5,7 @@ import io
 import json
 from datetime import UTC, datetime
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -81,6 +82,14 @@ def test_an_interval_over_days_is_one_table(home):
         ("a", "2024-05-01T09:00:00Z", "2024-05-01T12:00:00Z", "day"),
         ("b", "2024-05-02T13:00:00Z", "", "enter"),
     ]
+
+
+def test_an_interval_over_days_is_one_parquet_file(home):
+    text = f"{NEAR} BETWEEN '2024-05-01T09:00:00Z' AND '2024-05-02T14:00:00Z'"
+    done = fairway(home, "query", "run", "--text", text, "--format", "parquet")
+    rows = pq.read_table(io.BytesIO(done.stdout_bytes))
+    assert rows["object"].to_pylist() == ["a", "b"]
+    assert rows["to_ts"].null_count == 1
 
 
 def test_statements_that_do_something_and_more_than_one_question_are_refused(home):
