@@ -136,7 +136,12 @@ def observe(folder: Path, *, wanted: bool, now_us: int) -> Observation:
     """
     status = read_status(folder)
     log = Log(folder / "log")
-    slowest = min(read_all_status(folder), key=lambda each: each.position, default=None)
+    # Of jobs at one place the engine: the archive waits there until its next look, however long a batch takes.
+    slowest = min(
+        read_all_status(folder),
+        key=lambda each: (each.position, each.job != "engine"),
+        default=None,
+    )
     next_segment = segment_of(slowest.position) if slowest is not None else 0
     waiting = max(log.end() - next_segment, 0)
     first = log.segments(next_segment, end=next_segment + 1) if waiting else []

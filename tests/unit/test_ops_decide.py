@@ -271,6 +271,13 @@ def test_an_archive_that_stands_still_inside_a_living_engine_is_seen(
     assert at(living, memory, 311).health is Health.STUCK
 
 
+def test_of_jobs_at_one_place_the_engine_says_what_is_done(tmp_path: Path) -> None:
+    bare_log(tmp_path / "log").append(b"id,t,x,y\n", arrival_us=1)
+    for job, phase in (("engine", Phase.BATCH), ("archive", Phase.WAITING)):
+        write_status(tmp_path, replace(status(0), job=job, phase=phase))
+    assert observe(tmp_path, wanted=True, now_us=START).slowest.phase == Phase.BATCH
+
+
 def test_slow_is_moving_on_while_more_and_more_waits() -> None:
     memory, conditions = RUNNING, []
     for look in range(8):
