@@ -21,7 +21,7 @@ from st_common.testing.effort import tries
 from st_common.testing.grid_days import HOUR_S, T0, histories, segment, settings
 from st_common.testing.log_writer import bare_log
 
-pytestmark = pytest.mark.spec("X10")
+pytestmark = pytest.mark.spec("X10", "P2")
 
 MICROSECOND = timedelta(microseconds=1)
 SELECTS = {

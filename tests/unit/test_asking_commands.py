@@ -17,7 +17,7 @@ from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.settings import load_streams
 
-pytestmark = pytest.mark.spec("X10")
+pytestmark = pytest.mark.spec("X10", "P2")
 
 CONF = """
 [streams.trucks]
