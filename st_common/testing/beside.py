@@ -7,6 +7,7 @@ jobs         |-reprocess-|-maintain-|-report-|-reprocess-|-..      python -m job
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -35,6 +36,9 @@ from st_common.settings import StreamSettings, load_streams
 from st_common.testing.log_writer import bare_log
 
 NAME, OBJECTS, LATENESS_S = "grid", 40, 900
+STOPS_S = 120.0
+"""An engine that is asked to stop has so long: a batch and the rest of the archive take seconds."""
+
 _DAY = timedelta(days=1)
 _OF_DAY = 96  # segments
 _FIRST = 100  # segments that are there at once: a day and an hour
@@ -105,9 +109,9 @@ def run_beside(
     try:
         fixes = _lived(home, Random(seed), seconds, rounds, day_s, done)
     finally:
-        engine.terminate()
-        code = engine.wait()
-    _require(code == 0, f"the engine ended with exit code {code}")
+        code = _ended(engine)
+    said = (home.root / "jobs.run_stream.out").read_text()
+    _require(code == 0, f"the engine ended with exit code {code}: {said[-8000:]}")
     run(home, stream, until_idle=True)
     until = open_since(home, NAME)
     _require(until is not None and until > T0.date(), "no day is closed")
@@ -123,6 +127,18 @@ def run_beside(
         visits=visits,
         done=dict(done),
     )
+
+
+def _ended(engine: subprocess.Popen[bytes]) -> int:
+    """The exit code of an engine that is asked to stop; one that does not is ended, and says where it stood."""
+    engine.terminate()
+    try:
+        return engine.wait(timeout=STOPS_S)
+    except subprocess.TimeoutExpired:
+        engine.send_signal(
+            signal.SIGABRT
+        )  # faulthandler writes the stacks of all threads
+        return engine.wait()
 
 
 def _made(folder: Path) -> tuple[Home, StreamSettings]:
@@ -221,7 +237,7 @@ def _closed(home: Home) -> date:
 def _started(module: str, *words: str, home: Home) -> subprocess.Popen[bytes]:
     with (home.root / f"{module}.out").open("ab") as told:
         return subprocess.Popen(  # noqa: S603 - our own programs
-            [sys.executable, "-m", module, *words],
+            [sys.executable, "-X", "faulthandler", "-m", module, *words],
             cwd=_ROOT,  # where jobs are
             env=os.environ | {"FAIRWAY_HOME": str(home.root)},
             stdout=told,

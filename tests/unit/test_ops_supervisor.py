@@ -430,6 +430,7 @@ def test_the_job_does_one_tick_and_says_what_it_found(
         "alerts": [],
         "beats": 0,
         "notified": None,
+        "notifier": None,
     }
     assert main(["--home", str(tmp_path), "--reset", "busses"]) == 2
     assert "no stream 'busses'" in capsys.readouterr().err
