@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from st_common.errors import FairwayError, FencedError, StateError, StorageError
 from st_common.home import Home
 from st_common.operators.skeleton.cache_counts import Caches, from_json, summed, to_json
@@ -241,6 +243,8 @@ def _listening(owner: Owner) -> Iterator[None]:
         owner.is_terminated = True
         signal.signal(number, signal.SIG_DFL)
 
+    # Arrow's readers would take the signal for themselves: a read is cancelled then, and nobody is asked to stop.
+    pa.enable_signal_handlers(False)  # noqa: FBT003 - its only argument
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
