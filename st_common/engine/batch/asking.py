@@ -8,14 +8,13 @@ Nothing is kept of it, so each question reads the stream from its first fix on.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 
 from st_common.contracts import load_contract
-from st_common.engine.batch.reprocess import BatchArm
+from st_common.engine.batch.reprocess import BatchArm, Told
 from st_common.engine.batch.statements import time_of, us_of
 from st_common.engine.batch.trial import Trial
 from st_common.errors import QueryError
@@ -103,7 +102,7 @@ def _answer(arm: BatchArm, until: datetime) -> pa.Table:
     """Who is in right before a time."""
     members = MEMBERS.empty_table()
     for told in _days(arm, [until]):
-        members = fold(told.changes, members)
+        members = _folded(told.changes, members)
     order = [("object", "ascending"), ("partner", "ascending")]
     return members.select(ANSWER).sort_by(order)
 
@@ -113,7 +112,7 @@ def _visits(arm: BatchArm, since: datetime, until: datetime) -> Iterator[pa.Tabl
     before, inside = MEMBERS.empty_table(), None
     for told in _days(arm, [since, until]):
         if told.until <= since:
-            before = fold(told.changes, before)
+            before = _folded(told.changes, before)
             continue
         if inside is None:
             inside = before.select(IN_VISITS.names).cast(IN_VISITS)
@@ -125,21 +124,23 @@ def _visits(arm: BatchArm, since: datetime, until: datetime) -> Iterator[pa.Tabl
         yield _shown(fold_visits(none, since=since, until=until))
 
 
+def _folded(changes: pa.Table, members: pa.Table) -> pa.Table:
+    """Who is in behind the changes of an interval, given who was in before it.
+
+    The step looks beyond an interval for what is told late, and numbers the rows there, too. The next interval uses
+    these numbers again, so positions of two intervals say nothing of which came first: who was in came before.
+    """
+    column = members.schema.get_field_index("position")
+    before = pa.array(np.full(len(members), -1))
+    return fold(changes, members.set_column(column, "position", before))
+
+
 def _shown(stays: pa.Table) -> pa.Table:
     order = [(name, "ascending") for name in ("object", "partner", "from_ts", "to_ts")]
     return stays.select(VISITS).sort_by(order)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
-    """What was told of an interval: changes with event times from `since` to before `until`."""
-
-    since: datetime
-    until: datetime
-    changes: pa.Table
-
-
-def _days(arm: BatchArm, marks: Sequence[datetime]) -> Iterator[_Told]:
+def _days(arm: BatchArm, marks: Sequence[datetime]) -> Iterator[Told]:
     """What is told from the stream's first day to the last mark, cut where days meet and at the marks.
 
     Raises:
@@ -149,12 +150,10 @@ def _days(arm: BatchArm, marks: Sequence[datetime]) -> Iterator[_Told]:
     border = arm.beginning()
     if border is None:
         return
-    for since, until in pairwise(_edges(begin_of(border.day), marks)):
-        fed, changes = arm.changes(border, since, until)
-        for failure in fed.failures:
+    for told in arm.told(border, _edges(begin_of(border.day), marks)):
+        for failure in told.failures:
             raise QueryError(f"the query cannot be judged: {failure.why}")
-        yield _Told(since=since, until=until, changes=changes)
-        border = replace(border, state=arm.retired(fed.state), reached=fed.reached)
+        yield told
 
 
 def _edges(start: datetime, marks: Sequence[datetime]) -> list[datetime]:
