@@ -16,7 +16,7 @@ DAY = "{{ params.day or (data_interval_start | ds if dag_run.run_type == 'backfi
 
 with fairway_dag(
     "dq_report",
-    doc=__doc__ or "",
+    doc=__doc__,
     tags=("quality", "batch"),
     backfill=True,
     schedule=CronDataIntervalTimetable("0 3 * * *", timezone="UTC"),

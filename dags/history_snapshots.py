@@ -9,7 +9,7 @@ from st_common.airflow.operator import job_task
 
 with fairway_dag(
     "history_snapshots",
-    doc=__doc__ or "",
+    doc=__doc__,
     tags=("history", "batch"),
     schedule="10 * * * *",
     params={"stream": stream_param()},

@@ -11,7 +11,7 @@ from st_common.airflow.operator import job_task
 
 with fairway_dag(
     "layers_reload",
-    doc=__doc__ or "",
+    doc=__doc__,
     tags=("layer", "batch"),
     schedule=[REGIONS],
 ) as dag:

@@ -12,7 +12,7 @@ from st_common.airflow.operator import job_task
 
 with fairway_dag(
     "maintenance",
-    doc=__doc__ or "",
+    doc=__doc__,
     tags=("history", "batch"),
     schedule="30 2 * * *",
     params={

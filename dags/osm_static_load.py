@@ -14,7 +14,7 @@ KINDS = ["road", "forest", "park", "building", "water", "stop"]
 
 with fairway_dag(
     "osm_static_load",
-    doc=__doc__ or "",
+    doc=__doc__,
     tags=("layer", "batch"),
     params={
         "layer": Param(

@@ -16,7 +16,7 @@ from st_common.airflow.operator import job_task
 
 with fairway_dag(
     "prepartition",
-    doc=__doc__ or "",
+    doc=__doc__,
     tags=("regions", "batch"),
     params={
         "group": Param(

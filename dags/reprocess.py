@@ -13,7 +13,7 @@ from st_common.airflow.operator import job_task
 
 with fairway_dag(
     "reprocess",
-    doc=__doc__ or "",
+    doc=__doc__,
     tags=("history", "batch"),
     backfill=True,
     # At two, so that the day is closed, and `dq_report` finds what comes of it. The interval of a run begins on the day

@@ -9,7 +9,7 @@ from st_common.airflow.operator import job_task
 
 with fairway_dag(
     "stream_report",
-    doc=__doc__ or "",
+    doc=__doc__,
     tags=("stream", "batch"),
     schedule="0 4 * * *",
     params={"stream": stream_param()},

@@ -18,7 +18,7 @@ from st_common.airflow.operator import job_task
 
 with fairway_dag(
     "stream_supervisor",
-    doc=__doc__ or "",
+    doc=__doc__,
     tags=("stream", "operations"),
     schedule="* * * * *",
     pool=TICKS,

@@ -18,7 +18,7 @@ _START = datetime(2024, 1, 1, tzinfo=UTC)
 def fairway_dag(
     dag_id: str,
     *,
-    doc: str,
+    doc: str | None,
     tags: tuple[str, ...],
     backfill: bool = False,
     pool: str = BATCHES,
@@ -38,7 +38,7 @@ def fairway_dag(
     schedule = options.pop("schedule", None)
     return DAG(
         dag_id,
-        description=doc.partition("\n")[0],
+        description=(doc or "").partition("\n")[0],
         doc_md=doc,
         tags=["fairway", *tags],
         start_date=_START,

@@ -105,16 +105,12 @@ def _seeding(ctx: typer.Context, statements: "Sequence[Statement]") -> "Seeding 
     """What finds what queries know that are registered FROM somewhere; None where there are none."""
     if all(one.beginning is None for one in statements):
         return None
-    from st_common.engine.backfill import Backfill
+    from st_common.engine.backfill import backfill_of
     from st_common.query.registry import check as check_all
-    from st_common.query.registry import fitted
 
     # What is wrong is said before minutes are spent.
     check_all(context.home(ctx), context.streams(ctx), statements)
-    backfill = Backfill(context.home(ctx), context.streams(ctx))
-    known, _ = fitted(context.home(ctx), context.streams(ctx), statements)
-    backfill.prepare(known)
-    return backfill
+    return backfill_of(context.home(ctx), context.streams(ctx), statements)
 
 
 def _tell_beginnings(ctx: typer.Context, done: "Outcome") -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from st_common.client.registration import QueryId, Registration
-from st_common.engine.backfill import Backfill
+from st_common.engine.backfill import backfill_of
 from st_common.engine.batch.asking import asked
 from st_common.errors import FairwayError, QueryError
 from st_common.home import Home
@@ -138,11 +138,7 @@ class Client:
                 registration.close()
 
     def _registered(self, statement: Statement) -> QueryRow:
-        seeding = None
-        if statement.beginning is not None:
-            seeding = Backfill(self._home, self._streams)
-            known, _ = fitted(self._home, self._streams, [statement])
-            seeding.prepare(known)
+        seeding = backfill_of(self._home, self._streams, [statement])
         (row,) = register(
             self._home,
             self._streams,

@@ -36,6 +36,7 @@ from st_common.query.control import QueryRow
 from st_common.query.lookup import layers
 from st_common.query.plain import plan_text
 from st_common.query.plan import Plan
+from st_common.query.registry import fitted
 from st_common.query.text import Statement
 from st_common.settings import StreamSettings
 
@@ -143,6 +144,24 @@ class Backfill:
             )
         stream = self.streams[name]
         return frozen(self.home, stream, engine=topology.engine, shards=topology.shards)
+
+
+def backfill_of(
+    home: Home, streams: Mapping[str, StreamSettings], statements: Sequence[Statement]
+) -> Backfill | None:
+    """What finds what statements know that register FROM somewhere, prepared; None where none does.
+
+    Raises:
+        QueryError: a statement does not fit the streams, or cannot be judged on the fixes.
+        ConfigError: a stream never ran.
+        LogError: a segment is missing or damaged.
+    """
+    if all(one.beginning is None for one in statements):
+        return None
+    backfill = Backfill(home, streams)
+    known, _ = fitted(home, streams, statements)
+    backfill.prepare(known)
+    return backfill
 
 
 @dataclass(frozen=True)

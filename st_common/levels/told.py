@@ -110,7 +110,7 @@ def told_from(home: Home, stream: str, since: date) -> Told:
     before = begin_of(since) - timedelta(microseconds=1)
     snapshot = kept_snapshot(home, stream, "changes", before)
     start = 0 if snapshot is None else snapshot.position
-    end = _first_position(path, since)
+    end = _first_position(_files(path), since)
     members = members_of(home, stream, snapshot)
     for low, high in parts(path, start, end):
         members = fold(changes(home, stream, low, high), members)
@@ -130,7 +130,7 @@ def told_visits(home: Home, stream: str, since: date, until: date) -> pa.Table:
         FairwayError: changes from which they follow were purged.
     """
     told = told_from(home, stream, since)
-    end = _end_position(home.table("changes", stream), until)
+    end = _end_position(_files(home.table("changes", stream)), until)
     rows = needed(changes(home, stream, told.position, end))
     visits = fold_visits(
         pa.concat_tables([told.members, rows]),
@@ -145,16 +145,14 @@ def told_visits(home: Home, stream: str, since: date, until: date) -> pa.Table:
     return visits.filter(is_of_days)
 
 
-def _first_position(path: Path, day: date) -> int:
+def _first_position(files: pa.Table, day: date) -> int:
     """The place of the first change of a day or a later one, from what files say of themselves."""
-    files = _files(path)
     first = pc.min(files.filter(_is_from(files, day))["min.position"]).as_py()
-    return _end_position(path, day) if first is None else int(first)
+    return _end_position(files, day) if first is None else int(first)
 
 
-def _end_position(path: Path, day: date) -> int:
+def _end_position(files: pa.Table, day: date) -> int:
     """The place behind the last change of all days before one: event times need not rise along the log."""
-    files = _files(path)
     last = pc.max(files.filter(pc.invert(_is_from(files, day)))["max.position"]).as_py()
     return 0 if last is None else int(last) + 1
 

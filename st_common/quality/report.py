@@ -59,7 +59,12 @@ def report_path(home: Home, day: date) -> Path:
 
 def data_docs_path(home: Home, stream: str, day: date) -> Path:
     """Where the page of Great Expectations' Data Docs on the data of a stream and a day lies."""
-    return reports_dir(home) / "data_docs" / f"{stream}-{day.isoformat()}.html"
+    return reports_dir(home) / _data_docs_page(stream, day)
+
+
+def _data_docs_page(stream: str, day: date) -> str:
+    """Where it lies, from the reports."""
+    return f"data_docs/{stream}-{day.isoformat()}.html"
 
 
 def write_report(
@@ -216,4 +221,4 @@ def _plain(finding: Finding) -> dict[str, Any]:
 def _data_docs_link(stream_day: StreamDay) -> str:
     if not stream_day.data.page:
         return ""
-    return f"data_docs/{stream_day.stream}-{stream_day.day.isoformat()}.html"
+    return _data_docs_page(stream_day.stream, stream_day.day)

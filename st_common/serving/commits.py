@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-APP = "engine"
+from st_common.engine.local import APP
 
 
 class Commit(NamedTuple):

@@ -7,11 +7,8 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from st_common.capture.reading import log_for
 from st_common.cli import app
-from st_common.engine.run import run
-from st_common.home import Home
-from st_common.settings import load_streams
+from st_common.testing.ran_home import ran_home
 
 pytestmark = pytest.mark.spec("X10")
 
@@ -42,13 +39,7 @@ FAR = 'REGISTER QUERY "<i>far" AS SELECT * FROM trucks INSIDE (40, 40, 60, 60);'
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    root = tmp_path_factory.mktemp("past")
-    (root / "conf").mkdir()
-    (root / "conf" / "streams.toml").write_text(CONF)
-    home, streams = Home(root), load_streams(root / "conf")
-    log_for(home, streams["trucks"]).append(FIXES.encode(), arrival_us=0)
-    run(home, streams["trucks"], until_idle=True)
-    return home
+    return ran_home(tmp_path_factory.mktemp("past"), CONF, "trucks", FIXES)
 
 
 def tried(home, text, *more, old=None):

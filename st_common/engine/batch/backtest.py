@@ -5,7 +5,7 @@ queries        v1 of `depot`   v2 of `depot`        both run at once, so the fix
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
 from time import monotonic
 
@@ -211,18 +211,17 @@ class _Day:
 
 
 def _told(arm: BatchArm, since: date, until: date) -> Iterator[_Day]:
-    border, members = arm.border_at(since), MEMBERS.empty_table()
-    while border.day < until:
-        begin, end = begin_of(border.day), begin_of(border.day + _DAY)
-        fed, changes = arm.changes(border, begin, end)
-        for failure in fed.failures:
+    days = (until - since).days
+    edges = [begin_of(since + day * _DAY) for day in range(days + 1)]
+    members = MEMBERS.empty_table()
+    for told in arm.told(arm.border_at(since), edges):
+        for failure in told.failures:
             name = failure.query.partition("/")[2]
             raise QueryError(f"query {name!r} cannot be judged: {failure.why}")
-        visits = fold_visits(changes, members, since=begin, until=end)
-        yield _Day(day=border.day, changes=changes, visits=visits)
+        begin, end = told.since, told.until
+        visits = fold_visits(told.changes, members, since=begin, until=end)
+        yield _Day(day=begin.date(), changes=told.changes, visits=visits)
         members = members_at_end(visits, end)
-        state = arm.retired(fed.state)
-        border = replace(border, day=end.date(), state=state, reached=fed.reached)
 
 
 def _count(counted: duckdb.DuckDBPyConnection, told: _Day) -> None:

@@ -1,17 +1,20 @@
 """An interval of fixes and statements folded into a state: in this process, or by tasks (see `sharded`)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
-from st_common.engine.batch.ordered import Ordered
+from st_common.engine.batch.ordered import Ordered, Slice
 from st_common.engine.batch.statements import Reached, Statement
 from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
+from st_common.operators.events.packet import Packet
+from st_common.operators.matching.layer import LayerOf
 from st_common.operators.runtime.failed import Failure
 from st_common.operators.runtime.stages import step
+from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 
 
@@ -32,6 +35,15 @@ class Interval:
     reached: Reached
     since_us: int
     until_us: int
+
+    def slices(self) -> list[Slice]:
+        """The parts of it that are read at once; see `Ordered.slices`."""
+        return self.ordered.slices(
+            self.placed,
+            self.reached,
+            since_us=self.since_us,
+            until_us=self.until_us,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +75,38 @@ class Fold(Protocol):
 def fold_here(interval: Interval, state: State) -> Folded:
     """Folds in this process, one slice of time after the other; see `Fold`."""
     ordered = interval.ordered
-    settings, layer_of = (
-        step_settings(ordered.stream),
-        layers_of(ordered.home, ordered.stream),
+    settings = step_settings(ordered.stream)
+    layer_of = layers_of(ordered.home, ordered.stream)
+    return fold_packets(
+        _packets(interval, state.next_segment), state, settings, layer_of
     )
+
+
+def _packets(interval: Interval, segment: int) -> Iterator[list[Packet]]:
+    """The packets of each slice, numbered from a segment on."""
+    for part in interval.slices():
+        packets = [shards[0] for shards in interval.ordered.packets_of(part, segment)]
+        segment += len(packets)
+        yield packets
+
+
+def fold_packets(
+    runs: Iterable[Sequence[Packet]],
+    state: State,
+    settings: Settings,
+    layer_of: LayerOf,
+) -> Folded:
+    """The state behind runs of packets, with the changes on the way.
+
+    Args:
+        runs: packets without a gap, each run in one step.
+        state: the one before them.
+        settings: which shard this is, among others.
+        layer_of: gives the layers.
+    """
     changes: list[pa.Table] = []
     failures: list[Failure] = []
-    for part in ordered.slices(
-        interval.placed,
-        interval.reached,
-        since_us=interval.since_us,
-        until_us=interval.until_us,
-    ):
-        packets = [shards[0] for shards in ordered.packets_of(part, state.next_segment)]
+    for packets in runs:
         done = step(state, packets, settings, layer_of)
         state = done.state
         changes.append(done.changes)

@@ -2,9 +2,11 @@
 
 import hashlib
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -92,6 +94,23 @@ def reprocess(
         fixes=border.fixes - before if border else 0,
         seconds=round(time.monotonic() - started_s, 3),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What was told of an interval.
+
+    Attributes:
+        since: its beginning.
+        until: its end, which does not belong to it.
+        changes: those with event times in it.
+        failures: queries that cannot be judged any more.
+    """
+
+    since: datetime
+    until: datetime
+    changes: pa.Table
+    failures: tuple[Failure, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +260,19 @@ class BatchArm:
             compared=told is not None,
             failed=tuple(f"{one.query}: {one.why}" for one in fed.failures),
         ), after
+
+    def told(self, border: Border, edges: Sequence[datetime]) -> Iterator[Told]:
+        """What is told from one edge to the next, each going on from the state of the one before; nothing is kept.
+
+        Args:
+            border: what is known at the first edge.
+            edges: times, rising.
+        """
+        for since, until in pairwise(edges):
+            fed, changes = self.changes(border, since, until)
+            yield Told(since=since, until=until, changes=changes, failures=fed.failures)
+            state = self.retired(fed.state)
+            border = replace(border, state=state, reached=fed.reached)
 
     def retired(self, state: State) -> State:
         """A state without what no answer needs any more."""

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from st_common.capture.log import Log
 from st_common.engine.batch.borders import FOLDER
-from st_common.engine.batch.folding import Folded, Interval
+from st_common.engine.batch.folding import Folded, Interval, fold_packets
 from st_common.engine.batch.ordered import Ordered, Slice
 from st_common.engine.batch.trial import Trial
 from st_common.engine.feed import step_settings
@@ -29,7 +30,6 @@ from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.operators.runtime.failed import Failure
 from st_common.operators.runtime.reshape import joined, split
-from st_common.operators.runtime.stages import step
 from st_common.operators.state.codec import PACKED
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import SHARD_SCHEMA
@@ -95,14 +95,9 @@ class ShardedFold:
 
     def _packed(self, task: "_Task", interval: Interval) -> list[int]:
         """How many packets each slice has; they are in files then."""
-        slices = interval.ordered.slices(
-            interval.placed,
-            interval.reached,
-            since_us=interval.since_us,
-            until_us=interval.until_us,
-        )
+        slices = enumerate(interval.slices())
         counts: list[int] = self.run(
-            [(task, number, part) for number, part in enumerate(slices)], _pack_slice
+            [(task, number, part) for number, part in slices], _pack_slice
         )
         return counts
 
@@ -161,19 +156,15 @@ def _fold_shard(task: _Task, counts: Sequence[int], shard: int) -> list[Failure]
     """Folds all packets of a shard, and puts its state and its changes into files; gives queries that failed."""
     settings = step_settings(task.stream, shard=shard, shards=task.shards)
     layer_of = layers_of(task.home, task.stream)
-    state = load(task.state_file(shard))
-    changes: list[pa.Table] = []
-    failures: list[Failure] = []
-    segment = task.segment
-    for number, count in enumerate(counts):
-        packets = list(_packets_in(task.packets_file(number, shard), segment))
-        done = step(state, packets, settings, layer_of)
-        state, segment = done.state, segment + count
-        changes.append(done.changes)
-        failures += done.failures
-    save(task.state_file(shard, behind=True), state)
-    _put_changes(task.changes_file(shard), changes)
-    return failures
+    starts = accumulate(counts, initial=task.segment)
+    runs = (
+        list(_packets_in(task.packets_file(number, shard), start))
+        for number, start in zip(range(len(counts)), starts, strict=False)
+    )
+    folded = fold_packets(runs, load(task.state_file(shard)), settings, layer_of)
+    save(task.state_file(shard, behind=True), folded.state)
+    _put_changes(task.changes_file(shard), folded.changes)
+    return list(folded.failures)
 
 
 def _packets_in(path: Path, segment: int) -> Iterator[Packet]:

@@ -125,14 +125,9 @@ class Readings:
             texts: the expressions that will see the table; columns whose names occur in none are left out. By default
                 all columns are there.
         """
-        columns: dict[str, pa.Array] = {
-            name: self.attributes[name]
-            for name in _occurring(self.attributes, texts)
-            if name not in _COLUMNS
-        }
-        for name in _occurring(_COLUMNS, texts) or ("x",):  # which says how many rows
-            columns[name] = self._builtin(name, ids, space=space)
-        return pa.table(columns)
+        names = _occurring((*self.attributes, *_COLUMNS), texts)
+        # One at least, which says how many rows there are.
+        return pa.table(self.columns(names or ["x"], ids, space=space))
 
     def columns(
         self, names: Sequence[str], ids: pa.Array, *, space: Space

@@ -178,7 +178,7 @@ def _with(state: State, own: State) -> tuple[State, np.ndarray]:
 
 
 def _objects_named_in(own: State) -> np.ndarray:
-    return np.unique(
+    return unique(
         np.concatenate(
             [
                 own.answer >> SHIFT,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from st_common.operators.arrays.keys import unique
 from st_common.operators.travelled.touches import Advances, Touches
 from st_common.operators.travelled.ways import Ways
 from st_common.runs import is_first, last_set, starts_of
@@ -145,10 +146,7 @@ def _all_codes(asked: Asked, width: int) -> np.ndarray:
         *asked.others,
     ]
     at_ticks = [_codes(some, width) + 1 for some in pairs]
-    codes = np.concatenate([*at_ticks, _codes(asked.late, width)])
-    codes.sort(kind="stable")  # most parts are sorted: timsort merges them
-    different: np.ndarray = codes[is_first(codes)]
-    return different
+    return unique(np.concatenate([*at_ticks, _codes(asked.late, width)]))
 
 
 def _is_other(values: np.ndarray, first: np.ndarray, before: np.ndarray) -> np.ndarray:
