@@ -298,7 +298,7 @@ def _by_focal(
 ) -> None:
     """Writes the status of the first focal object that is not alive, where the member itself is."""
     focals = stretch.fixes.lookups.focals(known)
-    if not len(focals):
+    if stretch.course.all_alive(focals):
         return
     row_of = np.full(len(stretch.turn.queries), -1)
     row_of[known.numbers] = np.arange(len(known.numbers))

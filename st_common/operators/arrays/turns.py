@@ -53,6 +53,22 @@ class Turns:
         last = is_last(key)
         return merged(without(keys, key[last]), key[last & comes])
 
+    def net(self) -> tuple[np.ndarray, np.ndarray]:
+        """What left and what came over all ticks; two arrays of int64, ascending.
+
+        Each key must come and go by turns, as it does where these are the turns of a set.
+
+        Example:
+            7 comes at 0 and goes at 2, 8 goes at 1, 9 comes at 1: 8 left, 9 came
+        """
+        order = np.argsort(self.key, kind="stable")
+        key = self.key[order]
+        if not len(key):
+            return key, key
+        first = firsts(key)
+        moves = np.add.reduceat(np.where(self.comes[order], 1, -1), first)
+        return key[first[moves < 0]], key[first[moves > 0]]
+
 
 class ByTick:
     """The same turns, looked up by tick.

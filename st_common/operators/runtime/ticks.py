@@ -27,7 +27,7 @@ from st_common.operators.ahead.ahead import (
     ahead_of,
     all_sources,
 )
-from st_common.operators.arrays.keys import MASK, differences, merged, unique, without
+from st_common.operators.arrays.keys import MASK, merged, unique, without
 from st_common.operators.arrays.turns import Turns
 from st_common.operators.events.agenda import Agenda, agenda_of
 from st_common.operators.fence.moving_phases import FencesAtTicks
@@ -176,6 +176,7 @@ class _Work:
         self._pairs: list[Lines | None] = []
         self._of_groups: list[Lines | None] = []
         self._of_frames: list[Lines | None] = []
+        self._turns: list[Turns] = []
         self._ticks = self._touched = 0
         self._caches: list[Caches] = []
         self._first: tuple[int, int] | None = None
@@ -201,11 +202,8 @@ class _Work:
         """Judges some ticks, of which some is known ahead; `first` is the place of theirs."""
         turn, before = self._turn, self._answer
         course = None if len(moments) == 1 else self._course(moments)
-        if all_sources(turn) == ahead.sources:
-            turns = self._known(moments, ahead, first)
-        else:
-            ticks = enumerate(moments)
-            turns = _turns([self._tick(one, ahead, first, at) for at, one in ticks])
+        turns = self._turned(moments, ahead, first)
+        self._turns.append(turns)
         self._ticks += len(moments)
         versions = Now(self._fixes, moments[0].objects) if course is None else course
         stretch = Stretch(
@@ -226,6 +224,13 @@ class _Work:
             self._first = moments[0].tick, moments[0].position
             self._tell_zeros(At(tick=moments[0].tick, position=moments[0].position))
         self._memo = replace(self._memo, zeros_told=True)
+
+    def _turned(self, moments: list[Moment], ahead: Ahead, first: int) -> Turns:
+        """What goes and comes at some ticks, those of windows among them."""
+        if all_sources(self._turn) == ahead.sources:
+            return self._known(moments, ahead, first)
+        ticks = enumerate(moments)
+        return _turns([self._tick(one, ahead, first, at) for at, one in ticks])
 
     def _course(self, moments: list[Moment]) -> Course:
         """The last fixes over some ticks, of all objects that may be told of."""
@@ -306,7 +311,8 @@ class _Work:
 
     def ticked(self, pending: Pending, later: np.ndarray) -> Part:
         """What all ticks changed together; the events `later` belong to the one that stays pending."""
-        minus, plus = self._difference()
+        # Of what moved, and not of all answers before and after: they may be a hundred times as many.
+        minus, plus = Turns.joined(self._turns).net()
         caches = summed(self._caches)
         fenced = None if self._fences is None else self._fences.judged()
         if fenced is not None:
@@ -358,12 +364,6 @@ class _Work:
         if self._frames is not None and rows is not None:
             told.append(frame_telling.tell_rows(self._turn, self._frames, rows))
         return tuple(told)
-
-    def _difference(self) -> tuple[np.ndarray, np.ndarray]:
-        before, after = self._state.tick_answer, self._answer
-        if before is after:
-            return before[:0], before[:0]
-        return differences(before, after)
 
 
 def _events(moments: list[Moment], turn: Turn) -> np.ndarray:

@@ -176,6 +176,11 @@ class Course:
         )
         return np.where(version >= 0, np.append(self.status, ALIVE)[version], status)
 
+    def all_alive(self, objects: np.ndarray) -> bool:
+        """Whether some objects (-1: not known) and all that are looked at are alive at all ticks."""
+        known = objects[objects >= 0]
+        return bool(self.alive.all() and (self._fixes.status[known] == ALIVE).all())
+
     def versions_within(
         self, objects: np.ndarray, start: np.ndarray, until: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -288,6 +293,10 @@ class Now:
         """The status of objects; ALIVE for -1."""
         status: np.ndarray = np.append(self.status, ALIVE)[objects]
         return status
+
+    def all_alive(self, objects: np.ndarray) -> bool:
+        """Whether all of some objects (-1: not known) are alive."""
+        return bool((np.append(self.status, ALIVE)[objects] == ALIVE).all())
 
     def versions_within(
         self, objects: np.ndarray, _start: np.ndarray, _until: np.ndarray
