@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from jobs.entry import finish, job_parser
@@ -30,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         action="store_true",
         help="end when all that is committed is delivered",
     )
-    return finish(partial(deliver, parser.parse_args(argv)))
+    return finish(deliver, parser.parse_args(argv), is_told=False)
 
 
 if __name__ == "__main__":

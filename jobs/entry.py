@@ -4,13 +4,18 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from st_common.errors import FairwayError
+from st_common.errors import FairwayError, QualityError
+from st_common.home import Home
+from st_common.lineage.telling import Ending, telling
 from st_common.redaction import redacted
-from st_common.settings import Streams, load_streams
+from st_common.settings import Streams, conf_dir, home_dir, load_streams
 from st_common.storage import refused
+
+_ABOUT = ("stream", "layer", "group")
 
 
 def job_parser(name: str, description: str | None) -> argparse.ArgumentParser:
@@ -18,6 +23,7 @@ def job_parser(name: str, description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"python -m jobs.{name}", description=description
     )
+    parser.set_defaults(job=name)
     parser.add_argument("--home", help="the home folder; default: FAIRWAY_HOME")
     parser.add_argument(
         "--conf",
@@ -35,17 +41,29 @@ def streams_of(conf: Path) -> Streams:
 
 
 def finish(
-    work: Callable[[], Mapping[str, Any]],
+    work: Callable[[argparse.Namespace], Mapping[str, Any]],
+    arguments: argparse.Namespace,
     *,
     code_of: Callable[[Mapping[str, Any]], int] = lambda _: 0,
+    is_told: bool = True,
 ) -> int:
     """Does the work and prints its summary as one line of JSON; gives back the exit code, by default 0.
 
     An error for people becomes one line on stderr and its own exit code; any other error is a fault of ours, shown with
     its traceback.
+
+    Args:
+        work: gives the summary.
+        arguments: the command line, by a parser that `job_parser` began; given to `work`.
+        code_of: the exit code that goes with a summary.
+        is_told: the run is one of those that lineage tells of.
     """
     try:
-        summary = work()
+        with _told(arguments) if is_told else nullcontext(Ending()) as ending:
+            summary = work(arguments)
+            code = code_of(summary)
+            if code not in (0, QualityError.exit_code):
+                ending.failure = f"it ended with exit code {code}"
     except (FairwayError, OSError) as error:
         told = refused(error)
         if not isinstance(told, FairwayError):
@@ -53,4 +71,13 @@ def finish(
         print(f"error: {redacted(str(told))}", file=sys.stderr, flush=True)
         return told.exit_code
     print(json.dumps(summary), flush=True)
-    return code_of(summary)
+    return code
+
+
+def _told(arguments: argparse.Namespace) -> AbstractContextManager[Ending]:
+    """The run for lineage: by the job, and by what it is about where that is one stream, layer or group."""
+    home = Home(home_dir(arguments.home))
+    given = (getattr(arguments, name, None) for name in _ABOUT)
+    about = next(filter(None, given), None)
+    name = f"{arguments.job}.{about}" if about else arguments.job
+    return telling(home, conf_dir(home.root, arguments.conf), name)

@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="kinds of conf/layers.toml, with commas; default: all",
     )
     arguments = parser.parse_args(argv)
-    return finish(lambda: load_layer(arguments))
+    return finish(load_layer, arguments)
 
 
 if __name__ == "__main__":

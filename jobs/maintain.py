@@ -4,11 +4,13 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from jobs.entry import finish, job_parser, streams_of
 from st_common.home import Home
+from st_common.lifecycle.leftovers import Cleared, clear_leftovers
 from st_common.lifecycle.log_retention import retain_logs
 from st_common.lifecycle.maintain import maintain
 from st_common.settings import conf_dir, has_streams, home_dir
@@ -24,7 +26,9 @@ def maintain_home(arguments: argparse.Namespace) -> Mapping[str, Any]:
     conf = conf_dir(home.root, arguments.conf)
     streams = streams_of(conf) if purge and has_streams(conf) else {}
     logs = retain_logs(home, streams, now_us=now_us)
-    return {"tables": done, "logs": [each.to_json() for each in logs]}
+    cleared = clear_leftovers(home, conf, today=today) if purge else Cleared()
+    kept = [each.to_json() for each in logs]
+    return {"tables": done, "logs": kept, "cleared": asdict(cleared)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="keep rows that are older than their table's retention",
     )
     arguments = parser.parse_args(argv)
-    return finish(lambda: maintain_home(arguments))
+    return finish(maintain_home, arguments)
 
 
 if __name__ == "__main__":

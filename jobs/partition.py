@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="stream:NAME, layer:NAME or a file; default: the logs of the group's streams",
     )
     arguments = parser.parse_args(argv)
-    return finish(lambda: partition(arguments))
+    return finish(partition, arguments)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     arguments = parser.parse_args(argv)
     return finish(
-        lambda: report_quality(arguments),
+        report_quality,
+        arguments,
         code_of=lambda summary: QualityError.exit_code if summary["breaches"] else 0,
     )
 

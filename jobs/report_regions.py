@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from jobs.entry import finish, job_parser
@@ -22,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, draws, gives back the exit code."""
     parser = job_parser("report_regions", report.__doc__)
     parser.add_argument("group", help="the group of streams and layers")
-    return finish(partial(report, parser.parse_args(argv)))
+    return finish(report, parser.parse_args(argv))
 
 
 if __name__ == "__main__":

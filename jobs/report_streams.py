@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from jobs.entry import finish, job_parser, streams_of
@@ -41,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, writes, gives back the exit code."""
     parser = job_parser("report_streams", report.__doc__)
     parser.add_argument("--stream", help="only this stream; default: all with a log")
-    return finish(partial(report, parser.parse_args(argv)))
+    return finish(report, parser.parse_args(argv))
 
 
 if __name__ == "__main__":

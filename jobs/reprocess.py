@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import partial
 from typing import Any
 
 from jobs.entry import finish, job_parser, streams_of
@@ -71,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--engine", help="spark or local; default: the one that a stream runs on"
     )
-    return finish(partial(process_again, parser.parse_args(argv)), code_of=exit_code)
+    return finish(process_again, parser.parse_args(argv), code_of=exit_code)
 
 
 if __name__ == "__main__":

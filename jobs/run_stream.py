@@ -7,20 +7,21 @@ from typing import Any
 
 from jobs.entry import finish, job_parser
 from st_common.home import Home
+from st_common.lineage.telling import telling_stream
 from st_common.settings import conf_dir, home_dir, load_streams, stream_of
 
 
 def run_stream(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Runs the stream with the engine that is asked for, or else the one of its settings; imports only that one."""
     home = Home(home_dir(arguments.home))
-    stream = stream_of(
-        load_streams(conf_dir(home.root, arguments.conf)), arguments.stream
-    )
+    conf = conf_dir(home.root, arguments.conf)
+    stream = stream_of(load_streams(conf), arguments.stream)
     if (arguments.engine or stream.engine) == "spark":
         from st_common.spark.stream import run
     else:
         from st_common.engine.run import run
-    return run(home, stream, until_idle=arguments.until_idle).to_json()
+    with telling_stream(home, conf, stream.name):
+        return run(home, stream, until_idle=arguments.until_idle).to_json()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--until-idle", action="store_true", help="end when the log holds nothing more"
     )
     arguments = parser.parse_args(argv)
-    return finish(lambda: run_stream(arguments))
+    return finish(run_stream, arguments, is_told=False)
 
 
 if __name__ == "__main__":

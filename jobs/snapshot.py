@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--stream", help="only this stream; default: all of the settings"
     )
     arguments = parser.parse_args(argv)
-    return finish(lambda: snapshot(arguments))
+    return finish(snapshot, arguments)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 from jobs.entry import finish, job_parser
@@ -25,7 +24,7 @@ def spread(arguments: argparse.Namespace) -> Mapping[str, Any]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, spreads, gives back the exit code."""
     parser = job_parser("spread_layers", spread.__doc__)
-    return finish(partial(spread, parser.parse_args(argv)))
+    return finish(spread, parser.parse_args(argv))
 
 
 if __name__ == "__main__":

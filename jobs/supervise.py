@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -104,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     arguments = parser.parse_args(argv)
     if arguments.every is None:
-        return finish(partial(supervise, arguments))
+        return finish(supervise, arguments, is_told=False)
     if arguments.reset:
         parser.error("--reset is for one tick: leave --every out")
     return supervise_on(arguments)

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from jobs.entry import finish, job_parser
@@ -26,7 +25,7 @@ def tell(arguments: argparse.Namespace) -> Mapping[str, Any]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, tells, gives back the exit code."""
     parser = job_parser("tell_streams", tell.__doc__)
-    return finish(partial(tell, parser.parse_args(argv)))
+    return finish(tell, parser.parse_args(argv))
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from st_common.airflow.form import refusal, unknown_values
+from st_common.airflow.lineage import parent
 from st_common.airflow.links import ReportLink
-from st_common.airflow.place import find_place, job_environment
+from st_common.airflow.place import PARENT_VARIABLE, find_place, job_environment
 from st_common.airflow.task import Task, summary_of
 from st_common.errors import ConfigError
 from st_common.redaction import redacted
@@ -70,7 +71,8 @@ class JobOperator(BaseOperator):
         task = Task(
             name=self.task_id, job=self.job, arguments=tuple(map(str, self.arguments))
         )
-        code, lines = self._run(task.argv(place), cwd=str(place.root))
+        environment = {**job_environment(os.environ), PARENT_VARIABLE: parent(context)}
+        code, lines = self._run(task.argv(place), str(place.root), environment)
         last = redacted(lines[-1]) if lines else "no output"
         # Also of one that failed: a day that breaks its contract has its report.
         summary = self.summary = summary_of(lines)
@@ -87,13 +89,15 @@ class JobOperator(BaseOperator):
         if self._process is not None and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGTERM)
 
-    def _run(self, argv: list[str], *, cwd: str) -> tuple[int, list[str]]:
+    def _run(
+        self, argv: list[str], cwd: str, environment: Mapping[str, str]
+    ) -> tuple[int, list[str]]:
         self.log.info("%s", " ".join(argv))
         lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._process = subprocess.Popen(  # noqa: S603 - words from a Task, never a shell
             argv,
             cwd=cwd,
-            env=job_environment(os.environ),
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -26,6 +26,7 @@ from st_common.capture.segment import (
 from st_common.capture.stored_log import SKIPPED, StoredLog
 from st_common.errors import LogError, MissingError
 from st_common.home import checked_name
+from st_common.observed import note_written
 from st_common.storage import Storage
 
 __all__ = ["SEGMENT_LIMIT", "Log", "Segment"]
@@ -216,6 +217,7 @@ class Log(StoredLog):
                 self._end = None  # somebody who does not hold the lock was quicker
             if segments:
                 self._end = self._synced = segments[-1].number + 1
+                note_written(self._folder)
         return segments
 
     def _settler(self, marks: Marks) -> Callable[[], object]:

@@ -23,6 +23,7 @@ from st_common.capture.segment import (
     stand_in,
 )
 from st_common.errors import LogError, MissingError
+from st_common.observed import note_read
 from st_common.storage import LocalStorage, Storage
 
 SKIPPED = "skipped"
@@ -163,6 +164,8 @@ class StoredLog:
         """
         if segment.skipped:
             return b""
+        if not segment.control:
+            note_read(self._folder)
         where = self.place(segment.number)
         data = self._read(segment.number)
         if len(data) == HEADER_BYTES < HEADER_BYTES + segment.size:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
+from st_common.cli.lineage import told_as
 from st_common.cli.progress import progress_of_stages
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _PLANAR = Annotated[
 ]
 
 
+@told_as("load_layer", about="name")
 def load(
     ctx: typer.Context,
     name: _NAME,
@@ -93,6 +95,7 @@ def _write_followed(rows: "Sequence[QueryRow]") -> None:
             typer.echo(f"query {row.name} is suspended: {row.why}", err=True)
 
 
+@told_as("spread_layers")
 def spread(ctx: typer.Context) -> None:
     """Spread layers over the newest regions of their groups, and tell the streams."""
     from st_common.layers.announce import announce
@@ -169,6 +172,7 @@ _WORKERS = Annotated[
 ]
 
 
+@told_as("partition", about="group")
 def partition(
     ctx: typer.Context,
     group: _GROUP,

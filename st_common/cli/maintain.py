@@ -1,12 +1,17 @@
 """`fairway maintain`: compaction, retention and what was left behind, of everything that a home holds."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from st_common.cli import context
+from st_common.cli.lineage import told_as
+
+if TYPE_CHECKING:
+    from datetime import date
 
 
+@told_as("maintain")
 def maintain(
     ctx: typer.Context,
     *,
@@ -43,12 +48,22 @@ def maintain(
         if retained.held_by:
             notes.append(f"{done.table}: older rows are kept: {retained.held_by}")
     notes += _of_logs(ctx, now_us) if purge else []
+    notes += _cleared(ctx, today) if purge else []
     write_columns(_SHOWN, rows)
     for note in notes:
         typer.echo(note)
 
 
 _SHOWN = ("table", "files", "bytes", "joined", "rows purged", "deleted", "kept since")
+
+
+def _cleared(ctx: typer.Context, today: "date") -> list[str]:
+    """Deletes what nothing needs any more beside tables and logs; says what went."""
+    from st_common.lifecycle.leftovers import clear_leftovers
+
+    cleared = clear_leftovers(context.home(ctx), context.conf(ctx), today=today)
+    counts = {"days of lineage": cleared.lineage_files}
+    return [f"deleted: {count:,} {what}" for what, count in counts.items() if count]
 
 
 def _of_logs(ctx: typer.Context, now_us: int) -> list[str]:

@@ -7,9 +7,11 @@ import typer
 
 from st_common.cli import context
 from st_common.cli.arguments import Stream
+from st_common.cli.lineage import told_as
 from st_common.errors import QualityError
 
 
+@told_as("report_quality")
 def report(
     ctx: typer.Context,
     day: Annotated[

@@ -7,6 +7,7 @@ import typer
 
 from st_common.cli import context
 from st_common.cli.arguments import Stream
+from st_common.cli.lineage import told_as
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from st_common.query.plan import Plan
 
 
+@told_as("reprocess", about="stream")
 def reprocess(
     ctx: typer.Context,
     stream: Stream,

@@ -12,6 +12,7 @@ from st_common.errors import ConfigError, FairwayError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from st_common.engine.summary import RunSummary
     from st_common.home import Home
     from st_common.ops.presence import Presence
     from st_common.ops.status import StreamStatus
@@ -30,7 +31,7 @@ def run(
     ] = False,
 ) -> None:
     """Follow a stream's log: changes of every answer, positions and rejects into their tables."""
-    from st_common.operators.skeleton.cache_counts import lines_of
+    from st_common.lineage.telling import telling_stream
 
     settings = context.stream(ctx, stream)
     chosen = engine or settings.engine
@@ -40,7 +41,14 @@ def run(
         from st_common.spark.stream import run as follow
     else:
         raise ConfigError(f"there is no engine {chosen!r}", hint="spark or local")
-    summary = follow(context.home(ctx), settings, until_idle=until_idle)
+    with telling_stream(context.home(ctx), context.conf(ctx), stream):
+        summary = follow(context.home(ctx), settings, until_idle=until_idle)
+    _tell(stream, summary)
+
+
+def _tell(stream: str, summary: "RunSummary") -> None:
+    from st_common.operators.skeleton.cache_counts import lines_of
+
     rate = round(summary.fixes / summary.seconds) if summary.seconds else 0
     typer.echo(
         f"{stream}: {summary.fixes:,} fixes ({rate:,}/s), {summary.rejects:,} rejects, {summary.late:,} late, "

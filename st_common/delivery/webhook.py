@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from st_common.delivery.message import Messages
 
+LINES = "application/x-ndjson"
 _CONNECT_S = 10.0
 _TO_BE_TRIED_AGAIN = frozenset(
     {401, 407, 408, 425, 429}
@@ -61,15 +62,28 @@ class WebhookSink(RemoteSink):
         parts = urlsplit(self.url)
         return parts.scheme == "https" or is_local(parts.hostname)
 
-    def receiver(self, delivery: str, home: Home) -> "Webhook":  # noqa: ARG002 - the home has no part in it
-        """See `Sink.receiver`."""
-        return Webhook(self, delivery, self.secret(delivery))
+    def receiver(
+        self,
+        delivery: str,
+        home: Home,  # noqa: ARG002 - the home has no part in it
+        *,
+        content: str = LINES,
+    ) -> "Webhook":
+        """See `Sink.receiver`; `content` is the type of what will be sent."""
+        return Webhook(self, delivery, self.secret(delivery), content=content)
 
 
 class Webhook:
     """One address. Answers 200 to 299 acknowledge all changes of a request."""
 
-    def __init__(self, sink: WebhookSink, delivery: str, token: str | None) -> None:
+    def __init__(
+        self,
+        sink: WebhookSink,
+        delivery: str,
+        token: str | None,
+        *,
+        content: str = LINES,
+    ) -> None:
         import requests  # late: other commands do without it
 
         from st_common.delivery.message import FORMAT
@@ -83,7 +97,7 @@ class Webhook:
         self._url = sink.url
         self._timeout = (min(_CONNECT_S, sink.timeout_s), sink.timeout_s)
         self._headers = {
-            "Content-Type": "application/x-ndjson",
+            "Content-Type": content,
             "Fairway-Delivery": delivery,
             "Fairway-Format": str(FORMAT),
         }

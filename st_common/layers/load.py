@@ -15,6 +15,7 @@ from st_common.layers.announce import announce
 from st_common.layers.features import Features, Found, Progress, checked
 from st_common.layers.kinds import Kinds, load_kinds
 from st_common.layers.rows import layer_rows
+from st_common.observed import note_read
 from st_common.partition.store import current
 from st_common.settings import conf_dir
 
@@ -94,6 +95,7 @@ def load(
     """
     table = home.table("layers", layer)
     rules = load_kinds(conf or conf_dir(home.root))
+    note_read(file)
     features = read_features(file, rules, kinds=kinds, space=space, progress=progress)
     if not len(features.fids):
         raise LayerError(

@@ -24,6 +24,7 @@ from st_common.ops.lease import LEASE_FILE
 from st_common.ops.stop import STOP_FILE
 from st_common.serving.feeding import feed_folder
 
+_RUNNING = ("lineage", "running")  # which runs are under way
 _OF_PROCESSES = {LEASE_FILE, ENGINE_FILE, STOP_FILE}
 _STARTS = {"commits": 0, "offsets": 1}  # Spark notes a batch last: its state is there
 _LOG_ENDS = {"segments": 1, "raw": 2, "purged.json": 2, "skipped": 2}
@@ -109,7 +110,8 @@ def _files(folder: Path) -> Iterator[Path]:
         is_draft = any(
             part.startswith(".") and not part.endswith(".crc") for part in below
         )
-        if path.name not in _OF_PROCESSES and not is_draft and path.is_file():
+        is_of_process = path.name in _OF_PROCESSES or below[:2] == _RUNNING
+        if not is_of_process and not is_draft and path.is_file():
             yield path
 
 

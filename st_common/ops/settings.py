@@ -10,7 +10,7 @@ from st_common.errors import ConfigError
 from st_common.ops.health import Limits
 from st_common.toml_values import Check, checked, known, number, whole
 
-_TABLES = ("supervisor", "alerts", "notifier")
+_TABLES = ("supervisor", "alerts", "notifier", "lineage")
 _LEAST_SILENT_S = 15.0  # engines say something every five seconds
 
 

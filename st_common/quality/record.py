@@ -6,25 +6,23 @@ from datetime import date
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.home import Home
-from st_common.quality.finding import COUNTED, Finding, as_rows
+from st_common.observed import Verdict, note_verdicts
+from st_common.quality.finding import COUNTED, Finding, as_rows, data_label
 
 
 def record(
     home: Home, day: date, findings: Sequence[Finding], *, checked_us: int
-) -> int:
-    """Puts findings into the table `quality` in place of earlier ones of that day and these tables.
+) -> None:
+    """Puts findings into the table `quality` in place of earlier ones of that day and these tables; none: nothing.
 
     Args:
         home: where the table lies.
         day: the day that was checked (UTC).
         findings: what was found.
         checked_us: when, us since 1970.
-
-    Returns:
-        How many findings there are.
     """
     if not findings:
-        return 0
+        return
     names = ", ".join(sorted({f"'{finding.table}'" for finding in findings}))
     rows = as_rows(list(findings), day=day, checked_us=checked_us)
     # Findings of streams that were not checked now stay.
@@ -32,7 +30,23 @@ def record(
     tables.replace(
         home.table("quality"), rows, load_contract("quality"), predicate=predicate
     )
-    return len(findings)
+    for finding in findings:
+        _note(home, finding)
+
+
+def _note(home: Home, finding: Finding) -> None:
+    """Notes the verdict on a rule about a table; of what is merely counted, or could not be judged, there is none."""
+    if finding.verdict not in ("kept", "broken"):
+        return
+    name, _, part = finding.table.partition("/")
+    # What a stream's own contract says of its data is about its fixes.
+    table = "positions" if finding.table == data_label(part) else name
+    verdict = Verdict(
+        rule=finding.rule, passed=finding.passed, severity=finding.severity
+    )
+    whole = home.table(table)
+    path = whole if tables.exists(whole) else home.table(table, part or None)
+    note_verdicts(path, [verdict])
 
 
 def release_label(stream: str) -> str:

@@ -14,6 +14,7 @@ from st_common.errors import ConfigError
 from st_common.home import Home, checked_name
 from st_common.layers.kinds import load_kinds
 from st_common.layers.points import file_points, layer_points
+from st_common.observed import note_read
 from st_common.partition.balance import rows_per_region, rows_per_worker, std_deviation
 from st_common.partition.kdtree import Split, median_split
 from st_common.partition.regions import Regions
@@ -199,6 +200,7 @@ def source_of(
         raise ConfigError(
             f"there is no source {text!r}", hint="a file, stream:NAME or layer:NAME"
         )
+    note_read(file)
     if file.name.lower().endswith((".csv", ".csv.gz")):
         return csv_points(file)
     return file_points(file, load_kinds(conf))

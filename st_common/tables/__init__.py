@@ -14,6 +14,7 @@ from st_common.tables.reading import (
     purged_before,
     purged_rows,
     read,
+    schema,
     stored,
     version,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "read",
     "recover",
     "replace",
+    "schema",
     "stored",
     "vacuum",
     "version",

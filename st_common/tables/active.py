@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
+from st_common.observed import note_written
 from st_common.tables.durable import sync_files, sync_log
 from st_common.tables.files import partition_text
 
@@ -93,6 +94,7 @@ def commit(
         list(actions), "append", table.schema(), by, commit_properties=properties
     )
     sync_log(path)
+    note_written(path, table.version() + 1)
 
 
 def local_path(table: DeltaTable) -> Path:

@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from st_common.errors import FairwayError
+from st_common.observed import note_read
 from st_common.tables.handle import newest, required
 from st_common.tables.pruning import Filters, keep
 
@@ -78,6 +79,12 @@ def version(path: Path) -> int | None:
     """The number of the newest version of a table; None when there is no table."""
     table = newest(path)
     return None if table is None else table.version()
+
+
+def schema(path: Path) -> pa.Schema | None:
+    """The columns of the newest version of a table, in its order; None when there is no table."""
+    table = newest(path)
+    return None if table is None else pa.schema(table.schema().to_arrow())
 
 
 def committed(path: Path, app: str) -> int | None:
@@ -170,6 +177,7 @@ def dataset_of(
 
 def _dataset(path: Path, table: DeltaTable, filters: Filters) -> "ds.Dataset":
     require_plain(path, table)
+    note_read(path, table.version())
     by = table.metadata().partition_columns
     actions = keep(pa.table(table.get_add_actions(flatten=True)), filters)
     values = [actions[f"partition.{name}"].to_pylist() for name in by]

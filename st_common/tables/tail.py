@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from st_common.observed import note_read
 from st_common.tables.files import partition_text
 from st_common.tables.handle import newest
 from st_common.tables.reading import dataset_of, require_plain
@@ -91,6 +92,7 @@ class Tail:
         Raises:
             FileNotFoundError: a file has been cleaned away; see `start_again`.
         """
+        note_read(self._path, self._version)
         by = list(files[0].values)
         parts = [
             (

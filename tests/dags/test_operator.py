@@ -1,6 +1,7 @@
 """A job's exit code in Airflow's terms, its summary, and what a job gets to see of its surroundings."""
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,10 +10,14 @@ import pytest
 
 pytestmark = pytest.mark.dags
 
+DUE = datetime(2024, 5, 1, 2, 30, tzinfo=UTC)
 JOB = """
 import json, os, sys
 print("at work", flush=True)
 given = sys.argv[5:]
+if "parent" in given:
+    print(os.environ["FAIRWAY_LINEAGE_PARENT"], flush=True)
+    sys.exit(0)
 if "warn" in given:
     print(json.dumps({"given": given, "secrets": sorted(n for n in os.environ if "AIRFLOW" in n)}), flush=True)
     print("a library says goodbye", file=sys.stderr)
@@ -25,7 +30,9 @@ if "none" not in given and "warn" not in given:
 def context(**conf: object) -> dict[str, Any]:
     """As Airflow gives it to a task of a DAG whose form has the value `day`."""
     dag = SimpleNamespace(dag_id="fake", params={"day": None})
-    return {"outlet_events": {}, "dag": dag, "dag_run": SimpleNamespace(conf=conf)}
+    run = SimpleNamespace(conf=conf, logical_date=None, run_after=DUE, clear_number=1)
+    ti = SimpleNamespace(dag_id="fake", task_id="job", try_number=2, map_index=-1)
+    return {"outlet_events": {}, "dag": dag, "dag_run": run, "ti": ti}
 
 
 @pytest.fixture
@@ -73,6 +80,19 @@ def test_the_summary_is_the_last_json_line_and_airflows_secrets_stay_with_airflo
     summary = call("warn", "--group=", "--name=x y;$(z)")
     assert summary == {"given": ["warn", "--name=x y;$(z)"], "secrets": []}
     assert call("none") == {}
+
+
+@pytest.mark.spec("S10")
+def test_a_job_is_told_which_task_and_which_attempt_started_it(call: Any) -> None:
+    assert call("parent") == {
+        "namespace": "default",
+        "dag": "fake",
+        "task": "job",
+        "instant": "2024-05-01T02:30:00+00:00",
+        "try_number": 2,
+        "map_index": -1,
+        "clear_number": 1,
+    }
 
 
 def test_without_a_home_or_with_an_unknown_value_a_task_fails_for_good_and_says_why(

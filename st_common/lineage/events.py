@@ -1,0 +1,99 @@
+"""Runs of jobs as events of OpenLineage: one when a run begins, one when it ends.
+
+START      now            jobs.maintain, run 0198..    what is known before: of a stream its log and its tables
+COMPLETE   an hour later  the same                     what was read and written
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from openlineage.client.event_v2 import Job, Run, RunEvent, RunState, set_producer
+from openlineage.client.facet_v2 import (
+    JobFacet,
+    RunFacet,
+    error_message_run,
+    job_type_job,
+)
+from openlineage.client.serde import Serde
+from openlineage.client.uuid import generate_new_uuid
+
+from st_common.home import Home
+from st_common.lineage.datasets import inputs_of, outputs_of
+from st_common.lineage.parent import parent_facet
+from st_common.observed import Observed
+
+set_producer(f"urn:fairway:{version('fairway')}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldRun:
+    """One run of a job, as all of its events name it.
+
+    Attributes:
+        namespace: of the job.
+        job: its name: `maintain`, `run_stream.taxis`.
+        is_stream: it follows a stream until somebody stops it, and is no batch.
+        run_id: a UUID of its own.
+        parent: the task of Airflow that started it, as `FAIRWAY_LINEAGE_PARENT` describes it; "" for none.
+    """
+
+    namespace: str
+    job: str
+    is_stream: bool
+    run_id: str
+    parent: str = ""
+
+
+def new_run_id() -> str:
+    """A run id that nobody else has."""
+    return str(generate_new_uuid())
+
+
+def event_of(
+    home: Home,
+    run: ToldRun,
+    state: str,
+    seen: Observed,
+    *,
+    at_us: int,
+    error: str = "",
+) -> dict[str, Any]:
+    """An event of a run, as JSON values.
+
+    Args:
+        home: the home folder, by which tables have their contracts.
+        run: the run.
+        state: `START`, `COMPLETE`, `FAIL` or `ABORT`.
+        seen: what it reads and writes, as far as it is known.
+        at_us: now, us UTC.
+        error: why it failed, without secrets; "" for nothing.
+    """
+    event = RunEvent(
+        eventTime=datetime.fromtimestamp(at_us / 1e6, UTC).isoformat(),
+        eventType=RunState[state],
+        run=Run(run.run_id, facets=_run_facets(run, error)),
+        job=Job(run.namespace, run.job, facets=_job_facets(run)),
+        inputs=inputs_of(home, seen),
+        outputs=outputs_of(home, seen),
+    )
+    return Serde.to_dict(event)
+
+
+def _run_facets(run: ToldRun, error: str) -> dict[str, RunFacet]:
+    facets: dict[str, RunFacet] = {}
+    if run.parent:
+        facets["parent"] = parent_facet(run.parent)
+    if error:
+        facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(error, "PYTHON")
+    return facets
+
+
+def _job_facets(run: ToldRun) -> dict[str, JobFacet]:
+    kind = job_type_job.JobTypeJobFacet(
+        processingType="STREAMING" if run.is_stream else "BATCH",
+        integration="FAIRWAY",
+        jobType="JOB",
+    )
+    return {"jobType": kind}
