@@ -25,14 +25,21 @@ format = "csv"
 columns = {{ object = "id", event_ts = "t", x = "x", y = "y" }}
 max_ahead_s = "off"
 engine = "local"
+moving = {moving}
 running = {running}
 """
 
 
 class Installation:
-    """One home with the stream `taxis` on the local engine; its settings lie in `home/conf`."""
+    """One home with the stream `taxis` on the local engine; its settings lie in `home/conf`.
 
-    def __init__(self, root: Path) -> None:
+    Args:
+        root: takes the home.
+        moving: whether queries may be about several objects.
+    """
+
+    def __init__(self, root: Path, *, moving: bool = False) -> None:
+        self.moving = str(moving).lower()
         self.home = Home(root / "home")
         self.folder = self.home.stream("taxis")
         self.conf = self.home.root / "conf"
@@ -41,7 +48,7 @@ class Installation:
     def set(self, *, running: bool) -> None:
         """Says whether the stream should run."""
         self.conf.mkdir(parents=True, exist_ok=True)
-        text = _STREAM.format(running=str(running).lower())
+        text = _STREAM.format(moving=self.moving, running=str(running).lower())
         (self.conf / "streams.toml").write_text(text, encoding="utf-8")
         shutil.copy(ROOT / "conf" / "layers.toml", self.conf)
 
@@ -52,14 +59,21 @@ class Installation:
         log_for(self.home, stream).append(payload, arrival_us=time.time_ns() // 1000)
 
     def register(self, statement: str) -> None:
-        """Registers a query by the command line."""
+        """Registers queries by the command line."""
+        self._fairway("query", "register", "--text", statement)
+
+    def changes(self) -> list[dict[str, Any]]:
+        """The changes of all queries in their order, as the command line tells them."""
+        lines = self._fairway("changes", "--format", "jsonl").splitlines()
+        return [json.loads(line) for line in lines]
+
+    def _fairway(self, *words: str) -> str:
+        """What a command of `fairway` prints."""
         fairway = [str(PYTHON.with_name("fairway")), "--home", str(self.home.root)]
-        subprocess.run(  # noqa: S603 - words of a test
-            [*fairway, "query", "register", "--text", statement],
-            cwd=ROOT,
-            capture_output=True,
-            check=True,
+        done = subprocess.run(  # noqa: S603 - words of a test
+            [*fairway, *words], cwd=ROOT, capture_output=True, text=True, check=True
         )
+        return done.stdout
 
     def pid(self) -> int | None:
         """The process of the living engine."""

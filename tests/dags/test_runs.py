@@ -16,12 +16,18 @@ from st_common.testing.installation import Installation, wait
 
 pytestmark = pytest.mark.dags
 RunDag = Callable[..., dict[str, tuple[str, Any]]]
+MEADOW = """{"type": "Feature", "id": "meadow", "properties": {"leisure": "park"}, "geometry": {"type": "Polygon",
+"coordinates": [[[8.49, 47.29], [8.51, 47.29], [8.51, 47.31], [8.49, 47.31], [8.49, 47.29]]]}}"""
+JOINS = """
+REGISTER QUERY in_parks AS SELECT * FROM taxis t JOIN parks p ON ST_Intersects(t, p);
+REGISTER QUERY together AS SELECT * FROM taxis a JOIN taxis b ON ST_DWithin(a, b, 1 km);
+"""
 
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """An installation that all tests of this file share, from its first stream to its last report."""
-    installation = Installation(tmp_path_factory.mktemp("runs"))
+    installation = Installation(tmp_path_factory.mktemp("runs"), moving=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAIRWAY_HOME", str(installation.home.root))
         patch.setenv("FAIRWAY_CONF", str(installation.home.root / "conf"))
@@ -50,10 +56,14 @@ def states(ran: dict[str, tuple[str, Any]]) -> dict[str, str]:
 
 
 @pytest.mark.spec("C4", "X6")
-def test_a_stream_is_started_watched_restarted_and_stopped(
+def test_a_stream_that_joins_objects_is_started_watched_restarted_and_stopped(
     run: RunDag, installation: Installation
 ) -> None:
-    """Start, watch, restart, stop, alert; the stream outlives each run of the DAG."""
+    """Start, watch, restart, stop, alert; the stream outlives each run of the DAG, and no answer is lost or doubled."""
+    file = installation.home.root / "parks.geojson"
+    file.write_text(f'{{"type": "FeatureCollection", "features": [{MEADOW}]}}')
+    installation.job("jobs.load_layer", "parks", str(file))
+    installation.register(JOINS)
     installation.arrives(
         "a,2024-03-09T23:59:30Z,8.5,47.3",
         "b,2024-03-09T23:59:31Z,8.5,47.3",
@@ -97,6 +107,30 @@ def test_a_stream_is_started_watched_restarted_and_stopped(
     assert read_status(installation.folder).state == "stopped"
     first = read_alerts(installation.home)[0]
     assert (first.level, first.text.split(":")[0]) == ("error", "dead")
+    assert told(installation) == [
+        ("in_parks", 1, "a", "meadow", "23:59:30"),
+        ("in_parks", 1, "b", "meadow", "23:59:31"),
+        ("together", 1, "a", "b", "23:59:31"),
+        ("together", 1, "b", "a", "23:59:31"),
+        ("in_parks", -1, "a", "meadow", "23:59:40"),
+        ("together", -1, "a", "b", "23:59:40"),
+        ("together", -1, "b", "a", "23:59:40"),
+        ("in_parks", -1, "b", "meadow", "23:59:41"),
+    ]
+
+
+def told(installation: Installation) -> list[tuple[str, int, str, str, str]]:
+    """Query, sign, object, partner and time of day of all changes, in their order."""
+    return [
+        (
+            row["query"],
+            row["sign"],
+            row["object"],
+            row["partner"],
+            datetime.fromisoformat(row["event_ts"]).strftime("%H:%M:%S"),
+        )
+        for row in installation.changes()
+    ]
 
 
 @pytest.mark.spec("C5")
@@ -129,7 +163,7 @@ def test_a_run_about_a_closed_day_processes_it_again_and_names_streams_where_it_
     run: RunDag, installation: Installation
 ) -> None:
     closed, still_open = (datetime(2024, 3, day, 4, tzinfo=UTC) for day in (10, 11))
-    for replaced in (False, False):
+    for replaced in (True, False):
         ran = run("reprocess", at=closed)
         assert states(ran) == {"reprocess": "success"}
         (day,) = ran["reprocess"][1]["streams"]["taxis"]["days"]

@@ -1,8 +1,13 @@
 """Regions by Sedona's KDB tree."""
 
-import numpy as np
-import pytest
+import statistics
 
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow.csv import write_csv
+
+from st_common import tables
 from st_common.home import Home
 from st_common.partition.balance import rows_per_region
 from st_common.partition.regions import Regions
@@ -64,22 +69,31 @@ def test_a_sample_that_is_too_small_or_all_in_one_place_is_left_to_the_own_split
 
 
 @pytest.mark.spec("B4")
-def test_a_group_is_partitioned_by_a_share_of_a_file_and_both_deviations_are_stored(
+def test_a_share_of_a_file_makes_regions_as_in_the_paper_and_both_deviations_are_told(
     spark, tmp_path
 ):
+    """0.2 % of the data and 40 regions, beside the first 20,000 elements: figure 26 of BBoxDB Streams."""
     from st_common.spark.prepartition import prepartition, source_of
 
-    file = tmp_path / "fixes.csv"
-    file.write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in clustered(5_000)))
+    file, nodes = tmp_path / "fixes.csv", 5
+    x, y = clustered(500_000).T
+    write_csv(pa.table({"x": x, "y": y}), file)
     home = Home(tmp_path / "home")
     source = source_of(home, tmp_path, [], str(file), group="cars")
     by_sample = prepartition(
-        home, "cars", source, strategy="sample", share=0.2, regions=12, session=spark
+        home,
+        "cars",
+        source,
+        strategy="sample",
+        share=0.002,
+        regions=40,
+        workers=nodes,
+        session=spark,
     )
     assert (by_sample.tree, by_sample.regions, by_sample.rows, by_sample.note) == (
         "sedona",
-        12,
-        5_000,
+        40,
+        500_000,
         "",
     )
     assert 900 < by_sample.chosen < 1_100
@@ -88,18 +102,37 @@ def test_a_group_is_partitioned_by_a_share_of_a_file_and_both_deviations_are_sto
         "cars",
         source,
         strategy="elements",
-        elements=1_000,
-        regions=12,
+        elements=20_000,
+        regions=40,
+        workers=nodes,
         session=spark,
     )
     assert (by_elements.tree, by_elements.regions, by_elements.rows) == (
         "median",
-        12,
-        4_000,
+        40,
+        480_000,
     )
     assert (by_sample.version, by_elements.version, current(home, "cars").version) == (
         1,
         2,
         2,
     )
-    assert by_sample.std_deviation < 5_000 / 12
+    for made, start in ((by_sample, 0), (by_elements, 20_000)):
+        rows = counted(home, made.version, x[start:], y[start:])
+        assert made.std_deviation == pytest.approx(statistics.pstdev(rows))
+        dealt = [sum(rows[node::nodes]) for node in range(nodes)]
+        assert made.std_deviation_workers == pytest.approx(statistics.pstdev(dealt))
+    assert by_sample.std_deviation < 500_000 / 40
+
+
+def counted(home, version, x, y):
+    """How many points lie in each stored region, in the order of their ids."""
+    cells = tables.read(home.table("regions"), filters=[("version", "=", version)])
+    inside = (
+        (x >= cell["minx"])
+        & (x < cell["maxx"])
+        & (y >= cell["miny"])
+        & (y < cell["maxy"])
+        for cell in cells.sort_by("region_id").to_pylist()
+    )
+    return [int(np.count_nonzero(one)) for one in inside]
