@@ -26,6 +26,7 @@ from st_common.settings import Columns, StreamSettings
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "query-language.md").read_text(
     encoding="utf-8"
 )
+PAGE_OF_OTHERS = Path(__file__).resolve().parents[2] / "docs" / "coming-from.md"
 ATTRIBUTES = {
     "taxis": {"state": "string", "driver": "string"},
     "buses": {"line": "string"},
@@ -171,3 +172,15 @@ def test_the_page_lists_every_function():
     listed = re.search(r"\| for \| functions \|\n(.*?)\n\n", PAGE, re.DOTALL)
     assert listed is not None
     assert sorted(re.findall(r"[A-Z0-9_]{2,}", listed[1])) == sorted(FUNCTIONS)
+
+
+@pytest.mark.spec("P4")
+def test_what_people_write_elsewhere_can_be_said(home: Home):
+    page = PAGE_OF_OTHERS.read_text(encoding="utf-8")
+    examples = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    asked = sum(len(done(home, example).shown) for example in examples)
+    named = set(re.findall(r"REGISTER QUERY (\w+)", "".join(examples)))
+    assert {row.name for row in queries(home)} == named
+    assert asked == 2
+    spoken_of = re.findall(r": `(\w+)`(?: above)? \|$", page, re.MULTILINE)
+    assert set(spoken_of) <= named
