@@ -75,6 +75,27 @@ def metres_between(x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
     )
 
 
+def degrees_between(x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
+    """The direction in which the geodesic on WGS 84 from the first point to the second begins.
+
+    Args:
+        x1: float64[n], longitude in degrees; `y1` is the latitude.
+        y1: see `x1`.
+        x2: float64[n], of the other point; `y2` likewise.
+        y2: see `x2`.
+
+    Returns:
+        Degrees from north to the east, from -180 to 180; any where both are one place, NaN where a coordinate is.
+
+    Example:
+        Helsinki (24.9384, 60.1699) to Tallinn (24.7536, 59.4370):  -172.68
+    """
+    x1, y1, x2, y2 = np.broadcast_arrays(x1, y1, x2, y2)
+    return np.asarray(
+        _geod().inv(x1, y1, x2, y2, return_back_azimuth=False)[0], np.float64
+    )
+
+
 def within_metres(
     x1: Floats, y1: Floats, x2: Floats, y2: Floats, limit_m: Floats | float
 ) -> Bools:

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.geometry import longitudes
+from st_common.geometry.bearings import bearing_on_globe, bearing_on_plane
 from st_common.geometry.distance import (
     metres_about,
     metres_between,
@@ -84,6 +85,10 @@ class Space(ABC):
         Example:
             (0, 0) and (3, 4) on the plane: 5; a degree of latitude from the equator on: 110,574.389 m
         """
+
+    @abstractmethod
+    def bearing(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
+        """In which direction the second place of each pair lies from the first (see `bearings`)."""
 
     @abstractmethod
     def unrounded(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
@@ -224,6 +229,9 @@ class _Plane(Space):
     def distance(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
         return np.asarray(np.hypot(x2 - x1, y2 - y1))
 
+    def bearing(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
+        return bearing_on_plane(x1, y1, x2, y2)
+
     def unrounded(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
             dx, dy = x1 - x2, y1 - y2
@@ -310,6 +318,9 @@ class _Globe(Space):
     def distance(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
         return metres_between(x1, y1, x2, y2)
 
+    def bearing(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
+        return bearing_on_globe(x1, y1, x2, y2)
+
     def unrounded(self, x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
         return metres_between(x1, y1, x2, y2)
 
@@ -384,6 +395,5 @@ class _Globe(Space):
 
 PLANE: Space = _Plane()
 """Planar coordinates; distances are in their unit."""
-
 GLOBE: Space = _Globe()
 """Longitude and latitude in degrees on WGS 84; distances are metres."""

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from st_common.query.grammar.words import quoted
+from st_common.query.pair_columns import of_pair
 
 if TYPE_CHECKING:
     import duckdb
@@ -70,16 +71,21 @@ class Bound:
         )
 
 
-def columns_of(attributes: Mapping[str, str], *, partner: bool = False) -> Columns:
-    """The columns that an expression may use, with their types in DuckDB; attributes as the settings declare them."""
+def columns_of(
+    attributes: Mapping[str, str], *, partner: bool = False, pair: bool = False
+) -> Columns:
+    """The columns that an expression may use, with their types in DuckDB; attributes as the settings declare them.
+
+    Those of a `pair` are also those of its other object, and what is measured between the two (see `pair_columns`).
+    """
     own = {
         name: _TYPES[kind]
         for name, kind in attributes.items()
         if name.lower() not in BUILTINS
-    }
-    return tuple(
-        {**own, **BUILTINS, **({PARTNER: "VARCHAR"} if partner else {})}.items()
-    )
+    } | dict(BUILTINS)
+    beside = {PARTNER: "VARCHAR"} if partner else {}
+    both = dict(of_pair(own.items())) if pair else {}
+    return tuple({**own, **beside, **both}.items())
 
 
 def bound(expressions: Sequence[str], columns: Columns) -> list[Bound]:

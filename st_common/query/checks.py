@@ -33,7 +33,9 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     if not is_plain(plan):
         yield from complaints_of_tree(tree_of(plan))
         yield from complaints_of_values(plan, stream.space)
-        yield from complaints_of_outer(plan, columns_of(stream.attributes))
+        yield from complaints_of_outer(
+            plan, columns_of(stream.attributes, pair=plan.pairs is not None)
+        )
     if not stream.space.is_flat:
         yield from complaints_of_places(plan)
     if plan.by_ticks and not stream.moving:

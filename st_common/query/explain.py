@@ -15,6 +15,7 @@ from st_common.query.neighbours import (
 from st_common.query.order import Chosen, choose
 from st_common.query.plan import Plan
 from st_common.query.printed import number, to_text
+from st_common.query.sides import sides_of
 from st_common.query.tree.growing import tree_of
 from st_common.query.tree.node import Node, walk
 from st_common.query.tree.relational import Select
@@ -243,8 +244,9 @@ def _below(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
     operators: list[tuple[str, str, float | None]] = []
     if plan.inside is not None:
         operators.append(("inside", plan.inside.words(), known.space))
-    if plan.where is not None and plan.frame is None:
-        operators.append(("select", plan.where, known.where))
+    where = sides_of(plan.where).first if plan.pairs is not None else plan.where
+    if where is not None and plan.frame is None:
+        operators.append(("select", where, known.where))
     tuples: float | None = known.objects
     for operator, detail, share in (
         operators[::-1] if order == "select_first" else operators

@@ -20,6 +20,7 @@ from st_common.query.explain_steps import (
 )
 from st_common.query.plan import Plan, Window
 from st_common.query.printed import number
+from st_common.query.sides import sides_of
 from st_common.query.tree.boxes import Compared, Transformed
 from st_common.query.tree.detected import Detected
 from st_common.query.tree.holding import Holding
@@ -63,6 +64,16 @@ def _window(window: Window) -> str:
     return f"for {number(window.seconds or 0.0)} s"
 
 
+def _pairs(node: WithObjects, plan: Plan) -> Iterator[Step]:
+    """What is asked of the other alone stands below the pairs, what is asked of both above them."""
+    sides = sides_of(plan.where)
+    if sides.other is not None:
+        yield from _evaluated("select", f"of the other object: {sides.other}")
+    yield from _evaluated("pairs", pairs_in_words(node.join))
+    if sides.both is not None:
+        yield from _evaluated("select", f"of both: {sides.both}")
+
+
 def _group(node: Group, plan: Plan) -> Iterator[Step]:
     yield aggregate_step(node.aggregate, framed=plan.frame is not None)
 
@@ -85,7 +96,7 @@ WORDS: dict[type[Node], Callable[[Any, Plan], Iterator[Step]]] = {
     Transformed: _transformed,
     Compared: lambda node, _: iter((compare_step(node.compare),)),
     WithLayer: lambda node, _: _evaluated("join", layer_in_words(node.join)),
-    WithObjects: lambda node, _: _evaluated("pairs", pairs_in_words(node.join)),
+    WithObjects: _pairs,
     Detected: lambda node, plan: iter(
         (fence_step(node.fence, by_ticks=plan.by_ticks),)
     ),

@@ -11,10 +11,13 @@ from st_common.query.comparing import Transform
 from st_common.query.fence import Fence
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.grammar.terminals import tokens_in
+from st_common.query.grammar.words import quoted
+from st_common.query.pair_columns import DISTANCE, of_other
 from st_common.query.plan import Plan
 from st_common.query.plan_expressions import with_expressions
 
-_SPEED = "speed_mps"
+_IN_METRES = ("speed_mps", of_other("speed_mps"), DISTANCE)
+"""What fixes and pairs know in coordinates, and expressions in metres."""
 
 
 def in_coordinates(plan: Plan, unit_m: float) -> Plan:
@@ -73,13 +76,13 @@ def _extent(extent: Extent, unit_m: float) -> Extent:
 
 
 def _expression(text: str, unit_m: float) -> str:
-    """The text with `speed_mps` in metres per second: fixes know it in coordinates per second."""
-    if _SPEED not in text.lower():
+    """The text with speeds in metres per second, and distances in metres: fixes and pairs know them in coordinates."""
+    said = text.lower()
+    if not any(name in said for name in _IN_METRES):
         return text
-    converted = f"({_SPEED} * {unit_m!r})"
     for token in reversed(tokens_in(text)):
-        is_name = token.kind in ("NAME", "QUOTED")
-        if is_name and token.strip('"').lower() == _SPEED:
+        name = token.strip('"').lower()
+        if token.kind in ("NAME", "QUOTED") and name in _IN_METRES:
             start, end = token.span
-            text = text[:start] + converted + text[end:]
+            text = f"{text[:start]}({quoted(name)} * {unit_m!r}){text[end:]}"
     return text

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from st_common.query.binding import BUILTINS
 from st_common.query.lowering.expression import COMPARISONS, Term
+from st_common.query.pair_columns import own_name
 from st_common.query.problem import Problem
 from st_common.units import WHAT, Measure, converted, unit_of
 
@@ -51,7 +52,8 @@ def _fit(
     units: Mapping[str, str],
 ) -> Problem | None:
     side, around = _around(place.literal)
-    named = {column.name for column in around.find_all(exp.Column)} & (
+    columns = (column.name for column in around.find_all(exp.Column))
+    named = {own_name(name) or name for name in columns} & (
         set(attributes) - set(BUILTINS)
     )
     if not named:

@@ -16,6 +16,7 @@ from st_common.query.grammar import words
 from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.expression import COMPARISONS, Term, text_of
 from st_common.query.measures import fit_units, measured
+from st_common.query.pair_columns import of_other, own_name
 from st_common.query.plan import Aggregate, LayerJoin, Plan
 from st_common.query.plan_expressions import with_expressions
 from st_common.query.problem import Problem, did_you_mean
@@ -53,6 +54,9 @@ class _Names:
     def means(self, name: str) -> str | None:
         """The column that a name means."""
         folded = name.casefold()
+        other = own_name(folded)
+        if other in OBJECT_NAMES:
+            return self.known.get(folded) or of_other("object")
         return self.known.get(folded) or ("object" if folded in OBJECT_NAMES else None)
 
 
@@ -133,7 +137,7 @@ def _join(join: LayerJoin, layers: Collection[str], tags_of: LayerTags) -> Layer
 
 
 def _names_of(stream: "StreamSettings", term: Term) -> _Names:
-    columns = columns_of(stream.attributes, partner=term.partner)
+    columns = columns_of(stream.attributes, partner=term.partner, pair=term.of_pair)
     return _Names(
         stream=stream.name,
         columns=columns,
@@ -283,5 +287,5 @@ def _columns(
             if now.startswith('"') and now.endswith('"')
             else now
         )
-        called = words.quoted(name) == text or name == text
-        yield (plain if called and now != text else name), now
+        called = text in (words.quoted(name), name, words.quoted(of_other(name)))
+        yield (own_name(plain) or plain if called and now != text else name), now

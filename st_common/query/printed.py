@@ -16,6 +16,7 @@ from st_common.query.neighbours import (
     Place,
     ReverseNearest,
 )
+from st_common.query.pair_columns import names_pair, other_label
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.printed_fence import detect_text, fence_options_of
 from st_common.query.printed_frame import (
@@ -30,6 +31,7 @@ from st_common.query.printed_incident import (
     interval_text,
     worst_text,
 )
+from st_common.query.printed_pair import written
 from st_common.query.problem import did_you_mean
 
 __all__ = ["number", "to_text"]
@@ -118,7 +120,7 @@ def _label(plan: Plan) -> str:
     """How the text calls what the stream is joined with."""
     stream = plan.stream.casefold()
     if plan.pairs is not None:
-        return "other" if stream != "other" else "other_"
+        return other_label(plan.stream)
     if plan.join is None or plan.join.layer.casefold() != stream:
         return quoted(plan.join.layer) if plan.join else ""
     return "features" if stream != "features" else "features_"
@@ -137,7 +139,9 @@ def _selected(plan: Plan, label: str) -> str:
     if plan.aggregate is not None:
         return _aggregate(plan.aggregate, label)
     items = [
-        text if _is_named(name, text) else f"{text} AS {quoted(name)}"
+        text
+        if _is_named(name, text)
+        else f"{_said(text, plan, label)} AS {quoted(name)}"
         for name, text in plan.columns
     ]
     if plan.incident is not None and plan.incident.worst is not None:
@@ -147,6 +151,8 @@ def _selected(plan: Plan, label: str) -> str:
 
 def _is_named(name: str, text: str) -> bool:
     """Whether a column without AS gets this name: a bare column its own, another expression its text."""
+    if names_pair(text):
+        return False
     return text == (quoted(name) if _is_name(text) else name)
 
 
@@ -246,7 +252,15 @@ def _conditions(plan: Plan, label: str) -> Iterator[str]:
         yield f"{label}.kind {_choice(kinds)}"
     if plan.where is not None:
         loose = bool(kinds) and isinstance(expression_of(plan.where), exp.Or)
-        yield f"({plan.where})" if loose else plan.where
+        where = _said(plan.where, plan, label)
+        yield f"({where})" if loose else where
+
+
+def _said(text: str, plan: Plan, label: str) -> str:
+    """An expression as it is written: columns of a pair by the names of its two."""
+    if plan.pairs is None or not names_pair(text):
+        return text
+    return written(text, plan.stream, label)
 
 
 def _choice(kinds: tuple[str, ...]) -> str:

@@ -67,6 +67,7 @@ def problems_of(
                 at=term.span,
                 hint=hint,
             )
+    yield from _without_other(statement)
     for term in statement.terms:
         columns = _columns(term, stream)
         unknown = list(_unknown(term, columns))
@@ -81,6 +82,16 @@ def problems_of(
             continue
         mixes = [_compared(statement, one) for one in mixed(term, columns)]
         yield from mixes or _wrong_types(statement, term, *types[columns, term.text])
+
+
+def _without_other(statement: "Statement") -> Iterator[Problem]:
+    """Terms about another object where the plan has none: a builder may join a layer after it was given one."""
+    if statement.plan is None or statement.plan.pairs is not None:
+        return
+    for term in (one for one in statement.terms if one.of_pair):
+        message = "columns of another object need a stream that is joined with itself"
+        hint = "JOIN the stream's own name, and say this behind it"
+        yield statement.problem(message, at=term.span, hint=hint)
 
 
 def _wrong_types(
@@ -138,7 +149,9 @@ def notices_of(
 
 
 def _columns(term: Term, stream: "StreamSettings | None") -> Columns:
-    return columns_of(stream.attributes if stream else {}, partner=term.partner)
+    return columns_of(
+        stream.attributes if stream else {}, partner=term.partner, pair=term.of_pair
+    )
 
 
 def _found(term: Term, columns: Columns) -> Iterator[tuple[str, bool]]:

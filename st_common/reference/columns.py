@@ -24,6 +24,13 @@ class Expressions(Protocol):
         """The same as SQL's text."""
         ...
 
+    def of_pairs(self, text: str, rows: Ints, others: Ints) -> Objects:
+        """The value of an expression of each pair of two rows; the columns of the second are called `other.name`.
+
+        Between the two are measured `pair.distance_m` and `pair.bearing_deg`.
+        """
+        ...
+
     def attributes(self, name: str, rows: Ints) -> Objects:
         """The text of an attribute of each row; None for all where there is no such attribute."""
         ...

@@ -1,6 +1,7 @@
 """Who satisfies a plan below its window and its aggregate (docs/how-it-works.md), by the last fixes of all alive."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from st_common.reference.columns import Features, Fixes
 from st_common.reference.layer_join import with_features
 from st_common.reference.metric import Members, certain, everyone
 from st_common.reference.nearest import neighbours
-from st_common.reference.pair_join import Joined, pairs
+from st_common.reference.pair_join import Joined, asks_of_pairs, of_which, pairs
 from st_common.reference.ranges import inside
 from st_common.reference.steps import stepped
 
@@ -30,11 +31,14 @@ def members(plan: Plan, fixes: Fixes, features: FeaturesOf) -> Joined:
     is_focal = fixes.is_one_of(plan.focals)
     if np.count_nonzero(is_focal) < len(plan.focals):
         return _NOBODY
-    eligible = qualified(plan, fixes) & certain(~is_focal)
+    about_pairs = plan.pairs is not None and asks_of_pairs(plan.where)
+    alone = replace(plan, where=None) if about_pairs else plan
+    eligible = qualified(alone, fixes) & certain(~is_focal)
     if plan.neighbours is not None:
         eligible = neighbours(plan.neighbours, fixes, eligible)
     if plan.pairs is not None:
-        return pairs(plan.pairs, fixes, eligible)
+        near = pairs(plan.pairs, fixes, eligible)
+        return of_which(plan.where or "", fixes, near) if about_pairs else near
     return joined(plan, fixes, eligible, features)
 
 

@@ -36,6 +36,20 @@ def pairs(join: PairJoin, fixes: Fixes, left: Members) -> Joined:
     return Joined(row=np.concatenate(rows), partner=partner, sure=np.concatenate(sure))
 
 
+def asks_of_pairs(where: str | None) -> bool:
+    """Whether a condition names what only a pair has."""
+    return where is not None and ('"other.' in where or '"pair.' in where)
+
+
+def of_which(condition: str, fixes: Fixes, near: Joined) -> Joined:
+    """The pairs of which a condition on both is true, all of it asked of each pair; null is not."""
+    place = {name: row for row, name in enumerate(fixes.ids)}
+    others = np.array([place[name] for name in near.partner], np.int64)
+    values = fixes.of.of_pairs(condition, fixes.rows[near.row], fixes.rows[others])
+    keep = np.array([value is not None and bool(value) for value in values], bool)
+    return Joined(row=near.row[keep], partner=near.partner[keep], sure=near.sure[keep])
+
+
 _NONE = np.empty(0, np.bool_)
 
 

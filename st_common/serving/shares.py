@@ -10,6 +10,7 @@ from st_common.operators.expressions.evaluation import masks
 from st_common.query.explain import Estimates
 from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
+from st_common.query.sides import sides_of
 from st_common.regions.region import MovingRegion, Region
 from st_common.regions.registry import region_mask
 from st_common.serving.sql import sql
@@ -22,7 +23,8 @@ def shares_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
     Args:
         home: where the tables lie; positions must be there.
         stream: the settings of the plan's stream.
-        plan: its `where` and its region are asked of the last fix of each object that had not gone.
+        plan: its `where` (of pairs what it asks of the first object) and its region are asked of the last fix of each
+            object that had not gone.
 
     Returns:
         Shares from 0 to 1; None where the plan has no such condition, or its region goes with an object that is
@@ -31,10 +33,11 @@ def shares_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
     rows, plan = _last_readings(home, stream), in_coordinates(plan, stream.unit_m)
     if not len(rows):
         return Estimates(objects=0)
+    alone = sides_of(plan.where).first if plan.pairs is not None else plan.where
     where = (
         None
-        if plan.where is None
-        else float(masks([plan.where], _fields(rows, stream))[0].mean())
+        if alone is None
+        else float(masks([alone], _fields(rows, stream))[0].mean())
     )
     region = None if plan.inside is None else _standing(plan.inside, rows, stream)
     space = None

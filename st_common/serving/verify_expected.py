@@ -104,7 +104,8 @@ def _answer_of_rows(
     if not found["sure"].all() or _is_speed_on_globe(inner.plan, history):
         return set(), None
     if inner.plan.aggregate is None:
-        rows = rows_of_members(inner.plan, found, history.of)
+        others = alive(judged_events(inner, history))
+        rows = rows_of_members(inner.plan, found, others, history.of)
         partners = found["partner"].fillna("").astype(str)
         names = list(zip(found["object"], partners, strict=True))
     else:

@@ -24,20 +24,68 @@ def values_of(
     space: Space,
 ) -> pd.DataFrame:
     """The value of each expression, null where it has none or fails, per row of the frame; columns are 0, 1, .."""
+    fixes = _named(frame, attributes, space=space)
+    return _evaluated(
+        fixes.assign(place_of_row=np.arange(len(frame))), texts
+    ).set_index(frame.index)
+
+
+def values_of_pairs(
+    one: pd.DataFrame,
+    other: pd.DataFrame,
+    text: str,
+    attributes: Sequence[str],
+    *,
+    space: Space,
+) -> np.ndarray:
+    """The value of an expression for pairs of rows side by side; object[n], None where it has none or fails."""
+    first = _named(one, attributes, space=space).reset_index(drop=True)
+    second = _named(other, attributes, space=space).reset_index(drop=True)
+    far, turned = _between(first, second, space=space)
+    pairs = pd.concat([first, second.add_prefix("other.")], axis=1).assign(
+        **{"pair.distance_m": far, "pair.bearing_deg": turned},
+        place_of_row=np.arange(len(first)),
+    )
+    column = _evaluated(pairs, [text])["0"].astype(object)
+    return column.where(column.notna(), None).to_numpy(object)
+
+
+def _between(
+    one: pd.DataFrame, other: pd.DataFrame, *, space: Space
+) -> tuple[np.ndarray, np.ndarray]:
+    """How far the second place is from the first and in which direction; a direction needs two places."""
+    x1, y1, x2, y2 = (
+        side[name].to_numpy(float) for side in (one, other) for name in "xy"
+    )
+    if space.is_flat:
+        far = np.hypot(x2 - x1, y2 - y1)
+        angle = 90.0 - np.degrees(np.arctan2(y2 - y1, x2 - x1))
+    else:
+        angle, _, far = _GEOD.inv(x1, y1, x2, y2)
+    return np.asarray(far), np.where(far == 0, np.nan, np.mod(angle, 360.0))
+
+
+def _named(
+    frame: pd.DataFrame, attributes: Sequence[str], *, space: Space
+) -> pd.DataFrame:
+    """The columns that expressions may name."""
     columns = [
         *_PLAIN,
         *(ATTRIBUTE + name for name in attributes),
         *(["partner"] if "partner" in frame else []),
     ]
-    fixes = (
+    return (
         frame[columns]
         .rename(columns=lambda name: name.removeprefix(ATTRIBUTE))
         .assign(
             speed_mps=_speed(frame, space=space),
             event_ts=pd.to_datetime(frame["ts"], unit="us"),
-            place_of_row=np.arange(len(frame)),
         )
     )
+
+
+def _evaluated(fixes: pd.DataFrame, texts: Sequence[str]) -> pd.DataFrame:
+    """The values of expressions in the order of `place_of_row`."""
     listed = ", ".join(
         f'TRY({text}) AS "{number}"' for number, text in enumerate(texts)
     )
@@ -48,7 +96,6 @@ def values_of(
         values: pd.DataFrame = connection.sql(
             f"SELECT {listed} FROM fixes ORDER BY place_of_row"  # noqa: S608
         ).df()
-    values.index = frame.index
     return values
 
 

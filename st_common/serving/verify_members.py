@@ -15,7 +15,7 @@ from st_common.reference import members as reference
 from st_common.reference.columns import Features, Fixes, objects
 from st_common.reference.metric import Ints, Members, Metric, Objects
 from st_common.reference.pair_join import Joined
-from st_common.serving.verify_expressions import values_of
+from st_common.serving.verify_expressions import values_of, values_of_pairs
 
 FeaturesOf = Callable[[], Features]
 """The features that a plan joins; never asked for without a join."""
@@ -54,6 +54,14 @@ class _Database:
     def texts(self, text: str, rows: Ints, partners: Objects | None = None) -> Objects:
         """See `Expressions.texts`."""
         return self.values(f"CAST({text} AS VARCHAR)", rows, partners)
+
+    def of_pairs(self, text: str, rows: Ints, others: Ints) -> Objects:
+        """See `Expressions.of_pairs`."""
+        if not len(rows):
+            return objects([])
+        both = self.frame.iloc[rows], self.frame.iloc[others]
+        own, space = self.lookup.attributes, self.lookup.space
+        return values_of_pairs(*both, text, own, space=space)
 
     def attributes(self, name: str, rows: Ints) -> Objects:
         """See `Expressions.attributes`."""

@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from st_common.query.outer import sources_of
 from st_common.query.plan import Outer, Plan
 from st_common.reference import outer as reference
+from st_common.reference.pair_join import asks_of_pairs
 from st_common.serving.verify_members import Lookup, fixes_of
 
 _ROW = "row"
@@ -39,14 +41,17 @@ def rows_of_groups(
 
 
 def rows_of_members(
-    plan: Plan, found: pd.DataFrame, of: Lookup
+    plan: Plan, found: pd.DataFrame, others: pd.DataFrame, of: Lookup
 ) -> list[dict[str, Any]]:
-    """The rows of a plan without one: of its members, pairs, or fixes in windows."""
-    fixes, texts = fixes_of(found, of), dict(plan.columns)
+    """The rows of a plan without one: of its members, pairs, or fixes in windows.
+
+    `others` has a row for each partner of `found` that is an object, and perhaps more.
+    """
+    texts = dict(plan.columns)
     partners = found["partner"].to_numpy(object)
     own = {"object": found["object"].tolist(), "partner": partners.tolist()}
     columns = {
-        name: fixes.of.values(texts[name], fixes.rows).tolist()
+        name: _selected(texts[name], plan, found, others, of)
         if source == "selected"
         else own[source]
         for name, source in sources_of(plan).items()
@@ -55,6 +60,19 @@ def rows_of_members(
         dict(zip(columns, row, strict=True))
         for row in zip(*columns.values(), strict=True)
     ]
+
+
+def _selected(
+    text: str, plan: Plan, found: pd.DataFrame, others: pd.DataFrame, of: Lookup
+) -> list[Any]:
+    """The values of a selected column; of pairs it may be about both objects."""
+    if plan.pairs is None or not asks_of_pairs(text):
+        fixes = fixes_of(found, of)
+        return list(fixes.of.values(text, fixes.rows))
+    second = others.set_index("object", drop=False).loc[found["partner"]]
+    both = pd.concat([found, second], ignore_index=True)
+    first = np.arange(len(found))
+    return list(fixes_of(both, of).of.of_pairs(text, first, first + len(found)))
 
 
 def answer_above(outer: Outer, rows: Sequence[Mapping[str, Any]]) -> AnswerAbove:

@@ -14,7 +14,7 @@ from st_common.testing.oracle_expressions import fields_of
 from st_common.testing.oracle_frames import framed, speeds, time_of
 from st_common.testing.oracle_members import members
 from st_common.testing.oracle_outer import Told, answer_above
-from st_common.testing.oracle_readings import Known
+from st_common.testing.oracle_readings import Known, Reading
 from st_common.testing.oracle_rows import Pair
 from st_common.testing.oracle_values import Counted, groups, stays_until
 from st_common.testing.oracle_world import FIX, Below, Query, World
@@ -46,7 +46,7 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
             value=None
             if until is None
             else stays_until(until, reading, known, at_us, world.rules),
-            fields=fields_of(plan, reading),
+            fields=fields_of(plan, reading, _other_of(plan, pair, known)),
         )
         for pair, reading in pairs_now.items()
     }
@@ -74,7 +74,12 @@ def shown_last(
     if query.plan.aggregate is not None:
         return None
     reading = known.last[pair[0]] if query.plan.frame is None else was[*pair, 0][0]
-    return fields_of(query.plan, reading)
+    return fields_of(query.plan, reading, _other_of(query.plan, pair, known))
+
+
+def _other_of(plan: Plan, pair: Pair, known: Known) -> Reading | None:
+    """The last reading of the other object of a pair of two objects."""
+    return known.last[pair[1]] if plan.pairs is not None and pair[1] else None
 
 
 def _framed(world: World, query: Query, frame: Frame, known: Known) -> dict[Pair, Told]:

@@ -37,13 +37,36 @@ def text_of(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def fields_of(plan: Plan, reading: Reading) -> str | None:
-    """The selected columns as a JSON object; of streams and fences with the place of the fix; None without any."""
+def value_of_pair(text: str, one: Reading, other: Reading) -> Any:
+    """The value of an expression for a pair; conditions may be several of this module, joined by AND."""
+    values = [_of_pair(part, one, other) for part in text.split(" AND ")]
+    if len(values) == 1:
+        return values[0]
+    return None if None in values and False not in values else all(values)
+
+
+def _of_pair(text: str, one: Reading, other: Reading) -> Any:
+    known = PAIRS.get(text)
+    return value_of(text, one) if known is None else known(one, other)
+
+
+def fields_of(plan: Plan, reading: Reading, other: Reading | None = None) -> str | None:
+    """The selected columns as a JSON object; of streams and fences with the place of the fix; None without any.
+
+    Of pairs they may be about the `other` object too.
+    """
     has_place = plan.tells_events or plan.emit in ("istream", "dstream", "rstream")
     stamps = {"x": "x", "y": "y"} if has_place else {}
     columns = {**stamps, **dict(plan.columns)}
     return (
-        json.dumps({name: value_of(text, reading) for name, text in columns.items()})
+        json.dumps(
+            {
+                name: value_of(text, reading)
+                if other is None
+                else value_of_pair(text, reading, other)
+                for name, text in columns.items()
+            }
+        )
         if columns
         else None
     )
@@ -134,6 +157,50 @@ GROUPS: dict[str, Meaning] = {
 
 PARTNER: dict[str, Meaning] = {"partner": lambda _, partner: partner}
 """For GROUP BY above a join with a layer."""
+
+OfPair = Callable[[Reading, Reading], Any]
+"""The value for a pair of readings; None is null."""
+
+
+def _both(of: Callable[[Reading], Any], then: Callable[[Any, Any], Any]) -> OfPair:
+    """Null where it is null of one of the two."""
+    return lambda one, other: (
+        None if None in (of(one), of(other)) else then(of(one), of(other))
+    )
+
+
+OTHERS: dict[str, OfPair] = {
+    "\"other.kind\" = 'bus'": lambda _, b: (
+        CONDITIONS["kind = 'taxi'"](b, None) if _kind(b) is None else _kind(b) == "bus"
+    ),
+    '"other.load" > 1': lambda _, b: None if _load(b) is None else _load(b) > 1,
+    '"other.speed_mps" IS NULL': lambda _, b: b.speed_mps is None,
+    "\"other.object\" <> 'a'": lambda _, b: b.fix.object != "a",
+    '"other.free"': lambda _, b: _free(b),
+}
+"""Conditions on the other object of a pair."""
+
+OF_BOTH: dict[str, OfPair] = {
+    'load > "other.load"': _both(_load, lambda a, b: a > b),
+    'x < "other.x"': lambda a, b: a.fix.x < b.fix.x,
+    'kind <> "other.kind"': _both(_kind, lambda a, b: a != b),
+    'seats + "other.seats" > 3': _both(_seats, lambda a, b: a + b > 3),
+    'object < "other.object"': lambda a, b: a.fix.object < b.fix.object,
+    'abs(speed_mps - "other.speed_mps") > 0.5': _both(
+        lambda one: one.speed_mps, lambda a, b: abs(a - b) > 0.5
+    ),
+}
+"""Conditions on both objects of a pair."""
+
+OF_OTHERS: dict[str, OfPair] = {
+    '"other.kind"': lambda _, b: _kind(b),
+    '"other.seats"': lambda _, b: _seats(b),
+    '"other.x"': lambda _, b: b.fix.x,
+    'load + "other.load"': _both(_load, lambda a, b: a + b),
+}
+"""For columns of pairs."""
+
+PAIRS: dict[str, OfPair] = {**OTHERS, **OF_BOTH, **OF_OTHERS}
 
 EXPRESSIONS: dict[str, Meaning] = {
     **CONDITIONS,

@@ -9,7 +9,7 @@ from st_common.query.plan import Plan
 from st_common.reference import members as reference
 from st_common.reference.columns import Features, Fixes, objects
 from st_common.reference.metric import Ints, Metric, Objects
-from st_common.testing.oracle_expressions import text_of, value_of
+from st_common.testing.oracle_expressions import text_of, value_of, value_of_pair
 from st_common.testing.oracle_readings import Known, Reading
 from st_common.testing.oracle_rows import Feature, Pair, Rules
 
@@ -30,6 +30,13 @@ class _Meanings:
         """See `Expressions.texts`."""
         values = self.values(text, rows, partners)
         return objects([None if one is None else text_of(one) for one in values])
+
+    def of_pairs(self, text: str, rows: Ints, others: Ints) -> Objects:
+        """See `Expressions.of_pairs`."""
+        pairs = zip(rows.tolist(), others.tolist(), strict=True)
+        return objects(
+            [value_of_pair(text, self.readings[a], self.readings[b]) for a, b in pairs]
+        )
 
     def attributes(self, name: str, rows: Ints) -> Objects:
         """See `Expressions.attributes`."""

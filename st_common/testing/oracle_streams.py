@@ -25,9 +25,7 @@ def told_again(
     if tick <= query.first_tick and plan.frame is None:
         events = []  # some of them came before the query
     if plan.emit == "every" or plan.valid_until:
-        names = {event.name for event in events if event.reading is not None}
-        anew = plan.valid_until and any(event.name in plan.focals for event in events)
-        return {pair for pair in stayed if anew or pair[0] in names}
+        return _with_fixes(query, stayed, events)
     if plan.emit != "rstream":
         return set()
     changed = was.keys() ^ query.below.keys()
@@ -48,6 +46,19 @@ def told_again(
         if came_or_left or any(name in names for name, *_ in query.below)
         else set()
     )
+
+
+def _with_fixes(query: Query, stayed: set[Pair], events: list[Event]) -> set[Pair]:
+    """Those whose object has a fix; also whose other object or focal one has one, where these are told about."""
+    plan = query.plan
+    names = {event.name for event in events if event.reading is not None}
+    anew = plan.valid_until and any(event.name in plan.focals for event in events)
+    of_other = any('"other.' in text for _, text in plan.columns)
+    return {
+        pair
+        for pair in stayed
+        if anew or pair[0] in names or (of_other and pair[1] in names)
+    }
 
 
 def _of_frame(

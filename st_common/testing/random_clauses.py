@@ -6,7 +6,14 @@ from st_common.query.comparing import Transform
 from st_common.query.frame import Domain, Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, ReverseNearest
 from st_common.query.plan import Aggregate, Emit, Function, LayerJoin
-from st_common.testing.oracle_expressions import CONDITIONS, GROUPS, NUMBERS
+from st_common.testing.oracle_expressions import (
+    CONDITIONS,
+    GROUPS,
+    NUMBERS,
+    OF_BOTH,
+    OF_OTHERS,
+    OTHERS,
+)
 from st_common.testing.random_grid import (
     AREAS,
     FOCALS,
@@ -71,6 +78,25 @@ def draw_neighbours(rng: Random) -> Neighbours:
 def draw_where(rng: Random, share: float = 0.3) -> str | None:
     """A condition, in so many of all cases."""
     return rng.choice(sorted(CONDITIONS)) if rng.random() < share else None
+
+
+def draw_where_of_pairs(rng: Random) -> str | None:
+    """Conditions on the first object of a pair, on the other one and on both, each in some cases."""
+    parts = [
+        rng.choice(sorted(known))
+        for known, share in ((CONDITIONS, 0.3), (OTHERS, 0.4), (OF_BOTH, 0.4))
+        if rng.random() < share
+    ]
+    rng.shuffle(parts)
+    # OR in one of several parts would be read otherwise than as a part.
+    parts = [part for part in parts if " OR " not in part or len(parts) == 1]
+    return " AND ".join(parts) or None
+
+
+def draw_columns_of_pairs(rng: Random) -> tuple[tuple[str, str], ...]:
+    """None, one or two columns of the first object, of the other one or of both."""
+    texts = rng.sample(("kind", *sorted(OF_OTHERS)), rng.choice((0, 0, 1, 2)))
+    return tuple((f"c{number}", text) for number, text in enumerate(texts))
 
 
 def draw_columns(rng: Random) -> tuple[tuple[str, str], ...]:

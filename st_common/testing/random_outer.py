@@ -8,7 +8,7 @@ _FUNCTIONS: tuple[Function, ...] = (
     *("count", "count_distinct", "sum"),
     *("avg", "min", "max"),
 )
-_TEXTS = ("kind",)
+_TEXTS = ("kind", '"other.kind"')
 """Expressions of random columns that give texts; all others give numbers."""
 _TEXT_CONDITIONS = ("{} <> 'a'", "{} IN ('b', 'bus')")
 _NUMBER_CONDITIONS = ("{} > 1", "{} <= 4", "abs({}) > 2")

@@ -22,6 +22,7 @@ from st_common.regions.registry import Area
 from st_common.testing.random_clauses import (
     draw_aggregate,
     draw_columns,
+    draw_columns_of_pairs,
     draw_emit,
     draw_frame,
     draw_join,
@@ -29,6 +30,7 @@ from st_common.testing.random_clauses import (
     draw_stream,
     draw_transform,
     draw_where,
+    draw_where_of_pairs,
 )
 from st_common.testing.random_fences import (
     draw_border,
@@ -132,7 +134,8 @@ def _pairs(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
         stream=STREAM,
         pairs=PairJoin(distance_m=distance_m, keys=keys),
         inside=inside,
-        where=draw_where(rng),
+        where=draw_where_of_pairs(rng),
+        columns=draw_columns_of_pairs(rng),
         emit=draw_emit(rng),
     )
 

@@ -205,6 +205,12 @@ def near_plan(rng, here):
             Plan(stream=STREAM, neighbours=ReverseNearest(place=place)),
             Plan(stream=STREAM, neighbours=group),
             Plan(stream=STREAM, pairs=PairJoin(distance_m=radius)),
+            Plan(
+                stream=STREAM,
+                pairs=PairJoin(distance_m=radius),
+                where='"other.load" > 1 AND x < "other.x"',
+                columns=(("seats", '"other.seats"'),),
+            ),
             Plan(stream=STREAM, inside=moving, aggregate=Aggregate(function="count")),
             Plan(
                 stream=STREAM,

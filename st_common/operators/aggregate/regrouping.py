@@ -18,7 +18,8 @@ import numpy as np
 
 from st_common.operators.aggregate import relational
 from st_common.operators.aggregate.groups import Groups
-from st_common.operators.aggregate.telling import Lines, Stretch
+from st_common.operators.aggregate.lines import Lines
+from st_common.operators.aggregate.telling import Stretch
 from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.state.component import Change
 from st_common.operators.state.targets import NO_PARTNER

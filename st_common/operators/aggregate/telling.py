@@ -1,12 +1,12 @@
 """Changes at ticks: which rows say what entered, left and became another value."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from st_common.operators.aggregate.groups import Groups
+from st_common.operators.aggregate.lines import Lines
 from st_common.operators.arrays.keys import MASK, SHIFT, packed
 from st_common.operators.arrays.turns import Turns
 from st_common.operators.events.agenda import ticks_of
@@ -32,48 +32,6 @@ from st_common.runs import ranges
 
 _CAUSE_OF_SIGN = np.array([CAUSE["inside"], CAUSE["enter"], CAUSE["leave"]])
 """By sign: 0, 1, -1."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lines:
-    """Changes before they become rows: those of many ticks become rows at once. Columns as `change_rows` takes them.
-
-    Attributes:
-        objects: int64[n], partners where the changes are of groups.
-        place: int64[n], where the fix stands whose columns are shown, -1 where none are.
-    """
-
-    position: np.ndarray
-    event_ts: np.ndarray
-    fix_ts: np.ndarray
-    rank: np.ndarray
-    objects: np.ndarray
-    target: np.ndarray
-    sign: np.ndarray
-    cause: np.ndarray
-    value: np.ndarray
-    place: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.sign)
-
-    def take(self, index: np.ndarray) -> "Lines":
-        """Some of the changes, by place."""
-        return Lines(
-            **{name: getattr(self, name)[index] for name in self.__dataclass_fields__}
-        )
-
-
-def joined_lines(parts: Sequence[Lines]) -> Lines:
-    """The changes of some ticks together; of one at least."""
-    if len(parts) == 1:
-        return parts[0]
-    return Lines(
-        **{
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in Lines.__dataclass_fields__
-        }
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,9 +118,6 @@ def pair_lines(stretch: Stretch) -> Lines | None:
         return None
     moves = np.where(turns.comes[mine], 1, -1)
     sign = np.concatenate([moves, np.zeros(len(stay), np.int64)])
-    cause = _CAUSE_OF_SIGN[sign]
-    gone = np.flatnonzero(sign < 0)
-    cause[gone] = _leaving(stretch, key[gone], at[gone])
     query, version = of_target[key >> SHIFT], course.at_ticks(key & MASK, at)
     asked = Asked(query=query, row=version, at=at, at_us=stretch.tick[at])
     value, here = np.full(len(key), np.nan), np.flatnonzero(sign >= 0)
@@ -175,10 +130,34 @@ def pair_lines(stretch: Stretch) -> Lines | None:
         objects=key & MASK,
         target=key >> SHIFT,
         sign=sign,
-        cause=cause,
+        cause=_causes(stretch, key, at, sign),
         value=value,
         place=np.where(turn.known.selecting[query], course.place[version], -1),
+        other=_others_shown(stretch, key >> SHIFT, at),
     )
+
+
+def _causes(
+    stretch: Stretch, key: np.ndarray, at: np.ndarray, sign: np.ndarray
+) -> np.ndarray:
+    """Why members are told of, by their sign; of those that leave by what ended."""
+    cause: np.ndarray = _CAUSE_OF_SIGN[sign]
+    gone = np.flatnonzero(sign < 0)
+    cause[gone] = _leaving(stretch, key[gone], at[gone])
+    return cause
+
+
+def _others_shown(stretch: Stretch, target: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Where the fix of the other object of each pair stands at a tick, of queries that show it; int64[n], else -1."""
+    turn, course = stretch.turn, stretch.course
+    place = np.full(len(target), -1)
+    shown = np.flatnonzero(
+        turn.known.showing_other[turn.numbering.targets.query[target]]
+    )
+    if len(shown):
+        others = stretch.fixes.lookups.others(target[shown])
+        place[shown] = course.place[course.at_ticks(others, at[shown])]
+    return place
 
 
 def tell_pairs(turn: Turn, fixes: Present, lines: Lines) -> pa.Table:
@@ -187,12 +166,7 @@ def tell_pairs(turn: Turn, fixes: Present, lines: Lines) -> pa.Table:
 
 
 def _rows(names: Names, lines: Lines, fields: pa.Array | None) -> pa.Table:
-    columns = {
-        name: getattr(lines, name)
-        for name in Lines.__dataclass_fields__
-        if name != "place"
-    }
-    return change_rows(names, **columns, fields=fields)
+    return change_rows(names, **lines.columns, fields=fields)
 
 
 def _stays(stretch: Stretch, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -222,11 +196,34 @@ def _with_fixes(stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
             np.concatenate([at, tick[cell[stays]]]),
             np.concatenate([member, more[stays]]),
         )
+    at, member = _with_others(stretch, at, member, wanted)
     alive = stretch.course.status[members.version[member]] == ALIVE
     query = spells.query[member]
     # Whoever asks about rows wants them as they are: what came in part before the query as well.
     told = alive & (stretch.counts(query, at) | known.nested[query])
     return at[told], member[told]
+
+
+def _with_others(
+    stretch: Stretch, at: np.ndarray, member: np.ndarray, wanted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ticks and places of members that have a fix, and of pairs whose other object has one, if they show it."""
+    turn, members = stretch.turn, stretch.members
+    spells = members.spells
+    pairs = np.flatnonzero(
+        (wanted & turn.known.showing_other)[spells.query]
+        & (spells.start < spells.until)
+    )
+    if not len(pairs):
+        return at, member
+    others = stretch.fixes.lookups.others(members.key[pairs] >> SHIFT)
+    place, version = stretch.course.versions_within(
+        others, spells.start[pairs], spells.until[pairs]
+    )
+    tick, row = stretch.course.tick[version], pairs[place]
+    # With a fix of the first object at the same tick a spell of its own begins.
+    also = (tick > spells.start[row]) & (tick < spells.until[row])
+    return np.concatenate([at, tick[also]]), np.concatenate([member, row[also]])
 
 
 def _focal_changes(stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
@@ -318,11 +315,13 @@ def _fields(turn: Turn, fixes: Present, lines: Lines) -> pa.Array | None:
     """What lines show whose `place` says of which version of a fix."""
     if not (lines.place >= 0).any():
         return None
-    places, at = np.unique(lines.place, return_inverse=True)
+    both = np.concatenate([lines.place, lines.other])
+    places, at = np.unique(both, return_inverse=True)
     return shown_fields(
         turn,
         query=turn.numbering.targets.query[lines.target],
-        reading=at,
+        reading=at[: len(lines)],
+        other=at[len(lines) :],
         readings=fixes.values.readings(places),
         wanted=lines.place >= 0,
     )

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.aggregate.groups import Groups
-from st_common.operators.aggregate.telling import Lines
+from st_common.operators.aggregate.lines import Lines
 from st_common.operators.arrays.keys import MASK, SHIFT
 from st_common.operators.state.component import Change
 from st_common.operators.turn.present import Present

@@ -21,6 +21,7 @@ from st_common.operators.arrays.keys import MASK, SHIFT, packed
 from st_common.operators.arrays.turns import Turns, of_spells
 from st_common.operators.expressions.screens import passes
 from st_common.operators.matching.match import match
+from st_common.operators.pairs.judging import hold
 from st_common.operators.pairs.moving_regions import selected
 from st_common.operators.pairs.pairing import codes_of
 from st_common.operators.pairs.specs import PairSpecs
@@ -58,6 +59,8 @@ def pairs_ahead(
     firsts, others = firsts.take(keep), others[keep]
     keep = np.flatnonzero(_near(turn, course, codes, firsts, others))
     tested, firsts, others = len(others), firsts.take(keep), others[keep]
+    keep = np.flatnonzero(hold(turn, course, firsts.query, firsts.version, others))
+    firsts, others = firsts.take(keep), others[keep]
     keep = _screened(turn, course, firsts)
     key, tick, end = _spells(turn, course, fixes, firsts.take(keep), others[keep])
     old = old_keys(turn, answer, specs.numbers)

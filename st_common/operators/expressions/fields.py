@@ -1,16 +1,18 @@
 """The columns that queries select, as JSON objects beside their changes (SPEC G9)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from st_common.geometry.space import Space
 from st_common.operators.expressions import evaluation as expressions
+from st_common.operators.expressions.pair_readings import PairReadings
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.registered import Queries
 from st_common.query.grammar.words import quoted
+from st_common.query.pair_columns import names_pair
 from st_common.query.plan import Plan
 
 _STREAMS = ("istream", "dstream", "rstream")
@@ -62,6 +64,7 @@ def fields_of(
     readings: Readings,
     space: Space,
     beside: Mapping[str, pa.Array] | None = None,
+    other: np.ndarray | None = None,
 ) -> pa.Array:
     """The selected columns of rows of changes, as JSON.
 
@@ -75,6 +78,7 @@ def fields_of(
             then.
         space: by which distances and directions are measured.
         beside: more columns that expressions may name, each with n values.
+        other: int64[n], of a pair the place of the reading of its other object; None: nothing is about one.
 
     Returns:
         string[n], such as `{"speed_mps":3.5}`; null where none is wanted.
@@ -87,7 +91,9 @@ def fields_of(
     for columns in dict.fromkeys(selected):
         mine = rows[np.array([columns == other for other in selected])[at]]
         texts = [text for _, text in columns]
-        some = readings.take(reading[mine])
+        some = _seen(
+            readings, reading[mine], None if other is None else other[mine], texts
+        )
         table = some.table(objects.ids, space=space, texts=texts)
         for name, values in (beside or {}).items():
             table = table.append_column(name, values.take(pa.array(mine)))
@@ -96,3 +102,16 @@ def fields_of(
         )
         out[mine] = rendered.to_numpy(zero_copy_only=False)
     return pa.array(out, pa.string())
+
+
+def _seen(
+    readings: Readings,
+    one: np.ndarray,
+    other: np.ndarray | None,
+    texts: Sequence[str],
+) -> Readings | PairReadings:
+    """Fixes by their places, each with that of the other object where expressions are about pairs."""
+    some = readings.take(one)
+    if other is None or not any(names_pair(text) for text in texts):
+        return some
+    return PairReadings(one=some, other=readings.take(other))

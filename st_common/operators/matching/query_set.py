@@ -17,10 +17,10 @@ import numpy as np
 
 from st_common.geometry.enlarged import POINT, Growth
 from st_common.geometry.space import Space
-from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.comparing import Steps, looked_at, steps_of
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
 from st_common.operators.expressions.index import ConditionIndex, index_conditions
+from st_common.operators.expressions.predicates import predicates_of
 from st_common.operators.expressions.screens import Screens, compile_screens
 from st_common.operators.state.registered import Registered
 from st_common.query.plan import LayerJoin, Region
@@ -133,14 +133,12 @@ def compile_queries(
     if not which:
         return _nothing(len(queries), space)
     wheres = {n: where for n in which if (where := queries[n].plan.where)}
-    texts = numbered(wheres.values())
-    predicate = np.full(len(queries), -1, np.int32)
-    predicate[list(wheres)] = [texts[where] for where in wheres.values()]
+    predicates = predicates_of(len(queries), wheres)
+    conditions, predicate = predicates.conditions, predicates.of
     units: dict[int, list[int]] = {}
     for n in which:
         units.setdefault(int(predicate[n]) if n in below else -1, []).append(n)
     views, screens = _views(queries, which, space)
-    conditions = compile_conditions(tuple(texts))
     # A query about one object is found by its id, not by its condition.
     found_by = np.where(screens.key < 0, predicate, -1)
     return QuerySet(

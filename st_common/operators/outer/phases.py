@@ -7,11 +7,10 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.aggregate.groups import Groups
+from st_common.operators.aggregate.lines import Lines, joined_lines
 from st_common.operators.aggregate.relational import ALL
 from st_common.operators.aggregate.telling import (
-    Lines,
     group_lines,
-    joined_lines,
     tell_groups,
 )
 from st_common.operators.arrays.keys import packed

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.aggregate.groups import Groups
+from st_common.operators.aggregate.lines import Lines
 from st_common.operators.aggregate.regrouping import Parts, regroup
-from st_common.operators.aggregate.telling import Lines
 from st_common.operators.outer.remembered import OuterGroups, OuterRows
 from st_common.operators.outer.signed import Signed
 from st_common.operators.outer.specs import OuterSpecs

@@ -11,6 +11,7 @@ import numpy as np
 from st_common.geometry.circles import points_in_circles
 from st_common.operators.expressions.screens import passes
 from st_common.operators.matching.match import match
+from st_common.operators.pairs.judging import hold, may_be_other
 from st_common.operators.pairs.moving_regions import Inside, inside, selected
 from st_common.operators.pairs.specs import PairSpecs
 from st_common.operators.skeleton.scope import Scope
@@ -56,11 +57,13 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     firsts = _firsts(scope, turn, fixes, few, within)
     alive = np.flatnonzero(world.alive)
     pairs = [
-        _partners(turn, world, codes, firsts, which, among)
+        _partners(turn, world, codes, firsts, which, may_be_other(turn, fixes, among))
         # A first object that changed, or whose query moved, is paired with all; others with those that changed.
         for which, among in ((firsts.anyone, alive), (~firsts.anyone, changed))
     ]
     query, one, other = (np.concatenate([part[n] for part in pairs]) for n in range(3))
+    keep = hold(turn, fixes, query, one, other)
+    query, one, other = query[keep], one[keep], other[keep]
     _decide(scope, turn, fixes, within.moved)
     partner = fixes.lookups.partners(other)
     scope.found(turn.numbering.targets_of(query, partner), one)

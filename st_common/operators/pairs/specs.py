@@ -1,15 +1,17 @@
 """Queries that pair objects with objects, or what is in a region that moves with a layer, compiled (SPEC P8)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from st_common.geometry.space import Space
+from st_common.operators.expressions.predicates import Predicates, predicates_of
 from st_common.operators.matching.query_set import QuerySet, compile_queries
 from st_common.operators.skeleton.kind_queries import KindQueries, kind_queries
 from st_common.operators.state.registered import Registered
 from st_common.query.plan import Plan
+from st_common.query.sides import Sides, sides_of
 from st_common.regions.region import MovingRegion
 
 
@@ -43,6 +45,8 @@ class PairSpecs:
         key: int64[queries of the stream], the place of its keys in `keys`, -1 without.
         keys: different keys of joins, each some expressions.
         spread: bool[queries of the stream], whether every shard judges the pairs of its own objects.
+        other: what is asked of the other object of a pair, in the names of its own columns.
+        both: what is asked of both, in those of `pair_columns`.
     """
 
     numbers: np.ndarray
@@ -52,6 +56,8 @@ class PairSpecs:
     key: np.ndarray
     keys: tuple[tuple[str, ...], ...]
     spread: np.ndarray
+    other: QuerySet
+    both: Predicates
 
     @property
     def most_m(self) -> float:
@@ -94,19 +100,53 @@ def compile_pairs(
     is_spread = np.zeros(len(queries), bool)
     is_spread[list(spread)] = True
     still = [n for n in numbers if not moves(queries[n].plan)]
+    sides = {n: sides_of(queries[n].plan.where) for n in numbers}
+    firsts = _asking_firsts(queries, sides)
     return PairSpecs(
         numbers=np.array(numbers, np.int64),
-        still=compile_queries(queries, still, space=space),
-        moving=compile_moving(
-            queries,
-            [n for n in numbers if moves(queries[n].plan)],
-            space=space,
-        ),
+        still=compile_queries(firsts, still, space=space),
+        moving=compile_moving(firsts, sorted({*numbers} - {*still}), space=space),
         distance_m=distance_m,
         key=key,
         keys=tuple(keys),
         spread=is_spread,
+        other=_asking_others(queries, sides, space),
+        both=_asking_both(queries, sides),
     )
+
+
+def _asking_firsts(
+    queries: Sequence[Registered], sides: Mapping[int, Sides]
+) -> Sequence[Registered]:
+    """The queries, each that pairs objects with what it asks of first objects alone."""
+    firsts = list(queries)
+    for number, of in sides.items():
+        plan = queries[number].plan
+        if of.first != plan.where:
+            firsts[number] = replace(
+                queries[number], plan=replace(plan, where=of.first)
+            )
+    return firsts
+
+
+def _asking_others(
+    queries: Sequence[Registered], sides: Mapping[int, Sides], space: Space
+) -> QuerySet:
+    """What pairs ask of the other object, as queries that look everywhere."""
+    asking = {n: one.other for n, one in sides.items() if one.other is not None}
+    others = list(queries)
+    for number, where in asking.items():
+        plan = Plan(stream=queries[number].plan.stream, where=where)
+        others[number] = replace(queries[number], plan=plan)
+    return compile_queries(others, list(asking), space=space)
+
+
+def _asking_both(
+    queries: Sequence[Registered], sides: Mapping[int, Sides]
+) -> Predicates:
+    """What pairs ask of both objects."""
+    wheres = {n: one.both for n, one in sides.items() if one.both is not None}
+    return predicates_of(len(queries), wheres)
 
 
 def compile_moving_joins(

@@ -8,12 +8,11 @@ import pyarrow as pa
 
 from st_common.operators.aggregate import relational
 from st_common.operators.aggregate.groups import Groups
+from st_common.operators.aggregate.lines import Lines, joined_lines
 from st_common.operators.aggregate.regrouping import joined, parts_of_members, regroup
 from st_common.operators.aggregate.telling import (
-    Lines,
     Stretch,
     group_lines,
-    joined_lines,
     pair_lines,
     tell_groups,
     tell_pairs,

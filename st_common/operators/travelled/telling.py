@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.operators.aggregate import relational
+from st_common.operators.aggregate.lines import Lines
 from st_common.operators.aggregate.regrouping import Parts, holders_of
 from st_common.operators.aggregate.relational import Reduced
-from st_common.operators.aggregate.telling import Lines, Stretch
+from st_common.operators.aggregate.telling import Stretch
 from st_common.operators.arrays.keys import packed, unique
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.targets import Targets
@@ -88,12 +89,8 @@ def tell_rows(turn: Turn, frames: Frames, lines: Lines | None) -> pa.Table:
         partners=Interner(times_as_text(times), np.zeros(len(times), np.uint64)),
     )
     fields = frames.rows.fields.take(pa.array(lines.place))
-    columns = {
-        name: getattr(lines, name)
-        for name in Lines.__dataclass_fields__
-        if name not in ("target", "place")
-    }
-    return change_rows(names, **columns, target=np.arange(len(lines)), fields=fields)
+    columns = {**lines.columns, "target": np.arange(len(lines))}
+    return change_rows(names, **columns, fields=fields)
 
 
 def times_as_text(ts: np.ndarray) -> pa.Array:

@@ -7,6 +7,7 @@ import numpy as np
 
 from st_common.operators.expressions.fields import shown_columns
 from st_common.operators.state.registered import Queries, Registered
+from st_common.query.pair_columns import names_pair
 from st_common.query.plan import Aggregate, Plan, Window
 
 
@@ -21,6 +22,7 @@ class Flags:
         framed: bool, there is a frame: windows in brackets.
         retelling: bool, everything is told again at each result (`RSTREAM`).
         selecting: bool, columns are selected.
+        showing_other: bool, columns of the other object of a pair are among them, or what is measured between the two.
         valid_until: bool, members are told with the time until which they stay (SPEC G8).
         paired: bool, objects are paired.
         nested: bool, another query asks about its rows, and is told in place of them.
@@ -40,6 +42,7 @@ class Flags:
     framed: np.ndarray
     retelling: np.ndarray
     selecting: np.ndarray
+    showing_other: np.ndarray
     valid_until: np.ndarray
     paired: np.ndarray
     nested: np.ndarray
@@ -97,6 +100,7 @@ def _flags(queries: Sequence[Registered]) -> Flags:
         framed=np.array([plan.frame is not None for plan in plans], bool),
         retelling=np.array([plan.emit == "rstream" for plan in plans], bool),
         selecting=np.array([bool(shown_columns(plan)) for plan in plans], bool),
+        showing_other=np.array([_shows_other(plan) for plan in plans], bool),
         valid_until=np.array([plan.valid_until for plan in plans], bool),
         nested=np.array([plan.outer is not None for plan in plans], bool),
         paired=np.array([plan.pairs is not None for plan in plans], bool),
@@ -120,6 +124,11 @@ def _flags(queries: Sequence[Registered]) -> Flags:
 def _tells_every(plan: Plan) -> bool:
     """Whether further fixes of members are told."""
     return plan.emit == "every" or (plan.outer is not None and bool(plan.columns))
+
+
+def _shows_other(plan: Plan) -> bool:
+    """Whether columns of a pair are selected that its first object has not."""
+    return plan.pairs is not None and any(names_pair(text) for _, text in plan.columns)
 
 
 def counts_nothing(aggregate: Aggregate | None) -> bool:

@@ -66,6 +66,12 @@ class Lookups:
         partners: np.ndarray = self._partner_of[objects]
         return partners
 
+    def others(self, targets: np.ndarray) -> np.ndarray:
+        """The number of the object that is the partner in each of some targets (int64[n]); -1 where none is."""
+        partners = self._numbering.targets.partner[targets]
+        others: np.ndarray = self.objects_of_partners()[partners]
+        return others
+
     def objects_of_partners(self) -> np.ndarray:
         """The number of the object that each partner is, -1 for what is no object; int64, by the partner's number."""
         partners, known = self._numbering.partners, len(self._object_of)

@@ -15,6 +15,7 @@ def shown_fields(
     reading: np.ndarray,
     readings: Readings,
     wanted: np.ndarray | None = None,
+    other: np.ndarray | None = None,
 ) -> pa.Array | None:
     """The selected columns of rows of changes, as JSON texts.
 
@@ -24,6 +25,7 @@ def shown_fields(
         reading: int64[n], the place among `readings` of what the row shows.
         readings: fixes as expressions see them.
         wanted: bool[n], which rows show columns; None: those of queries that select any.
+        other: int64[n], the place of the reading of the other object of a pair; None: nothing shows one.
 
     Returns:
         string[n], null where no columns are shown; None where no row shows any, and nothing was evaluated.
@@ -39,4 +41,5 @@ def shown_fields(
         wanted=shows,
         readings=readings,
         space=turn.settings.space,
+        other=other,
     )

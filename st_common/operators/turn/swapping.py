@@ -160,7 +160,6 @@ def tell_swapped(swapping: Swapping, minus: np.ndarray, plus: np.ndarray) -> pa.
     target, who = keys >> SHIFT, keys & MASK
     query = of_target[target]
     comes = np.arange(len(keys)) >= len(minus)
-    everyone = present.readings(np.arange(len(present)))
     value = np.full(len(keys), np.nan)
     value[comes] = valid_from(turn, present, query[comes], who[comes], at.tick)
     return change_rows(
@@ -174,5 +173,20 @@ def tell_swapped(swapping: Swapping, minus: np.ndarray, plus: np.ndarray) -> pa.
         sign=np.where(comes, 1, -1),
         cause=np.repeat([CAUSE[at.minus or ""], CAUSE[at.plus or ""]], counts),
         value=value,
-        fields=shown_fields(turn, query=query, reading=who, readings=everyone),
+        fields=_fields(swapping, query, target, who),
+    )
+
+
+def _fields(
+    swapping: Swapping, query: np.ndarray, target: np.ndarray, who: np.ndarray
+) -> pa.Array | None:
+    """What rows of members show, of pairs of the other object too."""
+    turn, present = swapping.turn, swapping.present
+    shows_other = turn.known.showing_other[query].any()
+    return shown_fields(
+        turn,
+        query=query,
+        reading=who,
+        readings=present.readings(np.arange(len(present))),
+        other=present.lookups.others(target) if shows_other else None,
     )

@@ -11,6 +11,7 @@ from st_common.query.builder.expressions import Given, condition, term
 from st_common.query.builder.refusing import refuse_unless, text_of_user
 from st_common.query.builder.step import Step
 from st_common.query.grammar.statements import expression_of
+from st_common.query.pair_columns import plain_name
 from st_common.query.plan import Aggregate, Emit, Function, Order, Window
 from st_common.query.tree.growing import above_rows
 from st_common.query.tree.node import complaints_of_tree
@@ -193,7 +194,8 @@ class AnswerSteps(Step):
         if isinstance(column, tuple):
             name, text = column
             called = text_of_user(name, "the name of a column", step)
-            return called, term(text, self._scope, step, part="columns")
-        shown = term(column, self._scope, step, part="columns")
+            return called, term(text, self._scope, step, part="columns", of_pair=True)
+        shown = term(column, self._scope, step, part="columns", of_pair=True)
         bare = expression_of(shown.text)
-        return (bare.name if isinstance(bare, exp.Column) else shown.text), shown
+        is_column = isinstance(bare, exp.Column)
+        return (plain_name(bare.name) if is_column else shown.text), shown

@@ -1,6 +1,10 @@
 """Expressions of a builder: read, checked and brought to their canonical text by the code that reads them in texts."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+
+from sqlglot import exp
 
 from st_common.query.binding import BUILTINS
 from st_common.query.builder.refusing import refuse_unless
@@ -8,6 +12,7 @@ from st_common.query.grammar.nodes import Refused
 from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.expression import Needs, Term, and_of, conjuncts, term_of
 from st_common.query.lowering.scope import Scope
+from st_common.query.pair_columns import DISTANCE, own_name
 from st_common.query.problem import Source, TextError
 
 
@@ -34,50 +39,58 @@ def term(
     part: str,
     needs: Needs = "any",
     partner: bool = False,
+    of_pair: bool = False,
 ) -> Given:
     """The expression of a step.
 
     Raises:
         TextError: it is none that a query can have; the error points at the place in `text`.
     """
-    read = _read(text, scope, step, needs=needs, partner=partner, parts=False)
+    tree = _tree(text, step)
+    with _told_at(text, step):
+        read = _checked(
+            term_of(tree, scope, needs=needs, partner=partner, of_pair=of_pair)
+        )
     return Given(part=part, step=step, source=text, term=read)
 
 
 def condition(text: str, scope: Scope, step: str, *, part: str = "where") -> Given:
     """The condition of a step; each part of what AND joins is looked at by itself, as after WHERE."""
-    read = _read(text, scope, step, needs="boolean", partner=False, parts=True)
+    trees = list(conjuncts(_tree(text, step)))
+    of_pair = part == "where"
+    with _told_at(text, step):
+        terms = [term_of(one, scope, needs="boolean", of_pair=of_pair) for one in trees]
+        read = and_of([_checked(one) for one in terms], trees)
     return Given(part=part, step=step, source=text, term=read)
 
 
-def _read(
-    text: str, scope: Scope, step: str, *, needs: Needs, partner: bool, parts: bool
-) -> Term:
+def _tree(text: str, step: str) -> exp.Expr:
+    """The tree of what a step was given."""
     refuse_unless(isinstance(text, str), step, f"an expression is a text, not {text!r}")
-    source = Source(text, step)
-    try:
+    with _told_at(text, step):
         text.encode()
-        tree = expression_of(text)
-        if not parts:
-            return _checked(term_of(tree, scope, needs=needs, partner=partner))
-        trees = list(conjuncts(tree))
-        return and_of(
-            [_checked(term_of(each, scope, needs=needs)) for each in trees], trees
-        )
+        return expression_of(text)
+
+
+@contextmanager
+def _told_at(text: str, step: str) -> Iterator[None]:
+    """Errors point into what the step was given."""
+    source, whole = Source(text, step), (0, len(text))
+    try:
+        yield
     except Refused as refused:
-        span = refused.span if refused.span[1] else (0, len(text))
+        span = refused.span if refused.span[1] else whole
         raise TextError([source.problem(refused.message, span, refused.hint)]) from None
     except RecursionError:
-        raise TextError([source.problem("nested too deeply", (0, len(text)))]) from None
+        raise TextError([source.problem("nested too deeply", whole)]) from None
     except UnicodeEncodeError:
-        raise TextError(
-            [source.problem("cannot be understood as an expression", (0, len(text)))]
-        ) from None
+        message = "cannot be understood as an expression"
+        raise TextError([source.problem(message, whole)]) from None
 
 
 def _checked(term: Term) -> Term:
     """The term, when its numbers with units stand beside what every fix has: a builder knows no attribute's unit."""
-    others = [name for name, _ in term.columns if name.casefold() not in BUILTINS]
+    others = [name for name, _ in term.columns if not _is_of_every_fix(name.casefold())]
     if term.measures and others:
         hint = "give the number in the attribute's own unit, without a unit; a text converts it"
         raise Refused(
@@ -86,3 +99,8 @@ def _checked(term: Term) -> Term:
             hint,
         )
     return term
+
+
+def _is_of_every_fix(name: str) -> bool:
+    """Whether a column needs no declaration: it is of every fix, or measured between the two of a pair."""
+    return name == DISTANCE or (own_name(name) or name) in BUILTINS

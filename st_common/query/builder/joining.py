@@ -11,6 +11,7 @@ from st_common.query.builder.refusing import name_of, refuse_unless, text_of_use
 from st_common.query.builder.step import Step
 from st_common.query.grammar.words import quoted
 from st_common.query.lowering.condition import OWN_COLUMNS
+from st_common.query.pair_columns import other_label
 from st_common.query.plan import LayerJoin, PairJoin
 
 _Built = TypeVar("_Built", bound=Step)
@@ -83,7 +84,8 @@ class JoinSteps(Step):
         """The layer of this name, or the other objects of the stream when it is the stream's own name."""
         step = "join(..)"
         if name_of(name, "layer", step).casefold() == self.plan.stream.casefold():
-            return self._joining(self.plan.stream, "other", is_layer=False)
+            label = other_label(self.plan.stream)
+            return self._joining(self.plan.stream, label, is_layer=False)
         return self.join_layer(name, alias)
 
     def join_layer(self, name: str, alias: str | None = None) -> Joining[Self]:

@@ -10,6 +10,7 @@ from st_common.geometry.space import PLANE
 from st_common.query.builder.expressions import Given
 from st_common.query.checks import complaints_of_values
 from st_common.query.lowering.scope import Scope
+from st_common.query.pair_columns import other_label
 from st_common.query.plan import Plan
 from st_common.query.tree.fusing import plan_of
 from st_common.query.tree.growing import changed
@@ -70,8 +71,13 @@ class Step:
             return Scope(label="rows", own=frozenset({"rows"}), joined="rows")
         own = frozenset({plan.stream})
         if plan.pairs is not None:
+            label = other_label(plan.stream)
             return Scope(
-                label=plan.stream, own=own, joined="stream", other_label="other"
+                label=plan.stream,
+                own=frozenset({plan.stream.casefold()}),
+                joined="stream",
+                other_label=label,
+                other=frozenset({label}),
             )
         if plan.join is None:
             return Scope(label=plan.stream, own=own)

@@ -131,7 +131,7 @@ def _is_word(node: exp.Expr) -> bool:
 
 def _read(part: exp.Expr, scope: Scope, into: Conditions) -> None:
     if scope.joined != "layer" or not _is_about_layer(part, scope):
-        into.terms.append(term_of(part, scope, needs="boolean"))
+        into.terms.append(term_of(part, scope, needs="boolean", of_pair=True))
         into.trees.append(part)
         return
     name, texts = _choice(part.unnest(), scope)

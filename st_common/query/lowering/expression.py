@@ -17,7 +17,9 @@ from st_common.query.grammar import words
 from st_common.query.grammar.nodes import SPATIAL, Refused, Span, span_of
 from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS
+from st_common.query.lowering.pairing import as_of_pair, measured
 from st_common.query.lowering.scope import Scope
+from st_common.query.pair_columns import DISTANCE, MEASURES, is_of_pair, own_name
 from st_common.query.problem import did_you_mean
 from st_common.units import WHAT, Domain, Measure
 
@@ -78,7 +80,11 @@ _PARTS = frozenset(
         "WEEK",
     }
 )
-_MEASURES: dict[str, Domain] = {"speed_mps": "speed", "elapsed_s": "time"}
+_MEASURES: dict[str, Domain] = {
+    "speed_mps": "speed",
+    "elapsed_s": "time",
+    DISTANCE: "space",
+}
 _DUCKDB = DuckDB()
 
 
@@ -87,6 +93,7 @@ class Term:
     """An expression of a query: its canonical text, what value it needs, and where it and its columns stand.
 
     `measures` are its numbers with units: which of the text's literals each is, from left to right, and its place.
+    `of_pair`: it names columns that a pair has and its first object has not.
     """
 
     text: str
@@ -94,24 +101,34 @@ class Term:
     span: Span
     columns: tuple[tuple[str, Span], ...]
     partner: bool = False
+    of_pair: bool = False
     measures: tuple[tuple[int, Measure, Span], ...] = ()
 
 
 def term_of(
-    node: exp.Expr, scope: Scope, *, needs: Needs = "any", partner: bool = False
+    node: exp.Expr,
+    scope: Scope,
+    *,
+    needs: Needs = "any",
+    partner: bool = False,
+    of_pair: bool = False,
 ) -> Term:
     """The term of a tree, which is changed by this. With `partner` the layer's `fid` may stand in it.
+
+    With `of_pair`, where the stream is joined with itself, columns of the other object may, and what is measured
+    between the two.
 
     Raises:
         Refused: at the first thing that an expression cannot have.
     """
     span = span_of(node)
-    root = node.unnest()
+    of_pair = of_pair and scope.joined == "stream"
+    root = measured(node.unnest(), scope) if of_pair else node.unnest()
     columns: list[tuple[str, Span]] = []
     for each in list(root.walk()):
         _check(each, span)
         if isinstance(each, exp.Column):
-            columns.append(_resolved(each, scope, partner=partner))
+            columns.append(_resolved(each, scope, partner=partner, of_pair=of_pair))
         elif isinstance(each, exp.Identifier):
             each.set("quoted", not words.is_plain(each.name))
     literals = enumerate(root.find_all(exp.Literal, bfs=False))
@@ -127,6 +144,7 @@ def term_of(
         span=span,
         columns=tuple(columns),
         partner=partner,
+        of_pair=of_pair and any(is_of_pair(name) for name, _ in columns),
         measures=measures,
     )
 
@@ -179,6 +197,7 @@ def and_of(terms: list[Term], trees: list[exp.Expr]) -> Term:
         needs="boolean",
         span=span,
         columns=columns,
+        of_pair=any(term.of_pair for term in terms),
         measures=measures,
     )
 
@@ -224,7 +243,8 @@ def _check_units(node: exp.Expr) -> None:
         side.this if isinstance(side, exp.Neg) else side
         for side in node.iter_expressions()
     ]
-    columns = [side.name.lower() for side in sides if isinstance(side, exp.Column)]
+    names = [side.name.lower() for side in sides if isinstance(side, exp.Column)]
+    columns = [own_name(name) or name for name in names]
     wanted = next((_MEASURES[name] for name in columns if name in _MEASURES), None)
     for side in sides if wanted is not None else ():
         given = side.meta.get(MEASURE) if isinstance(side, exp.Literal) else None
@@ -272,6 +292,9 @@ def _check_call(node: exp.Expr, whole: Span) -> None:
         raise Refused(
             f"{name} stands alone in the list after SELECT", _place(node, whole), hint
         )
+    if name in MEASURES:
+        hint = "in WHERE, and as a column, of a stream that is joined with itself"
+        raise Refused(f"{name} has no place here", _place(node, whole), hint)
     if name not in FUNCTIONS:
         hint = (
             did_you_mean(name, FUNCTIONS)
@@ -314,10 +337,14 @@ _CHECKS: dict[str, Callable[[exp.Expr, Span], None]] = {
 }
 
 
-def _resolved(column: exp.Column, scope: Scope, *, partner: bool) -> tuple[str, Span]:
+def _resolved(
+    column: exp.Column, scope: Scope, *, partner: bool, of_pair: bool
+) -> tuple[str, Span]:
     span = span_of(column)
     if not isinstance(column.this, exp.Identifier) or column.args.get("db"):
         raise Refused("expected a column", span, f"{scope.label}.name, or name alone")
+    if of_pair and as_of_pair(column, scope):
+        return column.name, span
     if scope.is_other(column):
         if not (partner and scope.joined == "layer"):
             raise Refused(
@@ -347,7 +374,7 @@ def _other_hint(scope: Scope) -> str:
     if scope.joined == "layer":
         label = scope.other_label
         return f"of the layer: {label}.kind = '...' or {label}.kind IN (...) in WHERE, {label}.fid in GROUP BY"
-    return f"conditions are about {scope.label}; both sides must be equal by ON {scope.label}.a = {scope.other_label}.a"
+    return f"columns of {scope.other_label} stand in WHERE, and among the columns after SELECT"
 
 
 def _shown(column: exp.Column) -> str:

@@ -13,6 +13,7 @@ from st_common.query.lowering.functions import STAMPS
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.incident import is_aggregate, only_worst, worst_of
 from st_common.query.lowering.scope import Scope
+from st_common.query.pair_columns import MEASURES
 from st_common.query.plan import Aggregate, Function
 
 _Column = tuple[str, Term, Span]
@@ -256,10 +257,11 @@ def _column(item: exp.Expr, scope: Scope) -> Sequence[_Column]:
     bare = item.this if isinstance(item, exp.Alias) else item
     if isinstance(bare, exp.Anonymous) and bare.name.upper() == STAMPS:
         return _stamps(bare, alias)
-    term = term_of(bare, scope)
+    name = _name(bare)
+    term = term_of(bare, scope, of_pair=True)
     if alias is not None:
         return [(alias.name, term, span_of(alias))]
-    return [(_name(bare, term), term, term.span)]
+    return [(name or term.text, term, term.span)]
 
 
 def _stamps(call: exp.Expr, alias: exp.Expr | None) -> Sequence[_Column]:
@@ -281,7 +283,10 @@ def _stamps(call: exp.Expr, alias: exp.Expr | None) -> Sequence[_Column]:
     return [(name, term, span) for name, term in zip(_STAMPS, terms, strict=True)]
 
 
-def _name(node: exp.Expr, term: Term) -> str:
-    """The name of a column without AS: its own, or its text."""
+def _name(node: exp.Expr) -> str | None:
+    """The name of a column without AS: its own, or of what is measured; None: its text."""
     bare = node.unnest()
-    return bare.name if isinstance(bare, exp.Column) else term.text
+    if isinstance(bare, exp.Column):
+        return bare.name
+    is_measure = isinstance(bare, exp.Anonymous) and bare.name.upper() in MEASURES
+    return bare.name.lower() if is_measure else None

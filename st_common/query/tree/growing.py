@@ -47,12 +47,17 @@ def tree_of(plan: Plan, stream: StreamSettings | None = None) -> Told:
     told = grown(source, said)
     if plan.outer is None:
         return told
-    known = (
-        () if stream is None else columns_of_rows(plan, columns_of(stream.attributes))
-    )
-    rows = Rows(input=told, row_columns=known)
+    rows = Rows(input=told, row_columns=_row_columns(plan, stream))
     above = {part.name: getattr(plan.outer, part.name) for part in fields(Outer)}
     return above_rows(rows, above)
+
+
+def _row_columns(plan: Plan, stream: StreamSettings | None) -> tuple[Column, ...]:
+    """The columns of a plan's rows; none where the stream is not known."""
+    if stream is None:
+        return ()
+    fixes = columns_of(stream.attributes, pair=plan.pairs is not None)
+    return columns_of_rows(plan, fixes)
 
 
 def grown(source: Source, said: Mapping[str, Any]) -> Told:

@@ -1,16 +1,21 @@
 """Operators about where objects are: regions, neighbours, joins."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from st_common.query.complaint import Complaint
 from st_common.query.neighbours import Neighbours
+from st_common.query.pair_columns import BEARING, DISTANCE, of_other
 from st_common.query.plan import LayerJoin, PairJoin
 from st_common.query.tree.node import Above, Column, Node, excluded, walk
 from st_common.regions.region import MovingRegion, Region
 
 OBJECT = ("object",)
+_MEASURED = (
+    Column(name=DISTANCE, type="DOUBLE", unit="m", nullable=False),
+    Column(name=BEARING, type="DOUBLE", unit="degrees"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +73,7 @@ class WithLayer(Above):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithObjects(Above):
-    """Pairs of two objects of one stream; the conditions so far are on the first of them."""
+    """Pairs of two objects of one stream; the conditions so far are on the first, on the other, or on both of them."""
 
     at: ClassVar[str] = "layer"
     parts: ClassVar[Mapping[str, str]] = {"pairs": "join"}
@@ -102,9 +107,12 @@ class WithObjects(Above):
         return True
 
     def columns(self) -> tuple[Column, ...]:
-        """Those of the first object, and the other's id."""
+        """Those of the first object, the other's id, and what else expressions may name of a pair."""
         other = Column(name="other object", type="VARCHAR", nullable=False)
-        return (*self.input.columns(), other)
+        of_other_one = (
+            replace(one, name=of_other(one.name)) for one in self.other.columns()
+        )
+        return (*self.input.columns(), other, *of_other_one, *_MEASURED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,35 @@
+"""The conditions of many queries, each different one once, and which of them each query has."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from st_common.operators.arrays.numbered import numbered
+from st_common.operators.expressions.conditions import Conditions, compile_conditions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicates:
+    """The conditions of some queries.
+
+    Attributes:
+        conditions: the different ones.
+        of: int32[queries of the stream], the place of each one's among them, -1 without.
+    """
+
+    conditions: Conditions
+    of: np.ndarray
+
+    @property
+    def empty(self) -> bool:
+        """Whether nobody has a condition."""
+        return not self.conditions.texts
+
+
+def predicates_of(total: int, wheres: Mapping[int, str]) -> Predicates:
+    """The conditions (canonical SQL) of some of so many queries, by their numbers."""
+    texts = numbered(wheres.values())
+    of = np.full(total, -1, np.int32)
+    of[list(wheres)] = [texts[where] for where in wheres.values()]
+    return Predicates(conditions=compile_conditions(tuple(texts)), of=of)

@@ -1,0 +1,37 @@
+"""Expressions about pairs as they are written: `other.speed_mps`, `distance(cars, other)`."""
+
+from sqlglot import exp
+
+from st_common.query.grammar import words
+from st_common.query.grammar.statements import expression_of
+from st_common.query.lowering.expression import text_of
+from st_common.query.pair_columns import MEASURES, own_name
+
+_FUNCTIONS = {column: name.lower() for name, column in MEASURES.items()}
+
+
+def written(text: str, first: str, other: str) -> str:
+    """An expression of a plan about pairs, by what the statement calls the first object and the other one.
+
+    Args:
+        text: canonical SQL over the columns of a pair (see `pair_columns`).
+        first: the name of the stream.
+        other: the alias of the other object, which needs no quotes.
+    """
+    tree = exp.Paren(this=expression_of(text))
+    for column in list(tree.find_all(exp.Column)):
+        own = own_name(column.name)
+        if own is not None:
+            column.set("this", exp.to_identifier(own, quoted=not words.is_plain(own)))
+            column.set("table", exp.to_identifier(other))
+        elif column.name in _FUNCTIONS:
+            column.replace(_call(_FUNCTIONS[column.name], first, other))
+    return text_of(tree.this)
+
+
+def _call(function: str, first: str, other: str) -> exp.Expr:
+    sides = [
+        exp.Column(this=exp.to_identifier(name, quoted=not words.is_plain(name)))
+        for name in (first, other)
+    ]
+    return exp.Anonymous(this=function, expressions=sides)
