@@ -6,7 +6,7 @@ from typing import Literal
 
 from st_common.query.comparing import Compare, Transform
 from st_common.query.frame import Extent, Frame, Sliding
-from st_common.query.plan import Aggregate, LayerJoin, PairJoin
+from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Value
 from st_common.query.printed import number
 
 Stage = Literal["LOCATE", "EVALUATE", "SETTLE"]
@@ -143,15 +143,15 @@ def aggregate_step(aggregate: Aggregate, *, framed: bool) -> Step:
         return Step(stage="EVALUATE", operator="average speed", detail=detail)
     if aggregate.function == "distinct":
         return Step(stage="EVALUATE", operator="distinct", detail=aggregate.group or "")
-    what = {"count_distinct": "count of different"}.get(
-        aggregate.function, aggregate.function
-    )
-    over = aggregate.argument or (
-        "objects"
-        if aggregate.function == "count_distinct"
-        else "fixes"
-        if framed
-        else "members"
-    )
-    group = f" for each {aggregate.group}" if aggregate.group else ""
-    return Step(stage="EVALUATE", operator="aggregate", detail=f"{what} {over}{group}")
+    values = aggregate.values or (aggregate,)
+    counted = [_counted(value, framed=framed) for value in values]
+    by = aggregate.grouped_by
+    detail = ", ".join(counted) + (f" for each {', '.join(by)}" if by else "")
+    return Step(stage="EVALUATE", operator="aggregate", detail=detail)
+
+
+def _counted(value: Aggregate | Value, *, framed: bool) -> str:
+    """What one value is of what."""
+    if value.function == "count_distinct":
+        return f"count of different {value.argument or 'objects'}"
+    return f"{value.function} {value.argument or ('fixes' if framed else 'members')}"

@@ -7,7 +7,7 @@ itself a text, as in `type = Car` (SPEC W8); who wrote it is told by a notice.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlglot import exp
 
@@ -17,9 +17,10 @@ from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.expression import COMPARISONS, Term, text_of
 from st_common.query.measures import fit_units, measured
 from st_common.query.pair_columns import of_other, own_name
-from st_common.query.plan import Aggregate, LayerJoin, Plan
+from st_common.query.plan import COUNTS, Aggregate, LayerJoin, Plan, Value
 from st_common.query.plan_expressions import with_expressions
 from st_common.query.problem import Problem, did_you_mean
+from st_common.query.several import called_anew
 
 if TYPE_CHECKING:
     from st_common.query.text import Statement
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 OBJECT_NAMES = ("id", "oid", "objectid")
 """What the papers call the object, and a feature's id."""
 
+_Counted = TypeVar("_Counted", Aggregate, Value)
 LayerTags = Callable[[str], Collection[str]]
 """Gives the names of the tags in the newest version of a layer."""
 
@@ -264,16 +266,23 @@ def _with_texts(plan: Plan, texts: Mapping[str, str]) -> Plan:
     if incident is not None and plan.incident is not None:
         incident = incident.called_anew(plan.incident)
     aggregate = _counted(now.aggregate)
+    if aggregate is not None and plan.aggregate is not None:
+        aggregate = called_anew(aggregate, plan.aggregate)
     return replace(now, aggregate=aggregate, columns=columns, incident=incident)
 
 
 def _counted(aggregate: Aggregate | None) -> Aggregate | None:
     """The aggregate, with objects counted each once also where they were called by another name."""
-    if aggregate is None or aggregate.argument != "object":
-        return aggregate
-    if aggregate.function not in ("count", "count_distinct"):
-        return aggregate
-    return Aggregate(function="count_distinct", group=aggregate.group)
+    if aggregate is None:
+        return None
+    values = tuple(_counted_once(value) for value in aggregate.values)
+    return _counted_once(replace(aggregate, values=values))
+
+
+def _counted_once(value: _Counted) -> _Counted:
+    if value.argument != "object" or value.function not in COUNTS:
+        return value
+    return replace(value, function="count_distinct", argument=None)
 
 
 def _columns(

@@ -3,6 +3,7 @@
 (SELECT * FROM s KNN (5, 1, 2))                      object
 (SELECT speed FROM s JOIN zones ON ..)               object, partner, feature, speed
 (SELECT line, COUNT(*) FROM s GROUP BY line)         object, line, value
+(SELECT line, COUNT(*) AS n, AVG(v) FROM s ..)       object, line, n, avg(v)
 (SELECT COUNT(*) FROM s)                             value
 """
 
@@ -13,7 +14,7 @@ from typing import Literal
 from st_common.query.binding import Columns, bound
 from st_common.query.complaint import Complaint
 from st_common.query.grammar.words import is_plain
-from st_common.query.plan import Outer, Plan
+from st_common.query.plan import COUNTS, Outer, Plan, has_value
 
 Source = Literal["object", "partner", "value", "selected"]
 """Which column of a row of changes has a column of rows; `selected` ones are among its fields."""
@@ -33,7 +34,7 @@ def sources_of(plan: Plan) -> dict[str, Source]:
     selected by one of these names is not among them twice: `complaints_of_outer` sees to it that it is the same.
     """
     sources = _of_key(plan)
-    for name, _ in plan.columns:
+    for name in (name for name, _ in shown_of(plan)):
         if name.casefold() not in sources:
             sources[name] = "selected"
     called = {name.casefold() for name in sources}
@@ -43,24 +44,35 @@ def sources_of(plan: Plan) -> dict[str, Source]:
     }
 
 
+def shown_of(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """The names and expressions of what rows of a plan show beside their key: selected columns, or keys and values."""
+    grouped = plan.aggregate
+    if grouped is None or grouped.function != "several":
+        return plan.columns
+    values = tuple((value.name, value.argument or "*") for value in grouped.values)
+    return (*grouped.keys, *values)
+
+
 def _of_key(plan: Plan) -> dict[str, Source]:
     """The columns that rows have without a selection."""
     grouped, sources = plan.aggregate, dict[str, Source]()
-    if grouped is None or grouped.grouped_by is not None:
+    names = {name.casefold() for name, _ in grouped.keys} if grouped else set[str]()
+    # A key of this name is what people mean by it, and no name of a group.
+    if (grouped is None or grouped.grouped_by) and "object" not in names:
         sources["object"] = "object"
     has_partner = plan.join is not None or plan.pairs is not None
     if grouped is None and has_partner and plan.frame is None:
         sources["partner"] = "partner"
-    if grouped is not None and grouped.function != "distinct":
+    if grouped is not None and has_value(grouped):
         sources["value"] = "value"
     return sources
 
 
 def _also_called(plan: Plan) -> Iterator[tuple[str, Source]]:
     """Other names of columns of the key: a group's own, and `feature`."""
-    group = None if plan.aggregate is None else plan.aggregate.grouped_by
-    if group is not None and is_plain(group):
-        yield group, "object"
+    grouped = plan.aggregate
+    if grouped is not None and grouped.function != "several":
+        yield from ((key, "object") for key in grouped.grouped_by if is_plain(key))
     if plan.aggregate is None and plan.join is not None and plan.frame is None:
         yield "feature", "partner"
 
@@ -72,15 +84,24 @@ def typed_columns(plan: Plan, fixes: Columns) -> Columns:
         plan: whose rows they are.
         fixes: the columns of the fixes that it is about.
     """
-    sources, texts = sources_of(plan), dict(plan.columns)
-    chosen = [name for name, source in sources.items() if source == "selected"]
-    types = dict(
-        zip(chosen, bound([texts[name] for name in chosen], fixes), strict=True)
-    )
+    types = dict(_selected_types(plan, fixes))
     return tuple(
-        (name, types[name].type if source == "selected" else TYPES[source])
-        for name, source in sources.items()
+        (name, types[name] if source == "selected" else TYPES[source])
+        for name, source in sources_of(plan).items()
     )
+
+
+def _selected_types(plan: Plan, fixes: Columns) -> Iterator[tuple[str, str]]:
+    """What is shown beside the key, with types in DuckDB; "" of an expression that is wrong."""
+    grouped = plan.aggregate
+    if grouped is None or grouped.function != "several":
+        names, texts = [name for name, _ in plan.columns], dict(plan.columns).values()
+        types = (one.type for one in bound(list(texts), fixes))
+        yield from zip(names, types, strict=True)
+        return
+    yield from ((name, "VARCHAR") for name, _ in grouped.keys)
+    for value in grouped.values:
+        yield value.name, "BIGINT" if value.function in COUNTS else "DOUBLE"
 
 
 def complaints_of_outer(plan: Plan, fixes: Columns) -> Iterator[Complaint]:
@@ -111,7 +132,7 @@ def complaints_of_outer(plan: Plan, fixes: Columns) -> Iterator[Complaint]:
 def _hidden(plan: Plan) -> Iterator[Complaint]:
     """Selected columns that are called as what every row has, and are something else."""
     own = set(sources_of(plan)) & {*TYPES}
-    for name, text in plan.columns:
+    for name, text in shown_of(plan):
         if name.casefold() in own and text.casefold() != name.casefold():
             message = f"every row has {name.casefold()!r} of its own"
             hint = "give the column another name: ... AS name"
@@ -123,7 +144,12 @@ def _needed(outer: Outer) -> Iterator[tuple[str, str, str]]:
     if outer.where is not None:
         yield "outer where", outer.where, "boolean"
     counted = outer.aggregate
-    if counted is not None and counted.argument is not None:
+    if counted is None:
+        return
+    if counted.argument is not None:
         yield "outer select", counted.argument, _NEEDS.get(counted.function, "any")
-    if counted is not None and counted.group is not None:
-        yield "outer group", counted.group, "any"
+    for value in counted.values:
+        if value.argument is not None:
+            yield "outer select", value.argument, _NEEDS.get(value.function, "any")
+    for key in counted.grouped_by:
+        yield "outer group", key, "any"

@@ -33,8 +33,17 @@ Part = TypeVar("Part")
 Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
 Predicate = Literal["intersects", "within", "dwithin", "equals"]
 Function = Literal[
-    "count", "count_distinct", "sum", "avg", "min", "max", "distinct", "avgspd"
+    "count",
+    "count_distinct",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "distinct",
+    "avgspd",
+    "several",
 ]
+ValueFunction = Literal["count", "count_distinct", "sum", "avg", "min", "max"]
 Order = Literal["auto", "space_first", "select_first"]
 
 __all__ = [
@@ -46,10 +55,17 @@ __all__ = [
     "PairJoin",
     "Plan",
     "Region",
+    "Value",
     "Window",
 ]
 VERSION = PLAN_VERSION
 """Of a plan as JSON; older ones are read as well."""
+
+
+MOST_VALUES = 32
+"""Of one group: what is judged has room for as many in each row."""
+COUNTS = ("count", "count_distinct")
+"""Functions whose value is a whole number, and 0 of nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,21 +118,49 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """One of several values of a group: it is called `name`; `argument` is an expression (None: `*`, or the object)."""
+
+    name: str
+    function: ValueFunction
+    argument: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregate:
     """One value per group of an answer. `argument` is an expression (None: `*`), `group` one or None.
 
     `distinct` has a group and no value: the distinct values of `group`. `avgspd` is the average speed of each object
     over its fixes in a frame, in metres per second, and has no group of its own (CQL-S, SPEC W7).
+    `several` has `values` in the place of an argument, and names of `keys` with their expressions in that of a group.
     """
 
     function: Function
     argument: str | None = None
     group: str | None = None
+    values: tuple[Value, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
 
     @property
-    def grouped_by(self) -> str | None:
-        """The expression whose values name the groups: `group`, of average speeds the object; None: there is one."""
-        return "object" if self.function == "avgspd" else self.group
+    def grouped_by(self) -> tuple[str, ...]:
+        """The expressions whose values name the groups: of average speeds the object; none where there is one group."""
+        if self.function == "avgspd":
+            return ("object",)
+        if self.function == "several":
+            return tuple(text for _, text in self.keys)
+        return () if self.group is None else (self.group,)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The expressions that are counted, summed and so on."""
+        given = (self.argument, *(value.argument for value in self.values))
+        return tuple(text for text in given if text is not None)
+
+
+def has_value(aggregate: Aggregate) -> bool:
+    """Whether the one value of a group is that of a change: distinct ones have none, and several stand elsewhere."""
+    is_one = aggregate.function != "several" or len(aggregate.values) == 1
+    return is_one and aggregate.function != "distinct"
 
 
 def _part(
@@ -125,6 +169,20 @@ def _part(
     """A part of a plan that was written as JSON; None where the plan has none."""
     written = value.get(name)
     return read(written) if written else None
+
+
+def _aggregate_to_json(aggregate: Aggregate) -> dict[str, Any]:
+    written = values_of(aggregate)
+    if aggregate.values:
+        written["values"] = [values_of(value) for value in aggregate.values]
+    return written
+
+
+def _aggregate(value: Mapping[str, Any]) -> Aggregate:
+    """What `_aggregate_to_json` gave."""
+    values = tuple([Value(**one) for one in value.get("values", ())])
+    keys = tuple([(name, text) for name, text in value.get("keys", ())])
+    return Aggregate(**{**value, "values": values, "keys": keys})
 
 
 def _layer_join(value: Mapping[str, Any]) -> LayerJoin:
@@ -150,13 +208,10 @@ class Outer:
     @property
     def expressions(self) -> tuple[str, ...]:
         """The expressions over the columns of rows, without those that are not there."""
-        counted = self.aggregate
-        given = (
-            self.where,
-            None if counted is None else counted.argument,
-            None if counted is None else counted.group,
-        )
-        return tuple(text for text in given if text is not None)
+        where = () if self.where is None else (self.where,)
+        if self.aggregate is None:
+            return where
+        return (*where, *self.aggregate.arguments, *self.aggregate.grouped_by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,7 +305,7 @@ class Plan:
             compare=part("compare", compare_from_json),
             fence=part("fence", fence_from_json),
             incident=part("incident", incident_from_json),
-            aggregate=part("aggregate", lambda aggregate: Aggregate(**aggregate)),
+            aggregate=part("aggregate", _aggregate),
             where=get("where"),
             columns=tuple([(name, text) for name, text in get("columns", ())]),
             valid_until=get("valid_until", False),
@@ -263,7 +318,7 @@ class Plan:
 def _outer_to_json(outer: Outer) -> dict[str, Any]:
     value = values_of(outer)
     if outer.aggregate is not None:
-        value["aggregate"] = values_of(outer.aggregate)
+        value["aggregate"] = _aggregate_to_json(outer.aggregate)
     return value
 
 
@@ -273,7 +328,7 @@ def _outer_from_json(value: Mapping[str, Any] | None) -> Outer | None:
         return None
     parts = dict(value)
     if "aggregate" in parts:
-        parts["aggregate"] = Aggregate(**parts["aggregate"])
+        parts["aggregate"] = _aggregate(parts["aggregate"])
     return Outer(**parts)
 
 
@@ -283,7 +338,7 @@ _WRITTEN: tuple[tuple[str, Any, Callable[[Any], Any] | None], ...] = (
     ("join", None, values_of),
     ("pairs", None, values_of),
     ("window", None, values_of),
-    ("aggregate", None, values_of),
+    ("aggregate", None, _aggregate_to_json),
     ("frame", None, frame_to_json),
     ("transforms", (), lambda steps: [transform_to_json(step) for step in steps]),
     ("compare", None, compare_to_json),

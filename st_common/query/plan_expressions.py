@@ -17,13 +17,17 @@ def expressions_of(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "join", plan.join.left
     if plan.pairs is not None:
         yield from (("pairs", key) for key in plan.pairs.keys)
-    if plan.aggregate is not None and plan.aggregate.argument is not None:
-        yield "aggregate", plan.aggregate.argument
-    if plan.aggregate is not None and plan.aggregate.group is not None:
-        yield "group", plan.aggregate.group
+    if plan.aggregate is not None:
+        yield from (("aggregate", text) for text in plan.aggregate.arguments)
+        yield from (("group", text) for text in _groups(plan.aggregate))
     yield from (("columns", text) for _, text in plan.columns)
     if plan.incident is not None:
         yield from (("incident", text) for text in plan.incident.expressions)
+
+
+def _groups(aggregate: Aggregate) -> tuple[str, ...]:
+    """The expressions of its groups, as they were given: average speeds are of objects, whoever says so."""
+    return () if aggregate.function == "avgspd" else aggregate.grouped_by
 
 
 def with_expressions(plan: Plan, change: Callable[[str], str]) -> Plan:
@@ -50,9 +54,15 @@ def _of_pairs(pairs: PairJoin, change: Callable[[str], str]) -> PairJoin:
 
 
 def _of_aggregate(aggregate: Aggregate, change: Callable[[str], str]) -> Aggregate:
-    argument, group = aggregate.argument, aggregate.group
     return replace(
-        aggregate, argument=_changed(argument, change), group=_changed(group, change)
+        aggregate,
+        argument=_changed(aggregate.argument, change),
+        group=_changed(aggregate.group, change),
+        values=tuple(
+            replace(value, argument=_changed(value.argument, change))
+            for value in aggregate.values
+        ),
+        keys=tuple((name, change(text)) for name, text in aggregate.keys),
     )
 
 

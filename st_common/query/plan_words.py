@@ -6,10 +6,18 @@ from typing import get_args
 from st_common.query.comparing import Kind
 from st_common.query.frame import Domain
 from st_common.query.neighbours import GroupNearest, Total
-from st_common.query.plan import Emit, Function, Order, Plan, Predicate
+from st_common.query.plan import (
+    Emit,
+    Function,
+    Order,
+    Plan,
+    Predicate,
+    ValueFunction,
+)
 
 _EMITS, _ORDERS = frozenset(get_args(Emit)), frozenset(get_args(Order))
 _PREDICATES, _FUNCTIONS = frozenset(get_args(Predicate)), frozenset(get_args(Function))
+_OF_VALUES = frozenset(get_args(ValueFunction))
 _TOTALS, _KINDS = frozenset(get_args(Total)), frozenset(get_args(Kind))
 _DOMAINS = frozenset(get_args(Domain))
 
@@ -31,10 +39,11 @@ def _chosen(plan: Plan) -> Iterator[tuple[str, frozenset[str]]]:
     yield plan.order, _ORDERS
     if plan.join is not None:
         yield plan.join.predicate, _PREDICATES
-    if plan.aggregate is not None:
-        yield plan.aggregate.function, _FUNCTIONS
-    if plan.outer is not None and plan.outer.aggregate is not None:
-        yield plan.outer.aggregate.function, _FUNCTIONS
+    outer = None if plan.outer is None else plan.outer.aggregate
+    for aggregate in (plan.aggregate, outer):
+        if aggregate is not None:
+            yield aggregate.function, _FUNCTIONS
+            yield from ((one.function, _OF_VALUES) for one in aggregate.values)
     if isinstance(plan.neighbours, GroupNearest):
         yield plan.neighbours.total, _TOTALS
     for step in plan.transforms:

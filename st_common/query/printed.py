@@ -5,7 +5,6 @@ from typing import Literal
 
 from sqlglot import exp
 
-from st_common.query.grammar import words
 from st_common.query.grammar.statements import expression_of
 from st_common.query.grammar.words import always_quoted, number, quoted, text_literal
 from st_common.query.lowering.expression import text_of
@@ -17,7 +16,12 @@ from st_common.query.neighbours import (
     ReverseNearest,
 )
 from st_common.query.pair_columns import names_pair, other_label
-from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
+from st_common.query.plan import LayerJoin, PairJoin, Plan, Window
+from st_common.query.printed_aggregate import (
+    aggregate_text,
+    column_text,
+    group_by,
+)
 from st_common.query.printed_fence import detect_text, fence_options_of
 from st_common.query.printed_frame import (
     compare_text,
@@ -63,12 +67,10 @@ def _select(plan: Plan) -> str:
     if plan.outer is None:
         return inner
     aggregate, where = plan.outer.aggregate, plan.outer.where
-    selected = "*" if aggregate is None else _aggregate(aggregate, "")
+    selected = "*" if aggregate is None else aggregate_text(aggregate, "")
     parts = [f"SELECT {selected} FROM ({inner})"]  # noqa: S608 - a statement of ours
     parts += [] if where is None else [f"WHERE {where}"]
-    if aggregate is not None and aggregate.function != "distinct" and aggregate.group:
-        parts.append(f"GROUP BY {aggregate.group}")
-    return " ".join(parts)
+    return " ".join([*parts, *group_by(aggregate, "")])
 
 
 def _clauses(plan: Plan) -> Iterator[str]:
@@ -94,12 +96,7 @@ def _clauses(plan: Plan) -> Iterator[str]:
 
 def _above(plan: Plan, label: str) -> Iterator[str]:
     """The clauses about what becomes of the answer."""
-    if (
-        plan.aggregate is not None
-        and plan.aggregate.group is not None
-        and plan.aggregate.function != "distinct"
-    ):
-        yield f"GROUP BY {_of_partner(plan.aggregate.group, label)}"
+    yield from group_by(plan.aggregate, label)
     if plan.window is not None:
         yield f"WINDOW {_lasting(plan.window)}"
     if plan.compare is not None:
@@ -137,40 +134,16 @@ def _told(plan: Plan, label: str) -> str:
 
 def _selected(plan: Plan, label: str) -> str:
     if plan.aggregate is not None:
-        return _aggregate(plan.aggregate, label)
+        return aggregate_text(plan.aggregate, label)
     items = [
-        text
-        if _is_named(name, text)
+        column_text(name, text)
+        if not names_pair(text)
         else f"{_said(text, plan, label)} AS {quoted(name)}"
         for name, text in plan.columns
     ]
     if plan.incident is not None and plan.incident.worst is not None:
         items.append(worst_text(plan.incident.worst))
     return ", ".join(items) or "*"
-
-
-def _is_named(name: str, text: str) -> bool:
-    """Whether a column without AS gets this name: a bare column its own, another expression its text."""
-    if names_pair(text):
-        return False
-    return text == (quoted(name) if _is_name(text) else name)
-
-
-def _is_name(text: str) -> bool:
-    return words.is_plain(text) or isinstance(expression_of(text), exp.Column)
-
-
-def _aggregate(aggregate: Aggregate, label: str) -> str:
-    if aggregate.function == "distinct":
-        return f"DISTINCT {_of_partner(aggregate.group or '', label)}"
-    if aggregate.function == "count_distinct":
-        return f"COUNT(DISTINCT {aggregate.argument or 'object'})"
-    return f"{aggregate.function.upper()}({aggregate.argument or '*'})"
-
-
-def _of_partner(group: str, label: str) -> str:
-    """A group with `layer.fid` for the partner."""
-    return f"{label}.fid" if group == "partner" and label else group
 
 
 def _joined(stream: str, join: LayerJoin, label: str) -> str:

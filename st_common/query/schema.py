@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from st_common.query.lowering.options import MOST_FIXES
 from st_common.query.lowering.space import MOST_NEIGHBOURS
 from st_common.query.neighbours import GroupNearest, Nearest, ReverseNearest
-from st_common.query.plan import VERSION, Plan
+from st_common.query.plan import MOST_VALUES, VERSION, Plan
 from st_common.regions.region import Region
 from st_common.regions.registry import REGIONS
 
@@ -58,6 +58,8 @@ _LIMITS: MappingProxyType[str, Schema] = MappingProxyType(
         "Incident.until": {"minLength": 1},
         "Incident.max_gap_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
         "Incident.every_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
+        "Aggregate.values": {"minItems": 1, "maxItems": MOST_VALUES},
+        "Value.name": {"minLength": 1},
         "Worst.argument": {"minLength": 1},
         "Worst.name": {"minLength": 1},
         "Debounce.fixes": {"minimum": 1, "maximum": MOST_FIXES},
@@ -91,7 +93,15 @@ _RULES: MappingProxyType[str, Schema] = MappingProxyType(
             "allOf": [
                 _when("function", ["sum", "avg", "min", "max"], "argument"),
                 _when("function", "distinct", "group"),
-            ]
+                _when("function", "several", "values"),
+            ],
+            "dependentSchemas": {
+                part: {"properties": {"function": {"const": "several"}}}
+                for part in ("values", "keys")
+            },
+        },
+        "Value": {
+            "allOf": [_when("function", ["sum", "avg", "min", "max"], "argument")]
         },
         "Fence": {
             "if": {"properties": {"events": {"contains": {"const": "dwell"}}}},

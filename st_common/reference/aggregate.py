@@ -5,38 +5,99 @@ a       taxi
 b       taxi       COUNT(kind)                 *: 3
 c       bus
 d       null       DISTINCT kind               taxi, bus, NULL
+
+Of several values a group has what it shows, by name: {"kind": "taxi", "n": 2}.
 """
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from st_common.query.plan import Aggregate
 from st_common.reference.columns import Fixes
 from st_common.reference.metric import Ints, Objects
 
+Shown = float | None | Mapping[str, Any]
+"""The value of a group, or of several what it shows."""
+
 
 def groups(
     aggregate: Aggregate, fixes: Fixes, rows: Ints, partners: Objects
-) -> dict[str, float | None]:
+) -> dict[str, Shown]:
     """The value of every group that has one, by the text of the group: `*` without groups, None for DISTINCT.
 
     What is counted are rows of `fixes`, one for each partner. Nulls count nowhere but in COUNT(*). Sums go by the order
     of the rows.
     """
+    if aggregate.function == "several":
+        named = [_texts(text, fixes, rows, partners) for text in aggregate.grouped_by]
+        given = [
+            _arguments(value.argument, fixes, rows, partners)
+            for value in aggregate.values
+        ]
+        return {**several(aggregate, len(rows), named, given)}
     parts: dict[str, list[object]] = {}
     if aggregate.group is None and aggregate.function in ("count", "count_distinct"):
         parts["*"] = []
     names = group_names(aggregate, fixes, rows, partners)
-    values = fixes.ids[rows]
-    if aggregate.argument is not None:
-        values = fixes.of.values(aggregate.argument, fixes.rows[rows], partners)
-    for name, value in zip(names, values, strict=True):
+    given_values = _arguments(aggregate.argument, fixes, rows, partners)
+    for name, value in zip(names, given_values, strict=True):
         part = parts.setdefault(name, [])
         if value is not None:
             part.append(value)
     if aggregate.function == "distinct":
         return dict.fromkeys(parts)
-    value_by_group = {
-        name: value_of(aggregate.function, part) for name, part in parts.items()
-    }
-    return {name: value for name, value in value_by_group.items() if value is not None}
+    values = {name: value_of(aggregate.function, part) for name, part in parts.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _texts(text: str, fixes: Fixes, rows: Ints, partners: Objects) -> Objects:
+    return fixes.of.texts(text, fixes.rows[rows], partners)
+
+
+def _arguments(
+    text: str | None, fixes: Fixes, rows: Ints, partners: Objects
+) -> Objects:
+    """The argument of each row; without one its object."""
+    if text is None:
+        return fixes.ids[rows]
+    return fixes.of.values(text, fixes.rows[rows], partners)
+
+
+def several(
+    aggregate: Aggregate,
+    count: int,
+    keys: Sequence[Sequence[str | None] | Objects],
+    given: Sequence[Sequence[object] | Objects],
+) -> dict[str, dict[str, Any]]:
+    """What every group shows, by the text of the group; without keys there is one, whatever is counted.
+
+    Args:
+        aggregate: it has several values.
+        count: how many rows are counted.
+        keys: of each key the texts of all rows.
+        given: of each value the arguments of all rows.
+    """
+    members: dict[tuple[str | None, ...], list[int]] = {} if keys else {(): []}
+    for row in range(count):
+        members.setdefault(tuple(column[row] for column in keys), []).append(row)
+    names = [name for name, _ in aggregate.keys]
+    shown = {}
+    for key, rows in members.items():
+        values = {
+            value.name: _value_of(value.function, [column[row] for row in rows])
+            for value, column in zip(aggregate.values, given, strict=True)
+        }
+        is_partner = aggregate.grouped_by == ("partner",)
+        name = str(key[0]) if is_partner else name_of_keys(key)
+        shown[name] = {**dict(zip(names, key, strict=True)), **values}
+    return shown
+
+
+def _value_of(function: str, values: Sequence[object]) -> float | int | None:
+    """One of several values; counts are whole numbers."""
+    value = value_of(function, [one for one in values if one is not None])
+    return int(value) if value is not None and function.startswith("count") else value
 
 
 def group_names(
@@ -45,12 +106,19 @@ def group_names(
     """The group that each row is in: NULL without a value; quoted where a text looks like that, or as if it were."""
     if aggregate.function == "avgspd":
         return list(fixes.ids[rows])
-    if aggregate.group is None:
-        return ["*"] * len(rows)
-    texts = fixes.of.texts(aggregate.group, fixes.rows[rows], partners)
-    if aggregate.group == "partner":
-        return ["NULL" if text is None else str(text) for text in texts]
-    return [name_of(text) for text in texts]
+    keys = [_texts(text, fixes, rows, partners) for text in aggregate.grouped_by]
+    if aggregate.grouped_by == ("partner",):
+        return ["NULL" if text is None else str(text) for text in keys[0]]
+    return [name_of_keys([column[row] for column in keys]) for row in range(len(rows))]
+
+
+def name_of_keys(key: Sequence[str | None]) -> str:
+    """The name of a group by its keys: `*` without, of several a JSON list."""
+    if not key:
+        return "*"
+    if len(key) == 1:
+        return name_of(key[0])
+    return json.dumps(list(key), separators=(",", ":"), ensure_ascii=False)
 
 
 def name_of(text: str | None) -> str:

@@ -4,11 +4,12 @@ rows: bus 1, bus 4, tram null        COUNT(*) where value > 2      *: 1
                                      value > 0, as they are        bus 1, bus 4
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from st_common.query.plan import Aggregate, Outer
-from st_common.reference.aggregate import name_of, value_of
+from st_common.reference.aggregate import Shown, name_of, several, value_of
 
 Row = Mapping[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -25,8 +26,10 @@ def chosen(outer: Outer, rows: Mapping[Key, Row], evaluate: Evaluate) -> set[Key
 
 def groups(
     aggregate: Aggregate, rows: Iterable[Row], evaluate: Evaluate
-) -> dict[str, float | None]:
+) -> dict[str, Shown]:
     """The value of every group of rows that has one, by its name; `*` without groups, None for DISTINCT."""
+    if aggregate.function == "several":
+        return {**_several(aggregate, list(rows), evaluate)}
     parts: dict[str, list[object]] = {}
     if aggregate.group is None and aggregate.function in ("count", "count_distinct"):
         parts["*"] = []
@@ -39,6 +42,28 @@ def groups(
         return dict.fromkeys(parts)
     values = {name: value_of(aggregate.function, part) for name, part in parts.items()}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _several(
+    aggregate: Aggregate, rows: Sequence[Row], evaluate: Evaluate
+) -> dict[str, dict[str, Any]]:
+    """What every group shows of several values."""
+    keys = [
+        [_text_or_none(evaluate(text, row)) for row in rows]
+        for text in aggregate.grouped_by
+    ]
+    given = [
+        [evaluate(value.argument or "object", row) for row in rows]
+        if value.argument is not None or value.function == "count_distinct"
+        else [True] * len(rows)
+        for value in aggregate.values
+    ]
+    of_rows = replace(aggregate, keys=tuple((name, "") for name, _ in aggregate.keys))
+    return several(of_rows, len(rows), keys, given)
+
+
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else _text(value)
 
 
 def _name(aggregate: Aggregate, row: Row, evaluate: Evaluate) -> str:

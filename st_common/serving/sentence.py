@@ -172,6 +172,8 @@ def _aggregate(case: _Case, plan: Plan) -> str:
         "" if group == "*" else f" for the group {group}"
     )
     value = "" if case.change["value"] is None else f" {case.change['value']:.10g}"
+    if plan.aggregate is not None and plan.aggregate.function == "several":
+        value = f" {case.change['fields']}"
     now = case.change["sign"] > 0
     if case.change["cause"] == "value":
         return f"The {what}{' became' if now else ' was'}{value}{'' if now else ' until then'}{case.at_tick}."

@@ -5,6 +5,7 @@ It shares nothing with the engines: which fixes count follows from running maxim
 that was due.
 """
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 
@@ -200,7 +201,10 @@ def _members(held: pd.DataFrame, aggregate: Aggregate | None) -> Answer:
     """Members and partners, or groups and values as texts."""
     if aggregate is None:
         return set(zip(held["object"], held["partner"], strict=True))
-    return set(zip(held["object"], held["value"].map(value_text), strict=True))
+    values = held["value"].map(value_text)
+    if aggregate.function == "several":
+        values = held["fields"].map(json.loads).map(value_text)
+    return set(zip(held["object"], values, strict=True))
 
 
 def _told_by_value(plan: Plan) -> Aggregate | None:

@@ -1,5 +1,6 @@
 """What must be in an answer: brute force over the table `positions`, at the last tick that was due (SPEC X1)."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ import pandas as pd
 
 from st_common.query.frame import Frame
 from st_common.query.plan import Outer, Plan
-from st_common.reference.aggregate import groups
+from st_common.reference.aggregate import Shown, groups
 from st_common.reference.columns import Features
 from st_common.reference.ranges import inside
 from st_common.reference.window import counting
@@ -65,9 +66,7 @@ def _counted(query: Registered, history: History) -> pd.DataFrame:
     return members_now(query, history)
 
 
-def _values(
-    plan: Plan, found: pd.DataFrame, history: History
-) -> dict[str, float | None]:
+def _values(plan: Plan, found: pd.DataFrame, history: History) -> dict[str, Shown]:
     """The values of the groups of a plan."""
     if plan.aggregate is None:
         return {}
@@ -79,14 +78,21 @@ def _values(
 
 
 def _known(
-    query: Registered, history: History, values: dict[str, float | None]
-) -> dict[str, float | None]:
+    query: Registered, history: History, values: Mapping[str, Shown]
+) -> Mapping[str, Shown]:
     """The values that are told: a count of nothing waits for the first tick."""
-    is_nothing = values == {"*": 0.0} and not _has_time(query, history)
-    return {} if is_nothing else values
+    count = sum(map(_counted_in, values.values()))
+    is_nothing = {*values} == {"*"} and not count
+    return {} if is_nothing and not _has_time(query, history) else values
 
 
-def _texts(values: Mapping[str, float | None]) -> Answer:
+def _counted_in(shown: Shown) -> float:
+    """0 of what says that nothing is counted; of all else more."""
+    parts = shown.values() if isinstance(shown, Mapping) else [shown]
+    return sum(abs(part) for part in parts if isinstance(part, float | int))
+
+
+def _texts(values: Mapping[str, Shown]) -> Answer:
     """Groups and the texts of their values."""
     return {(group, value_text(value)) for group, value in values.items()}
 
@@ -256,6 +262,13 @@ def tick_at(query: Registered, history: History) -> int:
     return -(-clock_us // tick_us) * tick_us if clock_us != NEVER else NEVER
 
 
-def value_text(value: float | None) -> str:
-    """Values are sums in some order of rows: to 9 digits."""
+def value_text(value: Shown) -> str:
+    """Values are sums in some order of rows: to 9 digits, also where there are several."""
+    if isinstance(value, Mapping):
+        return json.dumps({name: _part(part) for name, part in value.items()})
     return "" if value is None or np.isnan(value) else f"{value:.9g}"
+
+
+def _part(value: object) -> object:
+    """One of several values, or a key."""
+    return f"{value:.9g}" if isinstance(value, float | int) else value

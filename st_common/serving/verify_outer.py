@@ -12,6 +12,7 @@ import pyarrow as pa
 from st_common.query.outer import sources_of
 from st_common.query.plan import Outer, Plan
 from st_common.reference import outer as reference
+from st_common.reference.aggregate import Shown
 from st_common.reference.pair_join import asks_of_pairs
 from st_common.serving.verify_members import Lookup, fixes_of
 
@@ -23,21 +24,25 @@ _ROW = "row"
 class AnswerAbove:
     """What an outer query answers: the values of groups by their names, or the places of the rows that it chooses."""
 
-    values: dict[str, float | None] | None
+    values: dict[str, Shown] | None
     chosen: list[int]
 
 
-def rows_of_groups(
-    plan: Plan, values: Mapping[str, float | None]
-) -> list[dict[str, Any]]:
+def rows_of_groups(plan: Plan, values: Mapping[str, Shown]) -> list[dict[str, Any]]:
     """The rows of a plan with an aggregate, whose groups have these values."""
-    return [
-        {
-            name: group if source == "object" else value
-            for name, source in sources_of(plan).items()
-        }
-        for group, value in values.items()
-    ]
+    return [_row_of_group(plan, group, shown) for group, shown in values.items()]
+
+
+def _row_of_group(plan: Plan, group: str, shown: Shown) -> dict[str, Any]:
+    named = shown if isinstance(shown, Mapping) else {}
+    values = plan.aggregate.values if plan.aggregate is not None else ()
+    only = named[values[0].name] if named and values else shown
+    only = float(only) if isinstance(only, int) else only
+    own = {"object": group, "value": only}
+    return {
+        name: named[name] if source == "selected" else own[source]
+        for name, source in sources_of(plan).items()
+    }
 
 
 def rows_of_members(
@@ -80,7 +85,10 @@ def answer_above(outer: Outer, rows: Sequence[Mapping[str, Any]]) -> AnswerAbove
     aggregate = outer.aggregate
     if aggregate is not None and aggregate.group is not None:
         # The names of groups are the texts that SQL makes of them.
-        aggregate = replace(aggregate, group=f"CAST({aggregate.group} AS VARCHAR)")
+        aggregate = replace(aggregate, group=_as_text(aggregate.group))
+    if aggregate is not None:
+        keys = tuple((name, _as_text(text)) for name, text in aggregate.keys)
+        aggregate = replace(aggregate, keys=keys)
     asked = replace(outer, aggregate=aggregate)
     known = _evaluated(asked.expressions, rows)
     placed = {place: {**row, _ROW: place} for place, row in enumerate(rows)}
@@ -94,6 +102,10 @@ def answer_above(outer: Outer, rows: Sequence[Mapping[str, Any]]) -> AnswerAbove
         of_rows = [placed[place] for place in chosen]
         values = reference.groups(aggregate, of_rows, value)
     return AnswerAbove(values=values, chosen=chosen)
+
+
+def _as_text(text: str) -> str:
+    return f"CAST({text} AS VARCHAR)"
 
 
 def _evaluated(

@@ -60,8 +60,13 @@ def value_of(plan: Plan) -> str:
         return "value"
     if plan.aggregate.function == "avgspd":
         return "average speed"
-    of = f" of {plan.aggregate.argument}" if plan.aggregate.argument else ""
-    return f"{plan.aggregate.function.replace('_', ' ')}{of}"
+    values = plan.aggregate.values or (plan.aggregate,)
+    return ", ".join(_value_of(value.function, value.argument) for value in values)
+
+
+def _value_of(function: str, argument: str | None) -> str:
+    """One value of a group in words."""
+    return f"{function.replace('_', ' ')}{f' of {argument}' if argument else ''}"
 
 
 @singledispatch

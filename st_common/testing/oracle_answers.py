@@ -13,7 +13,7 @@ from st_common.reference.window import counting as counting_at
 from st_common.testing.oracle_expressions import fields_of
 from st_common.testing.oracle_frames import framed, speeds, time_of
 from st_common.testing.oracle_members import members
-from st_common.testing.oracle_outer import Told, answer_above
+from st_common.testing.oracle_outer import Told, answer_above, told_of
 from st_common.testing.oracle_readings import Known, Reading
 from st_common.testing.oracle_rows import Pair
 from st_common.testing.oracle_values import Counted, groups, stays_until
@@ -29,8 +29,7 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
         return _framed(world, query, plan.frame, known)
     if plan.aggregate is not None:
         rows = counted(world, query, known, at_us)
-        values = groups(plan.aggregate, rows, world.rules)
-        return {(group, None): Told(value=value) for group, value in values.items()}
+        return told_of(plan.aggregate, groups(plan.aggregate, rows, world.rules))
     if plan.window is not None:
         pairs = {
             (reading.fix.object, partner)
@@ -68,11 +67,9 @@ def tells_values(plan: Plan) -> bool:
 def shown_last(
     query: Query, pair: Pair, known: Known, was: Mapping[Below, Counted]
 ) -> str | None:
-    """The columns beside a - : of a row of a frame its own, else of the object's last reading; groups have none."""
-    if query.plan.outer is not None:
+    """The columns beside a - : of a frame's row its own, else of the object's last reading; of groups what was told."""
+    if tells_values(query.plan):
         return query.shown[pair]
-    if query.plan.aggregate is not None:
-        return None
     reading = known.last[pair[0]] if query.plan.frame is None else was[*pair, 0][0]
     return fields_of(query.plan, reading, _other_of(query.plan, pair, known))
 
@@ -90,10 +87,9 @@ def _framed(world: World, query: Query, frame: Frame, known: Known) -> dict[Pair
             row.pair: Told(fields=fields_of(query.plan, row.reading)) for row in rows
         }
     if aggregate.function == "avgspd":
-        values = speeds(query.frames, frame, counts)
-        return {(name, None): Told(value=value) for name, value in values.items()}
-    told = groups(aggregate, [(row.reading, None) for row in rows], world.rules)
-    return {(group, None): Told(value=value) for group, value in told.items()}
+        return told_of(aggregate, speeds(query.frames, frame, counts))
+    values = groups(aggregate, [(row.reading, None) for row in rows], world.rules)
+    return told_of(aggregate, values)
 
 
 def counting(world: World, query: Query, known: Known) -> set[str] | None:
@@ -204,5 +200,5 @@ def _stays(query: Query, pair: Pair, told: Told) -> bool:
     """Whether a pair that is in the answer before and after says the same."""
     if not tells_values(query.plan):
         return True
-    same_fields = query.plan.outer is None or query.shown[pair] == told.fields
+    same_fields = query.shown[pair] == told.fields
     return query.answer[pair] == told.value and same_fields

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from st_common.query.plan import Outer, Plan
+from st_common.query.plan import Aggregate, Outer, Plan
 from st_common.reference import outer as reference
+from st_common.reference.aggregate import Shown
 from st_common.testing.oracle_rows import Pair
 
-NAMES = ("object", "partner", "value", "c0", "c1")
+NAMES = ("object", "partner", "value", "c0", "c1", "c2", "k0", "k1")
 """What columns of rows in random plans are called."""
 
 
@@ -19,6 +20,20 @@ class Told:
 
     value: float | None = None
     fields: str | None = None
+
+
+def told_of(aggregate: Aggregate, groups: Mapping[str, Shown]) -> dict[Pair, Told]:
+    """What is told of groups: their values, or of several what they show; one alone is their value as well."""
+    told: dict[Pair, Told] = {}
+    for name, shown in groups.items():
+        if not isinstance(shown, Mapping):
+            told[name, None] = Told(value=shown)
+            continue
+        values = [shown[value.name] for value in aggregate.values]
+        is_one = len(values) == 1 and values[0] is not None
+        only = float(values[0]) if is_one else None
+        told[name, None] = Told(value=only, fields=json.dumps(shown))
+    return told
 
 
 def _known(name: str, then: Callable[[Any], Any]) -> Callable[[reference.Row], Any]:
@@ -57,7 +72,7 @@ def answer_above(plan: Plan, now: Mapping[Pair, Told]) -> dict[Pair, Told]:
     values = reference.groups(
         outer.aggregate, [rows[pair] for pair in chosen], _evaluated
     )
-    return {(name, None): Told(value=value) for name, value in values.items()}
+    return told_of(outer.aggregate, values)
 
 
 def _row(pair: Pair, told: Told) -> dict[str, Any]:

@@ -17,7 +17,7 @@ Counted = tuple[Reading, str | None]
 
 def groups(
     aggregate: Aggregate, counted: Sequence[Counted], rules: Rules
-) -> dict[str, float | None]:
+) -> dict[str, reference.Shown]:
     """The value of every group that has one, by the text of the group; `*` without groups, None for DISTINCT."""
     fixes = fixes_of([reading for reading, _ in counted], rules)
     partners = objects([partner for _, partner in counted])

@@ -1,11 +1,19 @@
 """Random clauses of plans: neighbours, conditions, joins, aggregates, windows along a way, steps of boxes."""
 
 from random import Random
+from typing import get_args
 
 from st_common.query.comparing import Transform
 from st_common.query.frame import Domain, Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, ReverseNearest
-from st_common.query.plan import Aggregate, Emit, Function, LayerJoin
+from st_common.query.plan import (
+    Aggregate,
+    Emit,
+    Function,
+    LayerJoin,
+    Value,
+    ValueFunction,
+)
 from st_common.testing.oracle_expressions import (
     CONDITIONS,
     GROUPS,
@@ -118,7 +126,10 @@ def draw_stream(rng: Random) -> Emit:
 
 
 def draw_aggregate(rng: Random, *, joined: bool) -> Aggregate:
-    """Every function, with and without argument and group; above a join also by partner."""
+    """Every function, with and without argument and group, or several values; above a join also by partner."""
+    if rng.random() < 0.3:
+        groups = [*sorted(GROUPS), *(["partner"] * 3 if joined else [])]
+        return draw_several(rng, sorted(NUMBERS), groups)
     function = rng.choice(FUNCTIONS)
     group = rng.choice([*sorted(GROUPS), *(["partner"] * 3 if joined else [])])
     if function == "distinct":
@@ -130,6 +141,19 @@ def draw_aggregate(rng: Random, *, joined: bool) -> Aggregate:
         argument=argument,
         group=group if rng.random() < 0.5 else None,
     )
+
+
+def draw_several(rng: Random, numbers: list[str], groups: list[str]) -> Aggregate:
+    """One to three values `c0`, `c1` .. of numbers, by none to two keys `k0`, `k1` among groups: expressions."""
+    values = []
+    for place in range(rng.randint(1, 3)):
+        function: ValueFunction = rng.choice(get_args(ValueFunction))
+        has_none = function == "count" and (not numbers or rng.random() < 0.5)
+        argument = None if has_none else rng.choice(numbers or groups)
+        values.append(Value(name=f"c{place}", function=function, argument=argument))
+    keys = rng.sample(groups, min(rng.choice((0, 1, 1, 2, 2)), len(set(groups))))
+    named = tuple((f"k{place}", text) for place, text in enumerate(dict.fromkeys(keys)))
+    return Aggregate(function="several", values=tuple(values), keys=named)
 
 
 def draw_join(rng: Random) -> LayerJoin:

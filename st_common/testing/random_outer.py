@@ -2,7 +2,8 @@
 
 from random import Random
 
-from st_common.query.plan import Aggregate, Function, Outer, Plan
+from st_common.query.plan import Aggregate, Function, Outer, Plan, has_value
+from st_common.testing.random_clauses import draw_several
 
 _FUNCTIONS: tuple[Function, ...] = (
     *("count", "count_distinct", "sum"),
@@ -28,13 +29,16 @@ def draw_outer(rng: Random, below: Plan) -> Outer:
 def columns_of_rows(plan: Plan) -> tuple[list[str], list[str]]:
     """The columns of the rows of a random plan that have texts, and those that have numbers."""
     grouped, texts, numbers = plan.aggregate, list[str](), list[str]()
-    if grouped is None or grouped.grouped_by is not None:
+    if grouped is None or grouped.grouped_by:
         texts.append("object")
     has_partner = plan.join is not None or plan.pairs is not None
     if grouped is None and has_partner and plan.frame is None:
         texts.append("partner")
-    if grouped is not None and grouped.function != "distinct":
+    if grouped is not None and has_value(grouped):
         numbers.append("value")
+    if grouped is not None:
+        texts += [name for name, _ in grouped.keys]
+        numbers += [value.name for value in grouped.values]
     for name, text in plan.columns:
         (texts if text in _TEXTS else numbers).append(name)
     return texts, numbers
@@ -44,6 +48,8 @@ def _draw_aggregate(rng: Random, texts: list[str], numbers: list[str]) -> Aggreg
     arguments = [*numbers, *(f"{name} * 2" for name in numbers)]
     arguments += [f"length({name})" for name in texts]
     groups = [*texts, *numbers]
+    if rng.random() < 0.2:
+        return draw_several(rng, arguments, groups)
     group = rng.choice(groups) if rng.random() < 0.5 else None
     function = rng.choice(_FUNCTIONS)
     if rng.random() < 0.15:

@@ -19,6 +19,7 @@ from st_common.query.plan import (
 )
 from st_common.regions.region import MovingRegion
 from st_common.regions.registry import Area
+from st_common.testing.oracle_expressions import GROUPS, NUMBERS
 from st_common.testing.random_clauses import (
     draw_aggregate,
     draw_columns,
@@ -27,6 +28,7 @@ from st_common.testing.random_clauses import (
     draw_frame,
     draw_join,
     draw_neighbours,
+    draw_several,
     draw_stream,
     draw_transform,
     draw_where,
@@ -287,6 +289,18 @@ def _nested(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     return replace(below, outer=draw_outer(rng, below))
 
 
+def _several(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
+    """Several values of groups by several keys, over members, windows and frames; some are asked about."""
+    below = rng.choice((_windows, _counts, _counts, _frames))(rng, layers)
+    groups = [*GROUPS, *(["partner"] * 3 if below.join and not below.frame else [])]
+    counted = draw_several(rng, sorted(NUMBERS), groups)
+    plan = replace(below, aggregate=counted, columns=())
+    if rng.random() < 0.7:
+        return plan
+    plan = replace(plan, emit="changes", order="auto")
+    return replace(plan, outer=draw_outer(rng, plan))
+
+
 _MAKE: dict[str, Callable[[Random, bool], Plan]] = {
     "fixes": _fixes,
     "moving": _moves,
@@ -301,6 +315,7 @@ _MAKE: dict[str, Callable[[Random, bool], Plan]] = {
     "incidents": _incidents,
     "comparing": _comparing,
     "nested": _nested,
+    "several": _several,
 }
 
 KINDS = tuple(_MAKE)

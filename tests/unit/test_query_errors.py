@@ -126,8 +126,8 @@ SELECT = "REGISTER QUERY q AS SELECT "
         ),
         (SELECT + "a, FROM s", "FROM", "expected an expression, not 'FROM'"),
         (SELECT + "a, b AS a FROM s", "a FROM", "two columns are called 'a'"),
-        (SELECT + "COUNT(*), SUM(a) FROM s", "SUM", "a query has one aggregate"),
-        (SELECT + "COUNT(*) AS n FROM s", "n FROM", "this needs no name"),
+        (SELECT + "COUNT(*), AVGSPD(*) FROM s", "AVGSPD", "AVGSPD stands alone"),
+        (SELECT + "AVGSPD(*) AS v FROM s", "v FROM", "this needs no name"),
         (SELECT + "COUNT(*) + 1 FROM s", "COUNT(*", "nothing is computed from it"),
         (
             SELECT + "a, COUNT(*) FROM s",
@@ -153,9 +153,9 @@ SELECT = "REGISTER QUERY q AS SELECT "
             "expected ')' or an operator, not ','",
         ),
         (
-            SELECT + "COUNT(*) FROM s GROUP BY a, b",
-            ", b",
-            "WITH, ';' or an operator, not ','",
+            SELECT + "COUNT(*) FROM s GROUP BY a, WHERE b",
+            "WHERE",
+            "expected an expression, not 'WHERE'",
         ),
         (SELECT + "DISTINCT a, b FROM s", "b FROM", "one expression after DISTINCT"),
         (SELECT + "DISTINCT a FROM s GROUP BY a", "a", "exclude each other"),

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from st_common.operators.state.component import Keyed, Layout, Numbers
+from st_common.operators.state.component import NONE, Keyed, Layout, Numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,18 +14,26 @@ class Groups(Keyed):
 
     Attributes:
         target: int64[n], a query and the text of its group, as a partner.
-        value: float64[n], NaN for a group without one (`DISTINCT`, or null).
+        value: float64[n], NaN for a group without one (`DISTINCT`, null, or several).
+        text: int64[n], of several values what the group shows, as the number of a text among the partners; else `NONE`,
+            as everywhere where it is not given.
     """
 
     LAYOUT: ClassVar[Layout] = Layout(
         name="groups",
-        numbers={"target": (Numbers.TARGETS,)},
+        numbers={"target": (Numbers.TARGETS,), "text": (Numbers.PARTNERS,)},
         order=("target",),
         identity=("target",),
+        later=("text",),
     )
 
     target: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     value: np.ndarray = field(default_factory=lambda: np.empty(0))
+    text: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def __post_init__(self) -> None:
+        if len(self.text) != len(self.target):
+            object.__setattr__(self, "text", np.full(len(self.target), NONE))
 
     def among(self, targets: np.ndarray) -> "Groups":
         """The groups of some targets (int64, in any order)."""

@@ -12,7 +12,8 @@ class Lines:
 
     Attributes:
         objects: int64[n], partners where the changes are of groups.
-        place: int64[n], where the fix stands whose columns are shown, -1 where none are.
+        place: int64[n], where the fix stands whose columns are shown, of groups the number of the text that they show;
+            -1 where none are.
         other: int64[n], likewise that of the other object of a pair, -1 where no column is about it.
     """
 

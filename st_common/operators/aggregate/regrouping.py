@@ -19,6 +19,8 @@ import numpy as np
 from st_common.operators.aggregate import relational
 from st_common.operators.aggregate.groups import Groups
 from st_common.operators.aggregate.lines import Lines
+from st_common.operators.aggregate.reducing import Reduced, both, reduced_cells
+from st_common.operators.aggregate.several import nothing_of, same_values
 from st_common.operators.aggregate.telling import Stretch
 from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.state.component import Change
@@ -38,29 +40,28 @@ class Parts:
         spells: of holders: from which tick to before which each counts. A holder is a query, or one group of it (see
             `holders_of`).
         group: int64[n], the number of its group's name among the partners.
-        value: float64[n], what it adds, NaN for null.
+        amounts: float64[n, w], what it adds to the values of its query, NaN for null.
         again: int64, ascending, `target << 32 | tick`: groups that are told again; None where that follows from the
             query.
     """
 
     spells: Spells
     group: np.ndarray
-    value: np.ndarray
+    amounts: np.ndarray
     again: np.ndarray | None = None
 
     def reduced(
-        self, function: np.ndarray, cell: np.ndarray, spell: np.ndarray
-    ) -> relational.Reduced:
-        """One value per cell and group.
+        self, turn: Turn, query: np.ndarray, cell: np.ndarray, spell: np.ndarray
+    ) -> Reduced:
+        """What each cell and group has.
 
         Args:
-            function: object[p], the name of the aggregate's function of each row.
+            turn: the run.
+            query: int64[p], the query of each row.
             cell: int64[p], the place of a cell.
             spell: int64[p], the place of a spell that is held there.
         """
-        return relational.reduced_cells(
-            function, cell, self.group[spell], self.value[spell]
-        )
+        return reduced_cells(turn, query, cell, self.group[spell], self.amounts[spell])
 
 
 class Times(Protocol):
@@ -101,14 +102,13 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """Values of groups cell after cell, sorted by target and cell; those from before stand one cell before the first.
+    """Groups cell after cell, sorted by target and cell; those from before stand one cell before the first.
 
     `follows`: the row before is of the same group, one cell earlier; `differs`: and has another value.
     """
 
-    target: np.ndarray
+    groups: Groups
     cell: np.ndarray
-    value: np.ndarray
     is_old: np.ndarray
     follows: np.ndarray
     differs: np.ndarray
@@ -135,16 +135,18 @@ def parts_of_members(stretch: Stretch) -> Parts:
     sample = Sample(
         values=course.values, place=course.place[version], object=course.object[version]
     )
-    group, value = np.full(len(mine), NO_PARTNER), np.ones(len(mine))
+    group, amounts = np.full(len(mine), NO_PARTNER), np.ones((len(mine), 1))
     if len(seen):
         adds = relational.contributions(
             turn, sample, point, members.key[mine[seen]] >> SHIFT
         )
         group[seen] = adds.group
-        value[seen] = relational.amounts_of(
-            turn, spells.query[seen], sample.object[point], adds
+        known = relational.amounts_of(
+            turn, spells.query[seen], sample.object[point], adds, adds.several
         )
-    return Parts(spells=spells, group=group, value=value)
+        amounts = np.ones((len(mine), known.shape[1]))
+        amounts[seen] = known
+    return Parts(spells=spells, group=group, amounts=amounts)
 
 
 def regroup(
@@ -164,19 +166,17 @@ def regroup(
     if not len(cells.holder):
         return None, groups
     old = np.flatnonzero(is_in(holders_of(turn, groups.target), cells.holder))
-    run = _run(
-        turn, cells, _values(turn, parts, cells), groups.target[old], groups.value[old]
-    )
+    run = _run(turn, cells, _values(turn, parts, cells), groups.take(old))
     if parts.again is None and isinstance(stretch, Stretch):
         is_again = _again(stretch, cells)[run.cell]
     else:
         told = np.empty(0, np.int64) if parts.again is None else parts.again
-        is_again = is_in(packed(run.target, cells.at[run.cell]), told)
+        is_again = is_in(packed(run.groups.target, cells.at[run.cell]), told)
     lines = _lines(stretch, cells, run, is_again)
     stays = np.flatnonzero(
         (run.cell == cells.last[np.maximum(run.cell, 0)]) & ~run.is_old
     )
-    values = Groups(target=run.target[stays], value=run.value[stays]).in_order()
+    values = run.groups.take(stays).in_order()
     after = groups.changed(Change(removed=groups.target[old], added=values))
     return lines, after
 
@@ -214,62 +214,46 @@ def _cells(turn: Turn, parts: Parts) -> Cells:
     return Cells(holder=holder, query=query, at=at, first=first, last=end - 1)
 
 
-def _values(turn: Turn, parts: Parts, cells: Cells) -> relational.Reduced:
+def _values(turn: Turn, parts: Parts, cells: Cells) -> Reduced:
     """The values of all groups at each cell; a count of nothing without groups is 0."""
-    none = np.empty(0, np.int64)
-    reduced = [relational.Reduced(cell=none, group=none, value=np.empty(0))]
-    function = turn.known.function[cells.query]
-    for cell, spell in parts.spells.parts_at(cells.holder, cells.at):
-        reduced.append(parts.reduced(function[cell], cell, spell))
+    reduced = both(
+        [
+            parts.reduced(turn, cells.query[cell], cell, spell)
+            for cell, spell in parts.spells.parts_at(cells.holder, cells.at)
+        ]
+    )
     has_value = np.zeros(len(cells.query), bool)
-    has_value[np.concatenate([one.cell for one in reduced])] = True
+    has_value[reduced.cell] = True
     # A cell without rows still has a value where nothing counts as 0.
     empty = np.flatnonzero(~has_value & turn.known.counts_nothing[cells.query])
-    if len(empty):
-        star = np.full(len(empty), turn.numbering.partner_of(relational.ALL))
-        reduced.append(
-            relational.Reduced(cell=empty, group=star, value=np.zeros(len(empty)))
-        )
-    columns = relational.Reduced.__dataclass_fields__
-    return relational.Reduced(
-        **{
-            name: np.concatenate([getattr(one, name) for one in reduced])
-            for name in columns
-        }
-    )
+    if not len(empty):
+        return reduced
+    star = np.full(len(empty), turn.numbering.partner_of(relational.ALL))
+    value, text = nothing_of(turn, cells.query[empty], star)
+    nothing = Reduced(cell=empty, group=star, value=value, text=text)
+    return both([reduced, nothing])
 
 
-def _run(
-    turn: Turn,
-    cells: Cells,
-    reduced: relational.Reduced,
-    target: np.ndarray,
-    value: np.ndarray,
-) -> _Run:
+def _run(turn: Turn, cells: Cells, reduced: Reduced, old: Groups) -> _Run:
     """The values at all cells, and those from before them."""
     fresh = turn.numbering.targets_of(cells.query[reduced.cell], reduced.group)
     # Values from before stand one cell before the first of their holder, so that one rule compares them all.
-    before = np.searchsorted(cells.holder, holders_of(turn, target)) - 1
+    before = np.searchsorted(cells.holder, holders_of(turn, old.target)) - 1
     cell = np.concatenate([before, reduced.cell])
-    target, value = (
-        np.concatenate([target, fresh]),
-        np.concatenate([value, reduced.value]),
+    groups = Groups(
+        target=np.concatenate([old.target, fresh]),
+        value=np.concatenate([old.value, reduced.value]),
+        text=np.concatenate([old.text, reduced.text]),
     )
-    is_old = np.arange(len(target)) < len(target) - len(fresh)
-    order = np.lexsort((cell, target))
-    target, cell, value, is_old = (
-        target[order],
-        cell[order],
-        value[order],
-        is_old[order],
-    )
-    follows = ~is_first(target) & (cell == shifted(cell, 0) + 1)
-    other = shifted(value, np.nan)
-    same = (other == value) | (np.isnan(other) & np.isnan(value))
+    is_old = np.arange(len(groups)) < len(old)
+    order = np.lexsort((cell, groups.target))
+    groups, cell, is_old = groups.take(order), cell[order], is_old[order]
+    follows = ~is_first(groups.target) & (cell == shifted(cell, 0) + 1)
+    before_it = shifted(groups.value, np.nan), shifted(groups.text, NO_PARTNER)
+    same = same_values(before_it, (groups.value, groups.text))
     return _Run(
-        target=target,
+        groups=groups,
         cell=cell,
-        value=value,
         is_old=is_old,
         follows=follows,
         differs=follows & ~same,
@@ -294,15 +278,8 @@ def _lines(
     cause = np.repeat(
         [CAUSE[name] for name in ("leave", "value", "enter", "value", "inside")], counts
     )
-    return _told(
-        stretch,
-        cells,
-        cell,
-        run.target[row],
-        run.value[row],
-        np.repeat([-1, -1, 1, 1, 0], counts),
-        cause,
-    )
+    sign = np.repeat([-1, -1, 1, 1, 0], counts)
+    return _told(stretch, cells.at[cell], run.groups.take(row), sign, cause)
 
 
 def _end(cells: Cells, run: _Run, rows: np.ndarray) -> np.ndarray:
@@ -311,16 +288,11 @@ def _end(cells: Cells, run: _Run, rows: np.ndarray) -> np.ndarray:
     return last
 
 
-def _told(  # noqa: PLR0917 - columns of lines
-    stretch: Times,
-    cells: Cells,
-    cell: np.ndarray,
-    target: np.ndarray,
-    value: np.ndarray,
-    sign: np.ndarray,
-    cause: np.ndarray,
+def _told(
+    stretch: Times, at: np.ndarray, groups: Groups, sign: np.ndarray, cause: np.ndarray
 ) -> Lines:
-    numbering, at = stretch.turn.numbering, cells.at[cell]
+    """Lines of groups at some ticks (int64[n], their places)."""
+    numbering, target = stretch.turn.numbering, groups.target
     query, ticks = numbering.targets.query[target], stretch.tick[at]
     return Lines(
         position=stretch.position[at],
@@ -331,8 +303,8 @@ def _told(  # noqa: PLR0917 - columns of lines
         target=numbering.targets_of(query, np.full(len(query), NO_PARTNER)),
         sign=sign,
         cause=cause,
-        value=value,
-        place=np.full(len(at), -1),
+        value=groups.value,
+        place=groups.text,
     )
 
 
@@ -359,5 +331,5 @@ def joined(one: Parts, other: Parts) -> Parts:
     return Parts(
         spells=Spells(query[order], start[order], until[order], one.spells.ticks),
         group=np.concatenate([one.group, other.group])[order],
-        value=np.concatenate([one.value, other.value])[order],
+        amounts=relational.both_amounts(one.amounts, other.amounts)[order],
     )

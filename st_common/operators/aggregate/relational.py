@@ -4,20 +4,20 @@ A group's value is found anew from the members that its query has now, whenever 
 minimum and maximum are right after the extreme has left, and sums do not drift: the same log gives the same bits.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from st_common.operators.aggregate import several
 from st_common.operators.aggregate.groups import Groups
+from st_common.operators.aggregate.reducing import reduced_cells
 from st_common.operators.arrays.keys import MASK, SHIFT
 from st_common.operators.state.component import Change, joined
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.present import Present, Sample
 from st_common.operators.turn.turn import Turn
 from st_common.query.plan import Aggregate
-from st_common.runs import firsts
 
 ALL = "*"  # the name of the one group of an aggregate without groups
 PARTNER = "partner"
@@ -43,7 +43,7 @@ def groups_of_members(
     target = keys >> SHIFT
     query = turn.numbering.targets.query[target]
     adds = contributions(turn, fixes.sample(objects), point, target)
-    amounts = amounts_of(turn, query, objects[point], adds)
+    amounts = amounts_of(turn, query, objects[point], adds, adds.several)
     return reduced(turn, query, adds.group, amounts)
 
 
@@ -52,7 +52,8 @@ class Adds(Protocol):
 
     Attributes:
         group: the number of the group's name among the partners.
-        text: the number of the argument's text where different ones are counted, else `NO_PARTNER`.
+        text: the number of the argument's text where different ones are counted, else `NO_PARTNER`; of what is
+            remembered of queries with several values that of all that it adds (see `several`).
         value: the aggregate's argument, NaN for null; 1 where only whether there is one matters.
     """
 
@@ -71,27 +72,49 @@ class Adds(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contributions:
-    """What pairs of a fix and a target add to the target's query; see `Adds`."""
+    """What pairs of a fix and a target add to the target's query; see `Adds`.
+
+    `several` is float64[n, w]: what is added where there are several values, if `text` does not say it.
+    """
 
     group: np.ndarray
     text: np.ndarray
     value: np.ndarray
+    several: np.ndarray
 
 
 def amounts_of(
-    turn: Turn, query: np.ndarray, objects: np.ndarray, adds: Adds
+    turn: Turn,
+    query: np.ndarray,
+    objects: np.ndarray,
+    adds: Adds,
+    more: np.ndarray | None = None,
 ) -> np.ndarray:
-    """What the values of aggregates are made of; float64[n], NaN for null.
+    """What the values of aggregates are made of; float64[n, w], NaN for null.
 
     It is the argument, but where different ones are counted: there it is the number of its text, or of the object where
-    there is no argument.
+    there is no argument. A query with one value has it in the first column.
 
     Args:
         turn: the run.
         query: int64[n], the query of each row.
         objects: int64[n], whose fix it is.
         adds: what it adds.
+        more: float64[n, w], what it adds where there are several values; None: `adds` say it by their text.
     """
+    amounts = _single_amounts(turn, query, objects, adds)[:, None]
+    if more is None:
+        more = several.unpacked(turn, query, adds.text)
+    if not more.shape[1]:
+        return amounts
+    has_several = turn.known.function[query] == "several"
+    return np.where(has_several[:, None], more, _widened(amounts, more.shape[1]))
+
+
+def _single_amounts(
+    turn: Turn, query: np.ndarray, objects: np.ndarray, adds: Adds
+) -> np.ndarray:
+    """What queries with one value are made of; float64[n]."""
     is_different = turn.known.counts_different[query]
     if not is_different.any():
         return adds.value
@@ -100,8 +123,25 @@ def amounts_of(
     return np.where(is_different & ~is_null, different, adds.value)
 
 
+def _widened(amounts: np.ndarray, width: int) -> np.ndarray:
+    """Amounts (float64[n, v]) with room for so many values, if they have less; NaN where none is."""
+    more = np.full((len(amounts), max(width - amounts.shape[1], 0)), np.nan)
+    return np.concatenate([amounts, more], axis=1)
+
+
+def both_amounts(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Amounts of some rows (float64[n, v]) and of others behind them (float64[m, w])."""
+    width = max(one.shape[1], other.shape[1])
+    return np.concatenate([_widened(one, width), _widened(other, width)])
+
+
 def contributions(
-    turn: Turn, of: Sample, point: np.ndarray, target: np.ndarray
+    turn: Turn,
+    of: Sample,
+    point: np.ndarray,
+    target: np.ndarray,
+    *,
+    remembered: bool = False,
 ) -> Contributions:
     """What each pair of a fix and a target adds to the target's query; expressions are evaluated once for all fixes.
 
@@ -110,6 +150,7 @@ def contributions(
         of: the fixes.
         point: int64[p], places of fixes.
         target: int64[p].
+        remembered: whether it is kept longer than the run: then the text says what is added to several values.
     """
     query = turn.numbering.targets.query[target]
     group, text = np.full(len(point), NO_PARTNER), np.full(len(point), NO_PARTNER)
@@ -131,23 +172,39 @@ def contributions(
             text[mine] = numbers[point[mine]]
     # A null was given the number of an empty text, which is no different value.
     text[np.isnan(value)] = NO_PARTNER
-    return Contributions(group=group, text=text, value=value)
+    if remembered:
+        _remember_several(turn, of, point, query, text)
+        more = np.empty((len(point), 0))
+    else:
+        more = several.amounts_of(turn, query, of, point)
+    return Contributions(group=group, text=text, value=value, several=more)
+
+
+def _remember_several(
+    turn: Turn, of: Sample, point: np.ndarray, query: np.ndarray, text: np.ndarray
+) -> None:
+    """Writes the numbers of the texts that say what is added to several values."""
+    for spec, mine in several.by_aggregate(turn, query):
+        packed = several.packed_texts(several.columns_of(spec.values, of), point[mine])
+        text[mine] = turn.numbering.partners_of(packed)
 
 
 def _group_numbers(
     turn: Turn, spec: Aggregate, of: Sample, point: np.ndarray, target: np.ndarray
 ) -> np.ndarray:
-    numbering = turn.numbering
-    if spec.grouped_by is None:
+    numbering, keys = turn.numbering, spec.grouped_by
+    if not keys:
         return np.full(len(point), numbering.partner_of(ALL))
-    if spec.grouped_by == PARTNER:
-        partner: np.ndarray = numbering.targets.partner[target]
+    partner: np.ndarray = numbering.targets.partner[target]
+    if len(keys) > 1:
+        return several.names_of_groups(numbering, keys, of, point, partner)
+    if keys[0] == PARTNER:
         return partner
     is_text = spec.function != "avgspd"  # that tells of objects, by their ids
     number_of_text = (
-        of.groups(spec.grouped_by, numbering)
+        of.groups(keys[0], numbering)
         if is_text
-        else of.partners(spec.grouped_by, numbering, null="")
+        else of.partners(keys[0], numbering, null="")
     )
     numbers: np.ndarray = number_of_text[point]
     return numbers
@@ -169,133 +226,21 @@ def _argument(function: str, argument: str, of: Sample) -> np.ndarray:
     return of.numbers(argument)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reduced:
-    """One value per cell (a query, or a query at a tick) and group.
-
-    Attributes:
-        cell: int64[n].
-        group: int64[n].
-        value: float64[n], NaN for distinct.
-    """
-
-    cell: np.ndarray
-    group: np.ndarray
-    value: np.ndarray
-
-
-def both(one: Reduced, other: Reduced) -> Reduced:
-    """The values of two sets of cells, none of which is in both, one behind the other."""
-    names = Reduced.__dataclass_fields__
-    return Reduced(
-        **{
-            name: np.concatenate([getattr(one, name), getattr(other, name)])
-            for name in names
-        }
-    )
-
-
 def reduced(
-    turn: Turn, query: np.ndarray, group: np.ndarray, value: np.ndarray
+    turn: Turn, query: np.ndarray, group: np.ndarray, amounts: np.ndarray
 ) -> Groups:
-    """One value per query and group, as groups.
+    """What groups have by query and group, as groups.
 
     Args:
         turn: the run.
         query: int64[n], the query of each row.
         group: int64[n], numbers of groups' names.
-        value: float64[n], NaN for null.
+        amounts: float64[n, w], NaN for null.
     """
-    values = reduced_cells(turn.known.function[query], query, group, value)
+    values = reduced_cells(turn, query, query, group, amounts)
     target = turn.numbering.targets_of(values.cell, values.group)
-    order = np.argsort(target, kind="stable")
-    return Groups(target=target[order], value=values.value[order])
-
-
-def reduced_cells(
-    function: np.ndarray, cell: np.ndarray, group: np.ndarray, value: np.ndarray
-) -> Reduced:
-    """One value per cell and group (SPEC G9).
-
-    Sums are taken in the order of the values, so that they depend on nothing but these (docs/adr/0009).
-
-    Args:
-        function: object[n], by which aggregate each row counts; one for all rows of a cell.
-        cell: int64[n].
-        group: int64[n].
-        value: float64[n], NaN for null: it adds nothing.
-
-    Returns:
-        Values of groups with any; counts and distinct ones also of groups whose values are all null. None of a cell
-        without rows.
-
-    Example:
-        SUM of group 5: 2, 3; group 6: null; group 7: 1      5: 5, 7: 1
-        COUNT of group 5: null, null                         5: 0
-    """
-    # By value within a group: sums depend on the order in which they are taken, and rows come in any.
-    order = np.lexsort((value, group, cell))
-    function, cell, group, value = (
-        function[order],
-        cell[order],
-        group[order],
-        value[order],
-    )
-    used = [name for name in _REDUCE if (function == name).any()]
-    rows = [np.flatnonzero(function == name) for name in used]
-    parts = [
-        _reduced(name, cell[of], group[of], value[of])
-        for name, of in zip(used, rows, strict=True)
-    ]
-    none = np.empty(0, np.int64)
-    return Reduced(
-        cell=np.concatenate([none, *(part.cell for part in parts)]),
-        group=np.concatenate([none, *(part.group for part in parts)]),
-        value=np.concatenate([np.empty(0), *(part.value for part in parts)]),
-    )
-
-
-def _reduced(
-    function: str, cell: np.ndarray, group: np.ndarray, value: np.ndarray
-) -> Reduced:
-    """One value per cell and group of rows of one aggregate, sorted by both."""
-    starts = firsts(cell, group)
-    known = ~np.isnan(value)
-    count = np.add.reduceat(known.astype(np.int64), starts)
-    values = _REDUCE[function](value, known, starts, count)
-    keep = (count > 0) | (function in ("count", "count_distinct", "distinct"))
-    return Reduced(
-        cell=cell[starts][keep], group=group[starts][keep], value=values[keep]
-    )
-
-
-def _distinct_count(
-    value: np.ndarray, known: np.ndarray, starts: np.ndarray, count: np.ndarray
-) -> np.ndarray:
-    row = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(value)]))
-    pairs = np.unique(np.stack([row[known].astype(float), value[known]]), axis=1)
-    return np.bincount(pairs[0].astype(np.int64), minlength=len(count)).astype(float)
-
-
-_REDUCE: dict[
-    str, Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-] = {
-    "count": lambda value, known, starts, count: count.astype(float),  # noqa: ARG005 - one signature for all
-    "count_distinct": _distinct_count,
-    "sum": lambda value, known, starts, count: np.add.reduceat(  # noqa: ARG005
-        np.where(known, value, 0.0), starts
-    ),
-    "avg": lambda value, known, starts, count: (
-        np.add.reduceat(np.where(known, value, 0.0), starts) / np.maximum(count, 1)
-    ),
-    "min": lambda value, known, starts, count: np.minimum.reduceat(  # noqa: ARG005
-        np.where(known, value, np.inf), starts
-    ),
-    "max": lambda value, known, starts, count: np.maximum.reduceat(  # noqa: ARG005
-        np.where(known, value, -np.inf), starts
-    ),
-    "distinct": lambda value, known, starts, count: np.full(len(starts), np.nan),  # noqa: ARG005
-}
+    groups = Groups(target=target, value=values.value, text=values.text)
+    return groups.take(np.argsort(target, kind="stable"))
 
 
 def regrouped(
@@ -339,9 +284,8 @@ def regrouped_targets(
     at = np.minimum(np.searchsorted(old.target, fresh.target), max(len(old) - 1, 0))
     same = np.zeros(len(fresh), bool)
     if len(old):
-        one, other = old.value[at], fresh.value
-        same = (old.target[at] == fresh.target) & (
-            (one == other) | (np.isnan(one) & np.isnan(other))
+        same = (old.target[at] == fresh.target) & several.same_values(
+            (old.value[at], old.text[at]), (fresh.value, fresh.text)
         )
     removed = old.target[~np.isin(old.target, fresh.target[same])]
     return Change(removed=removed, added=fresh.take(~same))
@@ -375,5 +319,6 @@ def zeros(turn: Turn, dirty: np.ndarray, fresh: Groups) -> Groups:
         return Groups()
     star = turn.numbering.partner_of(ALL)
     target = turn.numbering.targets_of(query, np.full(len(query), star))
-    order = np.argsort(target)
-    return Groups(target=target[order], value=np.zeros(len(target)))
+    value, text = several.nothing_of(turn, query, np.full(len(query), star))
+    groups = Groups(target=target, value=value, text=text)
+    return groups.take(np.argsort(target))

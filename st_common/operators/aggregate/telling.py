@@ -356,8 +356,11 @@ def group_lines(
         `-` with the old value, `+` with the new one, 0 for those `again`; None where nothing is told.
     """
     removed, added, stays = changed.removed, changed.added, again or Groups()
-    old = before.value[np.searchsorted(before.target, removed)]
-    target = np.concatenate([removed, added.target, stays.target])
+    old = before.take(np.searchsorted(before.target, removed))
+    target, value, text = (
+        np.concatenate([getattr(part, name) for part in (old, added, stays)])
+        for name in ("target", "value", "text")
+    )
     if not len(target):
         return None
     query = turn.numbering.targets.query[target]
@@ -378,8 +381,8 @@ def group_lines(
         target=turn.numbering.targets_of(query, np.full(len(query), NO_PARTNER)),
         sign=sign,
         cause=cause,
-        value=np.concatenate([old, added.value, stays.value]),
-        place=np.full(len(target), -1),
+        value=value,
+        place=text,
     )
 
 
@@ -387,5 +390,6 @@ def tell_groups(turn: Turn, lines: Lines | None) -> pa.Table:
     """Rows for groups that came, went or have another value; a row's object is the group's name."""
     if lines is None:
         return SHARD_SCHEMA.empty_table()
-    names = turn.names
-    return _rows(replace(names, objects=names.partners), lines, None)
+    names, places = turn.names, pa.array(lines.place, mask=lines.place < 0)
+    fields = names.partners.ids.take(places)
+    return _rows(replace(names, objects=names.partners), lines, fields)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.aggregate import several
 from st_common.operators.aggregate.relational import ALL
 from st_common.operators.expressions import evaluation as expressions
 from st_common.operators.expressions.general import Source
@@ -79,7 +80,7 @@ def _of_table(
             yield Asked(place=place[mine], rows=_as_told(turn, target, told))
             continue
         some = table.take(pa.array(mine)).combine_chunks()
-        counted = _counted(turn.numbering, specs.aggregates[number], target, some)
+        counted = _counted(turn, specs.aggregates[number], target, some)
         yield Asked(place=place[mine], rows=counted)
 
 
@@ -102,13 +103,41 @@ def _holding(
     return np.flatnonzero(truth.pairs(condition, np.arange(len(table))))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """Rows as several values ask about them; see `several.Asked`."""
+
+    rows: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def numbers(self, text: str) -> np.ndarray:
+        return expressions.numbers([text], self.rows)[0]
+
+    def known(self, text: str) -> np.ndarray:
+        known: np.ndarray = expressions.known([text], self.rows)[0]
+        return known
+
+    def texts(self, text: str) -> tuple[np.ndarray, pa.Array]:
+        (texts,) = expressions.values_as_text([text], self.rows)
+        encoded = texts.dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return codes.astype(np.int64), encoded.dictionary
+
+
 def _counted(
-    numbering: Numbering, spec: Aggregate, target: np.ndarray, table: pa.Table
+    turn: Turn, spec: Aggregate, target: np.ndarray, table: pa.Table
 ) -> OuterRows:
     """What rows count for by one aggregate; `aggregate.relational` says what the columns mean."""
+    numbering, rows = turn.numbering, _Table(rows=table)
     count, function, argument = len(table), spec.function, spec.argument
     value, text = np.ones(count), np.full(count, NO_PARTNER)
-    if function == "count_distinct":
+    if function == "several":
+        columns = several.columns_of(spec.values, rows)
+        packed = several.packed_texts(columns, np.arange(count))
+        text = numbering.partners_of(packed)
+    elif function == "count_distinct":
         (texts,) = expressions.values_as_text([argument or "object"], table)
         is_known = texts.is_valid().to_numpy(zero_copy_only=False)
         value = np.where(is_known, 1.0, np.nan)
@@ -128,9 +157,13 @@ def _counted(
 
 def _groups(numbering: Numbering, spec: Aggregate, table: pa.Table) -> np.ndarray:
     """The numbers of the groups' names; that of null is named NULL."""
-    if spec.group is None:
+    keys = spec.grouped_by
+    if not keys:
         return np.full(len(table), numbering.partner_of(ALL))
-    (names,) = expressions.groups([spec.group], table)
+    if len(keys) > 1:
+        every = np.arange(len(table))
+        return several.names_of_groups(numbering, keys, _Table(rows=table), every, None)
+    (names,) = expressions.groups(keys, table)
     return numbering.partners_of(names.fill_null("NULL"))
 
 

@@ -138,9 +138,7 @@ def _judged(
     above = Above(turn=specs.above(turn), tick=told.tick, position=told.position)
     star = np.full(len(again), turn.numbering.partner_of(ALL) if len(again) else 0)
     nothing = packed(turn.numbering.targets_of(again, star), told.others)
-    lines, after = regrouped(
-        above, specs, versions.take(of_groups), groups, np.sort(nothing)
-    )
+    lines, after = regrouped(above, versions.take(of_groups), groups, np.sort(nothing))
     stays = versions.until == len(told.tick)
     return _Judged(
         lines=lines,
@@ -228,6 +226,5 @@ def _ended_lines(
     swapping: Swapping, specs: OuterSpecs, gone: OuterGroups
 ) -> Lines | None:
     """What is told of groups whose queries end."""
-    before = Groups(target=gone.target, value=gone.value)
     change = Change(removed=gone.target, added=Groups())
-    return group_lines(specs.above(swapping.turn), before, change, swapping.at)
+    return group_lines(specs.above(swapping.turn), gone, change, swapping.at)

@@ -1,12 +1,13 @@
 """What queries about rows remember: the rows that count now, and the values that were told of groups."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from st_common.operators.aggregate.groups import Groups
 from st_common.operators.state.component import Keyed, Layout, Numbers
 from st_common.operators.state.object_rows import no_numbers
 
@@ -19,8 +20,9 @@ class OuterRows(Keyed):
         target: int64[n], a query and what names the row among its rows, as a partner (see `signed.names_of`).
         group: int64[n], the number of its group's name among the partners; of rows that are told as they are their
             object's.
-        text: int64[n], where different values are counted the number of its text among the partners, else -1; of rows
-            that are told as they are their partner's.
+        text: int64[n], the number of a text among the partners, else -1: of what is counted where these are different
+            values, of all that is counted where there are several (see `aggregate.several`); of rows that are told as
+            they are their partner's.
         value: float64[n], the aggregate's argument, NaN for null; of rows that are told as they are their value.
         fields: string[n], the selected columns of rows that are told as they are.
     """
@@ -44,18 +46,15 @@ class OuterRows(Keyed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OuterGroups(Keyed):
+class OuterGroups(Groups):
     """The groups of rows with the value of each as it was told last, sorted by target; see `aggregate.groups`."""
 
-    LAYOUT: ClassVar[Layout] = Layout(
-        name="outer_groups",
-        numbers={"target": (Numbers.TARGETS,)},
-        order=("target",),
-        identity=("target",),
-    )
+    LAYOUT: ClassVar[Layout] = replace(Groups.LAYOUT, name="outer_groups")
 
-    target: np.ndarray = field(default_factory=no_numbers)
-    value: np.ndarray = field(default_factory=lambda: np.empty(0))
+    @classmethod
+    def of(cls, groups: Groups) -> "OuterGroups":
+        """Groups of members or rows as those of rows."""
+        return cls(target=groups.target, value=groups.value, text=groups.text)
 
 
 def behind(parts: Sequence[OuterRows]) -> OuterRows:

@@ -10,11 +10,7 @@ import numpy as np
 from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
 from st_common.operators.state.registered import Queries
-from st_common.operators.turn.flags import (
-    counts_different,
-    counts_nothing,
-    flags_of,
-)
+from st_common.operators.turn.flags import counted_flags, flags_of
 from st_common.operators.turn.turn import Turn
 from st_common.query.outer import Source, sources_of
 from st_common.query.plan import Aggregate, Outer
@@ -46,6 +42,7 @@ class OuterSpecs:
         condition: int64, the place of its condition among those of its layout, `NONE` without.
         aggregate: int64, the place of its aggregate, `NONE` where rows are told as they are.
         function: object, the name of the aggregate's function, None without.
+        several: object, its several values, None where it has one.
         counts_nothing: bool, no rows have a value as well.
         counts_different: bool, different values are counted.
     """
@@ -56,6 +53,7 @@ class OuterSpecs:
     condition: np.ndarray
     aggregate: np.ndarray
     function: np.ndarray
+    several: np.ndarray
     counts_nothing: np.ndarray
     counts_different: np.ndarray
 
@@ -70,6 +68,7 @@ class OuterSpecs:
         known = replace(
             turn.known,
             function=self.function,
+            several=self.several,
             counts_nothing=self.counts_nothing,
             counts_different=self.counts_different,
             holds_by_object=np.zeros(len(turn.queries), bool),
@@ -109,6 +108,8 @@ def _compiled(queries: Queries, numbers: np.ndarray) -> OuterSpecs:
     aggregates = numbered(one for one in asked_for if one)
     aggregate = [aggregates[one] if one else NONE for one in asked_for]
     column = partial(_column, len(queries), numbers)
+    known = counted_flags(asked_for, nested=[False] * len(asked_for), of_rows=True)
+    none = counted_flags([None], nested=[False])
     return OuterSpecs(
         layouts=tuple(
             RowLayout(sources=sources, conditions=compile_conditions(list(texts)))
@@ -118,9 +119,7 @@ def _compiled(queries: Queries, numbers: np.ndarray) -> OuterSpecs:
         layout=column(layout, nothing=NONE),
         condition=column(condition, nothing=NONE),
         aggregate=column(aggregate, nothing=NONE),
-        function=column([one and one.function for one in asked_for], nothing=None),
-        counts_nothing=column(map(counts_nothing, asked_for), nothing=False),
-        counts_different=column(map(counts_different, asked_for), nothing=False),
+        **{name: column(part, nothing=none[name][0]) for name, part in known.items()},
     )
 
 

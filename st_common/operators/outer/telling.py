@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators.aggregate.groups import Groups
 from st_common.operators.aggregate.lines import Lines
 from st_common.operators.aggregate.regrouping import Parts, regroup
+from st_common.operators.aggregate.relational import amounts_of
 from st_common.operators.outer.remembered import OuterGroups, OuterRows
 from st_common.operators.outer.signed import Signed
-from st_common.operators.outer.specs import OuterSpecs
 from st_common.operators.outer.versions import NONE, Versions
+from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.changes import CAUSE, SHARD_SCHEMA, change_rows
 from st_common.operators.turn.spells import Spells
 from st_common.operators.turn.turn import Turn
@@ -29,7 +29,6 @@ class Above:
 
 def regrouped(
     above: Above,
-    specs: OuterSpecs,
     versions: Versions,
     groups: OuterGroups,
     again: np.ndarray,
@@ -38,7 +37,6 @@ def regrouped(
 
     Args:
         above: the run and its instants.
-        specs: what is asked of rows.
         versions: the rows of queries with an aggregate.
         groups: the groups as they were told last.
         again: int64, ascending, `target << 32 | instant`: groups that are told though no row says so.
@@ -54,18 +52,16 @@ def regrouped(
             query[order], versions.start[order], versions.until[order], len(above.tick)
         ),
         group=rows.group,
-        value=_amounts(specs.counts_different[query[order]], rows),
+        amounts=_amounts(above.turn, query[order], rows),
         again=again,
     )
-    before = Groups(target=groups.target, value=groups.value)
-    lines, after = regroup(above, parts, before)
-    return lines, OuterGroups(target=after.target, value=after.value)
+    lines, after = regroup(above, parts, groups)
+    return lines, OuterGroups.of(after)
 
 
-def _amounts(is_different: np.ndarray, rows: OuterRows) -> np.ndarray:
-    """What values are made of: the argument, and where different ones are counted the number of its text."""
-    differs = is_different & ~np.isnan(rows.value)
-    return np.where(differs, rows.text.astype(float), rows.value)
+def _amounts(turn: Turn, query: np.ndarray, rows: OuterRows) -> np.ndarray:
+    """What values are made of; a row without an argument is another one each time, as no object is it."""
+    return amounts_of(turn, query, np.full(len(rows), NO_PARTNER), rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

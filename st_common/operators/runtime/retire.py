@@ -25,23 +25,24 @@ from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import Pending, State
 from st_common.operators.state.targets import NO_PARTNER, Targets
 
-LEAST = 1_000  # objects, queries or targets: less is not worth the work
+LEAST = 1_000  # objects, queries, targets or partners: less is not worth the work
 _SHARE = 8  # nor is less than an eighth of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Used:
-    """Which objects, queries and targets something names, or may; bool each."""
+    """Which objects, queries, targets and partners something names, or may; bool each."""
 
     objects: np.ndarray
     queries: np.ndarray
     targets: np.ndarray
+    partners: np.ndarray
 
     def worth(self, least: int) -> bool:
         """Whether there is enough that nothing names."""
         spare = [
             (int(np.count_nonzero(~used)), len(used))
-            for used in (self.objects, self.queries, self.targets)
+            for used in (self.objects, self.queries, self.targets, self.partners)
         ]
         return any(
             count > max(least, total // _SHARE if least else 0)
@@ -58,8 +59,8 @@ def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
     Args:
         state: the state; it is not changed.
         settings: by which time objects are forgotten, and the key of hashes.
-        least: what is worth the work: more than so many objects, queries or targets, and more than an eighth of them;
-            0: any.
+        least: what is worth the work: more than so many objects, queries, targets or partners, and more than an eighth
+            of them; 0: any.
     """
     used = _used(state.of_key(settings.id_key), settings)
     if not used.worth(least):
@@ -90,7 +91,17 @@ def _used(state: State, settings: Settings) -> _Used:
         objects=_named(state, targets) | ~_forgotten(state, settings),
         queries=used_queries(state, targets),
         targets=targets,
+        partners=_named_partners(state, targets),
     )
+
+
+def _named_partners(state: State, targets: np.ndarray) -> np.ndarray:
+    """Which partners a target that is used names, or a memory: what groups showed is another text after each change."""
+    numbers = [state.targets.partner[targets], state.memories.numbers(Numbers.PARTNERS)]
+    used = np.unique(np.concatenate(numbers))
+    named = np.zeros(len(state.partners), bool)
+    named[used[used != NO_PARTNER]] = True
+    return named
 
 
 def _forgotten(state: State, settings: Settings) -> np.ndarray:

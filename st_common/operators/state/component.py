@@ -45,7 +45,8 @@ class Layout:
     `name` is that in stored states. `numbers` says of columns whose numbers they hold: one kind, or two that are packed
     into a key. Rows are sorted by the columns `order`. `identity` are the columns that tell a row from all others.
     `owner` says with whom a row goes when the state is dealt out: its object, or its query. `bit` is a column of 0 and
-    1 that may change while the row stays, `wide` are columns with several values a row.
+    1 that may change while the row stays, `wide` are columns with several values a row. `later` are columns of numbers
+    that states lack which were stored before there were such: there they are `NONE`.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Layout:
     owner: Numbers = Numbers.QUERIES
     bit: str | None = None
     wide: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
 
 
 class Component(ABC):
@@ -148,8 +150,10 @@ class Component(ABC):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any]) -> Self:
         """What `to_arrays` gave."""
-        columns = {name: arrays[f"{cls.LAYOUT.name}/{name}"] for name in cls.columns()}
-        count = len(columns[cls.columns()[0]])
+        names = {name: f"{cls.LAYOUT.name}/{name}" for name in cls.columns()}
+        count = len(arrays[names[cls.columns()[0]]])
+        later = {names[name]: np.full(count, NONE) for name in cls.LAYOUT.later}
+        columns = {name: ({**later, **arrays})[at] for name, at in names.items()}
         for name in cls.LAYOUT.wide:
             width = len(columns[name]) // count if count else 0
             columns[name] = columns[name].reshape((count, width))

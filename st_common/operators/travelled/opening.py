@@ -81,7 +81,7 @@ def opened(turn: Turn, present: Present, run: Run, now: Ways, after: Ways) -> Fr
     point, target = _qualified(turn, readings)
     query, event = turn.numbering.targets.query[target], fixes[point]
     adds = relational.contributions(
-        turn, present.sample_of_events(fixes), point, target
+        turn, present.sample_of_events(fixes), point, target, remembered=True
     )
     frame, ts = specs.place[query], events.ts[event]
     before, slot = turn.clock.before(events.position[event]), run.among.of(frame, event)

@@ -208,4 +208,4 @@ def _seconds(frame: Frame) -> float:
 
 def _is_by_object(plan: Plan) -> bool:
     spec = plan.aggregate
-    return spec is not None and (spec.grouped_by or "").lower() == "object"
+    return spec is not None and "object" in map(str.lower, spec.grouped_by)

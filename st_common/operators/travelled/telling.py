@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 
 from st_common.operators.aggregate import relational
 from st_common.operators.aggregate.lines import Lines
+from st_common.operators.aggregate.reducing import Reduced, both
 from st_common.operators.aggregate.regrouping import Parts, holders_of
-from st_common.operators.aggregate.relational import Reduced
 from st_common.operators.aggregate.telling import Stretch
 from st_common.operators.arrays.keys import packed, unique
 from st_common.operators.state.intern import Interner
@@ -113,26 +113,25 @@ class FrameParts(Parts):
     frames: Frames
 
     def reduced(
-        self, function: np.ndarray, cell: np.ndarray, spell: np.ndarray
+        self, turn: Turn, query: np.ndarray, cell: np.ndarray, spell: np.ndarray
     ) -> Reduced:
-        """One value per cell and group; average speeds here, all others as over members.
+        """What each cell and group has; average speeds here, all others as over members.
 
         Args:
-            function: object[n], the name of the aggregate's function of each row.
+            turn: the run.
+            query: int64[n], the query of each row.
             cell: int64[n], a query at a tick.
             spell: int64[n], the place of the row among the spells.
         """
-        is_speed = function == "avgspd"
+        is_speed = turn.known.function[query] == "avgspd"
         plain, speeds = np.flatnonzero(~is_speed), np.flatnonzero(is_speed)
-        reduced = relational.reduced_cells(
-            function[plain],
-            cell[plain],
-            self.group[spell[plain]],
-            self.value[spell[plain]],
+        reduced = super(
+            FrameParts, self
+        ).reduced(  # slots: a bare super() is of another class
+            turn, query[plain], cell[plain], spell[plain]
         )
-        return relational.both(
-            reduced, _speeds(self.frames, cell[speeds], self.row[spell[speeds]])
-        )
+        of_ways = _speeds(self.frames, cell[speeds], self.row[spell[speeds]])
+        return both([reduced, of_ways])
 
 
 def parts_of_frames(stretch: Stretch, frames: Frames, held: Held) -> FrameParts | None:
@@ -162,7 +161,7 @@ def parts_of_frames(stretch: Stretch, frames: Frames, held: Held) -> FrameParts 
     return FrameParts(
         spells=Spells(holder[order], start[order], until[order], held.ticks),
         group=rows.group[row],
-        value=relational.amounts_of(
+        amounts=relational.amounts_of(
             turn, rows.queries(row), rows.objects(row), rows.take(row)
         ),
         again=_again(turn, frames, held),

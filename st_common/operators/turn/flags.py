@@ -7,8 +7,22 @@ import numpy as np
 
 from st_common.operators.expressions.fields import shown_columns
 from st_common.operators.state.registered import Queries, Registered
+from st_common.query.binding import PARTNER
 from st_common.query.pair_columns import names_pair
-from st_common.query.plan import Aggregate, Plan, Window
+from st_common.query.plan import Aggregate, Plan, Value, Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Several:
+    """Several values of each group, and names and expressions of its keys; see `Aggregate`.
+
+    `nested`: another query asks about the groups. `by_partner`: its one key is the partner, whose id names the group.
+    """
+
+    values: tuple[Value, ...]
+    keys: tuple[tuple[str, str], ...]
+    nested: bool
+    by_partner: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +45,7 @@ class Flags:
         counts_nothing: bool, no members have a value as well: they are counted without groups.
         counts_different: bool, different values are counted.
         function: the name of the aggregate's function, None without.
+        several: its `Several` values, None where it has one.
         window_us: int64, the length of its window in microseconds, -1 without.
         window_tuples: int64, the length of its window in fixes, -1 without.
         since: int64, the largest event time in the log when it was registered, in microseconds.
@@ -51,6 +66,7 @@ class Flags:
     counts_nothing: np.ndarray
     counts_different: np.ndarray
     function: np.ndarray
+    several: np.ndarray
     window_us: np.ndarray
     window_tuples: np.ndarray
     since: np.ndarray
@@ -91,6 +107,7 @@ def _flags_by_origin(queries: Queries) -> Flags:
 
 def _flags(queries: Sequence[Registered]) -> Flags:
     plans = [query.plan for query in queries]
+    nested = [plan.outer is not None for plan in plans]
     return Flags(
         every=np.array([_tells_every(plan) for plan in plans], bool),
         grouped=np.array([plan.aggregate is not None for plan in plans], bool),
@@ -102,20 +119,11 @@ def _flags(queries: Sequence[Registered]) -> Flags:
         selecting=np.array([bool(shown_columns(plan)) for plan in plans], bool),
         showing_other=np.array([_shows_other(plan) for plan in plans], bool),
         valid_until=np.array([plan.valid_until for plan in plans], bool),
-        nested=np.array([plan.outer is not None for plan in plans], bool),
+        nested=np.array(nested, bool),
         paired=np.array([plan.pairs is not None for plan in plans], bool),
         ticking=np.array([plan.by_ticks for plan in plans], bool),
         fenced=np.array([plan.fence is not None for plan in plans], bool),
-        counts_nothing=np.array(
-            [counts_nothing(plan.aggregate) for plan in plans], bool
-        ),
-        counts_different=np.array(
-            [counts_different(plan.aggregate) for plan in plans], bool
-        ),
-        function=np.array(
-            [plan.aggregate.function if plan.aggregate else None for plan in plans],
-            object,
-        ),
+        **counted_flags([plan.aggregate for plan in plans], nested=nested),
         since=np.array([query.since for query in queries], np.int64),
         **_windows(plans),
     )
@@ -132,12 +140,58 @@ def _shows_other(plan: Plan) -> bool:
 
 
 def counts_nothing(aggregate: Aggregate | None) -> bool:
-    """Whether an aggregate counts without groups, so that nothing is a value as well."""
+    """Whether an aggregate tells of no members as well: without groups it counts, or has several values."""
     return (
         aggregate is not None
-        and aggregate.group is None
-        and aggregate.function in ("count", "count_distinct")
+        and not aggregate.grouped_by
+        and aggregate.function in ("count", "count_distinct", "several")
     )
+
+
+def counted_flags(
+    aggregates: Sequence[Aggregate | None],
+    *,
+    nested: Sequence[bool],
+    of_rows: bool = False,
+) -> dict[str, np.ndarray]:
+    """What is asked again and again of aggregates; by the name of the column in `Flags`.
+
+    Args:
+        aggregates: those of queries, None for none.
+        nested: whether other queries ask about their groups.
+        of_rows: whether they stand above rows of queries; there a partner is a column as any other.
+    """
+    several = [
+        _several_of(aggregate, nested=is_nested, of_rows=of_rows)
+        for aggregate, is_nested in zip(aggregates, nested, strict=True)
+    ]
+    return {
+        "counts_nothing": np.array(list(map(counts_nothing, aggregates)), bool),
+        "counts_different": np.array(list(map(counts_different, aggregates)), bool),
+        "function": _column([one.function if one else None for one in aggregates]),
+        "several": _column(several),
+    }
+
+
+def _several_of(
+    aggregate: Aggregate | None, *, nested: bool, of_rows: bool
+) -> Several | None:
+    """The several values of an aggregate; None where it has one."""
+    if aggregate is None or aggregate.function != "several":
+        return None
+    return Several(
+        values=aggregate.values,
+        keys=aggregate.keys,
+        nested=nested,
+        by_partner=not of_rows and aggregate.grouped_by == (PARTNER,),
+    )
+
+
+def _column(values: Sequence[object]) -> np.ndarray:
+    """Values of any kind as a column, each as it is."""
+    column = np.full(len(values), None, object)
+    column[:] = values
+    return column
 
 
 def counts_different(aggregate: Aggregate | None) -> bool:

@@ -23,7 +23,8 @@ class Entries(Listed):
         position: int64, the row of the log at which it took effect.
         tick: int64, the tick from which it counts, in microseconds.
         group: int64, the number of its group's text among the partners, -1 without groups.
-        text: int64, where different values are counted the number of its text among the partners, else -1.
+        text: int64, the number of a text among the partners, else -1: of the argument where different ones are counted,
+            of all that counts where there are several values (see `aggregate.several`).
         value: float64, the aggregate's argument, NaN for null; 1 where only whether there is one matters.
     """
 

@@ -44,7 +44,7 @@ class Judged:
     Attributes:
         entries: the entries.
         query: int64[n], the number of each one's query.
-        amounts: float64[n], what each adds to aggregates.
+        amounts: float64[n, w], what each adds to aggregates.
         start: int64[n], the place of the tick from which on it counts: BEFORE them, or `ticks` for after them all.
         until: int64[n], the place of the tick from which on it does not any more, `ticks` for none of them.
         ticks: how many are due.
@@ -93,7 +93,7 @@ class Judged:
         return Parts(
             spells=spells,
             group=self.entries.all.group[mine],
-            value=self.amounts[mine],
+            amounts=self.amounts[mine],
         )
 
 
@@ -126,7 +126,7 @@ def opened(state: State, turn: Turn, present: Present) -> Open:
     order = np.lexsort((events.object[event], events.position[event]))
     event, target, point = event[order], hits.target[order], hits.point[order]
     adds = relational.contributions(
-        turn, present.sample_of_events(fixes), point, target
+        turn, present.sample_of_events(fixes), point, target, remembered=True
     )
     before_row = turn.clock.before(events.position[event])
     added = Entries(

@@ -8,8 +8,8 @@ from sqlglot import exp
 from st_common.errors import QueryError
 from st_common.query.builder.amounts import Amount, rows_of, seconds_of
 from st_common.query.builder.expressions import Given, condition, term
+from st_common.query.builder.grouping import Column, GroupingSteps
 from st_common.query.builder.refusing import refuse_unless, text_of_user
-from st_common.query.builder.step import Step
 from st_common.query.grammar.statements import expression_of
 from st_common.query.pair_columns import plain_name
 from st_common.query.plan import Aggregate, Emit, Function, Order, Window
@@ -18,11 +18,9 @@ from st_common.query.tree.node import complaints_of_tree
 from st_common.query.tree.rows import Rows
 
 StreamKind = Literal["istream", "dstream", "rstream"]
-Column = str | tuple[str, str]
-"""An expression, or a name and an expression."""
 
 
-class AnswerSteps(Step):
+class AnswerSteps(GroupingSteps):
     """Expressions are SQL over the stream's attributes, as in texts."""
 
     __slots__ = ()
@@ -83,22 +81,6 @@ class AnswerSteps(Step):
         group = self._group(expression, step)
         aggregate = Aggregate(function="distinct", group=group.text)
         return self._next(step, given=[group], aggregate=aggregate)
-
-    def group_by(self, expression: str) -> Self:
-        """One value for each value of an expression; `layer.fid` is the feature joined with."""
-        step = "group_by(..)"
-        aggregate = (self.plan.outer or self.plan).aggregate
-        hint = "count(), sum(..) and the like come first"
-        without_group = aggregate is None or aggregate.function in (
-            "distinct",
-            "avgspd",
-        )
-        refuse_unless(not without_group, step, "GROUP BY needs an aggregate", hint)
-        before = aggregate or Aggregate(function="count")
-        group = self._group(expression, step)
-        return self._next(
-            step, given=[group], aggregate=replace(before, group=group.text)
-        )
 
     def rows(self) -> Self:
         """What follows asks about the rows of the query so far: `where`, aggregates, `group_by` and `distinct`.
@@ -173,22 +155,6 @@ class AnswerSteps(Step):
         if function.startswith("count") and argument.text.lower() == "object":
             aggregate = Aggregate(function="count_distinct")  # each object once
         return self._next(step, given=[argument], aggregate=aggregate)
-
-    def _group(self, expression: str, step: str) -> Given:
-        group = term(expression, self._scope, step, part="group", partner=True)
-        of_rows = self.plan.outer is not None
-        alone = (
-            of_rows
-            or group.text == "partner"
-            or all(name != "partner" for name, _ in group.term.columns)
-        )
-        refuse_unless(
-            alone,
-            step,
-            "the feature stands alone in a group",
-            f"{self._scope.other_label}.fid",
-        )
-        return group
 
     def _column(self, column: Column, step: str) -> tuple[str, Given]:
         if isinstance(column, tuple):

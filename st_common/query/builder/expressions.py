@@ -8,11 +8,13 @@ from sqlglot import exp
 
 from st_common.query.binding import BUILTINS
 from st_common.query.builder.refusing import refuse_unless
-from st_common.query.grammar.nodes import Refused
+from st_common.query.grammar.nodes import Refused, span_of
 from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.expression import Needs, Term, and_of, conjuncts, term_of
 from st_common.query.lowering.scope import Scope
+from st_common.query.lowering.several import is_call, terms_of, value_of
 from st_common.query.pair_columns import DISTANCE, own_name
+from st_common.query.plan import Value
 from st_common.query.problem import Source, TextError
 
 
@@ -52,6 +54,26 @@ def term(
             term_of(tree, scope, needs=needs, partner=partner, of_pair=of_pair)
         )
     return Given(part=part, step=step, source=text, term=read)
+
+
+def value(
+    text: str, scope: Scope, step: str, *, name: str = ""
+) -> tuple[Value, tuple[Given, ...]]:
+    """A value of a step such as "avg(speed)", and its argument.
+
+    Raises:
+        TextError: it is no aggregate; the error points at the place in `text`.
+    """
+    tree = _tree(text, step)
+    with _told_at(text, step):
+        if not is_call(tree):
+            hint = "count(*), avg(speed_mps)"
+            raise Refused("expected an aggregate", span_of(tree), hint)
+        called = value_of(tree, scope, name=name)
+        terms = [_checked(one) for one in terms_of([called])]
+    return called.value, tuple(
+        Given(part="aggregate", step=step, source=text, term=one) for one in terms
+    )
 
 
 def condition(text: str, scope: Scope, step: str, *, part: str = "where") -> Given:

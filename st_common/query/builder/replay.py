@@ -12,6 +12,7 @@ from st_common.query.frame import Extent
 from st_common.query.grammar.words import quoted
 from st_common.query.neighbours import GroupNearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, Plan
+from st_common.query.several import text_of_value
 
 _UNITS = {"space": "m", "time": "s", "rows": "rows"}
 
@@ -196,14 +197,26 @@ def _aggregate(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
 def _aggregated(builder: QueryBuilder, aggregate: Aggregate | None) -> QueryBuilder:
     if aggregate is None:
         return builder
+    if aggregate.function == "several":
+        return _several(builder, aggregate)
     if aggregate.function == "distinct":
-        return builder.distinct(_group(builder, aggregate))
+        return builder.distinct(_group(builder, aggregate.group or ""))
     counted = _function(builder, aggregate)
     return (
         counted
         if aggregate.group is None
-        else counted.group_by(_group(builder, aggregate))
+        else counted.group_by(_group(builder, aggregate.group))
     )
+
+
+def _several(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:
+    values = [
+        (value.name, text_of_value(value.function, value.argument))
+        for value in aggregate.values
+    ]
+    keys = [(name, _group(builder, text)) for name, text in aggregate.keys]
+    counted = builder.aggregate(*values)
+    return counted.group_by(*keys) if keys else counted
 
 
 def _function(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:
@@ -220,10 +233,10 @@ def _function(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:
     raise QueryError(f"unknown function {aggregate.function!r}")
 
 
-def _group(builder: QueryBuilder, aggregate: Aggregate) -> str:
+def _group(builder: QueryBuilder, group: str) -> str:
     of_fixes = builder.plan.join is not None and builder.plan.outer is None
-    is_partner = aggregate.group == "partner" and of_fixes
-    return f"{quoted(builder.alias)}.fid" if is_partner else aggregate.group or ""
+    is_partner = group == "partner" and of_fixes
+    return f"{quoted(builder.alias)}.fid" if is_partner else group
 
 
 def _emit(builder: QueryBuilder, plan: Plan) -> QueryBuilder:

@@ -188,7 +188,7 @@ class Building(BuildingExpressions, BuildingPlaces):
         return _Clause("where", exp.Where(this=parts[1]), parts[0])
 
     def group(self, parts: Parts) -> _Clause:
-        return _Clause("group", exp.Group(expressions=[parts[1]]), parts[0])
+        return _Clause("group", exp.Group(expressions=list(parts[1::2])), parts[0])
 
     def lasting_for(self, parts: Parts) -> _Clause:
         return _clause("lasting", Holding(expressions=list(parts[1:])), parts)

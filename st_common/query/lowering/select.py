@@ -1,4 +1,4 @@
-"""SELECT and GROUP BY: everything, columns, distinct values, or one aggregate with its group (SPEC G9)."""
+"""SELECT and GROUP BY: everything, columns, distinct values, or aggregates with their groups (SPEC G9)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +13,9 @@ from st_common.query.lowering.functions import STAMPS
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.incident import is_aggregate, only_worst, worst_of
 from st_common.query.lowering.scope import Scope
+from st_common.query.lowering.several import function_of, several_of
 from st_common.query.pair_columns import MEASURES
-from st_common.query.plan import Aggregate, Function
+from st_common.query.plan import Aggregate
 
 _Column = tuple[str, Term, Span]
 _STAMPS = (
@@ -22,13 +23,6 @@ _STAMPS = (
     "y",
     "event_ts",
 )  # the spatial and the temporal stamp of a fix (SPEC W7)
-_FUNCTIONS: dict[str, Function] = {
-    "COUNT": "count",
-    "SUM": "sum",
-    "AVG": "avg",
-    "MIN": "min",
-    "MAX": "max",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,27 +103,28 @@ def _aggregate(
     group: exp.Expr | None,
     scope: Scope,
 ) -> Selected:
-    if len(calls) > 1:
-        raise Refused(
-            "a query has one aggregate",
-            span_of(calls[1]),
-            "register a second query for it",
-        )
-    _refuse_alias(calls[0], "its value is the column `value` of a change")
-    if calls[0].name.upper() == "AVGSPD":
-        return _speed(items, calls[0], group, scope)
-    grouped = _group_term(group.expressions[0], scope) if group is not None else None
+    """One value of each group, or several; one that has a name of its own stands where several do."""
+    bare = calls[0].unalias()
+    if len(calls) == 1 and bare.name.upper() == "AVGSPD":
+        _refuse_alias(calls[0], "its value is the column `value` of a change")
+        return _speed(items, bare, group, scope)
+    grouped = [_group_term(one, scope) for one in group.expressions] if group else []
+    is_named = any(isinstance(item, exp.Alias) for item in items)
+    if len(calls) > 1 or len(grouped) > 1 or is_named:
+        several, terms = several_of(items, grouped, scope)
+        return Selected(aggregate=several, terms=terms)
+    key = grouped[0] if grouped else None
     for item in items:
-        if item is not calls[0]:
-            _check_beside(item, grouped, scope)
-    function, argument = _call(calls[0], scope)
+        if item is not bare:
+            _check_beside(item, key, scope)
+    function, argument = function_of(bare, scope)
     made = Aggregate(
         function=function,
         argument=argument.text if argument else None,
-        group=grouped.text if grouped else None,
+        group=key.text if key else None,
     )
     return Selected(
-        aggregate=made, terms=tuple(term for term in (argument, grouped) if term)
+        aggregate=made, terms=tuple(term for term in (argument, key) if term)
     )
 
 
@@ -173,7 +168,6 @@ def _beside_speed(item: exp.Expr, scope: Scope) -> Term:
 
 def _check_beside(item: exp.Expr, grouped: Term | None, scope: Scope) -> None:
     """Beside an aggregate stands what it is grouped by, and nothing else."""
-    _refuse_alias(item, "the text of a group is the column `object` of a change")
     hint = (
         f"GROUP BY {grouped.text}"
         if grouped
@@ -206,34 +200,6 @@ def _group_term(node: exp.Expr, scope: Scope) -> Term:
             f"GROUP BY {scope.other_label}.fid",
         )
     return term
-
-
-def _call(call: exp.Expr, scope: Scope) -> tuple[Function, Term | None]:
-    """The function of an aggregate and its argument; objects are counted each once (SPEC P5)."""
-    name, given = call.name.upper(), call.expressions
-    if len(given) != 1:
-        raise Refused(f"{name} takes one argument, not {len(given)}", span_of(call))
-    (argument,) = given
-    if isinstance(argument, exp.Star):
-        if name != "COUNT":
-            raise Refused(
-                f"{name} takes a number, not *",
-                span_of(argument) if span_of(argument)[1] else span_of(call),
-            )
-        return "count", None
-    distinct = isinstance(argument, exp.Distinct)
-    if distinct:
-        if name != "COUNT" or len(argument.expressions) != 1:
-            raise Refused(
-                "DISTINCT takes one argument, of COUNT",
-                span_of(call),
-                "COUNT(DISTINCT x)",
-            )
-        argument = argument.expressions[0]
-    term = term_of(argument, scope, needs="any" if name == "COUNT" else "number")
-    if name == "COUNT" and term.text.lower() == "object":
-        return "count_distinct", None
-    return "count_distinct" if distinct else _FUNCTIONS[name], term
 
 
 def _columns(items: Sequence[exp.Expr], scope: Scope, gathered: Gathered) -> Selected:

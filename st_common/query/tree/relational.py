@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from st_common.query.binding import PARTNER, bound
 from st_common.query.complaint import Complaint
-from st_common.query.plan import Aggregate, Emit, Order
+from st_common.query.plan import COUNTS, Aggregate, Emit, Order, Value
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
 
 _UNIT = {"avgspd": "m/s"}
@@ -78,26 +78,40 @@ class Group(Above):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The expression that names the groups; empty where there is one group."""
-        by = self.aggregate.grouped_by
-        return () if by is None else (by,)
+        """The expressions that name the groups; empty where there is one group."""
+        return self.aggregate.grouped_by
 
     def columns(self) -> tuple[Column, ...]:
-        """The group and its value; distinct values have no other."""
+        """The group and its value, or its values; distinct values have no other."""
+        counted = self.aggregate
+        if counted.function == "several":
+            keys = [Column(name=name, type="VARCHAR") for name, _ in counted.keys]
+            return (*keys, *(self._value(value) for value in counted.values))
         group = [Column(name=name, type="VARCHAR") for name in self.key]
-        function = self.aggregate.function
-        if function == "distinct":
+        if counted.function == "distinct":
             return tuple(group)
-        counts = function in ("count", "count_distinct")
         value = Column(
-            name=function, type="DOUBLE", unit=self._unit(), nullable=not counts
+            name=counted.function,
+            type="DOUBLE",
+            unit=self._unit(counted.function, counted.argument),
+            nullable=counted.function not in COUNTS,
         )
         return (*group, value)
+
+    def _value(self, value: Value) -> Column:
+        """One of several values."""
+        counts = value.function in COUNTS
+        return Column(
+            name=value.name,
+            type="BIGINT" if counts else "DOUBLE",
+            unit=self._unit(value.function, value.argument),
+            nullable=not counts,
+        )
 
     def refused(self) -> Iterator[Complaint]:
         """Features are of objects that are joined with a layer; a speed is one over fixes, of each object."""
         is_of_fixes = "fix" in self.input.key
-        if is_of_fixes and self.aggregate.group == PARTNER:
+        if is_of_fixes and PARTNER in self.aggregate.grouped_by:
             message = "GROUP BY a feature and a window in brackets exclude each other"
             hint = "register one query for each"
             yield Complaint(at="group", message=message, hint=hint)
@@ -116,12 +130,12 @@ class Group(Above):
             message = "AVGSPD is of each object and has no other group"
             yield Complaint(at="group", message=message, hint="leave it out")
 
-    def _unit(self) -> str:
-        """The unit of the value: that of the column that is summed, if it is a column."""
-        if self.aggregate.function in _OF_ARGUMENT:
+    def _unit(self, function: str, argument: str | None) -> str:
+        """The unit of a value: that of the column that is summed, if it is a column."""
+        if function in _OF_ARGUMENT:
             units = {one.name: one.unit for one in self.input.columns()}
-            return units.get(self.aggregate.argument or "", "")
-        return _UNIT.get(self.aggregate.function, "")
+            return units.get(argument or "", "")
+        return _UNIT.get(function, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,272 @@
+"""Several values of each group at once: what a row adds to each, and the JSON object that a group shows (SPEC G9).
+
+    SELECT line, COUNT(*) AS n, AVG(speed) AS v .. GROUP BY line
+
+    members        amounts: n  v            the group 7 shows
+    a, line 7      1  4                     {"line":"7","n":2,"v":5.0}
+    b, line 7      1  6
+
+What is remembered of rows (those of windows, and rows that another query asks about) keeps these amounts as one text,
+a JSON list of texts, for the values of different queries are of different number and kind.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.operators.expressions import evaluation as expressions
+from st_common.operators.expressions.fields import TYPES
+from st_common.operators.state.numbering import Numbering
+from st_common.operators.state.targets import NO_PARTNER
+from st_common.operators.turn.flags import Several
+from st_common.operators.turn.turn import Turn
+from st_common.query.binding import PARTNER
+from st_common.query.grammar.words import quoted
+from st_common.query.plan import COUNTS, Value
+
+_GROUP = "name of the group"
+
+
+class Asked(Protocol):
+    """Fixes, or rows, that expressions are asked about; answers in their order."""
+
+    def __len__(self) -> int:
+        """How many."""
+
+    def numbers(self, text: str) -> np.ndarray:
+        """The values of an expression as float64[n], NaN for null."""
+
+    def known(self, text: str) -> np.ndarray:
+        """Where an expression is not null; bool[n]."""
+
+    def texts(self, text: str) -> tuple[np.ndarray, pa.Array]:
+        """int64[n], places among the texts that come with it, -1 for null."""
+
+
+Said = tuple[np.ndarray, np.ndarray]
+"""Values of groups (float64[n], NaN for null), and the numbers of what they show (int64[n])."""
+
+
+def same_values(one: Said, other: Said) -> np.ndarray:
+    """Whether groups have the same value and show the same; bool[n]."""
+    value, other_value = one[0], other[0]
+    same = (value == other_value) | (np.isnan(value) & np.isnan(other_value))
+    both: np.ndarray = same & (one[1] == other[1])
+    return both
+
+
+def by_aggregate(turn: Turn, query: np.ndarray) -> Iterator[tuple[Several, np.ndarray]]:
+    """The different aggregates with several values, each with the places of the rows of its queries.
+
+    Args:
+        turn: the run.
+        query: int64[n], the query of each row.
+    """
+    of_query = turn.known.several
+    used = np.unique(query)
+    mine = used[of_query[used] != None]  # noqa: E711 - element by element
+    for spec in dict.fromkeys(of_query[mine]):
+        yield spec, np.flatnonzero(np.isin(query, mine[of_query[mine] == spec]))
+
+
+def width_of(turn: Turn, query: np.ndarray) -> int:
+    """How many values the aggregates of some queries (int64[n]) have at most; 0 where all have one alone."""
+    return max((len(spec.values) for spec, _ in by_aggregate(turn, query)), default=0)
+
+
+def columns_of(
+    values: Sequence[Value], of: Asked
+) -> list[tuple[np.ndarray, pa.Array | None]]:
+    """What fixes or rows add to each value.
+
+    Returns:
+        For each value float64[n], NaN for null; where different values are counted they are places among the texts that
+        stand beside them.
+    """
+    return [_column_of(value, of) for value in values]
+
+
+def _column_of(value: Value, of: Asked) -> tuple[np.ndarray, pa.Array | None]:
+    if value.function == "count_distinct":
+        codes, texts = of.texts(value.argument or "object")
+        return np.where(codes < 0, np.nan, codes), texts
+    if value.argument is None:
+        return np.ones(len(of)), None
+    if value.function == "count":
+        return np.where(of.known(value.argument), 1.0, np.nan), None
+    return of.numbers(value.argument), None
+
+
+def amounts_of(
+    turn: Turn, query: np.ndarray, of: Asked, point: np.ndarray
+) -> np.ndarray:
+    """What fixes or rows add to several values of queries.
+
+    Args:
+        turn: the run.
+        query: int64[p], numbers of queries.
+        of: the fixes or rows.
+        point: int64[p], places among them.
+
+    Returns:
+        float64[p, w], NaN for null and where a query has fewer values; w is 0 where none has several.
+    """
+    amounts = np.full((len(query), width_of(turn, query)), np.nan)
+    for spec, mine in by_aggregate(turn, query):
+        for place, (values, _) in enumerate(columns_of(spec.values, of)):
+            amounts[mine, place] = values[point[mine]]
+    return amounts
+
+
+def packed_texts(
+    columns: Sequence[tuple[np.ndarray, pa.Array | None]], point: np.ndarray
+) -> pa.Array:
+    """What some fixes or rows (int64[p]) add, as one text each: `["1","4.0",null]`; string[p]."""
+    named = {
+        f"c{at}": _as_texts(values[point], texts)
+        for at, (values, texts) in enumerate(columns)
+    }
+    text = f"CAST(to_json([{', '.join(named)}]) AS VARCHAR)"
+    return expressions.evaluated([text], pa.table(named))[0].cast(pa.string())
+
+
+def _as_texts(values: np.ndarray, texts: pa.Array | None) -> pa.Array:
+    """Amounts as texts that say them exactly, null for NaN."""
+    is_null = np.isnan(values)
+    if texts is None:
+        return pa.array(values, mask=is_null).cast(pa.string())
+    places = np.where(is_null, 0, values).astype(np.int64)
+    return texts.take(pa.array(places, mask=is_null))
+
+
+def unpacked(turn: Turn, query: np.ndarray, text: np.ndarray) -> np.ndarray:
+    """The amounts of rows whose texts `packed_texts` gave.
+
+    Args:
+        turn: the run.
+        query: int64[n], the query of each row.
+        text: int64[n], the number of the text among the partners; of rows of other queries any number.
+
+    Returns:
+        float64[n, w], NaN for null and where a query has fewer values; w is 0 where none has several.
+    """
+    amounts = np.full((len(query), width_of(turn, query)), np.nan)
+    for spec, mine in by_aggregate(turn, query):
+        different, at = np.unique(text[mine], return_inverse=True)
+        texts = turn.numbering.partners.ids.take(pa.array(different))
+        for place, column in enumerate(_unpacked_columns(spec, texts)):
+            amounts[mine, place] = column[at]
+    return amounts
+
+
+def _unpacked_columns(spec: Several, texts: pa.Array) -> Iterator[np.ndarray]:
+    """What texts say for each value of an aggregate; float64, NaN for null."""
+    (lists,) = expressions.evaluated(
+        ["from_json(t, '[\"VARCHAR\"]')"], pa.table({"t": texts})
+    )
+    for place, value in enumerate(spec.values):
+        said = pc.list_element(lists, place)
+        if value.function == "count_distinct":
+            said = said.dictionary_encode().indices
+        yield said.cast(pa.float64()).to_numpy(zero_copy_only=False)
+
+
+def names_of_groups(
+    numbering: Numbering,
+    keys: Sequence[str],
+    of: Asked,
+    point: np.ndarray,
+    partner: np.ndarray | None,
+) -> np.ndarray:
+    """The numbers of the names of groups with several keys, such as `["7","free",null]`; int64[p].
+
+    Args:
+        numbering: gives numbers.
+        keys: the expressions of the keys.
+        of: the fixes or rows.
+        point: int64[p], places of fixes or rows.
+        partner: int64[p], the numbers of their partners; None where a partner is a column as any other.
+    """
+    columns = []
+    for text in keys:
+        if text == PARTNER and partner is not None:
+            columns.append((partner, numbering.partners.ids))
+        else:
+            codes, texts = of.texts(text)
+            columns.append((codes[point], texts))
+    codes = np.stack([codes for codes, _ in columns])
+    different, at = np.unique(codes, axis=1, return_inverse=True)
+    pairs = zip(different, (texts for _, texts in columns), strict=True)
+    codes_of = [(np.where(code < 0, np.nan, code), texts) for code, texts in pairs]
+    names = packed_texts(codes_of, np.arange(different.shape[1]))
+    numbers: np.ndarray = numbering.partners_of(names)[np.ravel(at)]
+    return numbers
+
+
+def shown(
+    numbering: Numbering, spec: Several, group: np.ndarray, values: np.ndarray
+) -> np.ndarray:
+    """What groups show, as numbers of texts among the partners; int64[n].
+
+    Args:
+        numbering: gives numbers.
+        spec: the aggregate.
+        group: int64[n], the numbers of their names.
+        values: float64[n, v], NaN for null. What is not finite has no number in JSON: it is null there, too.
+    """
+    columns = {_GROUP: numbering.partners.ids.take(pa.array(group))}
+    parts = [
+        (name, text) for (name, _), text in zip(spec.keys, _keys(spec), strict=True)
+    ]
+    for place, value in enumerate(spec.values):
+        known = np.isfinite(values[:, place])
+        columns[f"c{place}"] = pa.array(values[:, place], mask=~known)
+        form = "CAST(c{} AS BIGINT)" if value.function in COUNTS else "c{}"
+        parts.append((value.name, form.format(place)))
+    text = expressions.objects_of([*parts, *_types(spec, parts)])
+    (texts,) = expressions.evaluated([text], pa.table(columns))
+    return numbering.partners_of(texts.cast(pa.string()))
+
+
+def _keys(spec: Several) -> list[str]:
+    """Expressions for the keys of a group, by its name."""
+    name = quoted(_GROUP)
+    if len(spec.keys) != 1:
+        return [
+            f"json_extract_string({name}, '$[{at}]')" for at in range(len(spec.keys))
+        ]
+    if spec.by_partner:
+        return [name]
+    inner = f"replace({name}[2:-2], '''''', '''')"
+    is_null, is_quoted = f"{name} = 'NULL'", f"starts_with({name}, '''')"
+    return [
+        f"CASE WHEN {is_null} THEN NULL WHEN {is_quoted} THEN {inner} ELSE {name} END"
+    ]
+
+
+def _types(
+    spec: Several, parts: Sequence[tuple[str, str]]
+) -> Iterator[tuple[str, str]]:
+    """The types of what is shown, where another query asks about the rows."""
+    if spec.nested:
+        yield TYPES, f"[{', '.join(f'typeof({text})' for _, text in parts)}]"
+
+
+def nothing_of(turn: Turn, query: np.ndarray, group: np.ndarray) -> Said:
+    """What queries without keys tell of no rows: the values (float64[n]) and the numbers of what is shown (int64[n]).
+
+    Args:
+        turn: the run.
+        query: int64[n].
+        group: int64[n], the number of the name of the one group.
+    """
+    value, text = np.zeros(len(query)), np.full(len(query), NO_PARTNER)
+    for spec, mine in by_aggregate(turn, query):
+        nothing = [0.0 if one.function in COUNTS else np.nan for one in spec.values]
+        values = np.tile(nothing, (len(mine), 1))
+        value[mine] = values[:, 0] if len(nothing) == 1 else np.nan
+        text[mine] = shown(turn.numbering, spec, group[mine], values)
+    return value, text

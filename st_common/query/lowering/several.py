@@ -1,0 +1,163 @@
+"""Several values of each group, and several keys: SELECT line, COUNT(*) AS n, AVG(speed) .. GROUP BY line (SPEC G9)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from st_common.query.binding import PARTNER
+from st_common.query.grammar.nodes import Refused, Span, span_of
+from st_common.query.lowering.expression import Term, is_same, term_of
+from st_common.query.lowering.functions import AGGREGATES
+from st_common.query.lowering.scope import Scope
+from st_common.query.plan import MOST_VALUES, Aggregate, Value, ValueFunction
+from st_common.query.several import name_of_key, name_of_value
+
+FUNCTIONS: Mapping[str, ValueFunction] = {
+    "COUNT": "count",
+    "SUM": "sum",
+    "AVG": "avg",
+    "MIN": "min",
+    "MAX": "max",
+}
+"""The functions of values, as texts call them."""
+_ANOTHER_NAME = "give one of them another name: ... AS name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """One value, with the term of its argument and the place of its name."""
+
+    value: Value
+    term: Term | None
+    span: Span
+
+
+def several_of(
+    items: Sequence[exp.Expr], grouped: Sequence[Term], scope: Scope
+) -> tuple[Aggregate, tuple[Term, ...]]:
+    """The values and keys that a SELECT names, and the terms of both.
+
+    Args:
+        items: what stands after SELECT: aggregates and keys, in any order.
+        grouped: what stands after GROUP BY.
+        scope: what names mean.
+
+    Raises:
+        Refused: an item is neither, or two are called alike.
+    """
+    values, names = list[Called](), [_own_name(term, scope) for term in grouped]
+    spans = [term.span for term in grouped]
+    for item in items:
+        bare = item.this if isinstance(item, exp.Alias) else item
+        if is_call(bare):
+            values.append(value_of(bare, scope, name=_alias_of(item)))
+            continue
+        place = _place_of(bare, grouped, scope)
+        names[place] = _alias_of(item) or names[place]
+        spans[place] = span_of(item)
+    _check_names(
+        [
+            *zip(names, spans, strict=True),
+            *((one.value.name, one.span) for one in values),
+        ]
+    )
+    keys = zip(names, (term.text for term in grouped), strict=True)
+    made = Aggregate(
+        function="several",
+        values=tuple(one.value for one in values),
+        keys=tuple(keys),
+    )
+    return made, (*terms_of(values), *grouped)
+
+
+def terms_of(values: Iterable[Called]) -> Iterator[Term]:
+    """The terms of the arguments of values."""
+    return (one.term for one in values if one.term is not None)
+
+
+def is_call(node: exp.Expr) -> bool:
+    """Whether an expression is an aggregate."""
+    return isinstance(node, exp.Anonymous) and node.name.upper() in AGGREGATES
+
+
+def value_of(call: exp.Expr, scope: Scope, *, name: str = "") -> Called:
+    """The value that a call of an aggregate asks for; without a name it is called as it is written: `avg(speed)`.
+
+    Raises:
+        Refused: it is no function of values, or takes other arguments.
+    """
+    if call.name.upper() not in FUNCTIONS:
+        hint = f"register a second query for {call.name.upper()}"
+        raise Refused(f"{call.name.upper()} stands alone", span_of(call), hint)
+    function, term = function_of(call, scope)
+    argument = None if term is None else term.text
+    called = name or name_of_value(function, argument)
+    value = Value(name=called, function=function, argument=argument)
+    return Called(value=value, term=term, span=span_of(call))
+
+
+def function_of(call: exp.Expr, scope: Scope) -> tuple[ValueFunction, Term | None]:
+    """The function of an aggregate and its argument; objects are counted each once (SPEC P5).
+
+    Raises:
+        Refused: it takes another argument.
+    """
+    name, given = call.name.upper(), call.expressions
+    if len(given) != 1:
+        raise Refused(f"{name} takes one argument, not {len(given)}", span_of(call))
+    (argument,) = given
+    if isinstance(argument, exp.Star):
+        if name != "COUNT":
+            span = span_of(argument) if span_of(argument)[1] else span_of(call)
+            raise Refused(f"{name} takes a number, not *", span)
+        return "count", None
+    distinct = isinstance(argument, exp.Distinct)
+    if distinct:
+        argument = _counted_once(call, argument)
+    term = term_of(argument, scope, needs="any" if name == "COUNT" else "number")
+    if name == "COUNT" and term.text.lower() == "object":
+        return "count_distinct", None
+    return "count_distinct" if distinct else FUNCTIONS[name], term
+
+
+def _counted_once(call: exp.Expr, argument: exp.Expr) -> exp.Expr:
+    """What stands behind DISTINCT."""
+    if call.name.upper() != "COUNT" or len(argument.expressions) != 1:
+        message, hint = "DISTINCT takes one argument, of COUNT", "COUNT(DISTINCT x)"
+        raise Refused(message, span_of(call), hint)
+    counted: exp.Expr = argument.expressions[0]
+    return counted
+
+
+def _place_of(item: exp.Expr, grouped: Sequence[Term], scope: Scope) -> int:
+    """Which of the keys an item is."""
+    term = term_of(item, scope, partner=True)
+    for place, key in enumerate(grouped):
+        if is_same(term.text, key.text):
+            return place
+    keys = ", ".join(key.text for key in grouped)
+    hint = f"GROUP BY {keys or 'what stands beside the aggregate'}"
+    raise Refused("expected what the query is grouped by", term.span, hint)
+
+
+def _own_name(key: Term, scope: Scope) -> str:
+    """What a key is called where nobody said: a column as it is called, the feature `fid`, all else by its text."""
+    is_feature = key.text == PARTNER and scope.joined == "layer"
+    return "fid" if is_feature else name_of_key(key.text)
+
+
+def _alias_of(item: exp.Expr) -> str:
+    return item.args["alias"].name if isinstance(item, exp.Alias) else ""
+
+
+def _check_names(names: Sequence[tuple[str, Span]]) -> None:
+    """Names are the same in any case, for SQL that is asked about the rows."""
+    if len(names) > MOST_VALUES:
+        span = names[MOST_VALUES][1]
+        raise Refused(f"a group has {MOST_VALUES} keys and values at most", span)
+    known = set[str]()
+    for name, span in names:
+        if name.casefold() in known:
+            raise Refused(f"two columns are called {name!r}", span, _ANOTHER_NAME)
+        known.add(name.casefold())

@@ -1,0 +1,44 @@
+"""What several values of a group are called, and how they are written."""
+
+from dataclasses import replace
+
+from st_common.query.plan import Aggregate, Value
+
+
+def name_of_value(function: str, argument: str | None) -> str:
+    """What a value is called where nobody said: `count(*)`, `avg(speed)`, `count(DISTINCT line)`."""
+    if function == "count_distinct":
+        return f"count(DISTINCT {argument or 'object'})"
+    return f"{function}({argument or '*'})"
+
+
+def text_of_value(function: str, argument: str | None) -> str:
+    """A value as it is written in a text."""
+    name, bracket, rest = name_of_value(function, argument).partition("(")
+    return f"{name.upper()}{bracket}{rest}"
+
+
+def called_anew(aggregate: Aggregate, before: Aggregate) -> Aggregate:
+    """The aggregate with values and keys called by their expressions, where those of the one before were."""
+    values = tuple(
+        _called_anew(*pair)
+        for pair in zip(aggregate.values, before.values, strict=True)
+    )
+    pairs = zip(aggregate.keys, before.keys, strict=True)
+    keys = tuple(
+        (name_of_key(new[1]) if old[0] == name_of_key(old[1]) else new[0], new[1])
+        for new, old in pairs
+    )
+    return replace(aggregate, values=values, keys=keys)
+
+
+def name_of_key(text: str) -> str:
+    """What a key is called where nobody said: a column by its name, all else by its text."""
+    is_quoted = len(text) > 1 and text[0] == text[-1] == '"'
+    return text[1:-1].replace('""', '"') if is_quoted else text
+
+
+def _called_anew(value: Value, before: Value) -> Value:
+    if before.name != name_of_value(before.function, before.argument):
+        return value
+    return replace(value, name=name_of_value(value.function, value.argument))

@@ -1,0 +1,189 @@
+"""Several values of each group, and several keys: what is told, how it is said, what is refused, what is kept."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from st_common.errors import QueryError
+from st_common.operators.aggregate.groups import Groups
+from st_common.query.builder import query
+from st_common.query.plan import Aggregate, Plan, Value
+from st_common.query.plan_json import plan_from_json
+from st_common.query.text import TextError, parse, to_text
+from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
+from st_common.testing.laws import run_steps
+from st_common.testing.oracle import Rules
+from st_common.testing.strategies import Case, Segmentation
+
+FROM = "FROM s INSIDE (0, 0, 10, 10)"
+ROWS = [
+    fix("a", 1, 1, 1, kind="bus", load=2.0),
+    fix("b", 2, 1, 1, kind="bus", load=4.0),
+    fix("c", 3, 1, 1),
+    fix("b", 4, 50, 1, kind="bus", load=4.0),
+    gone("a", 5),
+    end(),
+]
+
+
+def plan_of(text):
+    (statement,) = parse(f"REGISTER QUERY q AS {text}")
+    return statement.plan
+
+
+def told(rows, **how):
+    """What is told of the rows of a log: `second sign object value`, and the fields."""
+    case = Case(rows=tuple(log(*rows)), layers={}, rules=Rules(tick_us=1_000_000))
+    changes, _, _ = run_steps(case, Segmentation(cuts=frozenset(), batches=()), **how)
+    return [
+        (
+            f"{row['event_ts'].timestamp():g} {'-=+'[row['sign'] + 1]}{row['object']}",
+            row["value"],
+            json.loads(row["fields"]),
+        )
+        for row in changes.to_pylist()
+    ]
+
+
+@pytest.mark.spec("G9")
+def test_a_group_is_told_with_all_its_values_when_one_of_them_is_another():
+    lines = plan_of(f"SELECT kind, COUNT(*) AS n, AVG(load) {FROM} GROUP BY kind")
+
+    def bus(n, load):
+        return {"kind": "bus", "n": n, "avg(load)": load}
+
+    assert told([register("q", lines), *ROWS]) == [
+        ("1 +bus", None, bus(1, 2.0)),
+        ("2 -bus", None, bus(1, 2.0)),
+        ("2 +bus", None, bus(2, 3.0)),
+        ("3 +NULL", None, {"kind": None, "n": 1, "avg(load)": None}),
+        ("4 -bus", None, bus(2, 3.0)),
+        ("4 +bus", None, bus(1, 2.0)),
+        ("5 -bus", None, bus(1, 2.0)),
+    ]
+
+
+@pytest.mark.spec("G9")
+def test_groups_by_several_keys_are_named_by_a_list_of_texts():
+    pairs = plan_of(f"SELECT kind, load AS l, COUNT(*) AS n {FROM} GROUP BY kind, load")
+    assert [row[:2] for row in told([register("q", pairs), *ROWS])] == [
+        ('1 +["bus","2.0"]', 1.0),
+        ('2 +["bus","4.0"]', 1.0),
+        ("3 +[null,null]", 1.0),
+        ('4 -["bus","4.0"]', 1.0),
+        ('5 -["bus","2.0"]', 1.0),
+    ]
+
+
+@pytest.mark.spec("G9")
+def test_values_of_nothing_are_told_without_keys_from_the_registration_to_the_drop():
+    both = plan_of(f"SELECT COUNT(*) AS n, MAX(load) AS top {FROM}")
+    rows = [fix("a", 1, 50, 1), clock(3), register("q", both), drop("q"), end()]
+    nothing = {"n": 0, "top": None}
+    assert [row[2] for row in told(rows)] == [nothing, nothing]
+
+
+@pytest.mark.spec("G9")
+def test_a_query_about_groups_has_their_values_by_name_and_with_their_types():
+    groups = f"SELECT kind, COUNT(*) AS n, AVG(load) AS v {FROM} GROUP BY kind"
+    above = plan_of(f"SELECT SUM(n) AS objects, MAX(v) AS top FROM ({groups}) r")
+    crowded = plan_of(f"SELECT * FROM ({groups}) r WHERE r.n > 1 AND r.kind = 'bus'")
+    assert told([register("q", above), *ROWS])[-1] == (
+        "5 +*",
+        None,
+        {"objects": 1.0, "top": None},
+    )
+    bus = {"kind": "bus", "n": 2, "v": 3.0}
+    assert told([register("q", crowded), *ROWS]) == [
+        ("2 +bus", None, bus),
+        ("4 -bus", None, bus),
+    ]
+
+
+@pytest.mark.spec("G9")
+def test_windows_keep_what_their_fixes_add_to_each_value():
+    counted = "COUNT(*) AS n, COUNT(DISTINCT kind) AS kinds, SUM(load) AS loads"
+    window = plan_of(f"SELECT {counted} {FROM} WINDOW 2 s")
+    frame = plan_of(f"SELECT {counted} FROM s [ROWS 2] INSIDE (0, 0, 10, 10)")
+    for plan in (window, frame):
+        in_one = told([register("q", plan), *ROWS])
+        assert in_one == told([register("q", plan), *ROWS], through_bytes=True)
+        assert in_one[4] == ("3 +*", None, {"n": 3, "kinds": 1, "loads": 6.0})
+
+
+@pytest.mark.spec("G9")
+def test_several_values_are_said_in_three_ways():
+    text = plan_of(
+        "SELECT p.fid AS park, kind, COUNT(*), AVG(load) AS v FROM s JOIN parks p ON ST_Intersects(s, p)"
+        " GROUP BY p.fid, kind"
+    )
+    built = (
+        query("s")
+        .join("parks")
+        .on_intersects()
+        .aggregate("count(*)", v="avg(load)")
+        .group_by(("park", "parks.fid"), "kind")
+        .build()
+    )
+    assert built == text == plan_from_json(json.dumps(text.to_json()))
+    assert plan_of(to_text(text, "q").partition(" AS ")[2]) == text
+    assert text.aggregate == Aggregate(
+        function="several",
+        values=(
+            Value(name="count(*)", function="count"),
+            Value(name="v", function="avg", argument="load"),
+        ),
+        keys=(("park", "partner"), ("kind", "kind")),
+    )
+
+
+def test_one_value_without_a_name_stays_the_value_of_a_change():
+    assert plan_of(
+        f"SELECT kind, COUNT(*) {FROM} GROUP BY kind"
+    ).aggregate == Aggregate(function="count", group="kind")
+
+
+def test_a_plan_of_one_value_called_as_it_is_written_is_read_from_its_text():
+    only = (Value(name="count(*)", function="count"),)
+    plan = Plan(stream="s", aggregate=Aggregate(function="several", values=only))
+    assert plan_of(to_text(plan, "q").partition(" AS ")[2]) == plan
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "message"),
+    [
+        ("SELECT COUNT(*) AS n, SUM(a) AS N FROM s", 22, "two columns are called 'N'"),
+        ("SELECT a, COUNT(*) AS a FROM s GROUP BY a", 10, "two columns are called 'a'"),
+        (
+            "SELECT b, COUNT(*) AS n FROM s GROUP BY a",
+            7,
+            "what the query is grouped by",
+        ),
+        ("SELECT COUNT(*), AVGSPD(*) FROM s [ROWS 5]", 17, "AVGSPD stands alone"),
+        ("SELECT COUNT(*), SUM(a + ) FROM s", 25, "expected an expression"),
+    ],
+)
+def test_what_is_wrong_with_one_of_several_is_pointed_at(text, at, message):
+    with pytest.raises(TextError) as caught:
+        plan_of(text)
+    (problem,) = caught.value.problems
+    assert message in problem.message
+    assert problem.column == len("REGISTER QUERY q AS ") + at + 1
+
+
+def test_a_builder_points_into_the_value_that_is_wrong():
+    with pytest.raises(QueryError, match="expected an aggregate"):
+        query("s").aggregate(n="count(*)", m="mean(load)")
+    with pytest.raises(QueryError, match="expected an aggregate"):
+        query("s").aggregate("load + 1")
+
+
+def test_groups_of_a_state_from_before_have_no_texts():
+    groups = Groups(target=np.array([3, 7]), value=np.array([1.0, 2.0]))
+    arrays = groups.to_arrays()
+    assert arrays.pop("groups/text").tolist() == [-1, -1]
+    again = Groups.from_arrays(arrays)
+    assert again.text.tolist() == [-1, -1]
+    assert pa.array(again.value).equals(pa.array(groups.value))
