@@ -17,7 +17,7 @@ from st_common.operators.ahead.regions import (
     query_of,
     regions_of,
 )
-from st_common.operators.arrays.keys import MASK, SHIFT, packed
+from st_common.operators.arrays.keys import MASK, SHIFT, packed, unique
 from st_common.operators.arrays.turns import Turns, of_spells
 from st_common.operators.expressions.screens import passes
 from st_common.operators.matching.match import match
@@ -138,7 +138,7 @@ def _still_firsts(
     still = turn.known.of(PairSpecs).still
     if still.empty:
         return joined([]), other[:0]
-    versions = np.unique(first)
+    versions = unique(first)
     points = points_at(still, course, versions, turn.objects, space=turn.settings.space)
     hits = match(still, points, layer_of=turn.layer_of, numbering=turn.numbering)
     query = turn.numbering.targets.query[hits.target]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from st_common.operators.arrays.keys import unique
 from st_common.operators.events.timeline import LAST, Clock, Events
 from st_common.operators.state.fixes import NEVER
 
@@ -66,9 +67,7 @@ def agenda_of(
         ticks_of(np.maximum(events.ts, clock.before(events.position)), tick_us), final
     )
     pending = pending if final is None else min(pending, final.ts)
-    happened = (
-        np.unique(np.append(tick, pending)) if pending != NEVER else np.unique(tick)
-    )
+    happened = unique(np.append(tick, pending)) if pending != NEVER else unique(tick)
     ticks = np.union1d(happened, aging)
     position = clock.first_past(ticks)
     if final is not None:

@@ -189,7 +189,7 @@ def _moved(
     reports = np.zeros(len(turn.objects), bool)
     reports[objects[mine]] = True
     outside = fences.numbers[fences.wanting("outside")]
-    seen = np.unique(objects[fixes])
+    seen = unique(objects[fixes])
     everywhere = turn.numbering.targets_of(
         np.tile(outside, len(seen)), np.full(len(seen) * len(outside), NO_PARTNER)
     )

@@ -146,7 +146,7 @@ def _places_at(
     """
     if not len(seen.key):
         return dwells.key >> SHIFT
-    ticks = np.unique(seen.tick)
+    ticks = unique(seen.tick)
     rows = packed(machine, np.searchsorted(ticks, seen.tick) + 1)
     mine = np.searchsorted(keys, dwells.key)
     until = np.searchsorted(ticks, dwells.ts, side="right")

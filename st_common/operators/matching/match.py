@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.geometry.grid import blocks
+from st_common.operators.arrays.keys import unique
 from st_common.operators.expressions.filters.protocol import Features
 from st_common.operators.expressions.index import find_pairs
 from st_common.operators.expressions.screens import Asked, objects_of, passes
@@ -218,7 +219,7 @@ def _join(
 ) -> Triples:
     met = _met(group, points, chosen, layer)
     # A point that meets no feature need not be looked up among the regions.
-    near = np.unique(met[0])
+    near = unique(met[0])
     triples = [
         (np.tile(near, len(group.everywhere)), np.repeat(group.everywhere, len(near)))
     ]
@@ -250,7 +251,7 @@ def join_pairs(
     Returns:
         int64 each: the point, the query, and the feature's number among the partners.
     """
-    met = _met(group, points, np.unique(pairs[0]), layer)
+    met = _met(group, points, unique(pairs[0]), layer)
     return _with_features(met, queries, points, layer, numbering, *pairs)
 
 

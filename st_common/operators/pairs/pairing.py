@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.geometry.circles import points_in_circles
+from st_common.operators.arrays.keys import unique
 from st_common.operators.expressions.screens import passes
 from st_common.operators.matching.match import match
 from st_common.operators.pairs.judging import hold, may_be_other
@@ -52,7 +53,8 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     codes = [codes_of(keys, fixes, world) for keys in specs.keys]
     changed = np.flatnonzero(world.alive & scope.changed)
     # A pair changes by either object: whoever may have a changed one as partner is looked at as a first one, too.
-    few = np.union1d(changed, _near_changed(turn, world, codes, changed))
+    near = _near_changed(turn, world, codes, changed)
+    few = unique(np.concatenate([changed, near]))
     within = inside(specs.moving, fixes, world, few, scope.changed)
     firsts = _firsts(scope, turn, fixes, few, within)
     alive = np.flatnonzero(world.alive)
@@ -139,7 +141,7 @@ def _near_changed(
         for key in np.unique(by_key).tolist()
         if key >= 0
     ]
-    return np.unique(np.concatenate(near))
+    return unique(np.concatenate(near))
 
 
 def codes_of(

@@ -205,7 +205,7 @@ def _partners(state: State, numbering: Numbering, of_targets: np.ndarray) -> np.
     named = np.concatenate(
         [state.targets.partner[of_targets], state.memories.numbers(Numbers.PARTNERS)]
     )
-    named = np.unique(named[named != NO_PARTNER])
+    named = unique(named[named != NO_PARTNER])
     partner_of = np.full(len(state.partners) + 1, NO_PARTNER)
     partner_of[named] = numbering.known_partners_of(
         state.partners.ids.take(pa.array(named)), state.partners.hashes[named]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators.arrays.keys import MASK, SHIFT
+from st_common.operators.arrays.keys import MASK, SHIFT, unique
 from st_common.operators.runtime.reshape import (
     renumbered,
     used_queries,
@@ -130,7 +130,7 @@ def _named(state: State, targets: np.ndarray) -> np.ndarray:
         state.held.object,
     ):
         named[numbers] = True
-    partners = np.unique(state.targets.partner[targets])
+    partners = unique(state.targets.partner[targets])
     partners = partners[partners != NO_PARTNER]
     focals = {
         focal for query in state.queries if query.live for focal in query.plan.focals

@@ -7,7 +7,7 @@ the cache does not have is a miss.
 
 import numpy as np
 
-from st_common.operators.arrays.keys import packed
+from st_common.operators.arrays.keys import packed, unique, without
 from st_common.operators.skeleton.anticipation import Cache, looked, ordered, seeded
 from st_common.operators.skeleton.world import Criteria, Kind, World
 
@@ -67,7 +67,7 @@ def _stays(
         world,
         criteria,
         np.flatnonzero(whole),
-        np.unique(cache.object[asked]),
+        unique(cache.object[asked]),
         margin,
     )
     stays[asked] = np.isin(
@@ -85,5 +85,5 @@ def misses(cache: Cache, row: np.ndarray, who: np.ndarray, before: np.ndarray) -
         who: int64[p], objects.
         before: int64, keys `row << 32 | object` of the members before.
     """
-    came = np.setdiff1d(packed(row, who), before)
-    return len(np.setdiff1d(came, packed(cache.row, cache.object)))
+    came = without(unique(packed(row, who)), unique(before))
+    return len(without(came, unique(packed(cache.row, cache.object))))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from st_common.operators.arrays.keys import SHIFT
+from st_common.operators.arrays.keys import SHIFT, unique
 from st_common.operators.events.agenda import cut_short, ticks_of, ticks_past
 from st_common.operators.events.timeline import LAST
 from st_common.operators.travelled.rows import FrameRows
@@ -105,7 +105,7 @@ class FrameClock:
                 parts.append(
                     self._slides(frame_at, window, self._rows.ts[low:end], first, until)
                 )
-        ticks = np.unique(np.concatenate(parts))
+        ticks = unique(np.concatenate(parts))
         return ticks[(ticks >= first) & (ticks < until)]
 
     def _slides(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from st_common.operators.arrays.keys import MASK, SHIFT
+from st_common.operators.arrays.keys import MASK, SHIFT, unique
 from st_common.operators.arrays.turns import Turns
 from st_common.operators.turn.course import BEFORE, Course, Now
 from st_common.operators.turn.turn import Turn
@@ -97,7 +97,7 @@ class Spells:
                 self._packed(self.query, self.until)[self.until < self.ticks],
             ]
         )
-        cells = np.unique(packed)
+        cells = unique(packed)
         return cells // self._width, cells % self._width - 1
 
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from st_common.operators.aggregate import relational
 from st_common.operators.aggregate.regrouping import Parts
-from st_common.operators.arrays.keys import packed
+from st_common.operators.arrays.keys import packed, unique
 from st_common.operators.arrays.turns import ByTick, of_entries
 from st_common.operators.events.agenda import cut_short, ticks_of, ticks_past
 from st_common.operators.events.timeline import FIX
@@ -158,7 +158,7 @@ def aging(entries: Entries, turn: Turn) -> np.ndarray:
     )
     timed = seconds >= 0
     end = ticks_past(entries.ts[timed] + seconds[timed], turn.settings.tick_us)
-    return np.unique(np.maximum(end, entries.tick[timed]))
+    return unique(np.maximum(end, entries.tick[timed]))
 
 
 def judged(turn: Turn, entries: Open, due: np.ndarray) -> Judged:
