@@ -152,6 +152,47 @@ def test_a_plan_of_one_value_called_as_it_is_written_is_read_from_its_text():
 
 
 @pytest.mark.parametrize(
+    ("having", "around"),
+    [
+        (
+            f"SELECT kind, COUNT(*) {FROM} GROUP BY kind HAVING count(*) > 1 AND kind = 'bus'",
+            f"SELECT * FROM (SELECT kind, COUNT(*) {FROM} GROUP BY kind) WHERE value > 1 AND object = 'bus'",
+        ),
+        (
+            f"SELECT lower(kind) AS k, AVG(load) AS v, COUNT(*) {FROM} GROUP BY lower(kind)"
+            " HAVING avg(LOAD) > 2 OR v < COUNT(*) AND lower(Kind) = 'bus' OR K IS NULL",
+            f"SELECT * FROM (SELECT lower(kind) AS k, AVG(load) AS v, COUNT(*) {FROM} GROUP BY lower(kind))"
+            """ WHERE v > 2 OR v < "count(*)" AND k = 'bus' OR k IS NULL""",
+        ),
+        (
+            "SELECT p.fid, kind, COUNT(*) AS n FROM s JOIN p ON ST_Intersects(s, p) GROUP BY p.fid, kind"
+            " HAVING n > 2 AND p.fid = 'a'",
+            "SELECT * FROM (SELECT p.fid, kind, COUNT(*) AS n FROM s JOIN p ON ST_Intersects(s, p)"
+            " GROUP BY p.fid, kind) WHERE n > 2 AND fid = 'a'",
+        ),
+    ],
+)
+def test_having_asks_about_the_rows_of_groups(having, around):
+    assert plan_of(having) == plan_of(around)
+    assert plan_of(having.replace("2", "5")) == plan_of(around.replace("2", "5"))
+
+
+def test_a_builder_has_groups_of_which_a_condition_holds():
+    built = query("s").count().group_by("kind").having("count(*) > 1").build()
+    text = "SELECT kind, COUNT(*) FROM s GROUP BY kind HAVING COUNT(*) > 1"
+    assert built == plan_of(text)
+
+
+@pytest.mark.spec("G9")
+def test_a_group_enters_and_leaves_by_having():
+    crowded = plan_of(f"SELECT kind, COUNT(*) AS n {FROM} GROUP BY kind HAVING n > 1")
+    assert told([register("q", crowded), *ROWS]) == [
+        ("2 +bus", 2.0, {"kind": "bus", "n": 2}),
+        ("4 -bus", 2.0, {"kind": "bus", "n": 2}),
+    ]
+
+
+@pytest.mark.parametrize(
     ("text", "at", "message"),
     [
         ("SELECT COUNT(*) AS n, SUM(a) AS N FROM s", 22, "two columns are called 'N'"),
@@ -163,6 +204,20 @@ def test_a_plan_of_one_value_called_as_it_is_written_is_read_from_its_text():
         ),
         ("SELECT COUNT(*), AVGSPD(*) FROM s [ROWS 5]", 17, "AVGSPD stands alone"),
         ("SELECT COUNT(*), SUM(a + ) FROM s", 25, "expected an expression"),
+        ("SELECT * FROM s HAVING a > 3", 23, "HAVING needs an aggregate"),
+        ("SELECT COUNT(*) FROM s HAVING SUM(a) > 3", 30, "values that are selected"),
+        ("SELECT COUNT(*) FROM s HAVING a > 3", 30, "a is no value and no key"),
+        ("SELECT COUNT(*) FROM s HAVING COUNT(*) > 3 m", 41, "has no unit"),
+        (
+            "SELECT COUNT(*) FROM (SELECT COUNT(*) FROM s HAVING value > 2)",
+            52,
+            "exclude",
+        ),
+        (
+            "SELECT COUNT(*) FROM (SELECT * FROM s) HAVING value > 2",
+            46,
+            "groups of fixes",
+        ),
     ],
 )
 def test_what_is_wrong_with_one_of_several_is_pointed_at(text, at, message):

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from st_common.errors import QueryError
 from st_common.query.builder.amounts import Amount, rows_of, seconds_of
-from st_common.query.builder.expressions import Given, condition, term
+from st_common.query.builder.expressions import Given, condition, having, term
 from st_common.query.builder.grouping import Column, GroupingSteps
 from st_common.query.builder.refusing import refuse_unless, text_of_user
 from st_common.query.grammar.statements import expression_of
@@ -81,6 +81,11 @@ class AnswerSteps(GroupingSteps):
         group = self._group(expression, step)
         aggregate = Aggregate(function="distinct", group=group.text)
         return self._next(step, given=[group], aggregate=aggregate)
+
+    def having(self, text: str) -> Self:
+        """Only groups of which a condition on values and keys holds: `having("count(*) > 3 AND line <> '7'")`."""
+        asked = having(text, self.plan.aggregate, self._scope, "having(..)")
+        return self.rows().where(asked)
 
     def rows(self) -> Self:
         """What follows asks about the rows of the query so far: `where`, aggregates, `group_by` and `distinct`.

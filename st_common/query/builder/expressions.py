@@ -10,11 +10,19 @@ from st_common.query.binding import BUILTINS
 from st_common.query.builder.refusing import refuse_unless
 from st_common.query.grammar.nodes import Refused, span_of
 from st_common.query.grammar.statements import expression_of
-from st_common.query.lowering.expression import Needs, Term, and_of, conjuncts, term_of
+from st_common.query.lowering.expression import (
+    Needs,
+    Term,
+    and_of,
+    conjuncts,
+    term_of,
+    text_of,
+)
+from st_common.query.lowering.having import of_rows
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.several import is_call, terms_of, value_of
 from st_common.query.pair_columns import DISTANCE, own_name
-from st_common.query.plan import Value
+from st_common.query.plan import Aggregate, Value
 from st_common.query.problem import Source, TextError
 
 
@@ -74,6 +82,13 @@ def value(
     return called.value, tuple(
         Given(part="aggregate", step=step, source=text, term=one) for one in terms
     )
+
+
+def having(text: str, aggregate: Aggregate | None, scope: Scope, step: str) -> str:
+    """The condition of a step about groups, over the columns of their rows."""
+    tree = _tree(text, step)
+    with _told_at(text, step):
+        return text_of(of_rows(tree, aggregate, scope))
 
 
 def condition(text: str, scope: Scope, step: str, *, part: str = "where") -> Given:

@@ -190,6 +190,9 @@ class Building(BuildingExpressions, BuildingPlaces):
     def group(self, parts: Parts) -> _Clause:
         return _Clause("group", exp.Group(expressions=list(parts[1::2])), parts[0])
 
+    def having(self, parts: Parts) -> _Clause:
+        return _Clause("having", exp.Having(this=parts[1]), parts[0])
+
     def lasting_for(self, parts: Parts) -> _Clause:
         return _clause("lasting", Holding(expressions=list(parts[1:])), parts)
 

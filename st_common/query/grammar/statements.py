@@ -40,7 +40,16 @@ _CLAUSES = frozenset(
             "REVERSE_KNN",
             "GROUP_KNN",
         ),
-        *("DETECT", "GROUP_BY", "WINDOW", "COMPARE_WITH", "USING", "EMIT", "WITH"),
+        *(
+            "DETECT",
+            "GROUP_BY",
+            "HAVING",
+            "WINDOW",
+            "COMPARE_WITH",
+            "USING",
+            "EMIT",
+            "WITH",
+        ),
     )
 )
 _LEANT_ON = frozenset(("WHERE", "GROUP_BY", "JOIN", "INNER"))  # by other clauses

@@ -30,7 +30,7 @@ from st_common.query.lowering.incident import (
 )
 from st_common.query.lowering.join import layer_join_of, pair_join_of
 from st_common.query.lowering.options import options_of
-from st_common.query.lowering.outer import outer_of, spans_of
+from st_common.query.lowering.outer import asked_of_groups, outer_of, spans_of
 from st_common.query.lowering.quantity import seconds, whole
 from st_common.query.lowering.scope import Scope, scope_of
 from st_common.query.lowering.select import Selected, selected_of
@@ -90,11 +90,16 @@ def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | Non
         if scope is not None
         else None
     )
+    having, outer = select.args.get("having"), None
+    if having is not None and scope is not None and related is not None:
+        counted = related[0]["aggregate"]
+        outer = asked_of_groups(having, counted, scope, gathered)
     if gathered.found or related is None:
         return None
     more, terms = related
     tree = grown(Source(stream=source.name), {**fields, **more})
-    return Lowered(plan=plan_of(tree), terms=terms, spans=_spans(select, source, joins))
+    plan = replace(plan_of(tree), outer=outer)
+    return Lowered(plan=plan, terms=terms, spans=_spans(select, source, joins))
 
 
 def _above_rows(
@@ -107,6 +112,12 @@ def _above_rows(
         gathered.found.append(Refused(message, span, "put one query above another"))
         return None
     inner = lowered(rows.this, areas, gathered)
+    having = rows.this.args.get("having")
+    if having is not None:
+        message = "HAVING and FROM (SELECT ..) exclude each other"
+        hint = "ask in the WHERE of the query around it"
+        gathered.found.append(Refused(message, span_of(having), hint))
+        return None
     outer = outer_of(select, gathered)
     if inner is None or outer is None or select.meta.get(INCOMPLETE):
         return None
@@ -192,6 +203,7 @@ def _spans(
         spans["frame"] = span_of(windows[0])[0], span_of(windows[-1])[1]
     nodes = {clause: select.args.get(clause) for clause in _CLAUSES}
     nodes["emit"] = nodes["emit"] or select.args.get("kind")
+    nodes["outer where"] = select.args.get("having")
     return spans | {
         clause: span_of(node) for clause, node in nodes.items() if node is not None
     }

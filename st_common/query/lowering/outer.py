@@ -6,9 +6,10 @@ from st_common.query.grammar.nodes import Refused, Rows, Span, span_of
 from st_common.query.lowering.condition import conditions_of
 from st_common.query.lowering.expression import Term, conjuncts
 from st_common.query.lowering.gathered import Gathered
+from st_common.query.lowering.having import of_rows
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.select import Selected, selected_of
-from st_common.query.plan import Outer
+from st_common.query.plan import Aggregate, Outer
 from st_common.query.tree.growing import OF_FIXES
 
 _WORDS = {
@@ -47,6 +48,21 @@ def outer_of(select: exp.Expr, gathered: Gathered) -> Outer | None:
     return Outer(where=where_text, aggregate=selected.aggregate)
 
 
+def asked_of_groups(
+    having: exp.Expr, aggregate: Aggregate | None, scope: Scope, gathered: Gathered
+) -> Outer | None:
+    """What a HAVING asks of the groups of its query; None where it cannot be read."""
+    before = len(gathered.found)
+    tree = gathered.attempt(lambda: of_rows(having.this, aggregate, scope), None)
+    if tree is None:
+        return None
+    label = Scope(label="rows", own=frozenset({"rows"}), joined="rows")
+    condition = conditions_of(tuple(conjuncts(tree)), label, gathered).term
+    gathered.attempt(lambda: _refuse_units(condition), None)
+    is_wrong = condition is None or len(gathered.found) > before
+    return None if is_wrong or condition is None else Outer(where=condition.text)
+
+
 def spans_of(select: exp.Expr) -> dict[str, Span]:
     """Where the clauses of a SELECT about rows stand, each behind the word `outer`."""
     nodes = {clause: select.args.get(clause) for clause in _CLAUSES}
@@ -73,6 +89,11 @@ def _refuse_clauses(select: exp.Expr, gathered: Gathered) -> None:
         gathered.found.append(
             Refused(message, span_of(node), "put it into the parentheses")
         )
+    having = select.args.get("having")
+    if having is not None:
+        message = "HAVING is about groups of fixes, and not of the rows of a query"
+        hint = "put one query above another"
+        gathered.found.append(Refused(message, span_of(having), hint))
     emit, told = select.args.get("emit"), select.args.get("kind")
     if emit is not None and (emit.this.name == "every" or emit.args.get("valid_until")):
         message = "what is asked of the rows of a query is told by its changes"
