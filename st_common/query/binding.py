@@ -1,14 +1,14 @@
 """Whether expressions fit a stream: DuckDB binds them to an empty table of its attributes, nothing is evaluated."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from st_common.query.grammar.words import quoted
-from st_common.query.pair_columns import of_pair
+from st_common.query.pair_columns import of_feature, of_pair
 
 if TYPE_CHECKING:
     import duckdb
@@ -72,11 +72,16 @@ class Bound:
 
 
 def columns_of(
-    attributes: Mapping[str, str], *, partner: bool = False, pair: bool = False
+    attributes: Mapping[str, str],
+    *,
+    partner: bool = False,
+    pair: bool = False,
+    tags: Iterable[str] = (),
 ) -> Columns:
     """The columns that an expression may use, with their types in DuckDB; attributes as the settings declare them.
 
     Those of a `pair` are also those of its other object, and what is measured between the two (see `pair_columns`).
+    Of a fix and a feature it is the `tags`: all those names are a feature's, whatever it has.
     """
     own = {
         name: _TYPES[kind]
@@ -85,7 +90,7 @@ def columns_of(
     } | dict(BUILTINS)
     beside = {PARTNER: "VARCHAR"} if partner else {}
     both = dict(of_pair(own.items())) if pair else {}
-    return tuple({**own, **beside, **both}.items())
+    return tuple({**own, **beside, **both, **dict(of_feature(tags))}.items())
 
 
 def bound(expressions: Sequence[str], columns: Columns) -> list[Bound]:

@@ -13,6 +13,7 @@ from st_common.query.fence_checks import complaints_of_fence
 from st_common.query.frame_checks import complaints_of_frame
 from st_common.query.incident_checks import complaints_of_incident
 from st_common.query.outer import complaints_of_outer
+from st_common.query.pair_columns import names_pair
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.transform_checks import complaints_of_transforms
@@ -74,6 +75,24 @@ def complaints_of_values(plan: Plan, space: Space) -> Iterator[Complaint]:
             at="select", message=f"two columns are called {name!r}", hint=hint
         )
     yield from _told_already(plan)
+    yield from _beside_features(plan)
+
+
+def _beside_features(plan: Plan) -> Iterator[Complaint]:
+    """Conditions on tags where features are judged without their tags."""
+    if plan.join is None or not names_pair(plan.where or ""):
+        return
+    others = {
+        "DETECT": plan.fence,
+        "FOR": plan.incident,
+        "a window in brackets": plan.frame,
+    }
+    for name in (name for name, part in others.items() if part is not None):
+        yield Complaint(
+            at="where",
+            message=f"a condition on tags and {name} exclude each other",
+            hint="a kind, and a tag that equals a text, choose features there",
+        )
 
 
 def _told_already(plan: Plan) -> Iterator[Complaint]:

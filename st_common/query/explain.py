@@ -15,7 +15,7 @@ from st_common.query.neighbours import (
 from st_common.query.order import Chosen, choose
 from st_common.query.plan import Plan
 from st_common.query.printed import number, to_text
-from st_common.query.sides import sides_of
+from st_common.query.sides import alone
 from st_common.query.tree.growing import tree_of
 from st_common.query.tree.node import Node, walk
 from st_common.query.tree.relational import Select
@@ -244,7 +244,7 @@ def _below(plan: Plan, order: Chosen | None, known: Estimates) -> Iterator[Step]
     operators: list[tuple[str, str, float | None]] = []
     if plan.inside is not None:
         operators.append(("inside", plan.inside.words(), known.space))
-    where = sides_of(plan.where).first if plan.pairs is not None else plan.where
+    where = alone(plan)
     if where is not None and plan.frame is None:
         operators.append(("select", where, known.where))
     tuples: float | None = known.objects

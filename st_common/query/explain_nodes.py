@@ -64,6 +64,14 @@ def _window(window: Window) -> str:
     return f"for {number(window.seconds or 0.0)} s"
 
 
+def _with_layer(node: WithLayer, plan: Plan) -> Iterator[Step]:
+    """What is asked of features stands above the join."""
+    yield from _evaluated("join", layer_in_words(node.join))
+    beside = sides_of(plan.where).beside
+    if beside is not None:
+        yield from _evaluated("select", f"of both: {beside}")
+
+
 def _pairs(node: WithObjects, plan: Plan) -> Iterator[Step]:
     """What is asked of the other alone stands below the pairs, what is asked of both above them."""
     sides = sides_of(plan.where)
@@ -95,7 +103,7 @@ WORDS: dict[type[Node], Callable[[Any, Plan], Iterator[Step]]] = {
     Counting: _counting,
     Transformed: _transformed,
     Compared: lambda node, _: iter((compare_step(node.compare),)),
-    WithLayer: lambda node, _: _evaluated("join", layer_in_words(node.join)),
+    WithLayer: _with_layer,
     WithObjects: _pairs,
     Detected: lambda node, plan: iter(
         (fence_step(node.fence, by_ticks=plan.by_ticks),)

@@ -16,7 +16,8 @@ from sqlglot import exp
 from st_common.query.areas import Areas
 from st_common.query.grammar.nodes import Inside, Quantity, Span, span_of
 from st_common.query.grammar.tokens import Token
-from st_common.query.lowering.expression import COMPARISONS, MEASURE
+from st_common.query.lowering.compared import MEASURE
+from st_common.query.lowering.expression import COMPARISONS
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.lower import lowered
 from st_common.query.lowering.quantity import is_moving

@@ -5,6 +5,11 @@ a.speed_mps, or speed_mps           speed_mps
 b.speed_mps                         "other.speed_mps"
 distance(a, b)                      "pair.distance_m"
 bearing(a, b)                       "pair.bearing_deg"
+
+Of a fix and a feature of a layer:
+
+r.name                              "other.name"
+t.speed_mps > r.maxspeed            "other.maxspeed in m/s": the number that the tag says
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,6 +21,28 @@ _PAIR = "pair."
 DISTANCE, BEARING = f"{_PAIR}distance_m", f"{_PAIR}bearing_deg"
 MEASURES = MappingProxyType({"DISTANCE": DISTANCE, "BEARING": BEARING})
 """What is measured between the two, by the function that says it."""
+
+
+_IN_MPS = " in m/s"
+
+
+def as_speed(name: str) -> str:
+    """What the speed is called that a tag says, by what the tag is called."""
+    return f"{name}{_IN_MPS}"
+
+
+def speed_tag(name: str) -> str | None:
+    """The tag whose speed a column is; None for any other column."""
+    own = own_name(name)
+    is_speed = own is not None and own.endswith(_IN_MPS)
+    return own.removesuffix(_IN_MPS) if own is not None and is_speed else None
+
+
+def of_feature(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The columns among some that are a feature's, with their types: tags are texts, speeds that they say numbers."""
+    for name in names:
+        if own_name(name) is not None:
+            yield name, "VARCHAR" if speed_tag(name) is None else "DOUBLE"
 
 
 def of_other(name: str) -> str:

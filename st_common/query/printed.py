@@ -35,7 +35,7 @@ from st_common.query.printed_incident import (
     interval_text,
     worst_text,
 )
-from st_common.query.printed_pair import written
+from st_common.query.printed_pair import identifier_of, written
 from st_common.query.problem import did_you_mean
 
 __all__ = ["number", "to_text"]
@@ -206,13 +206,8 @@ def _qualified(text: str, label: str) -> str:
     """An expression whose columns name what they are of, so that `=` may stand behind it."""
     tree = expression_of(text)
     for column in tree.find_all(exp.Column):
-        column.set("table", _identifier(label))
+        column.set("table", identifier_of(label))
     return text_of(tree) if isinstance(tree, _TIGHT) else f"({text_of(tree)})"
-
-
-def _identifier(label: str) -> exp.Identifier:
-    name = label[1:-1].replace('""', '"') if label.startswith('"') else label
-    return exp.Identifier(this=name, quoted=label.startswith('"'))
 
 
 def _tight(text: str) -> str:
@@ -231,7 +226,7 @@ def _conditions(plan: Plan, label: str) -> Iterator[str]:
 
 def _said(text: str, plan: Plan, label: str) -> str:
     """An expression as it is written: columns of a pair by the names of its two."""
-    if plan.pairs is None or not names_pair(text):
+    if (plan.pairs is None and plan.join is None) or not names_pair(text):
         return text
     return written(text, plan.stream, label)
 

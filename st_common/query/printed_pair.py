@@ -16,17 +16,23 @@ def written(text: str, first: str, other: str) -> str:
     Args:
         text: canonical SQL over the columns of a pair (see `pair_columns`).
         first: the name of the stream.
-        other: the alias of the other object, which needs no quotes.
+        other: the alias of the other object or of the layer, in quotes where it needs them.
     """
     tree = exp.Paren(this=expression_of(text))
     for column in list(tree.find_all(exp.Column)):
         own = own_name(column.name)
         if own is not None:
             column.set("this", exp.to_identifier(own, quoted=not words.is_plain(own)))
-            column.set("table", exp.to_identifier(other))
+            column.set("table", identifier_of(other))
         elif column.name in _FUNCTIONS:
             column.replace(_call(_FUNCTIONS[column.name], first, other))
     return text_of(tree.this)
+
+
+def identifier_of(label: str) -> exp.Identifier:
+    """The identifier that a name is in a text: in double quotes, or a word."""
+    name = label[1:-1].replace('""', '"') if label.startswith('"') else label
+    return exp.Identifier(this=name, quoted=label.startswith('"'))
 
 
 def _call(function: str, first: str, other: str) -> exp.Expr:

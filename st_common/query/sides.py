@@ -17,6 +17,7 @@ from st_common.query.grammar import words
 from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.expression import conjuncts, text_of
 from st_common.query.pair_columns import is_of_pair, names_pair, own_name
+from st_common.query.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +25,13 @@ class Sides:
     """The parts of a condition, each as canonical SQL; `other` in the names of the other object's own columns.
 
     None where there is no such part. All of them hold of the pairs of which the condition is true, and of no others.
+    `beside` is what `other` and `both` say together in the names of the condition: what a fix and a feature are asked.
     """
 
     first: str | None = None
     other: str | None = None
     both: str | None = None
+    beside: str | None = None
 
 
 @lru_cache(maxsize=4096)
@@ -37,15 +40,29 @@ def sides_of(where: str | None) -> Sides:
     if where is None or not names_pair(where):
         return Sides(first=where)
     first, other, both = list[exp.Expr](), list[exp.Expr](), list[exp.Expr]()
+    beside = list[exp.Expr]()
     for part in conjuncts(expression_of(where)):
         names = [column.name for column in part.find_all(exp.Column)]
         if not any(is_of_pair(name) for name in names):
             first.append(part)
-        elif all(own_name(name) is not None for name in names):
+            continue
+        beside.append(part.copy())
+        if all(own_name(name) is not None for name in names):
             other.append(_as_own(part))
         else:
             both.append(part)
-    return Sides(first=_joined(first), other=_joined(other), both=_joined(both))
+    return Sides(
+        first=_joined(first),
+        other=_joined(other),
+        both=_joined(both),
+        beside=_joined(beside),
+    )
+
+
+def alone(plan: Plan) -> str | None:
+    """What the condition of a plan asks of a fix alone, whatever it is joined with; None for nothing."""
+    is_joined = plan.pairs is not None or plan.join is not None
+    return sides_of(plan.where).first if is_joined else plan.where
 
 
 def _as_own(part: exp.Expr) -> exp.Expr:

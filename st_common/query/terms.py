@@ -85,13 +85,21 @@ def problems_of(
 
 
 def _without_other(statement: "Statement") -> Iterator[Problem]:
-    """Terms about another object where the plan has none: a builder may join a layer after it was given one."""
-    if statement.plan is None or statement.plan.pairs is not None:
+    """Terms about an object or a feature that the plan has not: a builder may join anew after it was given them."""
+    plan = statement.plan
+    if plan is None:
         return
-    for term in (one for one in statement.terms if one.of_pair):
-        message = "columns of another object need a stream that is joined with itself"
-        hint = "JOIN the stream's own name, and say this behind it"
-        yield statement.problem(message, at=term.span, hint=hint)
+    for term in statement.terms:
+        if term.of_objects and plan.pairs is None:
+            message = (
+                "columns of another object need a stream that is joined with itself"
+            )
+            hint = "JOIN the stream's own name, and say this behind it"
+            yield statement.problem(message, at=term.span, hint=hint)
+        if term.tags and plan.join is None:
+            message = "tags need a layer that the stream is joined with"
+            hint = "JOIN the layer, and say this behind it"
+            yield statement.problem(message, at=term.span, hint=hint)
 
 
 def _wrong_types(
@@ -150,7 +158,10 @@ def notices_of(
 
 def _columns(term: Term, stream: "StreamSettings | None") -> Columns:
     return columns_of(
-        stream.attributes if stream else {}, partner=term.partner, pair=term.of_pair
+        stream.attributes if stream else {},
+        partner=term.partner,
+        pair=term.of_objects,
+        tags=term.tags,
     )
 
 

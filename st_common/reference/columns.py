@@ -31,6 +31,12 @@ class Expressions(Protocol):
         """
         ...
 
+    def of_features(
+        self, text: str, rows: Ints, columns: Mapping[str, Objects]
+    ) -> Objects:
+        """The value of an expression of each row beside a feature, whose `columns` are given by their names."""
+        ...
+
     def attributes(self, name: str, rows: Ints) -> Objects:
         """The text of an attribute of each row; None for all where there is no such attribute."""
         ...

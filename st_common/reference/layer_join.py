@@ -4,6 +4,8 @@
 `dwithin` is the distance of the fix itself, and `equals` compares a key. Beside another predicate a key must hold too.
 """
 
+import re
+
 import numpy as np
 import shapely
 
@@ -14,12 +16,17 @@ from st_common.reference.metric import (
     Floats,
     Ints,
     Members,
+    Objects,
     certain,
     everyone,
 )
 from st_common.reference.pair_join import Joined
 from st_common.reference.shapes import distances, reach
 from st_common.reference.steps import Boxes, having, stepped, tagged
+from st_common.reference.tag_speeds import metres_per_second
+
+_NAMED = re.compile(r'"other\.([^"]+)"')
+_SPEED = " in m/s"
 
 
 def meant(join: LayerJoin, features: Features) -> Features:
@@ -50,6 +57,29 @@ def with_features(plan: Plan, fixes: Fixes, features: Features) -> Joined:
         pairs &= certain(having(text, boxes.fixes) | tagged(text, others))
     keep = np.flatnonzero(pairs.maybe)
     return _each_once(row[keep], others.take(keep), pairs.take(keep))
+
+
+def of_which_features(
+    condition: str, fixes: Fixes, features: Features, pairs: Joined
+) -> Joined:
+    """The pairs of which a condition on fix and feature is true, all of it asked of each pair; null is not."""
+    place = {fid: row for row, fid in enumerate(features.fids)}
+    those = features.take(np.array([place[fid] for fid in pairs.partner], np.int64))
+    named = dict.fromkeys(_NAMED.findall(condition))
+    columns = {f"other.{name}": _column(name, those) for name in named}
+    values = fixes.of.of_features(condition, fixes.rows[pairs.row], columns)
+    keep = np.array([value is not None and bool(value) for value in values], bool)
+    return Joined(
+        row=pairs.row[keep], partner=pairs.partner[keep], sure=pairs.sure[keep]
+    )
+
+
+def _column(name: str, features: Features) -> Objects:
+    """A column of features by its name in plans: a text, or the speed that it says."""
+    if not name.endswith(_SPEED):
+        return features.column(name)
+    texts = features.column(name[: -len(_SPEED)])
+    return objects([metres_per_second(text) for text in texts])
 
 
 def _each_once(row: Ints, features: Features, met: Members) -> Joined:

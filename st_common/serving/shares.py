@@ -10,7 +10,7 @@ from st_common.operators.expressions.evaluation import masks
 from st_common.query.explain import Estimates
 from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
-from st_common.query.sides import sides_of
+from st_common.query.sides import alone
 from st_common.regions.region import MovingRegion, Region
 from st_common.regions.registry import region_mask
 from st_common.serving.sql import sql
@@ -33,11 +33,9 @@ def shares_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:
     rows, plan = _last_readings(home, stream), in_coordinates(plan, stream.unit_m)
     if not len(rows):
         return Estimates(objects=0)
-    alone = sides_of(plan.where).first if plan.pairs is not None else plan.where
+    own = alone(plan)
     where = (
-        None
-        if alone is None
-        else float(masks([alone], _fields(rows, stream))[0].mean())
+        None if own is None else float(masks([own], _fields(rows, stream))[0].mean())
     )
     region = None if plan.inside is None else _standing(plan.inside, rows, stream)
     space = None

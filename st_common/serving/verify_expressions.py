@@ -1,6 +1,6 @@
 """Expressions of plans over fixes, by DuckDB; they were checked when the query was registered."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 import numpy as np
@@ -47,6 +47,25 @@ def values_of_pairs(
         place_of_row=np.arange(len(first)),
     )
     column = _evaluated(pairs, [text])["0"].astype(object)
+    return column.where(column.notna(), None).to_numpy(object)
+
+
+def values_beside(
+    frame: pd.DataFrame,
+    columns: Mapping[str, np.ndarray],
+    text: str,
+    attributes: Sequence[str],
+    *,
+    space: Space,
+) -> np.ndarray:
+    """The value of an expression for each row beside other columns; object[n], None where it has none or fails."""
+    more = {
+        name: pd.Series(values, dtype=float if name.endswith(" in m/s") else "string")
+        for name, values in columns.items()
+    }
+    own = _named(frame, attributes, space=space).reset_index(drop=True)
+    fixes = own.assign(**more, place_of_row=np.arange(len(frame)))
+    column = _evaluated(fixes, [text])["0"].astype(object)
     return column.where(column.notna(), None).to_numpy(object)
 
 

@@ -1,6 +1,6 @@
 """What the reference says of the fixes of a stream: who is a member, who qualified, with which partners."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,11 @@ from st_common.reference import members as reference
 from st_common.reference.columns import Features, Fixes, objects
 from st_common.reference.metric import Ints, Members, Metric, Objects
 from st_common.reference.pair_join import Joined
-from st_common.serving.verify_expressions import values_of, values_of_pairs
+from st_common.serving.verify_expressions import (
+    values_beside,
+    values_of,
+    values_of_pairs,
+)
 
 FeaturesOf = Callable[[], Features]
 """The features that a plan joins; never asked for without a join."""
@@ -62,6 +66,16 @@ class _Database:
         both = self.frame.iloc[rows], self.frame.iloc[others]
         own, space = self.lookup.attributes, self.lookup.space
         return values_of_pairs(*both, text, own, space=space)
+
+    def of_features(
+        self, text: str, rows: Ints, columns: Mapping[str, Objects]
+    ) -> Objects:
+        """See `Expressions.of_features`."""
+        if not len(rows):
+            return objects([])
+        own, space = self.lookup.attributes, self.lookup.space
+        frame = self.frame.iloc[rows]
+        return values_beside(frame, columns, text, own, space=space)
 
     def attributes(self, name: str, rows: Ints) -> Objects:
         """See `Expressions.attributes`."""

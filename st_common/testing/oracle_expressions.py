@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from st_common.query.plan import Plan
@@ -42,6 +42,17 @@ def value_of_pair(text: str, one: Reading, other: Reading) -> Any:
     values = [_of_pair(part, one, other) for part in text.split(" AND ")]
     if len(values) == 1:
         return values[0]
+    return None if None in values and False not in values else all(values)
+
+
+def value_beside(text: str, reading: Reading, feature: Mapping[str, Any]) -> Any:
+    """The value of a condition for a fix and a feature; several may be joined by AND."""
+    values = [
+        OF_FEATURES[part](reading, feature)
+        if part in OF_FEATURES
+        else value_of(part, reading)
+        for part in text.split(" AND ")
+    ]
     return None if None in values and False not in values else all(values)
 
 
@@ -199,6 +210,34 @@ OF_OTHERS: dict[str, OfPair] = {
     'load + "other.load"': _both(_load, lambda a, b: a + b),
 }
 """For columns of pairs."""
+
+
+def _size(feature: Mapping[str, Any]) -> float | None:
+    size = feature["other.size"]
+    return None if size is None else float(size)
+
+
+def _with_size(of: Callable[[Reading], Any]) -> Callable[[Reading, Any], Any]:
+    """Whether a value of the fix is more than the size; null where one of them is."""
+    return lambda reading, feature: (
+        None if None in (of(reading), _size(feature)) else of(reading) > _size(feature)
+    )
+
+
+OF_FEATURES: dict[str, Callable[[Reading, Mapping[str, Any]], Any]] = {
+    "\"other.kind\" <> 'park'": lambda _, f: f["other.kind"] != "park",
+    '"other.line" IS NULL': lambda _, f: f["other.line"] is None,
+    'TRY_CAST("other.size" AS DOUBLE) > 2': lambda _, f: (
+        None if _size(f) is None else (_size(f) or 0.0) > 2
+    ),
+    'load > TRY_CAST("other.size" AS DOUBLE)': _with_size(_load),
+    'speed_mps > "other.size in m/s"': lambda r, f: (
+        None
+        if None in (r.speed_mps, f["other.size in m/s"])
+        else r.speed_mps > f["other.size in m/s"]
+    ),
+}
+"""Conditions on a fix and a feature of a random layer."""
 
 PAIRS: dict[str, OfPair] = {**OTHERS, **OF_BOTH, **OF_OTHERS}
 

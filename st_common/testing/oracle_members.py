@@ -1,6 +1,6 @@
 """Who satisfies a plan, from the last readings of the objects that live: what the reference says of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,12 @@ from st_common.query.plan import Plan
 from st_common.reference import members as reference
 from st_common.reference.columns import Features, Fixes, objects
 from st_common.reference.metric import Ints, Metric, Objects
-from st_common.testing.oracle_expressions import text_of, value_of, value_of_pair
+from st_common.testing.oracle_expressions import (
+    text_of,
+    value_beside,
+    value_of,
+    value_of_pair,
+)
 from st_common.testing.oracle_readings import Known, Reading
 from st_common.testing.oracle_rows import Feature, Pair, Rules
 
@@ -36,6 +41,21 @@ class _Meanings:
         pairs = zip(rows.tolist(), others.tolist(), strict=True)
         return objects(
             [value_of_pair(text, self.readings[a], self.readings[b]) for a, b in pairs]
+        )
+
+    def of_features(
+        self, text: str, rows: Ints, columns: Mapping[str, Objects]
+    ) -> Objects:
+        """See `Expressions.of_features`."""
+        return objects(
+            [
+                value_beside(
+                    text,
+                    self.readings[row],
+                    {name: values[at] for name, values in columns.items()},
+                )
+                for at, row in enumerate(rows.tolist())
+            ]
         )
 
     def attributes(self, name: str, rows: Ints) -> Objects:

@@ -19,6 +19,7 @@ from st_common.testing.oracle_expressions import (
     GROUPS,
     NUMBERS,
     OF_BOTH,
+    OF_FEATURES,
     OF_OTHERS,
     OTHERS,
 )
@@ -99,6 +100,21 @@ def draw_where_of_pairs(rng: Random) -> str | None:
     # OR in one of several parts would be read otherwise than as a part.
     parts = [part for part in parts if " OR " not in part or len(parts) == 1]
     return " AND ".join(parts) or None
+
+
+def draw_where_beside(rng: Random) -> str | None:
+    """Conditions on a fix, and on it and a feature, each in some cases."""
+    beside = rng.choice(sorted(OF_FEATURES)) if rng.random() < 0.4 else None
+    own = draw_where(rng)
+    parts = [part for part in (own, beside) if part is not None]
+    return (
+        " AND ".join(
+            part
+            for part in parts
+            if part == beside or " OR " not in part or len(parts) == 1
+        )
+        or None
+    )
 
 
 def draw_columns_of_pairs(rng: Random) -> tuple[tuple[str, str], ...]:

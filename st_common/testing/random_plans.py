@@ -32,6 +32,7 @@ from st_common.testing.random_clauses import (
     draw_stream,
     draw_transform,
     draw_where,
+    draw_where_beside,
     draw_where_of_pairs,
 )
 from st_common.testing.random_fences import (
@@ -90,7 +91,7 @@ def _fixes(rng: Random, layers: bool) -> Plan:  # noqa: FBT001 - one signature f
         inside=inside,
         join=join,
         emit=draw_emit(rng),
-        where=draw_where(rng),
+        where=draw_where(rng) if join is None else draw_where_beside(rng),
         columns=draw_columns(rng),
         order=order,
     )
@@ -154,7 +155,7 @@ def _windows(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     return Plan(
         stream=STREAM,
         inside=rng.choice((None, draw_still(rng))),
-        where=draw_where(rng),
+        where=draw_where(rng) if join is None else draw_where_beside(rng),
         join=join,
         window=window,
         aggregate=draw_aggregate(rng, joined=join is not None)

@@ -58,6 +58,19 @@ def test_events_of_fences_at_features_hold(seed):
         assert [one.query for one in found if not one.holds] == []
 
 
+@pytest.mark.spec("X1", "X12")
+@tries(6)
+@given(seed=st.integers(0, (1 << 48) - 1))
+def test_answers_of_joins_with_a_layer_hold(seed):
+    case = case_of(seed, kind="fixes", layers=True)
+    assume(all(case.layers.values()))  # a layer without features cannot be loaded
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder))
+        stream = lived(home, store_layers(home, case))
+        found = verifying.verify(home, stream)
+        assert [one.query for one in found if not one.holds] == []
+
+
 @pytest.mark.spec("X1")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_that_is_taken_away_is_found(kind, tmp_path, monkeypatch):

@@ -232,9 +232,9 @@ SELECT = "REGISTER QUERY q AS SELECT "
             "a tag equals one text",
         ),
         (
-            FROM + "JOIN l ON ST_Intersects(s, l) AND l.name LIKE 'a'",
-            "l.name",
-            "chooses kinds and tags",
+            FROM + "JOIN l ON ST_Intersects(s, l) AND l.\"Name\" LIKE 'a'",
+            'l."Name"',
+            "is in small letters",
         ),
         (
             FROM + "JOIN l ON ST_Intersects(s, l) AND l.kind = 'a' AND l.kind = 'b'",

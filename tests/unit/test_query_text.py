@@ -556,12 +556,6 @@ JOIN = REGISTER + "JOIN l ON ST_Intersects(s, l) "
         (JOIN + "WHERE l.kind = forest", "forest", "'forest'"),
         (JOIN + 'WHERE l.kind = "forest"', '"forest"', "single quotes"),
         (JOIN + "WHERE l.kid = 'forest'", "l.kid", "did you mean kind?"),
-        (
-            JOIN + "WHERE l.kind = 'forest' OR speed > 3",
-            "l.kind",
-            "chooses kinds and tags",
-        ),
-        (JOIN + "WHERE l.kind NOT IN ('forest')", "l.kind", "chooses kinds and tags"),
         (JOIN + "WHERE l.kind IN ()", ")", "expected an expression, not ')'"),
         (JOIN + "WHERE", None, "expected a condition, not the end"),
         (REGISTER + "WHERE l.kind = 'x'", "l.kind", "unknown name 'l'"),

@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from sqlglot import exp
 
 from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
+from st_common.query.grammar.statements import expression_of
+from st_common.query.pair_columns import is_of_pair
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Predicates:
     """The conditions of some queries.
 
@@ -20,6 +24,16 @@ class Predicates:
 
     conditions: Conditions
     of: np.ndarray
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The columns of pairs that the conditions name."""
+        return frozenset(
+            column.name
+            for text in self.conditions.texts
+            for column in expression_of(text).find_all(exp.Column)
+            if is_of_pair(column.name)
+        )
 
     @property
     def empty(self) -> bool:

@@ -13,17 +13,22 @@ import pyarrow as pa
 
 from st_common.geometry.space import Space
 from st_common.operators.arrays.keys import is_in, packed
+from st_common.operators.expressions import evaluation as expressions
 from st_common.operators.expressions import shaped
 from st_common.operators.expressions.conditions import Conditions
+from st_common.operators.expressions.feature_readings import FeatureReadings
 from st_common.operators.expressions.general import (
     General,
     Source,
     schema_of,
     shapes_of,
 )
+from st_common.operators.expressions.pair_readings import PairReadings
 from st_common.operators.expressions.readings import Points
 from st_common.operators.expressions.seen import Seen, seen_of
 from st_common.operators.expressions.shaped import Shaped
+
+PairPoints = PairReadings | FeatureReadings
 
 
 class Truth:
@@ -83,6 +88,34 @@ class Truth:
     def column(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """The numbers and the texts of all points in one of the columns."""
         return self._seen.numbers[number], self._seen.texts[number]
+
+
+def truth_of(
+    conditions: Conditions,
+    points: PairPoints,
+    ids: pa.Array,
+    *,
+    space: Space,
+) -> Truth:
+    """Which of some pairs satisfy which conditions on both of each; nothing of it is remembered.
+
+    Args:
+        conditions: one at least.
+        points: the pairs.
+        ids: string, the ids of all objects.
+        space: by which distances and directions are measured.
+    """
+    source = Source(
+        readings=points.take,
+        ids=ids,
+        space=space,
+        size=len(points),
+        dense=lambda texts: expressions.masks(
+            texts, points.table(ids, space=space, texts=texts)
+        ),
+        spent_us={},
+    )
+    return Truth(conditions, points, source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from st_common.operators.expressions.filters.protocol import Features
 from st_common.operators.expressions.index import find_pairs
 from st_common.operators.expressions.screens import Asked, objects_of, passes
 from st_common.operators.expressions.truth import Truth
+from st_common.operators.matching.beside import hold_beside
 from st_common.operators.matching.layer import Layer, LayerOf
 from st_common.operators.matching.query_set import Indexes, JoinGroup, QuerySet
 from st_common.operators.state.numbering import Numbering
@@ -280,6 +281,9 @@ def _with_features(  # noqa: PLR0917 - the parts of one join
             query,
             Features(layer=layer, feature=feature),
         )
+        point, query, feature = point[keep], query[keep], feature[keep]
+    if not queries.beside.empty and len(point):
+        keep = hold_beside(queries.beside, points.asked, layer, point, query, feature)
         point, query, feature = point[keep], query[keep], feature[keep]
     # Names are looked up once for a feature, not for each pair.
     used, at = np.unique(feature, return_inverse=True)

@@ -20,10 +20,11 @@ from st_common.geometry.space import Space
 from st_common.operators.expressions.comparing import Steps, looked_at, steps_of
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
 from st_common.operators.expressions.index import ConditionIndex, index_conditions
-from st_common.operators.expressions.predicates import predicates_of
+from st_common.operators.expressions.predicates import Predicates, predicates_of
 from st_common.operators.expressions.screens import Screens, compile_screens
 from st_common.operators.state.registered import Registered
 from st_common.query.plan import LayerJoin, Region
+from st_common.query.sides import alone, sides_of
 from st_common.regions.region import Index
 from st_common.regions.registry import has_index, index_of
 
@@ -94,6 +95,7 @@ class QuerySet:
         screens: what tests the pairs that indexes and layers give.
         conditions: the different predicates.
         predicate: int32[queries of the stream], the place of each one's in `conditions`, -1 without.
+        beside: what joins with a layer ask of a point and a feature, in the names of `pair_columns`.
         keys: the different expressions that joins on a key ask of points.
         space: what coordinates mean.
     """
@@ -102,6 +104,7 @@ class QuerySet:
     screens: Screens
     conditions: Conditions
     predicate: np.ndarray
+    beside: Predicates
     keys: tuple[str, ...]
     space: Space
 
@@ -132,7 +135,7 @@ def compile_queries(
     """
     if not which:
         return _nothing(len(queries), space)
-    wheres = {n: where for n in which if (where := queries[n].plan.where)}
+    wheres = {n: where for n in which if (where := alone(queries[n].plan))}
     predicates = predicates_of(len(queries), wheres)
     conditions, predicate = predicates.conditions, predicates.of
     units: dict[int, list[int]] = {}
@@ -149,6 +152,7 @@ def compile_queries(
         screens=screens,
         conditions=conditions,
         predicate=predicate,
+        beside=_beside(queries, which),
         space=space,
         keys=_keys(queries[n].plan.join for n in which),
     )
@@ -164,8 +168,18 @@ def _nothing(total: int, space: Space) -> QuerySet:
         screens=compile_screens(total, {}, {}),
         conditions=compile_conditions(()),
         predicate=predicate,
+        beside=predicates_of(total, {}),
         keys=(),
         space=space,
+    )
+
+
+def _beside(queries: Sequence[Registered], which: Sequence[int]) -> Predicates:
+    """What joins with a layer ask of a point and a feature."""
+    plans = {n: plan for n in which if (plan := queries[n].plan).join is not None}
+    asked = {n: sides_of(plan.where).beside for n, plan in plans.items()}
+    return predicates_of(
+        len(queries), {n: text for n, text in asked.items() if text is not None}
     )
 
 

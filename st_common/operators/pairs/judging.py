@@ -7,10 +7,8 @@ asked of each pair of two fixes once for each different condition, whatever numb
 import numpy as np
 
 from st_common.operators.arrays.keys import MASK, SHIFT, packed
-from st_common.operators.expressions import evaluation as expressions
-from st_common.operators.expressions.general import Source
 from st_common.operators.expressions.pair_readings import PairReadings
-from st_common.operators.expressions.truth import Truth
+from st_common.operators.expressions.truth import truth_of
 from st_common.operators.matching.query_set import QuerySet
 from st_common.operators.pairs.specs import PairSpecs
 from st_common.operators.turn.course import Course
@@ -120,15 +118,5 @@ def _of_some(
     readings = PairReadings(
         one=fixes.readings(pairs >> SHIFT), other=fixes.readings(pairs & MASK)
     )
-    source = Source(
-        readings=readings.take,
-        ids=turn.objects.ids,
-        space=space,
-        size=len(pairs),
-        dense=lambda texts: expressions.masks(
-            texts, readings.table(turn.objects.ids, space=space, texts=texts)
-        ),
-        spent_us={},
-    )
-    truth = Truth(both.conditions, readings, source)
+    truth = truth_of(both.conditions, readings, turn.objects.ids, space=space)
     return truth.pairs(both.of[query], at)

@@ -16,6 +16,7 @@ from st_common.operators.state.intern import Interner, Sought
 from st_common.operators.state.registered import Registered
 from st_common.query.neighbours import GroupNearest, Nearest, Place, places_of
 from st_common.query.plan import Plan
+from st_common.query.sides import alone
 from st_common.regions.region import Extents, MovingRegion
 
 _TOTALS = {"sum": 0, "max": 1, "min": 2}
@@ -207,4 +208,4 @@ def _focal(plan: Plan) -> str | None:
 def _rule(plan: Plan) -> Rule:
     """What else an object must satisfy: the kinds of moving regions know their own."""
     region = plan.inside if plan.neighbours is not None else None
-    return Rule(where=plan.where, region=region, steps=steps_of(plan))
+    return Rule(where=alone(plan), region=region, steps=steps_of(plan))

@@ -162,11 +162,13 @@ class AnswerSteps(GroupingSteps):
         return self._next(step, given=[argument], aggregate=aggregate)
 
     def _column(self, column: Column, step: str) -> tuple[str, Given]:
+        scope = self._scope
+        of_pair = scope.joined == "stream"
         if isinstance(column, tuple):
             name, text = column
             called = text_of_user(name, "the name of a column", step)
-            return called, term(text, self._scope, step, part="columns", of_pair=True)
-        shown = term(column, self._scope, step, part="columns", of_pair=True)
+            return called, term(text, scope, step, part="columns", of_pair=of_pair)
+        shown = term(column, scope, step, part="columns", of_pair=of_pair)
         bare = expression_of(shown.text)
         is_column = isinstance(bare, exp.Column)
         return (plain_name(bare.name) if is_column else shown.text), shown

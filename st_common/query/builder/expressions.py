@@ -21,7 +21,7 @@ from st_common.query.lowering.expression import (
 from st_common.query.lowering.having import of_rows
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.several import is_call, terms_of, value_of
-from st_common.query.pair_columns import DISTANCE, own_name
+from st_common.query.pair_columns import DISTANCE, own_name, speed_tag
 from st_common.query.plan import Aggregate, Value
 from st_common.query.problem import Source, TextError
 
@@ -139,5 +139,6 @@ def _checked(term: Term) -> Term:
 
 
 def _is_of_every_fix(name: str) -> bool:
-    """Whether a column needs no declaration: it is of every fix, or measured between the two of a pair."""
-    return name == DISTANCE or (own_name(name) or name) in BUILTINS
+    """Whether a column needs no declaration: it is of every fix, or measured, or the speed that a tag says."""
+    own = own_name(name) or name
+    return name == DISTANCE or speed_tag(name) is not None or own in BUILTINS

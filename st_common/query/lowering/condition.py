@@ -130,7 +130,8 @@ def _is_word(node: exp.Expr) -> bool:
 
 
 def _read(part: exp.Expr, scope: Scope, into: Conditions) -> None:
-    if scope.joined != "layer" or not _is_about_layer(part, scope):
+    is_choice = isinstance(part.unnest(), exp.EQ | exp.In) and scope.joined == "layer"
+    if not (is_choice and _is_about_layer(part, scope)):
         into.terms.append(term_of(part, scope, needs="boolean", of_pair=True))
         into.trees.append(part)
         return

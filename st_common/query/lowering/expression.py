@@ -16,12 +16,14 @@ from sqlglot.dialects.duckdb import DuckDB
 from st_common.query.grammar import words
 from st_common.query.grammar.nodes import SPATIAL, Refused, Span, span_of
 from st_common.query.grammar.statements import expression_of
+from st_common.query.lowering.compared import MEASURE, check_units
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS
 from st_common.query.lowering.pairing import as_of_pair, measured
 from st_common.query.lowering.scope import Scope
-from st_common.query.pair_columns import DISTANCE, MEASURES, is_of_pair, own_name
+from st_common.query.lowering.tags import with_numbers
+from st_common.query.pair_columns import MEASURES, is_of_pair
 from st_common.query.problem import did_you_mean
-from st_common.units import WHAT, Domain, Measure
+from st_common.units import Measure
 
 Needs = Literal["any", "boolean", "number", "text"]
 
@@ -64,7 +66,6 @@ _ALLOWED = frozenset(
         exp.Var,
     )
 )
-MEASURE = "measure"  # in the meta of a number that has a unit
 _PARTS = frozenset(
     {
         "YEAR",
@@ -80,11 +81,6 @@ _PARTS = frozenset(
         "WEEK",
     }
 )
-_MEASURES: dict[str, Domain] = {
-    "speed_mps": "speed",
-    "elapsed_s": "time",
-    DISTANCE: "space",
-}
 _DUCKDB = DuckDB()
 
 
@@ -93,7 +89,7 @@ class Term:
     """An expression of a query: its canonical text, what value it needs, and where it and its columns stand.
 
     `measures` are its numbers with units: which of the text's literals each is, from left to right, and its place.
-    `of_pair`: it names columns that a pair has and its first object has not.
+    `of_pair`: it names columns that a pair has and its first object has not; `of_feature`: the other is a feature.
     """
 
     text: str
@@ -102,7 +98,19 @@ class Term:
     columns: tuple[tuple[str, Span], ...]
     partner: bool = False
     of_pair: bool = False
+    of_feature: bool = False
     measures: tuple[tuple[int, Measure, Span], ...] = ()
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The columns of a feature that it names, as plans call them."""
+        names = {name for name, _ in self.columns if is_of_pair(name)}
+        return tuple(sorted(names)) if self.of_feature else ()
+
+    @property
+    def of_objects(self) -> bool:
+        """Whether it names columns of a pair of two objects."""
+        return self.of_pair and not self.of_feature
 
 
 def term_of(
@@ -122,8 +130,8 @@ def term_of(
         Refused: at the first thing that an expression cannot have.
     """
     span = span_of(node)
-    of_pair = of_pair and scope.joined == "stream"
-    root = measured(node.unnest(), scope) if of_pair else node.unnest()
+    of_pair = of_pair and scope.joined in ("stream", "layer")
+    root = _with_pair(node.unnest(), scope) if of_pair else node.unnest()
     columns: list[tuple[str, Span]] = []
     for each in list(root.walk()):
         _check(each, span)
@@ -145,8 +153,16 @@ def term_of(
         columns=tuple(columns),
         partner=partner,
         of_pair=of_pair and any(is_of_pair(name) for name, _ in columns),
+        of_feature=of_pair and scope.joined == "layer",
         measures=measures,
     )
+
+
+def _with_pair(root: exp.Expr, scope: Scope) -> exp.Expr:
+    """The tree with what is said of a pair as plans say it."""
+    if scope.joined == "stream":
+        return measured(root, scope)
+    return with_numbers(root, scope, COMPARISONS, MEASURE)
 
 
 def shifted(term: Term, by: int) -> Term:
@@ -198,6 +214,7 @@ def and_of(terms: list[Term], trees: list[exp.Expr]) -> Term:
         span=span,
         columns=columns,
         of_pair=any(term.of_pair for term in terms),
+        of_feature=any(term.of_feature for term in terms),
         measures=measures,
     )
 
@@ -225,7 +242,7 @@ def _check(node: exp.Expr, whole: Span) -> None:
     if check is not None:
         check(node, whole)
     if isinstance(node, COMPARISONS):
-        _check_units(node)
+        check_units(node)
     loose = (
         (*COMPARISONS, exp.Not)
         if isinstance(node, (*COMPARISONS, *_ARITHMETIC))
@@ -235,22 +252,6 @@ def _check(node: exp.Expr, whole: Span) -> None:
         if isinstance(side, loose):
             hint = "put parentheses around what belongs together"
             raise Refused("this can be read in two ways", _place(side, whole), hint)
-
-
-def _check_units(node: exp.Expr) -> None:
-    """A number with a unit beside a column whose unit is known."""
-    sides = [
-        side.this if isinstance(side, exp.Neg) else side
-        for side in node.iter_expressions()
-    ]
-    names = [side.name.lower() for side in sides if isinstance(side, exp.Column)]
-    columns = [own_name(name) or name for name in names]
-    wanted = next((_MEASURES[name] for name in columns if name in _MEASURES), None)
-    for side in sides if wanted is not None else ():
-        given = side.meta.get(MEASURE) if isinstance(side, exp.Literal) else None
-        if given is not None and wanted is not None and given.domain != wanted:
-            message = f"expected {WHAT[wanted]}, not {WHAT[given.domain]}"
-            raise Refused(message, span_of(side), f"{columns[0]} is {WHAT[wanted]}")
 
 
 def _refuse_kind(node: exp.Expr, whole: Span) -> None:

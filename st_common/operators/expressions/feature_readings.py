@@ -1,0 +1,90 @@
+"""Pairs of a fix and a feature of a layer as expressions see them: the columns of the fix, and tags by their names."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.geometry.space import Space
+from st_common.operators.expressions.readings import Readings
+from st_common.query.grammar.words import always_quoted
+from st_common.query.pair_columns import is_of_pair, of_other, own_name, speed_tag
+from st_common.query.tag_speeds import speed_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureReadings:
+    """n pairs: see `Points`; names are those of `pair_columns`.
+
+    Attributes:
+        one: the fix of each pair.
+        feature: int64[n], the place of its feature in the layer.
+        values: gives fid, kind or a tag (by name) of all features of the layer as texts.
+        names: the columns of features that conditions name.
+    """
+
+    one: Readings
+    feature: np.ndarray
+    values: Callable[[str], pa.Array]
+    names: frozenset[str]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.one)
+
+    def take(self, index: np.ndarray) -> "FeatureReadings":
+        """Some of the pairs: by place (int64) or by mask (bool[n])."""
+        return FeatureReadings(
+            one=self.one.take(index),
+            feature=self.feature[index],
+            values=self.values,
+            names=self.names,
+        )
+
+    def column(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array | None:
+        """See `Readings.column`."""
+        if name in self.names:
+            return self._of_features([name])[name]
+        return None if is_of_pair(name) else self.one.column(name, ids, space=space)
+
+    def table(
+        self, ids: pa.Array, *, space: Space, texts: Sequence[str] | None = None
+    ) -> pa.Table:
+        """See `Readings.table`."""
+        one = self.one.table(ids, space=space, texts=texts)
+        said = None if texts is None else " ".join(texts)
+        wanted = [
+            name for name in self.names if said is None or always_quoted(name) in said
+        ]
+        own = dict(zip(one.column_names, one.columns, strict=True))
+        return pa.table({**_unhidden(own), **self._of_features(wanted)})
+
+    def columns(
+        self, names: Sequence[str], ids: pa.Array, *, space: Space
+    ) -> dict[str, pa.Array]:
+        """See `Readings.columns`."""
+        first = [name for name in names if not is_of_pair(name)]
+        of_one = self.one.columns(first, ids, space=space)
+        return {
+            **_unhidden(of_one),
+            **self._of_features(name for name in names if name in self.names),
+        }
+
+    def _of_features(self, names: Iterable[str]) -> dict[str, pa.Array]:
+        places = pa.array(self.feature)
+        return {name: self._tag(own_name(name) or "").take(places) for name in names}
+
+    def _tag(self, name: str) -> pa.Array:
+        """A tag of all features, as a text or as the speed that it says."""
+        speed = speed_tag(of_other(name))
+        if speed is None:
+            return self.values(name).cast(pa.string())
+        texts = self.values(speed).cast(pa.string()).dictionary_encode()
+        # Each different text is read once.
+        speeds = pa.array(map(speed_of, texts.dictionary.to_pylist()), pa.float64())
+        return speeds.take(texts.indices)
+
+
+def _unhidden(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    return {name: one for name, one in columns.items() if not is_of_pair(name)}

@@ -1,0 +1,31 @@
+"""Numbers with units beside columns whose unit every stream has."""
+
+from sqlglot import exp
+
+from st_common.query.grammar.nodes import Refused, span_of
+from st_common.query.pair_columns import DISTANCE, own_name
+from st_common.units import WHAT, Domain
+
+MEASURE = "measure"
+"""In the meta of a number that has a unit."""
+_MEASURES: dict[str, Domain] = {
+    "speed_mps": "speed",
+    "elapsed_s": "time",
+    DISTANCE: "space",
+}
+
+
+def check_units(node: exp.Expr) -> None:
+    """A number with a unit beside a column whose unit is known."""
+    sides = [
+        side.this if isinstance(side, exp.Neg) else side
+        for side in node.iter_expressions()
+    ]
+    names = [side.name.lower() for side in sides if isinstance(side, exp.Column)]
+    columns = [own_name(name) or name for name in names]
+    wanted = next((_MEASURES[name] for name in columns if name in _MEASURES), None)
+    for side in sides if wanted is not None else ():
+        given = side.meta.get(MEASURE) if isinstance(side, exp.Literal) else None
+        if given is not None and wanted is not None and given.domain != wanted:
+            message = f"expected {WHAT[wanted]}, not {WHAT[given.domain]}"
+            raise Refused(message, span_of(side), f"{columns[0]} is {WHAT[wanted]}")

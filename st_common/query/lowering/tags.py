@@ -1,0 +1,110 @@
+"""Tags of features in conditions: as texts, and as numbers where they are compared with numbers.
+
+t.speed_mps > r.maxspeed        the speed that the tag says, in metres per second
+r.maxspeed >= 30 mph            likewise
+r.lanes > 2                     TRY_CAST("other.lanes" AS DOUBLE)
+r.name LIKE 'A%'                the text
+"""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from st_common.query.grammar.nodes import Refused, span_of
+from st_common.query.lowering.scope import Scope
+from st_common.query.pair_columns import as_speed, of_other, speed_tag
+
+_WITHIN = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren)
+_NUMBERS = ("x", "y", "elapsed_s")
+_SPEED = "speed_mps"
+
+
+def with_numbers(
+    root: exp.Expr,
+    scope: Scope,
+    comparisons: tuple[type[exp.Expr], ...],
+    measure: str,
+) -> exp.Expr:
+    """The tree of a condition with tags called as plans do, as numbers where they are compared with such.
+
+    Args:
+        root: the tree, which is changed.
+        scope: what names mean.
+        comparisons: the classes of comparisons.
+        measure: by what name a number has its unit in its meta.
+
+    Raises:
+        Refused: the name of a tag cannot stand in a condition.
+    """
+    held = exp.Paren(this=root)
+    for comparison in list(held.find_all(*comparisons)):
+        leaves = [
+            leaf for side in comparison.iter_expressions() for leaf in _leaves(side)
+        ]
+        # One that is called as a speed already is a number.
+        tags = [
+            leaf
+            for leaf in leaves
+            if _is_tag(leaf, scope) and speed_tag(_name(leaf)) is None
+        ]
+        others = [leaf for leaf in leaves if not _is_tag(leaf, scope)]
+        if any(_is_speed(leaf, measure) for leaf in others):
+            for tag in tags:
+                tag.replace(_column(tag, as_speed(_name(tag))))
+        elif any(_is_number(leaf) for leaf in others):
+            for tag in tags:
+                tag.replace(_number(_column(tag, _name(tag))))
+    for tag in list(held.find_all(exp.Column)):
+        if _is_tag(tag, scope):
+            tag.replace(_column(tag, _name(tag)))
+    changed: exp.Expr = held.this
+    return changed
+
+
+def _leaves(node: exp.Expr) -> Iterator[exp.Expr]:
+    """What arithmetic is made of."""
+    if isinstance(node, _WITHIN):
+        for part in node.iter_expressions():
+            yield from _leaves(part)
+    else:
+        yield node
+
+
+def _is_tag(node: exp.Expr, scope: Scope) -> bool:
+    return (
+        isinstance(node, exp.Column)
+        and node.args.get("table") is not None
+        and scope.is_other(node)
+    )
+
+
+def _is_speed(node: exp.Expr, measure: str) -> bool:
+    if isinstance(node, exp.Literal):
+        return measure in node.meta and node.meta[measure].domain == "speed"
+    return isinstance(node, exp.Column) and node.name.lower() == _SPEED
+
+
+def _is_number(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Literal):
+        return not node.is_string
+    return isinstance(node, exp.Column) and node.name.lower() in _NUMBERS
+
+
+def _name(tag: exp.Expr) -> str:
+    """What a plan calls a tag. DuckDB knows no case: of tags that differ in case alone it would take any."""
+    name = tag.name if tag.this.args.get("quoted") else tag.name.lower()
+    if name != name.lower() or not name:
+        message = f"a tag in a condition is in small letters, not {name!r}"
+        raise Refused(message, span_of(tag), "a tag that equals a text may be any")
+    return of_other(name)
+
+
+def _column(tag: exp.Expr, name: str) -> exp.Column:
+    made = exp.Column(this=exp.Identifier(this=name, quoted=True))
+    start, end = span_of(tag)
+    made.meta.update(start=start, end=end - 1)
+    return made
+
+
+def _number(column: exp.Column) -> exp.Expr:
+    return exp.TryCast(this=column, to=exp.DataType.build("DOUBLE"))
