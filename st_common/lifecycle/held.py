@@ -1,9 +1,11 @@
 """What a home keeps beyond its retention, and for whom; and what could go at the next maintenance."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from st_common.home import Home
+from st_common.layers.announce import layer_names
+from st_common.lifecycle.layer_retention import needed_versions, retain_layer
 from st_common.lifecycle.log_retention import retain_logs
 from st_common.lifecycle.retention import retain
 from st_common.lifecycle.stored import stored_tables
@@ -23,12 +25,24 @@ def held(
         now_us: now, us UTC.
 
     Yields:
-        A line for people for each table and log of which something could go, or is held by somebody:
+        A line for people for each table, layer and log of which something could go, or is held by somebody:
 
             positions/taxis: 1,210.5 MiB in 12 files could go: fairway maintain
             changes/taxis: rows before 2024-05-03 are kept: delivery slow stands at 12
+            layers/parks: old versions are kept: stream taxis needs version 3
     """
     today = datetime.fromtimestamp(now_us / 1e6, UTC).date()
+    yield from _of_tables(home, today)
+    yield from _of_layers(home, today)
+    for log in retain_logs(home, streams, now_us=now_us, purge=False):
+        if log.cut.segments:
+            what = f"{log.cut.bytes / _MIB:,.1f} MiB in {log.cut.segments:,} segments"
+            yield f"log of {log.stream}: {what} could go: fairway maintain"
+        if log.held_by:
+            yield f"log of {log.stream}: older records are kept: {log.held_by}"
+
+
+def _of_tables(home: Home, today: date) -> Iterator[str]:
     for stored in stored_tables(home):
         retained = retain(home, stored, today=today, dry=True)
         purged = retained.purged
@@ -38,9 +52,15 @@ def held(
         if retained.held_by:
             since = f"rows before {retained.since} are kept"
             yield f"{stored.label}: {since}: {retained.held_by}"
-    for log in retain_logs(home, streams, now_us=now_us, purge=False):
-        if log.cut.segments:
-            what = f"{log.cut.bytes / _MIB:,.1f} MiB in {log.cut.segments:,} segments"
-            yield f"log of {log.stream}: {what} could go: fairway maintain"
-        if log.held_by:
-            yield f"log of {log.stream}: older records are kept: {log.held_by}"
+
+
+def _of_layers(home: Home, today: date) -> Iterator[str]:
+    needed = needed_versions(home)
+    for layer in layer_names(home):
+        kept = retain_layer(home, layer, needed, today=today, dry=True)
+        gone = kept.dropped
+        if gone.files:
+            what = f"{gone.bytes / _MIB:,.1f} MiB in {gone.files:,} files"
+            yield f"layers/{layer}: {what} of old versions could go: fairway maintain"
+        if kept.held_by:
+            yield f"layers/{layer}: old versions are kept: {kept.held_by}"

@@ -12,6 +12,7 @@ from typing import Any
 from st_common import tables
 from st_common.engine.tidy import OPEN_MB
 from st_common.home import Home
+from st_common.lifecycle.layer_retention import Needed, needed_versions, retain_layer
 from st_common.lifecycle.retention import Retained, retain
 from st_common.lifecycle.stored import Size, Stored, size_of, stored_tables
 from st_common.ops.days import open_since
@@ -68,14 +69,16 @@ def maintain(home: Home, *, today: date, purge: bool = True) -> Iterator[Maintai
     Yields:
         What was done to each table, as soon as it is done.
     """
+    needed = needed_versions(home) if purge else None
     for stored in stored_tables(home):
         before = size_of(stored.path)
-        retained = retain(home, stored, today=today) if purge else Retained()
         joined = compact(home, stored, today=today)
-        # Old versions of layers are what a replay of the log joins with: they stay.
-        is_layer = stored.contract.name == "layers"
-        deleted = 0 if is_layer else tables.vacuum(stored.path)
-        tables.checkpoint(stored.path)
+        if stored.contract.name == "layers":
+            retained, deleted = _layer(home, stored, needed, today=today)
+        else:
+            retained = retain(home, stored, today=today) if purge else Retained()
+            deleted = tables.vacuum(stored.path)
+            tables.checkpoint(stored.path)
         yield Maintained(
             table=stored.label,
             before=before,
@@ -84,6 +87,17 @@ def maintain(home: Home, *, today: date, purge: bool = True) -> Iterator[Maintai
             retained=retained,
             deleted=deleted,
         )
+
+
+def _layer(
+    home: Home, stored: Stored, needed: Needed | None, *, today: date
+) -> tuple[Retained, int]:
+    """Old versions of a layer are what a replay of the log joins with: those that nobody needs any more go."""
+    tables.checkpoint(stored.path, keeps_commits=True)
+    if needed is None or stored.part is None:
+        return Retained(), 0
+    done = retain_layer(home, stored.part, needed, today=today)
+    return Retained(held_by=done.held_by), done.dropped.files
 
 
 def compact(home: Home, stored: Stored, *, today: date) -> int:

@@ -11,6 +11,7 @@ from st_common.tables.reading import (
     dataset,
     exists,
     has_deletions,
+    is_gone,
     purged_before,
     purged_rows,
     read,
@@ -20,10 +21,12 @@ from st_common.tables.reading import (
 )
 from st_common.tables.recovery import recover
 from st_common.tables.shape import fit, with_date
+from st_common.tables.versions import Dropped, drop_versions
 from st_common.tables.writing import append, begin_anew, replace
 
 __all__ = [
     "PURGED",
+    "Dropped",
     "Purged",
     "append",
     "begin_anew",
@@ -32,10 +35,12 @@ __all__ = [
     "compact",
     "create",
     "dataset",
+    "drop_versions",
     "exists",
     "fit",
     "forget",
     "has_deletions",
+    "is_gone",
     "locked",
     "purge",
     "purged_before",

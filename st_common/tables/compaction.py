@@ -102,9 +102,7 @@ def compact(
     return done
 
 
-def vacuum(
-    path: Path, *, retention_h: int | None = None, keep_versions: tuple[int, ...] = ()
-) -> int:
+def vacuum(path: Path, *, retention_h: int | None = None) -> int:
     """Deletes data files that no version needs any more that somebody may still read; gives how many.
 
     Args:
@@ -112,7 +110,6 @@ def vacuum(
         retention_h: how many hours a version can be read after it was replaced. None: the table's
             `delta.deletedFileRetentionDuration`; less than that is used as given, and takes old versions from their
             readers.
-        keep_versions: versions whose files stay however old they are.
 
     Raises:
         FairwayError: there is no table.
@@ -124,7 +121,6 @@ def vacuum(
                 dry_run=False,
                 enforce_retention_duration=False,
                 full=True,
-                keep_versions=list(keep_versions) or None,
             )
         )
 

@@ -70,13 +70,14 @@ def purge(
     return purged
 
 
-def checkpoint(path: Path) -> None:
+def checkpoint(path: Path, *, keeps_commits: bool = False) -> None:
     """Writes a Delta checkpoint when commits came since the last one, and deletes old commits that it holds.
 
     Old is older than the table's `delta.logRetentionDuration`.
 
     Args:
         path: the table's folder; nothing happens when there is no table.
+        keeps_commits: none is deleted: old versions can be read by their numbers, see `drop_versions`.
     """
     with locked(path):
         table = newest(path)
@@ -84,5 +85,6 @@ def checkpoint(path: Path) -> None:
             return
         if table.version() > checkpointed(path):
             table.create_checkpoint()
-        table.cleanup_metadata()
+        if not keeps_commits:
+            table.cleanup_metadata()
         sync_log(path)

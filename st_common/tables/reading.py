@@ -148,6 +148,19 @@ def require_plain(path: Path, table: DeltaTable) -> None:
         )
 
 
+def is_gone(path: Path, version: int) -> bool:
+    """Whether an older version of a table can be read no more: see `drop_versions`.
+
+    Args:
+        path: the table's folder.
+        version: any number that the table has had.
+
+    Raises:
+        FairwayError: there is no table.
+    """
+    return version < required(path).version() and _whole(path, version) is None
+
+
 def dataset_of(
     path: Path, schema: pa.Schema, by: list[str], files: list[tuple[str, list[object]]]
 ) -> "ds.Dataset":
@@ -202,11 +215,27 @@ def _partition(
 
 
 def _at(path: Path, version: int) -> DeltaTable:
-    required(path)
-    try:
-        return DeltaTable(str(path), version=version)
-    except DeltaError as error:
+    newest_version = required(path).version()
+    if version > newest_version:
         raise FairwayError(
-            f"{path} has no version {version}: {error}",
-            hint="it may have been cleaned away",
-        ) from None
+            f"{path} has no version {version}", hint=f"the newest is {newest_version}"
+        )
+    table = _whole(path, version)
+    if table is None and version < newest_version:
+        name = path.parent.name
+        raise FairwayError(
+            f"version {version} of {name}/{path.name} was purged",
+            hint=f"nothing needed it; data_contracts/{name}.odcs.yaml says for how long versions are kept",
+        )
+    return table or required(path)
+
+
+def _whole(path: Path, version: int) -> DeltaTable | None:
+    """A version of a table; None when its commits, or some of its files, are not there any more."""
+    try:
+        table = DeltaTable(str(path), version=version)
+    except DeltaError:
+        return None
+    names = pa.table(table.get_add_actions())["path"].to_pylist()
+    is_there = all((path / unquote(name)).exists() for name in names)
+    return table if is_there else None

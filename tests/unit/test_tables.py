@@ -35,6 +35,9 @@ def path(tmp_path):
     return Home(tmp_path).table("changes", "taxis")
 
 
+FAR_AHEAD = dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
+
+
 def changes(positions: list[int], *, event_us: int = 0, **other: object) -> pa.Table:
     columns = {
         "position": pa.array(positions, pa.int64()),
@@ -754,10 +757,34 @@ def test_vacuum_deletes_what_no_version_in_reach_needs(path):
     assert len(list(path.glob("event_date=*/*.parquet"))) == 1
 
 
-def test_vacuum_keeps_named_versions(tmp_path):
+def test_versions_that_are_kept_read_as_before_and_others_are_refused_by_number(
+    tmp_path,
+):
     path = tmp_path / "regions"
-    kept = tables.replace(path, regions("a", 1, "01"), REGIONS)
-    tables.replace(path, regions("a", 2, "2"), REGIONS)
-    tables.replace(path, regions("a", 3, "3"), REGIONS)
-    assert tables.vacuum(path, retention_h=0, keep_versions=(kept,)) == 1
-    assert stored(path, version=kept) == [("a", "0"), ("a", "1")]
+    for number in range(1, 6):
+        tables.replace(path, regions("a", number, f"{number}"), REGIONS)
+    newest = tables.version(path)
+    kept = {version: stored(path, version=version) for version in (2, 4, newest)}
+    assert tables.drop_versions(path, (2, 4), before=FAR_AHEAD, dry=True).files == 2
+    assert tables.drop_versions(path, (2, 4), before=FAR_AHEAD).files == 2
+    assert tables.drop_versions(path, (2, 4), before=FAR_AHEAD).files == 0
+    tables.forget(path)
+    assert tables.version(path) == newest, "no version gets another number"
+    assert {v: stored(path, version=v) for v in kept} == kept
+    for gone in (1, 3):
+        assert tables.is_gone(path, gone)
+        with pytest.raises(FairwayError, match=rf"version {gone} of .* was purged"):
+            tables.read(path, version=gone)
+    with pytest.raises(FairwayError, match="has no version 99"):
+        tables.read(path, version=99)
+    tables.replace(path, regions("a", 6, "6"), REGIONS)
+    assert {v: stored(path, version=v) for v in kept} == kept
+
+
+def test_versions_that_were_the_newest_a_while_ago_stay(tmp_path):
+    path = tmp_path / "regions"
+    for number in range(1, 4):
+        tables.replace(path, regions("a", number, f"{number}"), REGIONS)
+    long_ago = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+    assert tables.drop_versions(path, (), before=long_ago).files == 0
+    assert stored(path, version=1) == [("a", "1")]

@@ -6,7 +6,7 @@ late fixes came, is passed over.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -15,11 +15,13 @@ import pyarrow as pa
 from st_common import tables
 from st_common.engine.batch.ordered import count_fixes
 from st_common.engine.batch.statements import Reached
+from st_common.engine.batch.trial import Trial
 from st_common.engine.states import from_bytes, to_bytes
 from st_common.errors import MissingError, StateError
 from st_common.home import Home
 from st_common.levels.visits import MEMBERS
 from st_common.operators.state.state import State
+from st_common.ops.records import read_record
 from st_common.storage import LocalStorage
 
 FOLDER = "batch"
@@ -60,14 +62,15 @@ class Borders:
         home: the home folder.
         stream: the name of the stream.
         settings: what else decides answers, as text: a border counts for the same alone.
-        trial: the name of a trial, whose borders lie in a folder of their own; None: those of the stream itself.
+        trial: whose borders lie in a folder of their own; None: those of the stream itself.
     """
 
     def __init__(
-        self, home: Home, stream: str, settings: str, trial: str | None = None
+        self, home: Home, stream: str, settings: str, trial: Trial | None = None
     ) -> None:
         self._home, self._stream, self._settings = home, stream, settings
-        self._folder = home.stream(stream) / FOLDER / (trial or "")
+        self._layers = {} if trial is None else trial.layers(home)
+        self._folder = home.stream(stream) / FOLDER / (trial.name if trial else "")
         self._storage = LocalStorage(self._folder)
 
     def newest(self, upto: date) -> Border | None:
@@ -95,6 +98,7 @@ class Borders:
             "fixes": border.fixes,
             "late": border.late,
             "sums": [_sum(state), _sum(members)],
+            "layers": self._layers,
         }
         self._storage.put(f"{border.day}{_STATE}", state)
         self._storage.put(f"{border.day}{_MEMBERS}", members)
@@ -133,6 +137,37 @@ class Borders:
             fixes=fixes,
             late=head["late"],
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a border that is kept needs to go on from.
+
+    Attributes:
+        trial: whose it is; "" of the stream itself.
+        segment: it goes on with the statements of the log from there.
+        layers: the versions of layers that the trial says, beside those of the log; None: an older version of
+            Fairway did not note them.
+    """
+
+    trial: str
+    segment: int
+    layers: Mapping[str, int] | None
+
+
+def kept_borders(home: Home, stream: str) -> Iterator[Kept]:
+    """All borders of a stream and its trials; one that cannot be read needs all of the log.
+
+    Args:
+        home: the home folder.
+        stream: the name of the stream.
+    """
+    folder = home.stream(stream) / FOLDER
+    for path in sorted(folder.rglob(f"[0-9]*{_HEAD}")):
+        trial = "" if path.parent == folder else path.parent.name
+        head = read_record(path) or {}
+        layers = head.get("layers", None if trial else {})
+        yield Kept(trial=trial, segment=int(head.get("segment", 0)), layers=layers)
 
 
 def surplus(days: Sequence[date], kept: date) -> list[date]:

@@ -175,8 +175,7 @@ class BatchArm:
 
     @cached_property
     def _borders(self) -> Borders:
-        name = None if self.trial is None else self.trial.name
-        return Borders(self.home, self.stream.name, self._told, name)
+        return Borders(self.home, self.stream.name, self._told, self.trial)
 
     @cached_property
     def _told(self) -> str:

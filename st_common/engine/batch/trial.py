@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from st_common import tables
 from st_common.controls.reading import rows_of
 from st_common.controls.rows import (
     AboutQuery,
@@ -50,13 +51,21 @@ class Trial:
         plans = {name: plan.to_json() for name, plan in self.queries.items()}
         return f"{self.name} {plans} {dict(self.versions)}"
 
+    def layers(self, home: Home) -> Mapping[str, int]:
+        """The versions of layers that count in it, as far as the log does not say it.
+
+        Args:
+            home: where the tables of layers lie: of one whose version is not said the newest counts for its queries.
+        """
+        return {**(layers(home) if self.queries else {}), **self.versions}
+
     def registrations(self, home: Home) -> bytes:
         """The rows that register its queries, as bytes; empty where the log's queries count.
 
         Args:
             home: where the tables of layers lie: of one whose version is not said the newest counts.
         """
-        newest = {**layers(home), **self.versions} if self.queries else {}
+        newest = self.layers(home) if self.queries else {}
         return payload_of(
             Register(
                 query=name,
@@ -133,7 +142,7 @@ def versions_of(home: Home, texts: Sequence[str]) -> dict[str, int]:
         texts: each NAME@VERSION.
 
     Raises:
-        ConfigError: one of another form, or of a layer or version that is not there.
+        ConfigError: one of another form, or of a layer or version that is not there, or not any more.
     """
     newest, versions = layers(home), {}
     for text in texts:
@@ -147,6 +156,11 @@ def versions_of(home: Home, texts: Sequence[str]) -> dict[str, int]:
             raise ConfigError(
                 f"layer {name!r} has no version {number}",
                 hint=f"the newest is {newest[name]}",
+            )
+        if tables.is_gone(home.table("layers", name), int(number)):
+            raise ConfigError(
+                f"version {number} of layer {name!r} was purged",
+                hint="nothing needed it; a newer one can be named",
             )
         versions[name] = int(number)
     return versions
