@@ -15,7 +15,7 @@ from st_common.crs import unit_of_crs
 from st_common.errors import ConfigError
 from st_common.formats.format import FORMAT_KEYS
 from st_common.formats.registry import format_of
-from st_common.home import checked_name
+from st_common.home import checked_name, view_name
 from st_common.redaction import keep_secret
 from st_common.spark_keys import SparkSettings, spark_settings
 from st_common.stream_keys import (
@@ -253,6 +253,21 @@ def load_streams(conf: Path) -> Streams:
         ConfigError: the file is absent or no TOML, or has something else than streams.
     """
     path = _streams_file(conf)
+    streams = _tables_in(path)
+    settings_of: dict[str, StreamSettings] = {}
+    broken: dict[str, ConfigError] = {}
+    by_view: dict[str, str] = {}
+    for name, table in streams.items():
+        try:
+            _require_own_view(name, by_view.setdefault(view_name(name), name), path)
+            settings_of[name] = _stream(name, table, path)
+        except ConfigError as error:
+            broken[name] = error
+    return Streams(settings_of, broken)
+
+
+def _tables_in(path: Path) -> dict[str, Any]:
+    """The tables of the streams in a file, by name, as they stand there."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -265,14 +280,15 @@ def load_streams(conf: Path) -> Streams:
     streams = document.get("streams", {})
     if not isinstance(streams, dict):
         raise ConfigError(f"{path}: streams must be tables", hint="[streams.NAME]")
-    settings_of: dict[str, StreamSettings] = {}
-    broken: dict[str, ConfigError] = {}
-    for name, table in streams.items():
-        try:
-            settings_of[name] = _stream(name, table, path)
-        except ConfigError as error:
-            broken[name] = error
-    return Streams(settings_of, broken)
+    return streams
+
+
+def _require_own_view(name: str, other: str, path: Path) -> None:
+    if name != other:
+        raise ConfigError(
+            f"{path}: streams {other!r} and {name!r} would have the same views in SQL",
+            hint="a name that differs in more than - and _",
+        )
 
 
 def stream_of(streams: Mapping[str, StreamSettings], name: str) -> StreamSettings:

@@ -113,6 +113,7 @@ def _create_views(
     for name, source in plain.items():
         connection.register(name, source)
     streams = changed_streams(home)
+    _require_distinct(streams)
     for stream in streams:
         of_streams, view = parts(home, stream), _view("changes", stream)
         connection.register(f"stored {view}", of_streams.stored)
@@ -124,6 +125,17 @@ def _create_views(
         _union_of_all(connection, table, streams)
     views = [_view(table, stream) for table in _OF_ALL for stream in streams]
     return [*_OF_ALL, *views, *plain]
+
+
+def _require_distinct(streams: list[str]) -> None:
+    by_view: dict[str, str] = {}
+    for stream in streams:
+        other = by_view.setdefault(view_name(stream), stream)
+        if other != stream:
+            raise QueryError(
+                f"streams {other!r} and {stream!r} would have the same views in SQL",
+                hint=f"take the folders of one out of the home, such as streams/{stream} and tables/changes/{stream}",
+            )
 
 
 def _create_no_visits(

@@ -1,6 +1,7 @@
 """One wrong table in conf/streams.toml stops that stream alone: commands name it, the supervisor alerts (SPEC S3)."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,18 @@ def test_the_supervisor_alerts_once_and_again_when_it_is_mended(home, capsys):
         "bad_config",
         "stopped",
     ]
+
+
+@pytest.mark.spec("S3")
+def test_two_streams_whose_views_would_have_one_name_are_named_together(home):
+    one, other = GOOD.replace("good", "a-b"), GOOD.replace("good", "a_b")
+    settings(home.root, one + other)
+    says = "streams 'a-b' and 'a_b' would have the same views in SQL"
+    for stream in ("a-b", "a_b"):
+        log = bare_log(home.log(stream))
+        log.append(b"id,t,x,y\na,1,1,1\n", arrival_us=1_000_000)
+    fairway("run", "a-b", "--until-idle")
+    assert says in fairway("run", "a_b", "--until-idle", code=2).stderr
+    assert says in fairway("sql", "SELECT 1", code=2).stderr
+    shutil.rmtree(home.stream("a_b"))
+    assert "1" in fairway("sql", "SELECT count(*) FROM positions_a_b").output
