@@ -15,7 +15,7 @@ from st_common.capture.keys import key_of, raw_key
 from st_common.capture.log import Log
 from st_common.capture.segment import HEADER_BYTES, Segment
 from st_common.capture.stored_log import PURGED
-from st_common.errors import LogError, MissingError
+from st_common.errors import LogError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ def arrived_before(log: Log, before_us: int) -> int:
 
 def to_cut(log: Log, before: int) -> Cut:
     """What `purge_records` would take out now; nothing is changed."""
-    done = _done(log)
+    _, done = log.purged()
     sizes = (
         [_size(log, one) for one in log.segments(done, end=before)]
         if before > done
@@ -64,7 +64,7 @@ def purge_records(log: Log, before: int) -> Cut:
         raise LogError(
             f"the log of stream {log.stream!r} ends before {before}", hint="purge less"
         )
-    done = _done(log)
+    _, done = log.purged()
     if before <= done:
         return Cut()
     count = size = 0
@@ -94,14 +94,6 @@ def _size(log: Log, segment: Segment) -> int:
         return 0
     beyond = log.storage.read(key_of(segment.number), start=HEADER_BYTES, length=1)
     return segment.size if beyond else 0
-
-
-def _done(log: Log) -> int:
-    """The segment before which nothing is left to be taken."""
-    try:
-        return int(json.loads(log.storage.read(PURGED))["done"])
-    except MissingError:
-        return 0
 
 
 def _note(log: Log, *, before: int, done: int) -> None:

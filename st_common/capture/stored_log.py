@@ -178,10 +178,21 @@ class StoredLog:
         Raises:
             LogError: what says so was damaged.
         """
+        return self.purged()[0]
+
+    def purged(self) -> tuple[int, int]:
+        """The segment before which records are gone, and the one before which nothing is left to be taken.
+
+        The second is behind while a purge is under way, or was killed.
+
+        Raises:
+            LogError: what says so was damaged.
+        """
         try:
-            return int(json.loads(self._storage.read(PURGED))["before"])
+            noted = json.loads(self._storage.read(PURGED))
+            return int(noted["before"]), int(noted["done"])
         except MissingError:
-            return 0
+            return 0, 0
         except (ValueError, KeyError, TypeError):
             raise LogError(
                 f"{PURGED} of the log of stream {self.stream!r} cannot be read",

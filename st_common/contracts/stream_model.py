@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from st_common.contracts.measures import COLUMN_MEASURES, MEASURES, Measure
@@ -82,17 +81,13 @@ class StreamContract:
     Attributes:
         name: of the stream, and of its file.
         version: of the contract.
-        purpose: one sentence for people.
         is_daily: every day of the wall clock has data; one without is judged as any other.
         attributes: those that it speaks of.
         rules: what is promised.
-        path: its file.
     """
 
     name: str
     version: str
-    purpose: str
     is_daily: bool
     attributes: tuple[Attribute, ...]
     rules: tuple[DataRule, ...]
-    path: Path

@@ -76,7 +76,6 @@ def read_stream_contract(path: Path, stream: str) -> StreamContract:
     return StreamContract(
         name=value["name"],
         version=value["version"],
-        purpose=value["description"]["purpose"],
         is_daily=_is_daily(document),
         attributes=tuple(
             _attribute(document, place, column)
@@ -84,7 +83,6 @@ def read_stream_contract(path: Path, stream: str) -> StreamContract:
             if column["name"] not in _AXES
         ),
         rules=tuple(rules),
-        path=path,
     )
 
 

@@ -131,13 +131,11 @@ def _gathered(home: Home, stream: StreamSettings, day: date) -> DayData:
     wanted = StreamContract(
         name=stream.name,
         version="0.0.0",
-        purpose="",
         is_daily=False,
         attributes=tuple(Attribute(name=name, type="") for name in stream.attributes),
         rules=tuple(
             DataRule(name=name, measure="null_share", column=name) for name in columns
         ),
-        path=Path(),
     )
     return gather(home, stream, wanted, day, tally(home, stream, day))
 

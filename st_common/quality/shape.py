@@ -40,7 +40,6 @@ class Shape:
     """How the fixes of a day are spread.
 
     Attributes:
-        day: the day (UTC).
         fixes: how many there are.
         by_hour: how many in each hour; int64[24].
         longest_gap_s: the longest time without any, the day's start and end counted as fixes.
@@ -49,7 +48,6 @@ class Shape:
         last_us: the last event time, us since 1970; None without fixes.
     """
 
-    day: date
     fixes: int
     by_hour: np.ndarray
     longest_gap_s: float
@@ -90,7 +88,6 @@ def shape_of(day: date, order: Ordered) -> Shape:
     edges = np.concatenate(([start_us], stamps, [start_us + US_PER_DAY]))
     hours = (stamps - start_us) // _US_PER_HOUR
     return Shape(
-        day=day,
         fixes=len(stamps),
         by_hour=np.bincount(hours, minlength=len(_HOURS)),
         longest_gap_s=float(np.diff(edges).max()) / 1e6,

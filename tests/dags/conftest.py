@@ -1,11 +1,11 @@
 """Airflow for the tests of DAGs: a home of its own that is gone afterwards, on SQLite, without a server."""
 
+import atexit
 import importlib.util
 import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ collect_ignore_glob = [] if importlib.util.find_spec("airflow") else ["*"]
 
 # Airflow reads these when it is imported, so they are set before any test module is.
 AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="fairway-airflow-"))
+# At the end of the process, for a run that only collects, or whose fixtures fail, has made it too.
+atexit.register(shutil.rmtree, AIRFLOW_HOME, ignore_errors=True)
 os.environ.update(
     AIRFLOW_HOME=str(AIRFLOW_HOME),
     AIRFLOW__CORE__DAGS_FOLDER=str(ROOT / "dags"),
@@ -27,15 +29,13 @@ os.environ.update(
 
 
 @pytest.fixture(scope="session")
-def airflow_db() -> Iterator[None]:
+def airflow_db() -> None:
     """Airflow's database, made once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from airflow.utils.db import initdb
 
         initdb()
-    yield
-    shutil.rmtree(AIRFLOW_HOME, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
