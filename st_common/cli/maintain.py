@@ -62,7 +62,11 @@ def _cleared(ctx: typer.Context, today: "date") -> list[str]:
     from st_common.lifecycle.leftovers import clear_leftovers
 
     cleared = clear_leftovers(context.home(ctx), context.conf(ctx), today=today)
-    counts = {"days of lineage": cleared.lineage_files}
+    counts = {
+        "seeds of queries": cleared.seeds,
+        "files of borders": cleared.borders,
+        "days of lineage": cleared.lineage_files,
+    }
     return [f"deleted: {count:,} {what}" for what, count in counts.items() if count]
 
 

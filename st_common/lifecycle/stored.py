@@ -20,15 +20,19 @@ class Stored:
         contract: what it promises.
         part: the stream or layer that it is of; None: there is one of its kind.
         path: its folder.
+        trial: whose visits it holds; "" of what the stream itself has.
     """
 
     contract: Contract
     part: str | None
     path: Path
+    trial: str = ""
 
     @property
     def label(self) -> str:
-        """Its name for people: `positions/taxis`, `rejects`."""
+        """Its name for people: `positions/taxis`, `rejects`, `trials/taxis.wider`."""
+        if self.trial:
+            return f"trials/{self.path.name}"
         return "/".join(filter(None, (self.contract.name, self.part)))
 
 
@@ -46,7 +50,7 @@ class Size:
 
 
 def stored_tables(home: Home) -> Iterator[Stored]:
-    """The tables of a home that have a contract, by name, then by part."""
+    """The tables of a home that have a contract, by name, then by part; then those of trials, which hold visits."""
     for name in contract_names():
         contract, folder = load_contract(name), home.table(name)
         if tables.exists(folder):
@@ -55,6 +59,11 @@ def stored_tables(home: Home) -> Iterator[Stored]:
         # Behind a dot lies what `streams reset` has taken away.
         for path in sorted(filter(tables.exists, folder.glob("[!.]*"))):
             yield Stored(contract=contract, part=path.name, path=path)
+    for path in sorted(filter(tables.exists, home.table("trials").glob("[!.]*"))):
+        stream, _, trial = path.name.partition(".")
+        yield Stored(
+            contract=load_contract("visits"), part=stream, path=path, trial=trial
+        )
 
 
 def size_of(path: Path) -> Size:
