@@ -34,6 +34,19 @@ def view_name(part: str) -> str:
     return part.replace("-", "_").replace(".", "_")
 
 
+def require_own_view(name: str, other: str) -> None:
+    """Makes sure that a stream, by its name, is the one that came first with its name in SQL.
+
+    Raises:
+        ConfigError: it is another one.
+    """
+    if name != other:
+        raise ConfigError(
+            f"streams {other!r} and {name!r} would have the same views in SQL",
+            hint="give one a name that differs in more than - and _",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Home:
     """The paths below one home folder; creating nothing by itself."""

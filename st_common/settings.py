@@ -5,7 +5,6 @@ This is the only module that reads environment variables.
 
 import os
 import re
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from st_common.crs import unit_of_crs
 from st_common.errors import ConfigError
 from st_common.formats.format import FORMAT_KEYS
 from st_common.formats.registry import format_of
-from st_common.home import checked_name, view_name
+from st_common.home import checked_name, require_own_view, view_name
 from st_common.redaction import keep_secret
 from st_common.spark_keys import SparkSettings, spark_settings
 from st_common.stream_keys import (
@@ -25,7 +24,7 @@ from st_common.stream_keys import (
     PLANAR,
     STREAM_KEYS,
 )
-from st_common.toml_values import checked, known
+from st_common.toml_values import checked, known, read_toml
 from st_common.units import unit_of
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ Engine = Literal["spark", "local"]
 Codec = Literal["packet", "raw"]
 AttributeType = Literal["string", "double", "long", "bool"]
 
+PARENT_VARIABLE = "FAIRWAY_LINEAGE_PARENT"
 PUBLIC_ID_KEY = "0123456789123456"  # of streams from before there were others
 
 
@@ -208,6 +208,11 @@ def contracts_dir(given: Path | str | None = None) -> Path:
     )
 
 
+def lineage_parent() -> str:
+    """What the task of Airflow that started this process says of itself; "" when none did."""
+    return os.environ.get(PARENT_VARIABLE, "")
+
+
 def secret_of(variable: str) -> str | None:
     """The secret in an environment variable that settings name; None when it is not set, or empty.
 
@@ -253,42 +258,26 @@ def load_streams(conf: Path) -> Streams:
         ConfigError: the file is absent or no TOML, or has something else than streams.
     """
     path = _streams_file(conf)
-    streams = _tables_in(path)
+    try:
+        document = read_toml(path)
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{path} does not exist", hint="name the folder by --conf or FAIRWAY_CONF"
+        ) from None
+    known(document, ("streams",), f"{path}:")
+    streams = document.get("streams", {})
+    if not isinstance(streams, dict):
+        raise ConfigError(f"{path}: streams must be tables", hint="[streams.NAME]")
     settings_of: dict[str, StreamSettings] = {}
     broken: dict[str, ConfigError] = {}
     by_view: dict[str, str] = {}
     for name, table in streams.items():
         try:
-            _require_own_view(name, by_view.setdefault(view_name(name), name), path)
+            require_own_view(name, by_view.setdefault(view_name(name), name))
             settings_of[name] = _stream(name, table, path)
         except ConfigError as error:
             broken[name] = error
     return Streams(settings_of, broken)
-
-
-def _tables_in(path: Path) -> dict[str, Any]:
-    """The tables of the streams in a file, by name, as they stand there."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(
-            f"{path} does not exist", hint="name the folder by --conf or FAIRWAY_CONF"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from None
-    known(document, ("streams",), f"{path}:")
-    streams = document.get("streams", {})
-    if not isinstance(streams, dict):
-        raise ConfigError(f"{path}: streams must be tables", hint="[streams.NAME]")
-    return streams
-
-
-def _require_own_view(name: str, other: str, path: Path) -> None:
-    if name != other:
-        raise ConfigError(
-            f"{path}: streams {other!r} and {name!r} would have the same views in SQL",
-            hint="a name that differs in more than - and _",
-        )
 
 
 def stream_of(streams: Mapping[str, StreamSettings], name: str) -> StreamSettings:

@@ -2,8 +2,10 @@
 
 import difflib
 import math
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import Any
 
 from st_common.errors import ConfigError
@@ -70,6 +72,21 @@ def known(table: Mapping[str, Any], keys: tuple[str, ...], place: str) -> None:
                 else f"known keys: {', '.join(keys)}"
             )
             raise ConfigError(f"{place} unknown key {key!r}", hint=hint)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ConfigError: it is no TOML, or cannot be read.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from None
 
 
 def one_of(*choices: str) -> Check:

@@ -13,10 +13,11 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from st_common.airflow.form import refusal, unknown_values
 from st_common.airflow.lineage import parent
 from st_common.airflow.links import ReportLink
-from st_common.airflow.place import PARENT_VARIABLE, find_place, job_environment
+from st_common.airflow.place import find_place, job_environment
 from st_common.airflow.task import Task, summary_of
 from st_common.errors import ConfigError
 from st_common.redaction import redacted
+from st_common.settings import PARENT_VARIABLE
 
 _FINAL = {
     2: "wrong settings",

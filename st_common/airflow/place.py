@@ -7,9 +7,6 @@ from pathlib import Path
 from st_common.settings import conf_dir, home_dir
 
 ROOT = Path(__file__).resolve().parents[2]
-PARENT_VARIABLE = "FAIRWAY_LINEAGE_PARENT"
-"""The environment variable in which a task describes itself to its job, for lineage: see `airflow.lineage`."""
-
 _AIRFLOWS_OWN = ("AIRFLOW", "_AIRFLOW", "PYTHON", "VIRTUAL_ENV")
 
 

@@ -1,7 +1,6 @@
 """Where changes are delivered to, as `conf/deliveries.toml` says."""
 
 import difflib
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from st_common.toml_values import (
     known,
     number,
     one_of,
+    read_toml,
     text,
     whole,
     words,
@@ -67,11 +67,9 @@ def load_deliveries(
     """
     path = conf / "deliveries.toml"
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = read_toml(path)
     except FileNotFoundError:
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from None
     known(document, ("deliveries",), f"{path}:")
     deliveries = document.get("deliveries", {})
     if not isinstance(deliveries, dict):

@@ -11,8 +11,8 @@ from typing import Any
 from openlineage.client.facet_v2 import parent_run
 from openlineage.client.uuid import generate_static_uuid
 
-from st_common.airflow.place import PARENT_VARIABLE
 from st_common.errors import ConfigError
+from st_common.settings import PARENT_VARIABLE
 
 
 def parent_facet(described: str) -> parent_run.ParentRunFacet:

@@ -6,7 +6,6 @@ A lock ends with its process, whatever ended that. So a note that nobody holds i
 a machine that lost its power: whoever begins next tells that it was aborted.
 """
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Self
 
-from st_common.airflow.place import PARENT_VARIABLE
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.lineage.events import ToldRun, event_of, new_run_id
@@ -23,6 +21,7 @@ from st_common.lineage.settings import LineageSettings
 from st_common.observed import Observed
 from st_common.ops.records import held_lock, read_record, write_record
 from st_common.redaction import redacted
+from st_common.settings import lineage_parent
 
 _LOST = "its process ended without a word: it was killed, or the machine stopped"
 
@@ -50,7 +49,7 @@ class Telling:
             job=job,
             is_stream=is_stream,
             run_id=new_run_id(),
-            parent=os.environ.get(PARENT_VARIABLE, ""),
+            parent=lineage_parent(),
         )
 
     def __enter__(self) -> Self:

@@ -1,14 +1,13 @@
 """How an installation is looked after, as `conf/operations.toml` says: the supervisor's limits, and who is alerted."""
 
 import dataclasses
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from st_common.errors import ConfigError
 from st_common.ops.health import Limits
-from st_common.toml_values import Check, checked, known, number, whole
+from st_common.toml_values import Check, checked, known, number, read_toml, whole
 
 _TABLES = ("supervisor", "alerts", "notifier", "lineage")
 _LEAST_SILENT_S = 15.0  # engines say something every five seconds
@@ -44,11 +43,9 @@ def operations_table(conf: Path, name: str) -> Mapping[str, Any] | None:
     """
     path = conf / "operations.toml"
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = read_toml(path)
     except FileNotFoundError:
         return None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from None
     known(document, _TABLES, f"{path}:")
     table = document.get(name)
     if table is not None and not isinstance(table, dict):

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import QueryError
-from st_common.home import Home, view_name
+from st_common.home import Home, require_own_view, view_name
 from st_common.levels.told import days_again, first_told, told_from
 from st_common.levels.visits import NEEDED, TOLD, visits_select
 from st_common.ops.days import open_since
@@ -130,12 +130,7 @@ def _create_views(
 def _require_distinct(streams: list[str]) -> None:
     by_view: dict[str, str] = {}
     for stream in streams:
-        other = by_view.setdefault(view_name(stream), stream)
-        if other != stream:
-            raise QueryError(
-                f"streams {other!r} and {stream!r} would have the same views in SQL",
-                hint=f"take the folders of one out of the home, such as streams/{stream} and tables/changes/{stream}",
-            )
+        require_own_view(stream, by_view.setdefault(view_name(stream), stream))
 
 
 def _create_no_visits(
