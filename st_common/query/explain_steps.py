@@ -154,4 +154,6 @@ def _counted(value: Aggregate | Value, *, framed: bool) -> str:
     """What one value is of what."""
     if value.function == "count_distinct":
         return f"count of different {value.argument or 'objects'}"
+    if isinstance(value, Value) and value.share is not None:
+        return f"quantile {number(value.share)} of {value.argument}"
     return f"{value.function} {value.argument or ('fixes' if framed else 'members')}"

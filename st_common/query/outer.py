@@ -22,9 +22,11 @@ Source = Literal["object", "partner", "value", "selected"]
 TYPES = MappingProxyType({"object": "VARCHAR", "partner": "VARCHAR", "value": "DOUBLE"})
 """Of the columns that are not selected, in DuckDB."""
 
-_NEEDS = MappingProxyType(
-    {"sum": "number", "avg": "number", "min": "number", "max": "number"}
+_OF_NUMBERS = (
+    *("sum", "avg", "min", "max"),
+    *("stddev", "var", "median", "quantile"),
 )
+_NEEDS = MappingProxyType(dict.fromkeys(_OF_NUMBERS, "number"))
 
 
 def sources_of(plan: Plan) -> dict[str, Source]:

@@ -43,7 +43,18 @@ Function = Literal[
     "avgspd",
     "several",
 ]
-ValueFunction = Literal["count", "count_distinct", "sum", "avg", "min", "max"]
+ValueFunction = Literal[
+    "count",
+    "count_distinct",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "stddev",
+    "var",
+    "median",
+    "quantile",
+]
 Order = Literal["auto", "space_first", "select_first"]
 
 __all__ = [
@@ -119,11 +130,15 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """One of several values of a group: it is called `name`; `argument` is an expression (None: `*`, or the object)."""
+    """One of several values of a group: it is called `name`; `argument` is an expression (None: `*`, or the object).
+
+    `stddev` and `var` are of a sample; `share` says which quantile: 0 is the least, 1 the greatest value.
+    """
 
     name: str
     function: ValueFunction
     argument: str | None = None
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

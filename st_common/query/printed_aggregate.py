@@ -9,7 +9,7 @@ from st_common.query.grammar import words
 from st_common.query.grammar.statements import expression_of
 from st_common.query.grammar.words import quoted
 from st_common.query.plan import Aggregate, Value
-from st_common.query.several import name_of_key, name_of_value, text_of_value
+from st_common.query.several import name_of_key, own_name, text_of_value
 
 
 def column_text(name: str, text: str) -> str:
@@ -47,8 +47,8 @@ def _items(aggregate: Aggregate, label: str) -> Iterator[str]:
 
 
 def _value(value: Value, *, is_only: bool) -> str:
-    text = text_of_value(value.function, value.argument)
-    own = name_of_value(value.function, value.argument)
+    text = text_of_value(value.function, value.argument, value.share)
+    own = own_name(value)
     return (
         text if value.name == own and not is_only else f"{text} AS {quoted(value.name)}"
     )

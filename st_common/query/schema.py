@@ -60,6 +60,7 @@ _LIMITS: MappingProxyType[str, Schema] = MappingProxyType(
         "Incident.every_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
         "Aggregate.values": {"minItems": 1, "maxItems": MOST_VALUES},
         "Value.name": {"minLength": 1},
+        "Value.share": {"minimum": 0, "maximum": 1},
         "Worst.argument": {"minLength": 1},
         "Worst.name": {"minLength": 1},
         "Debounce.fixes": {"minimum": 1, "maximum": MOST_FIXES},
@@ -101,7 +102,14 @@ _RULES: MappingProxyType[str, Schema] = MappingProxyType(
             },
         },
         "Value": {
-            "allOf": [_when("function", ["sum", "avg", "min", "max"], "argument")]
+            "allOf": [
+                _when("function", ["sum", "avg", "min", "max"], "argument"),
+                _when("function", ["stddev", "var", "median"], "argument"),
+                _when("function", "quantile", "argument", "share"),
+            ],
+            "dependentSchemas": {
+                "share": {"properties": {"function": {"const": "quantile"}}}
+            },
         },
         "Fence": {
             "if": {"properties": {"events": {"contains": {"const": "dwell"}}}},

@@ -2,19 +2,26 @@
 
 from dataclasses import replace
 
+from st_common.query.grammar.words import number
 from st_common.query.plan import Aggregate, Value
 
 
-def name_of_value(function: str, argument: str | None) -> str:
-    """What a value is called where nobody said: `count(*)`, `avg(speed)`, `count(DISTINCT line)`."""
+def name_of_value(
+    function: str, argument: str | None, share: float | None = None
+) -> str:
+    """What a value is called where nobody said: `count(*)`, `quantile(speed, 0.9)`, `count(DISTINCT line)`."""
+    if share is not None:
+        return f"{function}({argument}, {number(share)})"
     if function == "count_distinct":
         return f"count(DISTINCT {argument or 'object'})"
     return f"{function}({argument or '*'})"
 
 
-def text_of_value(function: str, argument: str | None) -> str:
+def text_of_value(
+    function: str, argument: str | None, share: float | None = None
+) -> str:
     """A value as it is written in a text."""
-    name, bracket, rest = name_of_value(function, argument).partition("(")
+    name, bracket, rest = name_of_value(function, argument, share).partition("(")
     return f"{name.upper()}{bracket}{rest}"
 
 
@@ -39,6 +46,11 @@ def name_of_key(text: str) -> str:
 
 
 def _called_anew(value: Value, before: Value) -> Value:
-    if before.name != name_of_value(before.function, before.argument):
+    if before.name != own_name(before):
         return value
-    return replace(value, name=name_of_value(value.function, value.argument))
+    return replace(value, name=own_name(value))
+
+
+def own_name(value: Value) -> str:
+    """What a value is called by itself."""
+    return name_of_value(value.function, value.argument, value.share)

@@ -10,10 +10,13 @@ Of several values a group has what it shows, by name: {"kind": "taxi", "n": 2}.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from st_common.query.plan import Aggregate
+import numpy as np
+
+from st_common.query.plan import Aggregate, Value
 from st_common.reference.columns import Fixes
 from st_common.reference.metric import Ints, Objects
 
@@ -85,7 +88,7 @@ def several(
     shown = {}
     for key, rows in members.items():
         values = {
-            value.name: _value_of(value.function, [column[row] for row in rows])
+            value.name: _value_of(value, [column[row] for row in rows])
             for value, column in zip(aggregate.values, given, strict=True)
         }
         is_partner = aggregate.grouped_by == ("partner",)
@@ -94,10 +97,27 @@ def several(
     return shown
 
 
-def _value_of(function: str, values: Sequence[object]) -> float | int | None:
+def _value_of(asked: Value, values: Sequence[object]) -> float | int | None:
     """One of several values; counts are whole numbers."""
-    value = value_of(function, [one for one in values if one is not None])
-    return int(value) if value is not None and function.startswith("count") else value
+    known = [one for one in values if one is not None]
+    if asked.function.startswith("count"):
+        return int(value_of(asked.function, known) or 0)
+    if asked.function not in _SPREAD:
+        return value_of(asked.function, known)
+    numbers = [float(one) for one in known]  # type: ignore[arg-type] # they are checked at registration
+    if asked.share is not None:
+        return float(np.quantile(numbers, asked.share)) if numbers else None
+    least, of = _SPREAD[asked.function]
+    return of(numbers) if len(numbers) >= least else None
+
+
+_SPREAD: dict[str, tuple[int, Callable[[Sequence[float]], float]]] = {
+    "var": (2, statistics.variance),
+    "stddev": (2, statistics.stdev),
+    "median": (1, statistics.median),
+    "quantile": (1, max),
+}
+"""How values spread: how many there must be, and what is asked; which quantile is said beside it."""
 
 
 def group_names(

@@ -112,11 +112,13 @@ def _value(value: float | None) -> float | None:
 
 
 def _fields(fields: str | None) -> str | None:
-    """A JSON object by its values: numbers are numbers, however they are written."""
+    """A JSON object by its values: numbers are numbers, however they are written, to 9 digits behind the point."""
     if fields is None:
         return None
     values = {
-        k: float(v) if isinstance(v, int) and not isinstance(v, bool) else v
+        k: round(float(v), 9)
+        if isinstance(v, int | float) and not isinstance(v, bool)
+        else v
         for k, v in json.loads(fields).items()
     }
     return json.dumps(values, sort_keys=True)

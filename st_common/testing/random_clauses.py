@@ -166,7 +166,11 @@ def draw_several(rng: Random, numbers: list[str], groups: list[str]) -> Aggregat
         function: ValueFunction = rng.choice(get_args(ValueFunction))
         has_none = function == "count" and (not numbers or rng.random() < 0.5)
         argument = None if has_none else rng.choice(numbers or groups)
-        values.append(Value(name=f"c{place}", function=function, argument=argument))
+        share = rng.choice((0.0, 0.25, 0.9, 1.0)) if function == "quantile" else None
+        value = Value(
+            name=f"c{place}", function=function, argument=argument, share=share
+        )
+        values.append(value)
     keys = rng.sample(groups, min(rng.choice((0, 1, 1, 2, 2)), len(set(groups))))
     named = tuple((f"k{place}", text) for place, text in enumerate(dict.fromkeys(keys)))
     return Aggregate(function="several", values=tuple(values), keys=named)

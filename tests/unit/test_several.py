@@ -66,6 +66,21 @@ def test_a_group_is_told_with_all_its_values_when_one_of_them_is_another():
 
 
 @pytest.mark.spec("G9")
+def test_how_the_values_of_a_group_spread():
+    spread = plan_of(
+        "SELECT STDDEV(load) AS s, VAR(load), MEDIAN(load) AS m, QUANTILE(load, 0.75) AS q"
+        f" {FROM} HAVING QUANTILE(load, 0.75) > 0"
+    )
+    loads = [2.0, 4.0, 4.0, 10.0]
+    rows = [fix(f"o{n}", n + 1, 1, 1, load=load) for n, load in enumerate(loads)]
+    rows = told([register("q", spread), *rows, end()])
+    assert rows[0][2] == {"s": None, "var(load)": None, "m": 2.0, "q": 2.0}
+    assert rows[-1][2] == pytest.approx(
+        {"s": 12**0.5, "var(load)": 12.0, "m": 4.0, "q": 5.5}
+    )
+
+
+@pytest.mark.spec("G9")
 def test_groups_by_several_keys_are_named_by_a_list_of_texts():
     pairs = plan_of(f"SELECT kind, load AS l, COUNT(*) AS n {FROM} GROUP BY kind, load")
     assert [row[:2] for row in told([register("q", pairs), *ROWS])] == [
@@ -170,6 +185,10 @@ def test_a_plan_of_one_value_called_as_it_is_written_is_read_from_its_text():
             "SELECT * FROM (SELECT p.fid, kind, COUNT(*) AS n FROM s JOIN p ON ST_Intersects(s, p)"
             " GROUP BY p.fid, kind) WHERE n > 2 AND fid = 'a'",
         ),
+        (
+            "SELECT MEDIAN(load) AS m, QUANTILE(load, 0.25) FROM s HAVING QUANTILE(load, 0.25) < MEDIAN(load)",
+            'SELECT * FROM (SELECT MEDIAN(load) AS m, QUANTILE(load, 0.25) FROM s) WHERE "quantile(load, 0.25)" < m',
+        ),
     ],
 )
 def test_having_asks_about_the_rows_of_groups(having, around):
@@ -204,6 +223,10 @@ def test_a_group_enters_and_leaves_by_having():
         ),
         ("SELECT COUNT(*), AVGSPD(*) FROM s [ROWS 5]", 17, "AVGSPD stands alone"),
         ("SELECT COUNT(*), SUM(a + ) FROM s", 25, "expected an expression"),
+        ("SELECT QUANTILE(a, 1.5) FROM s", 19, "a share from 0 to 1"),
+        ("SELECT QUANTILE(a) FROM s", 7, "a share from 0 to 1"),
+        ("SELECT MEDIAN(*) FROM s", 14, "MEDIAN takes a number, not *"),
+        ("SELECT MEDIAN(a, b) FROM s", 7, "MEDIAN takes one argument, not 2"),
         ("SELECT * FROM s HAVING a > 3", 23, "HAVING needs an aggregate"),
         ("SELECT COUNT(*) FROM s HAVING SUM(a) > 3", 30, "values that are selected"),
         ("SELECT COUNT(*) FROM s HAVING a > 3", 30, "a is no value and no key"),

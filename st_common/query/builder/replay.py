@@ -211,7 +211,7 @@ def _aggregated(builder: QueryBuilder, aggregate: Aggregate | None) -> QueryBuil
 
 def _several(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:
     values = [
-        (value.name, text_of_value(value.function, value.argument))
+        (value.name, text_of_value(value.function, value.argument, value.share))
         for value in aggregate.values
     ]
     keys = [(name, _group(builder, text)) for name, text in aggregate.keys]

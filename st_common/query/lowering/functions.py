@@ -2,7 +2,10 @@
 
 from types import MappingProxyType
 
-AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "AVGSPD")
+AGGREGATES = (
+    *("COUNT", "SUM", "AVG", "MIN", "MAX", "AVGSPD"),
+    *("STDDEV", "VAR", "MEDIAN", "QUANTILE"),
+)
 STAMPS = "STAMPS"
 _MANY = 100
 

@@ -73,6 +73,8 @@ def _name_of_value(call: exp.Expr, aggregate: Aggregate, scope: Scope) -> str:
 
 
 def _is_same(asked: Value, value: Value | Aggregate) -> bool:
+    if isinstance(value, Value) and asked.share != value.share:
+        return False
     if asked.function != value.function or asked.argument is None:
         return (asked.function, asked.argument) == (value.function, value.argument)
     return value.argument is not None and is_same(asked.argument, value.argument)

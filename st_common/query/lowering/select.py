@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 from sqlglot import exp
 
@@ -13,9 +14,9 @@ from st_common.query.lowering.functions import STAMPS
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.incident import is_aggregate, only_worst, worst_of
 from st_common.query.lowering.scope import Scope
-from st_common.query.lowering.several import function_of, several_of
+from st_common.query.lowering.several import SINGLE, function_of, several_of
 from st_common.query.pair_columns import MEASURES
-from st_common.query.plan import Aggregate
+from st_common.query.plan import Aggregate, Function
 
 _Column = tuple[str, Term, Span]
 _STAMPS = (
@@ -110,7 +111,8 @@ def _aggregate(
         return _speed(items, bare, group, scope)
     grouped = [_group_term(one, scope) for one in group.expressions] if group else []
     is_named = any(isinstance(item, exp.Alias) for item in items)
-    if len(calls) > 1 or len(grouped) > 1 or is_named:
+    is_single = bare.name.upper() in SINGLE and not is_named
+    if len(calls) > 1 or len(grouped) > 1 or not is_single:
         several, terms = several_of(items, grouped, scope)
         return Selected(aggregate=several, terms=terms)
     key = grouped[0] if grouped else None
@@ -119,7 +121,7 @@ def _aggregate(
             _check_beside(item, key, scope)
     function, argument = function_of(bare, scope)
     made = Aggregate(
-        function=function,
+        function=cast("Function", function),  # one of `SINGLE`
         argument=argument.text if argument else None,
         group=key.text if key else None,
     )

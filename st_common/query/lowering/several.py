@@ -19,7 +19,13 @@ FUNCTIONS: Mapping[str, ValueFunction] = {
     "AVG": "avg",
     "MIN": "min",
     "MAX": "max",
+    "STDDEV": "stddev",
+    "VAR": "var",
+    "MEDIAN": "median",
+    "QUANTILE": "quantile",
 }
+SINGLE = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+"""Those that may be the one value of a change; all others stand among several."""
 """The functions of values, as texts call them."""
 _ANOTHER_NAME = "give one of them another name: ... AS name"
 
@@ -92,8 +98,9 @@ def value_of(call: exp.Expr, scope: Scope, *, name: str = "") -> Called:
         raise Refused(f"{call.name.upper()} stands alone", span_of(call), hint)
     function, term = function_of(call, scope)
     argument = None if term is None else term.text
-    called = name or name_of_value(function, argument)
-    value = Value(name=called, function=function, argument=argument)
+    share = _share_of(call) if function == "quantile" else None
+    called = name or name_of_value(function, argument, share)
+    value = Value(name=called, function=function, argument=argument, share=share)
     return Called(value=value, term=term, span=span_of(call))
 
 
@@ -103,7 +110,8 @@ def function_of(call: exp.Expr, scope: Scope) -> tuple[ValueFunction, Term | Non
     Raises:
         Refused: it takes another argument.
     """
-    name, given = call.name.upper(), call.expressions
+    name = call.name.upper()
+    given = call.expressions[: 1 if name == "QUANTILE" else None]
     if len(given) != 1:
         raise Refused(f"{name} takes one argument, not {len(given)}", span_of(call))
     (argument,) = given
@@ -119,6 +127,17 @@ def function_of(call: exp.Expr, scope: Scope) -> tuple[ValueFunction, Term | Non
     if name == "COUNT" and term.text.lower() == "object":
         return "count_distinct", None
     return "count_distinct" if distinct else FUNCTIONS[name], term
+
+
+def _share_of(call: exp.Expr) -> float:
+    """The share of a quantile: a number from 0 to 1."""
+    given = call.expressions[1:]
+    is_number = [isinstance(one, exp.Literal) and not one.is_string for one in given]
+    if is_number == [True] and 0 <= float(given[0].this) <= 1:
+        return float(given[0].this)
+    span = span_of(given[0]) if given else span_of(call)
+    message = "QUANTILE takes a number and a share from 0 to 1"
+    raise Refused(message, span, "QUANTILE(speed_mps, 0.9)")
 
 
 def _counted_once(call: exp.Expr, argument: exp.Expr) -> exp.Expr:

@@ -10,7 +10,7 @@ from st_common.query.plan import COUNTS, Aggregate, Emit, Order, Value
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
 
 _UNIT = {"avgspd": "m/s"}
-_OF_ARGUMENT = ("sum", "avg", "min", "max")
+_OF_ARGUMENT = ("sum", "avg", "min", "max", "stddev", "median", "quantile")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
