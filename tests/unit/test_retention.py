@@ -21,6 +21,7 @@ from st_common.levels.snapshots import snapshots, take_due
 from st_common.levels.told import first_told
 from st_common.levels.visits import sorted_visits
 from st_common.lifecycle.maintain import maintain
+from st_common.ops.history import days_of
 from st_common.ops.status import STATUS_FILE, StreamStatus, write_status
 from st_common.position import position_of
 from st_common.quality.finding import Finding
@@ -270,6 +271,21 @@ def test_days_behind_a_border_that_is_kept_are_processed_after_a_purge_too(home)
     assert sorted_visits(stored).to_pylist() == sorted(
         wanted, key=lambda row: [row[name] for name in ("object", "from_ts")]
     )
+
+
+@pytest.mark.spec("C6", "S4")
+def test_visits_of_days_that_are_kept_stay_and_older_ones_go(home, contracts):
+    for name in ("visits", "differences"):
+        file = contracts / f"{name}.odcs.yaml"
+        file.write_text(file.read_text().replace("value: 400", f"value: {KEPT_DAYS}"))
+    reprocess(home, STREAM, T0.date(), AFTER)
+    before = visits_of(home)
+    assert len(days_of(home.table("visits", "grid"))) == DAYS
+    run(home)
+    kept = [AFTER - timedelta(days=age) for age in range(KEPT_DAYS, 0, -1)]
+    assert days_of(home.table("visits", "grid")) == kept
+    after = visits_of(home)
+    assert {day: after[day] for day in kept} == {day: before[day] for day in kept}
 
 
 @pytest.mark.spec("C6")
