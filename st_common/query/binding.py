@@ -21,9 +21,10 @@ BUILTINS = MappingProxyType(
         "y": "DOUBLE",
         "elapsed_s": "DOUBLE",
         "speed_mps": "DOUBLE",
+        "heading_deg": "DOUBLE",
     }
 )
-"""What every fix has beside its attributes; `elapsed_s` and `speed_mps` are against the reading before."""
+"""What every fix has beside its attributes; the last three are against the reading before."""
 
 PARTNER = "partner"
 _TYPES = {"string": "VARCHAR", "double": "DOUBLE", "long": "BIGINT", "bool": "BOOLEAN"}

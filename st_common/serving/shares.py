@@ -75,6 +75,7 @@ def _fields(rows: pa.Table, stream: StreamSettings) -> pa.Table:
         _floats(rows[name]) for name in ("x", "y", "before_x", "before_y")
     )
     metres = stream.space.distance(before_x, before_y, x, y)
+    heading = stream.space.bearing(before_x, before_y, x, y)
     columns = {name: rows[name] for name in (*stream.attributes, "object", "x", "y")}
     return pa.table(
         {
@@ -82,6 +83,7 @@ def _fields(rows: pa.Table, stream: StreamSettings) -> pa.Table:
             "event_ts": pc.cast(rows["event_ts"], pa.timestamp("us")),
             "elapsed_s": elapsed_s,
             "speed_mps": pc.divide(pa.array(metres, from_pandas=True), elapsed_s),
+            "heading_deg": pc.if_else(known, pa.array(heading, from_pandas=True), None),
         }
     )
 

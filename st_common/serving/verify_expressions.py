@@ -98,6 +98,7 @@ def _named(
         .rename(columns=lambda name: name.removeprefix(ATTRIBUTE))
         .assign(
             speed_mps=_speed(frame, space=space),
+            heading_deg=_heading(frame, space=space),
             event_ts=pd.to_datetime(frame["ts"], unit="us"),
         )
     )
@@ -116,6 +117,18 @@ def _evaluated(fixes: pd.DataFrame, texts: Sequence[str]) -> pd.DataFrame:
             f"SELECT {listed} FROM fixes ORDER BY place_of_row"  # noqa: S608
         ).df()
     return values
+
+
+def _heading(frame: pd.DataFrame, *, space: Space) -> np.ndarray:
+    """The direction from the reading before; NaN without one."""
+    columns = ("before_x", "before_y", "x", "y")
+    x1, y1, x2, y2 = (frame[name].to_numpy(float) for name in columns)
+    known = frame["elapsed_s"].notna().to_numpy() & ~np.isnan(x1) & ~np.isnan(x2)
+    ends = pd.DataFrame({"x": x1[known], "y": y1[known]})
+    starts = pd.DataFrame({"x": x2[known], "y": y2[known]})
+    out = np.full(len(frame), np.nan)
+    out[known] = _between(ends, starts, space=space)[1]
+    return out
 
 
 def _speed(frame: pd.DataFrame, *, space: Space) -> np.ndarray:

@@ -131,6 +131,10 @@ CONDITIONS: dict[str, Meaning] = {
     "speed_mps > 1": _if_known(
         lambda reading: reading.speed_mps, lambda speed: speed > 1
     ),
+    "heading_deg < 100": _if_known(
+        lambda reading: reading.heading_deg, lambda way: way < 100
+    ),
+    "heading_deg IS NULL": lambda reading, _: reading.heading_deg is None,
     "elapsed_s <= 2": _if_known(
         lambda reading: reading.elapsed_s, lambda elapsed: elapsed <= 2
     ),

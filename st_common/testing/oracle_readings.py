@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from pyproj import Geod
 from shapely.geometry.base import BaseGeometry
 
 from st_common.reference.columns import objects
@@ -11,18 +12,21 @@ from st_common.reference.metric import Metric, Point
 from st_common.reference.shapes import distances
 from st_common.testing.oracle_rows import Fix, Rules
 
+_GEOD = Geod(ellps="WGS84")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """A fix that was used, and what follows from the reading before it: None when that was none, gone or expired.
 
-    `velocity` is in coordinates per second.
+    `velocity` is in coordinates per second, `heading_deg` from north to the east, None for one that has not moved.
     """
 
     fix: Fix
     elapsed_s: float | None = None
     speed_mps: float | None = None
     velocity: Point | None = None
+    heading_deg: float | None = None
 
     @property
     def at(self) -> Point:
@@ -85,8 +89,21 @@ def reading_of(fix: Fix, before: Reading | None, rules: Rules) -> Reading:
         turn -= math.copysign(360, turn)
     velocity = turn / elapsed_s, (fix.y - before.fix.y) / elapsed_s
     return Reading(
-        fix=fix, elapsed_s=elapsed_s, speed_mps=way / elapsed_s, velocity=velocity
+        fix=fix,
+        elapsed_s=elapsed_s,
+        speed_mps=way / elapsed_s,
+        velocity=velocity,
+        heading_deg=heading(before.at, (fix.x, fix.y), geographic=rules.geographic),
     )
+
+
+def heading(a: Point, b: Point, *, geographic: bool) -> float | None:
+    """In which direction the second of two points lies from the first; None where they are one place."""
+    if metres(a, b, geographic=geographic) == 0:
+        return None
+    if geographic:
+        return float(_GEOD.inv(*a, *b)[0]) % 360
+    return (90 - math.degrees(math.atan2(b[1] - a[1], b[0] - a[0]))) % 360
 
 
 def metres(a: Point, b: Point, *, geographic: bool) -> float:

@@ -1,6 +1,7 @@
 """The expressions of random plans mean in SQL what the table beside them says in Python."""
 
 import json
+from collections import Counter
 
 import duckdb
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 from st_common.query.plan import Plan
 from st_common.testing.oracle_expressions import (
     EXPRESSIONS,
+    PAIRS,
     fields_of,
     text_of,
     value_of,
@@ -30,9 +32,13 @@ FIXES = [
     for name, x, y in (("a", 0.0, 8.0), ("b", 7.5, 0.0))
 ]
 READ = [
-    Reading(fix=fix, elapsed_s=elapsed, speed_mps=speed)
+    Reading(fix=fix, elapsed_s=elapsed, speed_mps=speed, heading_deg=heading)
     for fix in FIXES
-    for elapsed, speed in ((None, None), (2.0, 1.0), (2.000001, 1.5))
+    for elapsed, speed, heading in (
+        (None, None, None),
+        (2.0, 1.0, 45.0),
+        (2.000001, 1.5, 359.5),
+    )
 ]
 
 
@@ -56,6 +62,7 @@ def table() -> pa.Table:
             "partner": ["w1"] * len(fixes),
             "elapsed_s": pa.array([r.elapsed_s for r in READ], pa.float64()),
             "speed_mps": pa.array([r.speed_mps for r in READ], pa.float64()),
+            "heading_deg": pa.array([r.heading_deg for r in READ], pa.float64()),
             **{
                 name: pa.array([fix.attributes.get(name) for fix in fixes], kind)
                 for name, kind in kinds.items()
@@ -75,6 +82,20 @@ def test_an_expression_means_the_same_in_sql_and_in_python(text: str) -> None:
     assert [value for value, _ in found] == values
     assert [name for _, name in found] == [text_of(value) for value in values]
     assert len(set(values)) > 1 or text == "partner"
+
+
+@pytest.mark.parametrize("text", PAIRS)
+def test_an_expression_about_a_pair_means_the_same_in_sql_and_in_python(text):
+    names = [f'fixes."{name}" AS "other.{name}"' for name in table().column_names]
+    with duckdb.connect() as connection:
+        connection.register("fixes", table())
+        told = connection.sql(
+            f"SELECT {text} FROM (SELECT one.*, other.* FROM fixes one, "
+            f"(SELECT {', '.join(names)} FROM fixes) other)"
+        ).fetchall()
+    meant = [PAIRS[text](one, other) for one in READ for other in READ]
+    assert Counter(value for (value,) in told) == Counter(meant)
+    assert len(set(meant)) > 1
 
 
 def test_columns_are_a_json_object_as_sql_makes_it() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from unittest.mock import patch
 
 import numpy as np
@@ -258,3 +259,20 @@ def test_many_queries_share_what_is_asked_of_a_pair():
         answer = told(rows)
     assert len(answer) == 31
     assert asked.call_count < 20
+
+
+@pytest.mark.spec("X12")
+@pytest.mark.parametrize("geographic", [False, True], ids=["plane", "degrees"])
+def test_a_heading_is_the_direction_from_the_reading_before(geographic):
+    plan = plan_of("SELECT heading_deg FROM s EMIT EVERY")
+    places = [(10.0, 50.0), (10.0, 50.5), (11.0, 50.5), (11.0, 50.5), (10.5, 50.0)]
+    fixes = [fix("a", time, *place) for time, place in enumerate(places, start=1)]
+    rows = changes([register("q", plan), *fixes, end()], geographic=geographic)
+    shown = [json.loads(row["fields"])["heading_deg"] for row in rows]
+    if geographic:
+        steps = pairwise(places)
+        meant = [GEOD.inv(*one, *other)[0] % 360 for one, other in steps]
+    else:
+        meant = [0.0, 90.0, None, 225.0]
+    meant[2] = None
+    assert shown == [None, *(one and pytest.approx(one, abs=1e-9) for one in meant)]

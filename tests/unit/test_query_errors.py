@@ -468,7 +468,11 @@ SENSORS = "REGISTER QUERY q AS SELECT * FROM sensors "
     ("text", "at", "says"),
     [
         (Q + "WHERE sped > 3", "sped", "unknown column 'sped' (did you mean speed?)"),
-        (Q + "WHERE zz > 3", "zz", "known columns: elapsed_s, event_ts, free, object"),
+        (
+            Q + "WHERE zz > 3",
+            "zz",
+            "known columns: elapsed_s, event_ts, free, heading_deg, object",
+        ),
         (Q + "WHERE taxis.sped > 3 AND free", "taxis.sped", "did you mean speed?"),
         (
             Q + "WHERE state > 3",

@@ -13,6 +13,7 @@ FIX = (
     "y",
     "elapsed_s",
     "speed_mps",
+    "heading_deg",
 )  # what every stream's fixes have
 
 

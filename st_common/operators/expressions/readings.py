@@ -94,6 +94,17 @@ class Readings:
         speed: np.ndarray = way / self.elapsed_s()
         return speed
 
+    def heading_deg(self, *, space: Space) -> np.ndarray:
+        """In which direction the reading lies from the one before; float64[n], degrees from north to the east.
+
+        NaN without a reading before, and for an object that has not moved since.
+
+        Example:
+            on the plane from (0, 0) to (1, 1):  45
+        """
+        way = space.bearing(self.before_x, self.before_y, self.x, self.y)
+        return np.where(self.before_ts != NEVER, way, np.nan)
+
     def column(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array | None:
         """One of the columns that expressions may use, but times; None for no column of that name, or more than one.
 
@@ -117,7 +128,7 @@ class Readings:
     def table(
         self, ids: pa.Array, *, space: Space, texts: Sequence[str] | None = None
     ) -> pa.Table:
-        """The columns that expressions may use: attributes, `object`, `event_ts`, `x`, `y`, `elapsed_s`, `speed_mps`.
+        """The columns that expressions may use: attributes, and what every fix has (see `query.binding.BUILTINS`).
 
         Args:
             ids: string, the ids of all objects.
@@ -160,17 +171,17 @@ class Readings:
             return pa.array(self.ts).cast(pa.timestamp("us"))
         if name == "elapsed_s":
             values = self.elapsed_s()
+        elif name == "speed_mps":
+            values = self.speed_mps(space=space)
+        elif name == "heading_deg":
+            values = self.heading_deg(space=space)
         else:
-            values = (
-                self.speed_mps(space=space)
-                if name == "speed_mps"
-                else getattr(self, name)
-            )
+            values = getattr(self, name)
         return pa.array(values, from_pandas=True)
 
 
-_COLUMNS = ("object", "event_ts", "x", "y", "elapsed_s", "speed_mps")
-_BUILTIN = ("object", "x", "y", "elapsed_s", "speed_mps")
+_BUILTIN = ("object", "x", "y", "elapsed_s", "speed_mps", "heading_deg")
+_COLUMNS = ("event_ts", *_BUILTIN)
 _ARRAYS = ("object", "ts", "x", "y", "before_ts", "before_x", "before_y")
 
 
