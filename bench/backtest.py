@@ -12,6 +12,7 @@ import io
 import json
 import pstats
 import tempfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -23,6 +24,7 @@ import pyarrow.csv as pacsv
 from st_common.engine.batch.backtest import backtest
 from st_common.engine.run import run
 from st_common.home import Home
+from st_common.query.plan import Plan
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.log_writer import bare_log
@@ -58,12 +60,15 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=120, help="seconds between fixes")
     parser.add_argument("--days", type=int, default=1)
     parser.add_argument("--queries", type=int, default=20)
+    parser.add_argument("--cores", type=int, nargs="+", default=[1, 2])
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
         write_days(home, arguments.vehicles, arguments.every, arguments.days)
         run(home, STREAM, until_idle=True)
-        print(json.dumps(measured(home, arguments.queries, arguments.days)))
+        plans = plans_of(arguments.queries)
+        for cores in arguments.cores:
+            print(json.dumps(measured(home, plans, arguments.days, cores)), flush=True)
 
 
 def write_days(home: Home, vehicles: int, every_s: int, days: int) -> None:
@@ -105,26 +110,37 @@ def statements(count: int) -> str:
     return ";\n".join(texts)
 
 
-def measured(home: Home, queries: int, days: int) -> dict[str, object]:
-    """A run by the clock, and one more for the shares of its parts."""
-    plans = {
-        one.name: one.plan for one in parse(statements(queries)) if one.plan is not None
-    }
+def plans_of(queries: int) -> dict[str, Plan]:
+    """So many plans by their names."""
+    made = parse(statements(queries))
+    return {one.name: one.plan for one in made if one.plan is not None}
+
+
+def measured(
+    home: Home, plans: Mapping[str, Plan], days: int, cores: int
+) -> dict[str, object]:
+    """A run by the clock, and for one process another one for the shares of its parts."""
     started_s = monotonic()
-    done = backtest(home, STREAM, plans, days=days)
+    done = backtest(home, STREAM, plans, days=days, cores=cores)
     seconds = monotonic() - started_s
-    profile = cProfile.Profile()
-    profile.runcall(backtest, home, STREAM, plans, days=days)
     rate = done.fixes / seconds
     return {
+        "cores": cores,
         "fixes": done.fixes,
-        "queries": queries,
+        "queries": len(plans),
         "visits": sum(done.totals["visits"].to_pylist()),
         "seconds": round(seconds, 2),
         "fixes_per_s": round(rate),
         "month_of_1000_at_10_s_minutes": round(MONTH / rate / 60, 1),
-        "shares": shares(pstats.Stats(profile)),
+        "shares": {} if cores > 1 else profiled(home, plans, days),
     }
+
+
+def profiled(home: Home, plans: Mapping[str, Plan], days: int) -> dict[str, float]:
+    """The shares of a run in this process, by all of its threads."""
+    profile = cProfile.Profile()
+    profile.runcall(backtest, home, STREAM, plans, days=days, cores=1)
+    return shares(pstats.Stats(profile))
 
 
 def shares(stats: pstats.Stats) -> dict[str, float]:

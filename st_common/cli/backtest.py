@@ -47,6 +47,12 @@ def backtest(
             "--report", metavar="PAGE", help="Write a page with all of it, too."
         ),
     ] = None,
+    cores: Annotated[
+        int,
+        typer.Option(
+            "--cores", metavar="N", min=1, help="So many processes fold the days."
+        ),
+    ] = 1,
     form: Form = "table",
 ) -> None:
     """Show what queries would have told on the last days: visits, objects, what differs from an older version."""
@@ -60,6 +66,7 @@ def backtest(
         plans_of(ctx, stream, file),
         days=days,
         against=None if against is None else plans_of(ctx, stream, against),
+        cores=cores,
     )
     write(_shown(done, done.days), form)
     if form == "table":

@@ -100,13 +100,16 @@ def test_where_nothing_is_later_than_the_lateness_the_visits_are_those_that_were
 
 
 @tries(3)
-@given(histories(), st.integers(1, 5))
-def test_however_days_are_cut_into_slices_the_visits_are_the_same(history, rows):
+@given(histories(), st.integers(1, 5), st.integers(1, 20))
+def test_however_days_are_cut_into_slices_and_read_the_visits_are_the_same(
+    history, rows, block
+):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as small:
         home, (stream, arriving, cuts) = Home(Path(folder)), history
         follow(home, stream, arriving, cuts)
         wanted = told(home)
         small.setattr("st_common.engine.batch.ordered.ROWS", rows)
+        small.setattr("st_common.engine.batch.ordered.BLOCK", block)
         again(home, stream)
         assert stored(home) == wanted
 
@@ -141,6 +144,7 @@ def test_however_many_shards_fold_a_day_the_visits_are_the_same(
         arriving = [*data.draw(st.permutations(arriving[:-1])), arriving[-1]]
         follow(home, stream, arriving, cuts, meanwhile=moving, queries=queries)
         small.setattr("st_common.engine.batch.ordered.ROWS", rows)
+        small.setattr("st_common.engine.batch.ordered.BLOCK", 3 * rows)
         again(home, stream)
         wanted = taken_away(home)
         fold = ShardedFold(in_turn, shards)

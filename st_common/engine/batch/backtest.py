@@ -5,13 +5,14 @@ queries        v1 of `depot`   v2 of `depot`        both run at once, so the fix
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from time import monotonic
 
 import duckdb
 import pyarrow as pa
 
+from st_common.engine.batch.cores import ahead, fold_on
 from st_common.engine.batch.days import check_closed
 from st_common.engine.batch.ordered import count_fixes
 from st_common.engine.batch.reprocess import BatchArm
@@ -141,6 +142,7 @@ def backtest(
     *,
     days: int,
     against: Mapping[str, Plan] | None = None,
+    cores: int = 1,
 ) -> Backtest:
     """What queries would have told on the last days that are closed, had they been registered when these began.
 
@@ -154,6 +156,7 @@ def backtest(
         queries: plans by name.
         days: how many days; fewer where the stream is younger.
         against: plans of older versions by name; None: none.
+        cores: so many processes fold; 1: this one. What comes of it is the same.
 
     Raises:
         ConfigError: the stream never ran, no day is closed, or there is no day to be looked at.
@@ -167,18 +170,20 @@ def backtest(
     plans |= {_OLD + name: plan for name, plan in old.items()}
     arm = BatchArm.of(home, stream, Trial(name="backtest", queries=plans))
     since, until = _days_of(home, stream.name, days)
-    with duckdb.connect() as counted:
+    fixes = count_fixes(home, stream.name, since, until - _DAY)
+    with duckdb.connect() as counted, fold_on(cores) as fold:
         counted.execute(_SCHEMA)
         asked = pa.table({"query": list(plans)})
         pairs = pa.table({"query": pa.array([*(queries.keys() & old)], pa.string())})
         counted.register("asked", asked).register("pairs", pairs)
-        for told in _told(arm, since, until):
-            _count(counted, told)
+        told = _told(replace(arm, fold=fold), since, until)
+        for day in told if cores == 1 else ahead(told):
+            _count(counted, day)
         return Backtest(
             stream=stream.name,
             since=since,
             until=until,
-            fixes=count_fixes(home, stream.name, since, until - _DAY),
+            fixes=fixes,
             seconds=round(monotonic() - started_s, 3),
             totals=counted.sql(_TOTALS).to_arrow_table(),
             days=counted.sql(_DAYS).to_arrow_table(),

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from st_common.engine.batch.ordered import Ordered, Slice
+from st_common.engine.batch.ordered import Ordered, Slice, blocks_of
 from st_common.engine.batch.statements import Reached, Statement
 from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
@@ -36,14 +36,19 @@ class Interval:
     since_us: int
     until_us: int
 
-    def slices(self) -> list[Slice]:
-        """The parts of it that are read at once; see `Ordered.slices`."""
-        return self.ordered.slices(
+    def blocks(self, *, at_least: int = 1) -> list[Sequence[Slice]]:
+        """Its slices, in blocks that are read at once.
+
+        Args:
+            at_least: how many blocks there shall be, if there are slices for them.
+        """
+        slices = self.ordered.slices(
             self.placed,
             self.reached,
             since_us=self.since_us,
             until_us=self.until_us,
         )
+        return blocks_of(slices, at_least=at_least)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +89,10 @@ def fold_here(interval: Interval, state: State) -> Folded:
 
 def _packets(interval: Interval, segment: int) -> Iterator[list[Packet]]:
     """The packets of each slice, numbered from a segment on."""
-    for part in interval.slices():
-        packets = [shards[0] for shards in interval.ordered.packets_of(part, segment)]
-        segment += len(packets)
-        yield packets
+    for block in interval.blocks():
+        for packets in interval.ordered.packets_of(block, segment):
+            segment += len(packets)
+            yield [shards[0] for shards in packets]
 
 
 def fold_packets(

@@ -1,6 +1,6 @@
 """Fixes and statements of an interval as packets in the order of event time: a log as it would be without any delay."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
@@ -26,6 +26,7 @@ from st_common.settings import StreamSettings
 from st_common.tables.handle import newest
 
 ROWS = 500_000  # of a slice of time, about, and of a packet at most
+BLOCK = 5_000_000  # fixes that are read at once, about: files of closed days are in order of places, not of times
 _DAY_US = 86_400_000_000
 
 
@@ -98,23 +99,37 @@ class Ordered:
         return slices
 
     def packets_of(
-        self, part: Slice, segment: int, *, shards: int = 1
-    ) -> list[list[Packet]]:
-        """The packets of a slice, for `step`.
+        self, block: Sequence[Slice], segment: int, *, shards: int = 1
+    ) -> Iterator[list[list[Packet]]]:
+        """The packets of slices that follow each other, for `step`. All their fixes are read at once.
 
         Args:
-            part: the slice.
+            block: the slices, one at least.
             segment: the number that the first packet gets; the others count on.
             shards: how many there are.
 
-        Returns:
-            In their order a packet for each shard; with `moving` of the stream it is the same one for all.
+        Yields:
+            Of each slice the packets in their order, one for each shard; with `moving` of the stream it is the same
+            one for all.
 
         Raises:
             LogError: a control row that this version does not know.
         """
-        rows, limits = self._rows(part.since_us, part.until_us), part.limits
+        rows = self._rows(block[0].since_us, block[-1].until_us)
+        times = rows["event_ts"].to_numpy()
+        for part in block:
+            start, end = np.searchsorted(times, [part.since_us, part.until_us])
+            here = rows.slice(start, end - start)
+            packets = self._of_slice(part, here, segment, shards)
+            segment += len(packets)
+            yield packets
+
+    def _of_slice(
+        self, part: Slice, rows: pa.Table, segment: int, shards: int
+    ) -> list[list[Packet]]:
+        """The packets of a slice, whose fixes are given in their order."""
         packets: list[list[Packet]] = []
+        limits = part.limits
         start = 0
         for one, end in zip(part.placed, _places(rows, part.placed), strict=True):
             here = rows.slice(start, end - start)
@@ -188,9 +203,7 @@ class Ordered:
             else pa.nulls(len(read), field.type)
             for field in schema
         }
-        table = pa.table({"position": read["position"]} | columns)
-        order = [("event_ts", "ascending"), ("position", "ascending")]
-        return table.sort_by(order).combine_chunks()
+        return _in_order(pa.table({"position": read["position"]} | columns))
 
     def _edges(self, since_us: int, until_us: int) -> list[tuple[int, int]]:
         """The interval in parts of about `ROWS` fixes, of the same length: files say only how many fixes they have."""
@@ -211,6 +224,22 @@ class Ordered:
     @cached_property
     def _readings(self) -> Readings:
         return Readings(self.log, self.stream)
+
+
+def blocks_of(slices: Sequence[Slice], *, at_least: int = 1) -> list[Sequence[Slice]]:
+    """Slices in blocks of about `BLOCK` fixes, which are read at once: so many at least, if there are slices."""
+    at_most = max(BLOCK // ROWS, 1)  # slices of a block
+    count = min(max(-(-len(slices) // at_most), at_least), len(slices))
+    edges = np.linspace(0, len(slices), count + 1).astype(np.int64).tolist()
+    return [slices[start:end] for start, end in pairwise(edges)]
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    """Fixes by time, and those of one time by their place in the log."""
+    order = np.argsort(rows["position"].to_numpy())
+    # Hardly any is late: so this is almost their order already, which a stable sort makes use of.
+    times = rows["event_ts"].to_numpy()[order]
+    return rows.take(order[np.argsort(times, kind="stable")]).combine_chunks()
 
 
 def _places(rows: pa.Table, placed: Sequence[Statement]) -> list[int]:

@@ -1,6 +1,6 @@
-"""An interval folded by tasks: its slices are packed side by side, then each shard folds its own, side by side as well.
+"""An interval folded by tasks: blocks of it are packed side by side, then each shard folds its own, side by side, too.
 
-    slices of a day     00:00 - 08:00   08:00 - 16:00   16:00 - 24:00     a task each: fixes -> packets, in files
+    blocks of a day     00:00 - 08:00   08:00 - 16:00   16:00 - 24:00     a task each: fixes -> packets, in files
     shards              0, 1                                              a task each: packets -> state, changes
 
 A shard needs nothing of another one (docs/adr/0008), so there is nothing to exchange within a day; days follow each
@@ -10,7 +10,7 @@ other, by the state where they meet.
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -94,10 +94,10 @@ class ShardedFold:
             )
 
     def _packed(self, task: "_Task", interval: Interval) -> list[int]:
-        """How many packets each slice has; they are in files then."""
-        slices = enumerate(interval.slices())
+        """How many packets each block of slices has; they are in files then."""
+        blocks = enumerate(interval.blocks(at_least=self.shards))
         counts: list[int] = self.run(
-            [(task, number, part) for number, part in slices], _pack_slice
+            [(task, number, block) for number, block in blocks], _pack_block
         )
         return counts
 
@@ -122,9 +122,9 @@ class _Task:
     shards: int
     segment: int
 
-    def packets_file(self, part: int, shard: int) -> Path:
-        """Where the packets of a slice are for a shard: in one file for all where these are the same."""
-        return self.folder / f"{part}.{0 if self.stream.moving else shard}.packets"
+    def packets_file(self, block: int, shard: int) -> Path:
+        """Where the packets of a block are for a shard: in one file for all where these are the same."""
+        return self.folder / f"{block}.{0 if self.stream.moving else shard}.packets"
 
     def state_file(self, shard: int, *, behind: bool = False) -> Path:
         """Where the state of a shard is, before the interval or behind it: a task may be tried again."""
@@ -135,17 +135,32 @@ class _Task:
         return self.folder / f"{shard}.changes"
 
 
-def _pack_slice(task: _Task, number: int, part: Slice) -> int:
-    """Puts the packets of a slice into files, numbered from 0; gives how many there are."""
+def _pack_block(task: _Task, number: int, block: Sequence[Slice]) -> int:
+    """Puts the packets of a block of slices into files, numbered from 0; gives how many there are."""
     log = Log(task.home.log(task.stream.name))
     ordered = Ordered(task.home, task.stream, log, task.trial)
-    packets = ordered.packets_of(part, 0, shards=task.shards)
-    for shard in range(1 if task.stream.moving else task.shards):
-        path = str(task.packets_file(number, shard))
-        with pa.OSFile(path, "wb") as sink, pa.ipc.new_stream(sink, _BLOBS) as writer:
+    count = 0
+    with ExitStack() as files:
+        writers = [
+            files.enter_context(_written(task.packets_file(number, shard)))
+            for shard in range(1 if task.stream.moving else task.shards)
+        ]
+        for packets in ordered.packets_of(block, 0, shards=task.shards):
+            count += len(packets)
             for shards in packets:
-                writer.write_batch(_as_batch(shards[shard]))
-    return len(packets)
+                for writer, packet in zip(writers, shards, strict=False):
+                    writer.write_batch(_as_batch(packet))
+    return count
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[pa.ipc.RecordBatchStreamWriter]:
+    """A file that takes packets."""
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_stream(sink, _BLOBS) as writer,
+    ):
+        yield writer
 
 
 def _as_batch(packet: Packet) -> pa.RecordBatch:
@@ -158,8 +173,9 @@ def _fold_shard(task: _Task, counts: Sequence[int], shard: int) -> list[Failure]
     layer_of = layers_of(task.home, task.stream)
     starts = accumulate(counts, initial=task.segment)
     runs = (
-        list(_packets_in(task.packets_file(number, shard), start))
+        [packet]
         for number, start in zip(range(len(counts)), starts, strict=False)
+        for packet in _packets_in(task.packets_file(number, shard), start)
     )
     folded = fold_packets(runs, load(task.state_file(shard)), settings, layer_of)
     save(task.state_file(shard, behind=True), folded.state)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.arrays.keys import MASK, SHIFT
-from st_common.operators.events.timeline import EXPIRED, FIX
+from st_common.operators.events.timeline import EXPIRED, FIX, Events
 from st_common.operators.expressions import readings
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.fence.dwelling import Dwells
@@ -119,24 +119,32 @@ def _last_known(dwells: Dwells, turn: Turn) -> np.ndarray:
     events, objects = turn.events, dwells.key >> SHIFT
     start = np.searchsorted(events.object, objects)
     end = np.searchsorted(events.object, objects, side="right")
-    # Events are sorted by object and order of effect, which is that of their rows and times.
-    asked = np.stack([objects, dwells.position, dwells.ts])
-    have = np.stack([events.object, events.position, events.ts])
-    before = _count_not_above(have, asked)
-    at = np.minimum(before, end) - 1
+    at = _end_of_known(events, dwells, start, end) - 1
     return np.where(at >= start, at, len(events) + objects)
 
 
-def _count_not_above(have: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    """How many columns of `have` (sorted) are not above each column of `asked`, compared row after row."""
-    both = np.concatenate([have, asked], axis=1)
-    is_asked = np.arange(both.shape[1]) >= have.shape[1]
-    order = np.lexsort((is_asked, *both[::-1]))
-    counts = np.cumsum(~is_asked[order])
-    not_above = np.empty(asked.shape[1], np.int64)
-    mine = order[is_asked[order]] - have.shape[1]
-    not_above[mine] = counts[is_asked[order]]
-    return not_above
+def _end_of_known(
+    events: Events, dwells: Dwells, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """Of each run of events of one object the place behind those that the log has by a dwell.
+
+    Events of an object are sorted by order of effect, which is that of their rows and times: so halves are looked at.
+
+    Args:
+        events: of all objects.
+        dwells: one for each run.
+        low: int64[n], where runs begin.
+        high: int64[n], the places behind their ends.
+    """
+    while (low < high).any():
+        is_open = low < high
+        at = np.where(is_open, (low + high) // 2, 0)
+        row, ts = events.position[at], events.ts[at]
+        is_same = row == dwells.position
+        is_known = (row < dwells.position) | (is_same & (ts <= dwells.ts))
+        low = np.where(is_open & is_known, at + 1, low)
+        high = np.where(is_open & ~is_known, at, high)
+    return low
 
 
 def rows_of(told: Told, turn: Turn, fixes: LastFixes) -> pa.Table:
