@@ -134,7 +134,7 @@ SELECT = "REGISTER QUERY q AS SELECT "
             "a, COUNT",
             "expected what the query is grouped by",
         ),
-        (SELECT + "a, COUNT(*) FROM s GROUP BY b", "a, COUNT", "GROUP BY b"),
+        (SELECT + "a, COUNT(*) FROM s GROUP BY b", "a, COUNT", "the keys are b"),
         (SELECT + "SUM(*) FROM s", "*) FROM", "SUM takes a number, not *"),
         (
             SELECT + "SUM(DISTINCT a) FROM s",

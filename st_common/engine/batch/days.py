@@ -96,7 +96,8 @@ def check_closed(home: Home, stream: str, since: date, until: date) -> None:
     """
     if since >= until:
         raise ConfigError(
-            f"from {since} to {until} there is no day", hint="the last day is not in it"
+            f"from {since} to {until} there is no closed day (the last one is not in it)",
+            hint="a day closes when engine and archive have come past its end",
         )
     if not is_closed_before(home, stream, until):
         still_open = open_since(home, stream)

@@ -289,12 +289,12 @@ def _place(node: exp.Expr, whole: Span) -> Span:
 def _check_call(node: exp.Expr, whole: Span) -> None:
     name = node.name.upper()
     if name in AGGREGATES:
-        hint = "a query has one aggregate, and nothing is computed from it"
+        hint = "nothing is computed from it there; HAVING asks about it, and so does the WHERE around FROM (SELECT ..)"
         raise Refused(
             f"{name} stands alone in the list after SELECT", _place(node, whole), hint
         )
     if name in MEASURES:
-        hint = "in WHERE, and as a column, of a stream that is joined with itself"
+        hint = "in WHERE, and as a column beside no aggregate, of a stream that is joined with itself"
         raise Refused(f"{name} has no place here", _place(node, whole), hint)
     if name not in FUNCTIONS:
         hint = (

@@ -14,7 +14,7 @@ from st_common.query.lowering.functions import STAMPS
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.incident import is_aggregate, only_worst, worst_of
 from st_common.query.lowering.scope import Scope
-from st_common.query.lowering.several import SINGLE, function_of, several_of
+from st_common.query.lowering.several import SINGLE, function_of, hint_of, several_of
 from st_common.query.pair_columns import MEASURES
 from st_common.query.plan import Aggregate, Function
 
@@ -170,13 +170,9 @@ def _beside_speed(item: exp.Expr, scope: Scope) -> Term:
 
 def _check_beside(item: exp.Expr, grouped: Term | None, scope: Scope) -> None:
     """Beside an aggregate stands what it is grouped by, and nothing else."""
-    hint = (
-        f"GROUP BY {grouped.text}"
-        if grouped
-        else "GROUP BY what stands beside the aggregate"
-    )
     term = term_of(item, scope, partner=True)
     if grouped is None or not is_same(term.text, grouped.text):
+        hint = hint_of([] if grouped is None else [grouped])
         raise Refused("expected what the query is grouped by", term.span, hint)
 
 

@@ -155,9 +155,15 @@ def _place_of(item: exp.Expr, grouped: Sequence[Term], scope: Scope) -> int:
     for place, key in enumerate(grouped):
         if is_same(term.text, key.text):
             return place
+    raise Refused("expected what the query is grouped by", term.span, hint_of(grouped))
+
+
+def hint_of(grouped: Sequence[Term]) -> str:
+    """What to do about a column beside aggregates that is no key."""
+    if not grouped:
+        return "GROUP BY what stands beside the aggregate"
     keys = ", ".join(key.text for key in grouped)
-    hint = f"GROUP BY {keys or 'what stands beside the aggregate'}"
-    raise Refused("expected what the query is grouped by", term.span, hint)
+    return f"the keys are {keys}: select one of them as it is written there, names by AS are none"
 
 
 def _own_name(key: Term, scope: Scope) -> str:
