@@ -1,6 +1,7 @@
 """Several values of each group, and several keys: what is told, how it is said, what is refused, what is kept."""
 
 import json
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pytest
 
 from st_common.errors import QueryError
 from st_common.operators.aggregate.groups import Groups
+from st_common.operators.expressions import evaluation
 from st_common.query.builder import query
 from st_common.query.plan import Aggregate, Plan, Value
 from st_common.query.plan_json import plan_from_json
@@ -126,6 +128,24 @@ def test_windows_keep_what_their_fixes_add_to_each_value():
         in_one = told([register("q", plan), *ROWS])
         assert in_one == told([register("q", plan), *ROWS], through_bytes=True)
         assert in_one[4] == ("3 +*", None, {"n": 3, "kinds": 1, "loads": 6.0})
+
+
+@pytest.mark.spec("P8", "X13")
+def test_a_thousand_queries_with_the_same_values_share_statements():
+    counted = "SELECT kind, COUNT(*) AS n, AVG(load) AS v FROM s INSIDE (0, 0, {}, 9) GROUP BY kind"
+    plans = [plan_of(counted.format(n / 100)) for n in range(1, 1001)]
+    rows = [register(f"q{n}", one) for n, one in enumerate(plans)]
+    rows += [fix(name, 5, 4.995, 1, kind="bus", load=2.0) for name in "abc"]
+    asked, select = [], evaluation._selected
+
+    def counting(expressions, table):
+        asked.append(len(expressions))
+        return select(expressions, table)
+
+    with patch.object(evaluation, "_selected", counting):
+        lines = told([*rows, end()])
+    assert lines == [("5 +bus", None, {"kind": "bus", "n": 3, "v": 2.0})] * 501
+    assert len(asked) < 20
 
 
 @pytest.mark.spec("G9")
