@@ -54,11 +54,17 @@ def _counts(parts: "ds.Dataset", column: str) -> list[tuple[object, int]]:
 
 
 def _runs(counts: list[tuple[object, int]], rows: int) -> Iterator[list[object]]:
-    """Values that go together; the last run takes what would be less than half a piece."""
+    """Values that go together; the last run takes what would be less than half a piece.
+
+    Several go together only where they fit into one piece, which is cut in the order of the files, not of the values.
+    """
     left = sum(count for _, count in counts)
     run: list[object] = []
     size = 0
     for value, count in counts:
+        if run and size + count > rows + rows // 2:
+            yield run
+            run, size = [], 0
         run.append(value)
         size, left = size + count, left - count
         if size >= rows and left >= rows // 2:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake import Schema as DeltaSchema
+from hypothesis import example as case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -686,6 +687,7 @@ def test_large_files_are_left_alone_and_small_ones_fill_files_of_the_target(path
     ),
     st.integers(1, 100),
 )
+@case([["a"], ["a", "a", "b", "c"], ["b", "c"], ["c", "c"]], 4)
 def test_files_of_a_closed_day_are_cut_along_the_regions(tmp_path_factory, commits, kb):
     path = tmp_path_factory.mktemp("table") / f"t{next(numbers)}"
     for number, regions in enumerate(commits):
