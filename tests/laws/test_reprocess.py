@@ -385,7 +385,7 @@ def test_days_that_are_open_and_intervals_without_a_day_are_refused(late):
     home, stream = late
     with pytest.raises(ConfigError, match="2024-05-04 is not closed"):
         again(home, stream, 0, 4)
-    with pytest.raises(ConfigError, match="there is no day"):
+    with pytest.raises(ConfigError, match="there is no closed day"):
         again(home, stream, 2, 2)
     with pytest.raises(ConfigError, match="never ran"):
         BatchArm.of(Home(home.root / "other"), stream)

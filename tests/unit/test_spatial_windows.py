@@ -901,3 +901,19 @@ def test_the_end_of_an_object_tells_anew_what_a_window_without_a_slide_holds(tel
         if c.sign >= 0
     ]
     assert told == [(1, 1, 1), (2, 1, 2), (2, 0, 1), (3, 0, 1), (3, 0, 2)]
+
+
+@pytest.mark.spec("W5")
+def test_a_window_that_slides_by_fixes_does_not_move_before_its_fix(tell):
+    # The other window slides by time: it catches up to second 8, when the fix behind that is known but not judged.
+    plan = framed(
+        sliding(("time", 3.0), ("time", 1.0)), sliding(("time", 3.0), ("rows", 2))
+    )
+    rows = log(
+        register("q", plan),
+        fix("car", BASE + 4.000002, 4.5),
+        fix("car", BASE + 8.000001, 2.5),
+        clock(BASE + 9.5),
+    )
+    found = tell(rows, silence_us=1)
+    assert [(one.event_us / 1e6 - BASE, one.cause) for one in found] == [(9, "enter")]

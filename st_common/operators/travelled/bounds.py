@@ -156,7 +156,9 @@ def moves(
         window = Window.of(specs, frame, number)
         # In a stay that begins in the run no window has moved yet.
         old = before.of_window(number, where=visits.goes_on)
-        can_move = (window.by != NONE) & visits.alive & may_move
+        # What catches up is behind the clock alone: an open tick may have taken the way on already.
+        may_slide = visits.is_tick | window.slides_by_time
+        can_move = (window.by != NONE) & visits.alive & may_move & may_slide
         high = np.maximum(window.high(_measured_at(visits, window.by)), old["high"])
         moving = can_move & _grows(window, visits, can_move, high, old["high"])
         new = _placed(window, visits, high, full=specs.full[frame])
