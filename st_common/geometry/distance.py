@@ -69,10 +69,7 @@ def metres_between(x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
     Example:
         Helsinki (24.9384, 60.1699) to Tallinn (24.7536, 59.4370):  82,307.766 m
     """
-    x1, y1, x2, y2 = np.broadcast_arrays(x1, y1, x2, y2)
-    return np.asarray(
-        _geod().inv(x1, y1, x2, y2, return_back_azimuth=False)[2], np.float64
-    )
+    return _geodesics(x1, y1, x2, y2)[_DISTANCE_M]
 
 
 def degrees_between(x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
@@ -90,10 +87,17 @@ def degrees_between(x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> Floats:
     Example:
         Helsinki (24.9384, 60.1699) to Tallinn (24.7536, 59.4370):  -172.68
     """
+    return _geodesics(x1, y1, x2, y2)[_DEGREES]
+
+
+def _geodesics(x1: Floats, y1: Floats, x2: Floats, y2: Floats) -> list[Floats]:
+    """Of the geodesics between points: float64 arrays, at `_DEGREES` where each begins, at `_DISTANCE_M` its length."""
     x1, y1, x2, y2 = np.broadcast_arrays(x1, y1, x2, y2)
-    return np.asarray(
-        _geod().inv(x1, y1, x2, y2, return_back_azimuth=False)[0], np.float64
-    )
+    told = _geod().inv(x1, y1, x2, y2, return_back_azimuth=False)
+    return [np.asarray(one, np.float64) for one in told]
+
+
+_DEGREES, _DISTANCE_M = 0, 2
 
 
 def within_metres(

@@ -32,29 +32,9 @@ Part = TypeVar("Part")
 
 Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
 Predicate = Literal["intersects", "within", "dwithin", "equals"]
-Function = Literal[
-    "count",
-    "count_distinct",
-    "sum",
-    "avg",
-    "min",
-    "max",
-    "distinct",
-    "avgspd",
-    "several",
-]
-ValueFunction = Literal[
-    "count",
-    "count_distinct",
-    "sum",
-    "avg",
-    "min",
-    "max",
-    "stddev",
-    "var",
-    "median",
-    "quantile",
-]
+_OfRows = Literal["count", "count_distinct", "sum", "avg", "min", "max"]
+Function = Literal[_OfRows, "distinct", "avgspd", "several"]
+ValueFunction = Literal[_OfRows, "stddev", "var", "median", "quantile"]
 Order = Literal["auto", "space_first", "select_first"]
 
 __all__ = [

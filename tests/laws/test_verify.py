@@ -45,30 +45,27 @@ def test_answers_of_a_kind_hold(kind, seed):
         ] == []
 
 
-@pytest.mark.spec("X1", "X3")
-@tries(3)
-@given(seed=st.integers(0, (1 << 48) - 1))
-def test_events_of_fences_at_features_hold(seed):
-    case = case_of(seed, kind="fences", layers=True)
+def assert_holds_with_layers(case):
     assume(all(case.layers.values()))  # a layer without features cannot be loaded
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
         stream = lived(home, store_layers(home, case))
         found = verifying.verify(home, stream)
         assert [one.query for one in found if not one.holds] == []
+
+
+@pytest.mark.spec("X1", "X3")
+@tries(3)
+@given(seed=st.integers(0, (1 << 48) - 1))
+def test_events_of_fences_at_features_hold(seed):
+    assert_holds_with_layers(case_of(seed, kind="fences", layers=True))
 
 
 @pytest.mark.spec("X1", "X12")
 @tries(6)
 @given(seed=st.integers(0, (1 << 48) - 1))
 def test_answers_of_joins_with_a_layer_hold(seed):
-    case = case_of(seed, kind="fixes", layers=True)
-    assume(all(case.layers.values()))  # a layer without features cannot be loaded
-    with tempfile.TemporaryDirectory() as folder:
-        home = Home(Path(folder))
-        stream = lived(home, store_layers(home, case))
-        found = verifying.verify(home, stream)
-        assert [one.query for one in found if not one.holds] == []
+    assert_holds_with_layers(case_of(seed, kind="fixes", layers=True))
 
 
 @pytest.mark.spec("X1")

@@ -1,12 +1,10 @@
 """Queries about the rows of a query: what is told, what is refused, and that a thousand share their work."""
 
 from dataclasses import replace
-from unittest.mock import patch
 
 import pytest
 
 from st_common.errors import QueryError
-from st_common.operators.expressions import evaluation
 from st_common.query.builder import query
 from st_common.query.plan import Aggregate, Box, Outer, Plan
 from st_common.query.plan_json import plan_from_json
@@ -14,6 +12,7 @@ from st_common.query.text import TextError, parse, to_text
 from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
 from st_common.testing.laws import run_steps
 from st_common.testing.oracle import Rules
+from st_common.testing.statements import counted_statements
 from st_common.testing.strategies import Case, Segmentation
 
 ROOM = Box(minx=0.0, miny=0.0, maxx=10.0, maxy=10.0)
@@ -151,16 +150,10 @@ def test_a_thousand_queries_about_rows_share_statements():
     ]
     rows = [register(f"q{n}", one) for n, one in enumerate(plans)]
     rows += [fix(name, 1, 1, 1, kind="bus", load=250.0) for name in "abc"]
-    asked, select = [], evaluation._selected
-
-    def counting(expressions, table):
-        asked.append(len(expressions))
-        return select(expressions, table)
-
-    with patch.object(evaluation, "_selected", counting):
+    with counted_statements() as evaluated:
         lines = told([*rows, end()])
     assert lines == ["1 +bus 3 enter"] * 500
-    assert len(asked) < 20
+    assert evaluated.call_count < 20
 
 
 @pytest.mark.spec("P4")

@@ -1,7 +1,6 @@
 """Several values of each group, and several keys: what is told, how it is said, what is refused, what is kept."""
 
 import json
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +8,6 @@ import pytest
 
 from st_common.errors import QueryError
 from st_common.operators.aggregate.groups import Groups
-from st_common.operators.expressions import evaluation
 from st_common.query.builder import query
 from st_common.query.plan import Aggregate, Plan, Value
 from st_common.query.plan_json import plan_from_json
@@ -17,6 +15,7 @@ from st_common.query.text import TextError, parse, to_text
 from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
 from st_common.testing.laws import run_steps
 from st_common.testing.oracle import Rules
+from st_common.testing.statements import counted_statements
 from st_common.testing.strategies import Case, Segmentation
 
 FROM = "FROM s INSIDE (0, 0, 10, 10)"
@@ -136,16 +135,10 @@ def test_a_thousand_queries_with_the_same_values_share_statements():
     plans = [plan_of(counted.format(n / 100)) for n in range(1, 1001)]
     rows = [register(f"q{n}", one) for n, one in enumerate(plans)]
     rows += [fix(name, 5, 4.995, 1, kind="bus", load=2.0) for name in "abc"]
-    asked, select = [], evaluation._selected
-
-    def counting(expressions, table):
-        asked.append(len(expressions))
-        return select(expressions, table)
-
-    with patch.object(evaluation, "_selected", counting):
+    with counted_statements() as evaluated:
         lines = told([*rows, end()])
     assert lines == [("5 +bus", None, {"kind": "bus", "n": 3, "v": 2.0})] * 501
-    assert len(asked) < 20
+    assert evaluated.call_count < 20
 
 
 @pytest.mark.spec("G9")
