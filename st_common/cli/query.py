@@ -37,6 +37,14 @@ _TEXT = Annotated[
     typer.Option("--text", metavar="TEXT", help="The statements themselves."),
 ]
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of a query.")]
+_PARAMS = Annotated[
+    Path | None,
+    typer.Option(
+        "--params",
+        metavar="TABLE",
+        help="CSV or Parquet: statements with $1 or $name are carried out for each row.",
+    ),
+]
 _PLAN = Annotated[
     Path | None,
     typer.Option(
@@ -63,20 +71,22 @@ _JSON = Annotated[bool, typer.Option("--json", help="Only the plan, as JSON.")]
 def register(
     ctx: typer.Context,
     file: _FILE = None,
+    *,
     text: _TEXT = None,
+    params: _PARAMS = None,
     plan: _PLAN = None,
     name: _CALLED = None,
-    replace: _REPLACE = False,  # noqa: FBT002 - a flag
+    replace: _REPLACE = False,
 ) -> None:
     """Carry out statements, all of them or none: REGISTER, REPLACE, DROP, CREATE AREA, SHOW, EXPLAIN; or a plan."""
     if plan is not None or name is not None or replace:
         from st_common.cli.plans import statement_of_plan
 
-        alone = file is None and text is None
+        alone = file is None and text is None and params is None
         statement = statement_of_plan(plan, name, replace=replace, alone=alone)
         carried_out(ctx, [statement])
     else:
-        carried_out(ctx, statements_of(ctx, file, text))
+        carried_out(ctx, statements_of(ctx, file, text, params))
 
 
 def carried_out(ctx: typer.Context, statements: "Sequence[Statement]") -> "Outcome":
@@ -151,11 +161,16 @@ def run(
     write_asked(ctx, asked.plan, asked.past, form)
 
 
-def check(ctx: typer.Context, file: _FILE = None, text: _TEXT = None) -> None:
+def check(
+    ctx: typer.Context,
+    file: _FILE = None,
+    text: _TEXT = None,
+    params: _PARAMS = None,
+) -> None:
     """Say everything that is wrong with statements; carry out nothing."""
     from st_common.query.registry import check as check_all
 
-    statements = statements_of(ctx, file, text)
+    statements = statements_of(ctx, file, text, params)
     write_notices(check_all(context.home(ctx), context.streams(ctx), statements))
     typer.echo(
         f"{len(statements)} statement{'' if len(statements) == 1 else 's'}, nothing wrong"

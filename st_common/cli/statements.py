@@ -25,14 +25,21 @@ if TYPE_CHECKING:
 
 
 def statements_of(
-    ctx: typer.Context, file: Path | None, text: str | None
+    ctx: typer.Context,
+    file: Path | None,
+    text: str | None,
+    params: Path | None = None,
 ) -> "Sequence[Statement]":
     """The statements of a file or of a text, of which one is given; there is at least one statement.
 
+    With `params`, a file of CSV or Parquet, each statement with parameters becomes one for each row.
+
     Raises:
         TextError: with every place that cannot be understood, and with what does not fit its stream elsewhere.
+        QueryError: `params` is no table.
     """
     from st_common.query.area_store import HomeAreas
+    from st_common.query.parameter_table import read_table
     from st_common.query.registry import with_misfits
     from st_common.query.text import parse
 
@@ -50,8 +57,9 @@ def statements_of(
     content = read_text(file) if file is not None else text or ""
     name = None if file is None else "standard input" if str(file) == "-" else str(file)
     home = context.home(ctx)
+    table = None if params is None else read_table(params)
     with with_misfits(home, lambda: context.streams(ctx)):
-        statements = parse(content, file=name, areas=HomeAreas(home))
+        statements = parse(content, file=name, areas=HomeAreas(home), params=table)
     if not statements:
         raise QueryError(
             "the text has no statement",

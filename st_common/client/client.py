@@ -3,9 +3,10 @@
 import getpass
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,6 +23,7 @@ from st_common.query.control import QueryRow
 from st_common.query.derived import roll_forward
 from st_common.query.grammar.words import quoted
 from st_common.query.lookup import find
+from st_common.query.parameter_table import table_of
 from st_common.query.plan import Plan
 from st_common.query.plan_json import places_in
 from st_common.query.registry import drop, fitted, register
@@ -82,11 +84,45 @@ class Client:
         Raises:
             QueryError: a name that is taken, an unknown stream or layer, a plan that cannot be; nothing is registered.
         """
-        row = self._registered(self._statement(what, name))
+        (row,) = self._registered([self._statement(what, name)])
         self._open = [each for each in self._open if not each.closed]
         registration = Registration(self._home, row, tags=tags, poll_s=self._poll_s)
         self._open.append(registration)
         return registration
+
+    def register_all(
+        self, text: str, params: Iterable[Mapping[str, Any]]
+    ) -> list[Registration]:
+        """Registers one text for many values, all or none, and gives what follows the changes of each query.
+
+        Example:
+            client.register_all(
+                "REGISTER QUERY near_$id AS SELECT * FROM taxis INSIDE CIRCLE ($x, $y, $r m)",
+                params=[{"id": 7, "x": -8.61, "y": 41.1, "r": 500}, {"id": 8, "x": -8.6, "y": 41.2, "r": 80}],
+            )
+
+        Args:
+            text: statements that register or replace queries; those with parameters are carried out for each row.
+            params: rows with the same keys: finite numbers, texts, True and False.
+
+        Returns:
+            One for each query, in the order of the statements, and of the rows of each.
+
+        Raises:
+            QueryError: what is wrong, with its place in the text, or the row and the key; nothing is registered.
+        """
+        areas, table = HomeAreas(self._home), table_of(params)
+        statements = parse(text, areas=areas, params=table)
+        if any(one.plan is None for one in statements):
+            hint = "REGISTER QUERY name_$1 AS SELECT ..."
+            raise QueryError("expected statements that register queries", hint=hint)
+        rows = self._registered(statements)
+        self._open = [each for each in self._open if not each.closed]
+        registrations = [
+            Registration(self._home, row, poll_s=self._poll_s) for row in rows
+        ]
+        self._open += registrations
+        return registrations
 
     def ask(self, text: str) -> pa.Table:
         """The answer of a SELECT .. [AS OF 'T' | BETWEEN 'T1' AND 'T2'], from the fixes that are archived.
@@ -137,17 +173,17 @@ class Client:
             if registration.id == (name, version):
                 registration.close()
 
-    def _registered(self, statement: Statement) -> QueryRow:
-        seeding = backfill_of(self._home, self._streams, [statement])
-        (row,) = register(
+    def _registered(self, statements: Sequence[Statement]) -> list[QueryRow]:
+        seeding = backfill_of(self._home, self._streams, statements)
+        rows = register(
             self._home,
             self._streams,
-            [statement],
+            statements,
             owner=self._owner,
             seeding=seeding,
         )
         self._roll_forward()
-        return row
+        return rows
 
     def _roll_forward(self) -> None:
         with suppress(

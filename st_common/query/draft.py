@@ -67,7 +67,7 @@ class Draft:
     shown: list[ToShow] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     notices: list[Problem] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
     types: Types = field(default_factory=dict)
     _folded: dict[str, str] = field(default_factory=dict)
 
@@ -167,7 +167,7 @@ def _carry_out(draft: Draft, statement: "Statement") -> None:
         areas=statement.areas if statement.plan else (),
         beginning=statement.beginning,
     )
-    draft.places[name] = statement.line
+    draft.places[name] = statement.said_in
     draft.add(row)
 
 
@@ -233,9 +233,9 @@ def _ask(draft: Draft, statement: "Statement") -> None:
 
 
 def _registered_already(draft: Draft, statement: "Statement", name: str) -> Problem:
-    line = draft.places.get(name)
-    if line:
-        message = f"query {name!r} is registered already in line {line}"
+    place = draft.places.get(name)
+    if place:
+        message = f"query {name!r} is registered already in {place}"
         return statement.problem(message, hint="give each its own name")
     message = f"query {name!r} is registered already"
     return statement.problem(message, hint=f"REPLACE QUERY {name}, or drop it first")

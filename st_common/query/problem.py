@@ -51,13 +51,15 @@ class TextError(QueryError):
     def __init__(
         self, problems: Sequence[Problem], *, understood: Sequence[Any] = ()
     ) -> None:
+        # What is wrong in a text is wrong again for each row of its parameters.
+        problems = tuple(dict.fromkeys(problems))
         first, more = problems[0], len(problems) - 1
         super().__init__(
             f"{first}; {more} more problem{'s' if more > 1 else ''}"
             if more
             else str(first)
         )
-        self.problems = tuple(problems)
+        self.problems = problems
         self.understood = tuple(understood)
         self.line, self.column = first.line, first.column
 

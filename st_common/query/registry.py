@@ -90,7 +90,7 @@ def carry_out(
         replaced=tuple(draft.replaced),
         removed=tuple(draft.removed),
         shown=tuple(draft.shown),
-        notices=tuple(draft.notices),
+        notices=tuple(dict.fromkeys(draft.notices)),
     )
 
 

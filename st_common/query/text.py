@@ -33,6 +33,8 @@ from st_common.query.lowering.known import KnownAreas
 from st_common.query.lowering.lower import Lowered, lowered
 from st_common.query.lowering.past import beginning_of, past_of
 from st_common.query.lowering.space import region_of
+from st_common.query.parameter_table import ParameterTable
+from st_common.query.parameters import BoundSource
 from st_common.query.past import Beginning, Past
 from st_common.query.pieces import CutError, Piece, cut
 from st_common.query.plan import Plan
@@ -59,7 +61,7 @@ class Statement:
     `what` of SHOW: "queries", "areas" or "streams". `areas` are the names by which it calls some. `text` is its own
     text without the semicolon; `line` and `column` count from 1. `terms` are the expressions in it, which only who
     knows the stream can check. `spans` has the offsets in `text` of the words `name`, `stream` and `layer`, and of the
-    clauses.
+    clauses. `bound` is the text with values of parameters that it stands in, at `start`; None: it had none.
     """
 
     op: Op
@@ -76,6 +78,14 @@ class Statement:
     beginning: Beginning | None = None
     terms: tuple[Term, ...] = field(default=(), compare=False, repr=False)
     spans: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+    bound: BoundSource | None = field(default=None, compare=False, repr=False)
+    start: int = field(default=0, compare=False, repr=False)
+
+    @property
+    def said_in(self) -> str:
+        """Where it stands, in words: its line, or its row of a table of parameters."""
+        row = None if self.bound is None else self.bound.row_name(self.start)
+        return row or f"line {self.line}"
 
     def problem(
         self, message: str, *, at: str | Span = "name", hint: str = ""
@@ -84,6 +94,9 @@ class Statement:
         start, end = (
             self.spans.get(at, (0, len(self.text))) if isinstance(at, str) else at
         )
+        if self.bound is not None:
+            place = self.start + start, self.start + end
+            return self.bound.misfit(message, place, hint)
         before = self.text[:start]
         row = before.count("\n")
         column = start - (before.rfind("\n") + 1)
@@ -104,18 +117,27 @@ class Statement:
 
 
 def parse(
-    text: str, *, file: str | None = None, areas: Areas | None = None
+    text: str,
+    *,
+    file: str | None = None,
+    areas: Areas | None = None,
+    params: ParameterTable | None = None,
 ) -> list[Statement]:
     """The statements of a text, separated by semicolons, in order; none for a text of blanks and comments.
 
-    `areas` are what a region may name, beside the areas that the text itself creates before.
+    `areas` are what a region may name, beside the areas that the text itself creates before. With `params` the text has
+    parameters, `$1` or `$name`: a statement with some becomes one for each row of the table, in its order.
 
     Raises:
         TextError: with all that is wrong in all statements (a QueryError), and with those that could be read; `file` is
-            named in it.
+            named in it, or the cell of the table.
     """
     source = Source(text, file)
     check_encoding(source)
+    if params is not None:
+        source = BoundSource(source, params)
+        text = source.text
+        check_encoding(source)
     try:
         with uncollected():
             return _all(_Reader(source, KnownAreas(areas)), cut(text))
@@ -155,6 +177,11 @@ class _Reader:
     source: Source
     known: KnownAreas
     start: str = "statement"
+
+    @property
+    def bound(self) -> BoundSource | None:
+        """The source, where it has values of parameters."""
+        return self.source if isinstance(self.source, BoundSource) else None
 
 
 def _all(reader: _Reader, pieces: Iterable[Piece]) -> list[Statement]:
@@ -224,6 +251,8 @@ def _filled(reader: _Reader, piece: Piece) -> Statement | None:
         file=reader.source.file,
         terms=terms,
         spans=Spans(template, text),
+        bound=reader.bound,
+        start=piece.start,
     )
 
 
@@ -270,7 +299,7 @@ def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement 
             gathered.attempt(partial(_check_name, name, what, spans[what]), None)
     if select is not None and meaning is None:
         return None
-    said = _statement(reader.source, tree, chunk, meaning, region)
+    said = _statement(reader, tree, chunk, meaning, region)
     past = gathered.attempt(partial(past_of, tree.args.get("past")), None)
     begins = gathered.attempt(partial(beginning_of, tree.args.get("beginning")), None)
     return replace(said, areas=known.take_called(), past=past, beginning=begins)
@@ -288,13 +317,14 @@ def _area(tree: exp.Expr, known: KnownAreas, gathered: Gathered) -> Region | Non
 
 
 def _statement(
-    source: Source,
+    reader: _Reader,
     tree: exp.Expr,
     chunk: list[Token],
     meaning: Lowered | None,
     region: Region | None,
 ) -> Statement:
     start, end = chunk[0].start_pos, chunk[-1].end_pos
+    source = reader.source
     line, column = source.place(start)
     shown = isinstance(tree, Show)
     spans = dict(meaning.spans) if meaning else {}
@@ -316,6 +346,8 @@ def _statement(
         spans={
             what: (span[0] - start, span[1] - start) for what, span in spans.items()
         },
+        bound=reader.bound,
+        start=start,
     )
 
 

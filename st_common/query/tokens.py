@@ -7,6 +7,7 @@ from st_common.query.grammar.terminals import tokens_in
 from st_common.query.grammar.tokens import Token, UnclosedError
 from st_common.query.problem import Source, TextError
 
+PARAMETER_MARK = "$"
 _QUOTE = re.compile("[\u2018-\u201f\u00b4]")  # as printed papers have them
 
 
@@ -40,9 +41,12 @@ def check_encoding(source: Source) -> None:
 
 
 def odd_in(token: Token) -> Refused | None:
-    """What looks like a number or a quote, and is none."""
+    """What looks like a number or a quote and is none, and a parameter that nothing was bound to."""
     if token.kind == "ODD":
         return Refused(f"{str(token)!r} is no number", token.span)
+    if token == PARAMETER_MARK:
+        hint = "--params TABLE.csv, or params= in Python"
+        return Refused("a parameter without a table of values", token.span, hint)
     if token.kind == "SIGN" and _QUOTE.match(token):
         hint = "a text stands in ', a name in \" where it needs to"
         return Refused(f"{token} is no quote here", token.span, hint)
