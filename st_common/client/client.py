@@ -183,7 +183,14 @@ class Client:
             seeding=seeding,
         )
         self._roll_forward()
-        return rows
+        if len(rows) == len(statements):
+            return rows
+        written = {row.name.casefold(): row for row in rows}
+        # What IF NOT EXISTS left as it is, is followed from where it was registered.
+        return [
+            written.get(one.name.casefold()) or find(self._home, one.name)
+            for one in statements
+        ]
 
     def _roll_forward(self) -> None:
         with suppress(

@@ -21,6 +21,7 @@ from st_common.query.layer_change import (
     newest_of,
     with_newest,
 )
+from st_common.query.moot import why_moot
 from st_common.query.names import LayerTags, found, resolved
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
@@ -93,10 +94,15 @@ def draft_all(draft: Draft, statements: "Sequence[Statement]") -> None:
     """Carries out each statement on the draft; what cannot be done becomes a problem and does nothing."""
     for statement in _resolved(draft, statements):
         count = len(draft.problems)
-        _CHECKS[statement.op](draft, statement)
+        _, before = draft.known(statement.name)
+        moot = why_moot(statement, before, draft.areas)
+        if moot is None:
+            _CHECKS[statement.op](draft, statement)
         if statement.plan is not None:
             _check_plan(draft, statement, statement.plan)
-        if len(draft.problems) == count:
+        if moot is not None:
+            draft.notices.append(moot)
+        elif len(draft.problems) == count:
             _ACTIONS[statement.op](draft, statement)
 
 

@@ -18,7 +18,7 @@ _PLAIN = r"[^;'\"\\/#{$`-]"
 _TEXT = r"'[^'\\\x00-\x1f]*'"
 _QUOTED_NAME = r"\"[^\"\\\x00-\x1f]*\""
 _QUOTED = f"{_TEXT}|{_QUOTED_NAME}"
-_NAME = r"(?<=QUERY )[A-Za-z_][A-Za-z0-9_]*(?=\s)"
+_NAME = r"(?:(?<=QUERY )(?!IF NOT EXISTS )|(?<=QUERY IF NOT EXISTS ))[A-Za-z_][A-Za-z0-9_]*(?=\s)"
 _NUMBER = r"(?<![\w.])[0-9]{1,15}(?:\.[0-9]{1,15})?(?![\w.])"
 _SIMPLE = re.compile(
     rf"({_PLAIN}*(?:(?:{_QUOTED}|-(?!-)|/(?![*/])){_PLAIN}*)*(?:;|\Z)){_BLANK}"

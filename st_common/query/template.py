@@ -42,6 +42,10 @@ class Understood(Protocol):
         """Its query."""
 
     @property
+    def conditional(self) -> bool:
+        """Whether it is done only where its name is free."""
+
+    @property
     def plan(self) -> Plan | None:
         """What the query means."""
 

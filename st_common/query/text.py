@@ -61,7 +61,8 @@ class Statement:
     `what` of SHOW: "queries", "areas" or "streams". `areas` are the names by which it calls some. `text` is its own
     text without the semicolon; `line` and `column` count from 1. `terms` are the expressions in it, which only who
     knows the stream can check. `spans` has the offsets in `text` of the words `name`, `stream` and `layer`, and of the
-    clauses. `bound` is the text with values of parameters that it stands in, at `start`; None: it had none.
+    clauses. `conditional` is IF EXISTS or IF NOT EXISTS. `bound` is the text with values of parameters that it stands
+    in, at `start`; None: it had none.
     """
 
     op: Op
@@ -78,6 +79,7 @@ class Statement:
     beginning: Beginning | None = None
     terms: tuple[Term, ...] = field(default=(), compare=False, repr=False)
     spans: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+    conditional: bool = False
     bound: BoundSource | None = field(default=None, compare=False, repr=False)
     start: int = field(default=0, compare=False, repr=False)
 
@@ -251,6 +253,7 @@ def _filled(reader: _Reader, piece: Piece) -> Statement | None:
         file=reader.source.file,
         terms=terms,
         spans=Spans(template, text),
+        conditional=template.statement.conditional,
         bound=reader.bound,
         start=piece.start,
     )
@@ -312,7 +315,8 @@ def _area(tree: exp.Expr, known: KnownAreas, gathered: Gathered) -> Region | Non
     if not isinstance(tree, CreateArea):
         return None
     region = gathered.attempt(lambda: region_of(tree.expression, known), None)
-    known.create(tree.name, region)
+    if not (tree.args["conditional"] and known.has(tree.name)):
+        known.create(tree.name, region)
     return region
 
 
@@ -346,6 +350,7 @@ def _statement(
         spans={
             what: (span[0] - start, span[1] - start) for what, span in spans.items()
         },
+        conditional=bool(tree.args.get("conditional")),
         bound=reader.bound,
         start=start,
     )

@@ -479,7 +479,7 @@ JOIN = REGISTER + "JOIN l ON ST_Intersects(s, l) "
         (
             "REGISTER QUERY AS SELECT * FROM s",
             "AS",
-            "expected a name for the query, not 'AS'",
+            "expected a name for the query or IF NOT EXISTS, not 'AS'",
         ),
         ("REGISTER QUERY q-1 AS SELECT * FROM s", "-1", "double quotes"),
         ("REGISTER QUERY q SELECT * FROM s", "SELECT", "expected AS"),

@@ -276,7 +276,7 @@ def test_what_cannot_be_read_completes_nothing(home, monkeypatch):
         raise LogError("a hole")
 
     monkeypatch.setattr("st_common.query.lookup.queries", broken)
-    assert completions(home, "DROP QUERY ") == []
+    assert completions(home, "DROP QUERY ") == ["IF EXISTS"]
     assert completions(home, "\\watch ") == []
     assert "QUERY" in completions(home, "DROP ")
 

@@ -74,9 +74,15 @@ class Building(BuildingExpressions, BuildingPlaces):
         return _nodes(parts)
 
     def register(self, parts: Parts) -> exp.Expr:
-        _, _, name, _, select, *beginning = parts
-        begins = beginning[0] if beginning else None
-        return Register(this=name, expression=select, replace=False, beginning=begins)
+        is_beginning = isinstance(parts[-1], From)
+        name, _, select = parts[-4:-1] if is_beginning else parts[-3:]
+        return Register(
+            this=name,
+            expression=select,
+            replace=False,
+            beginning=parts[-1] if is_beginning else None,
+            conditional=_is_conditional(parts),
+        )
 
     def beginning(self, parts: Parts) -> exp.Expr:
         is_time = parts[1].type == "STRING"
@@ -88,15 +94,20 @@ class Building(BuildingExpressions, BuildingPlaces):
         return Register(this=name, expression=select, replace=True)
 
     def drop(self, parts: Parts) -> exp.Expr:
-        return Unregister(this=parts[-1])
+        return Unregister(this=parts[-1], conditional=_is_conditional(parts))
 
     def create_area(self, parts: Parts) -> exp.Expr:
         name, _, region = parts[-3:]
         replaces = parts[1].type == "OR"
-        return CreateArea(this=name, expression=region, replaces=replaces)
+        return CreateArea(
+            this=name,
+            expression=region,
+            replaces=replaces,
+            conditional=_is_conditional(parts),
+        )
 
     def drop_area(self, parts: Parts) -> exp.Expr:
-        return DropArea(this=parts[-1])
+        return DropArea(this=parts[-1], conditional=_is_conditional(parts))
 
     def show(self, parts: Parts) -> exp.Expr:
         return Show(this=word(parts[-1]))
@@ -263,6 +274,11 @@ class Building(BuildingExpressions, BuildingPlaces):
 
     def text_of_option(self, parts: Parts) -> exp.Expr:
         return text_literal(parts[0])
+
+
+def _is_conditional(parts: Parts) -> bool:
+    """Whether IF EXISTS or IF NOT EXISTS stands before the name."""
+    return getattr(parts[2], "type", "") in ("IF_EXISTS", "IF_NOT_EXISTS")
 
 
 def _nodes(parts: Parts) -> list[exp.Expr]:

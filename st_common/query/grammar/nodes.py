@@ -34,13 +34,17 @@ class Refused(Exception):  # noqa: N818 - not an error for people: it becomes a 
 
 
 class Register(exp.Expression):
-    """REGISTER QUERY this AS expression, perhaps FROM somewhere (beginning), or REPLACE QUERY."""
+    """REGISTER QUERY this AS expression, perhaps FROM somewhere (beginning), or REPLACE QUERY.
+
+    Here and below `conditional` is IF NOT EXISTS, or IF EXISTS.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "expression": True,
         "replace": False,
         "beginning": False,
+        "conditional": False,
     }
 
 
@@ -53,7 +57,7 @@ class From(exp.Expression):
 class Unregister(exp.Expression):
     """DROP QUERY this."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "conditional": False}
 
 
 class CreateArea(exp.Expression):
@@ -63,13 +67,14 @@ class CreateArea(exp.Expression):
         "this": True,
         "expression": True,
         "replaces": False,
+        "conditional": False,
     }
 
 
 class DropArea(exp.Expression):
     """DROP AREA this."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "conditional": False}
 
 
 class Show(exp.Expression):

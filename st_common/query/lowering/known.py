@@ -32,6 +32,10 @@ class KnownAreas:
             return own[1]
         return self._home.named(name) if self._home is not None else None
 
+    def has(self, name: str) -> bool:
+        """Whether there is an area of this name; it does not count as looked up."""
+        return name.casefold() in map(str.casefold, self.names())
+
     def take_called(self) -> tuple[str, ...]:
         """The names that were looked up since this was asked last, in their order."""
         called, self._called = tuple(self._called), {}
