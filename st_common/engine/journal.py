@@ -48,8 +48,9 @@ class Journal:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, changes.schema) as writer:
             writer.write_table(changes)
-        body = sink.getvalue().to_pybytes()
-        self._file.write(_HEAD.pack(len(body), zlib.crc32(body)) + body)
+        body = sink.getvalue()
+        self._file.write(_HEAD.pack(body.size, zlib.crc32(body)))
+        self._file.write(body)  # tens of megabytes, which are not copied
         self._file.flush()
 
     def clear(self) -> None:

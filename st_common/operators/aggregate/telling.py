@@ -120,7 +120,8 @@ def pair_lines(stretch: Stretch) -> Lines | None:
     sign = np.concatenate([moves, np.zeros(len(stay), np.int64)])
     query, version = of_target[key >> SHIFT], course.at_ticks(key & MASK, at)
     asked = Asked(query=query, row=version, at=at, at_us=stretch.tick[at])
-    value, here = np.full(len(key), np.nan), np.flatnonzero(sign >= 0)
+    value = np.full(len(key), np.nan)
+    here = np.flatnonzero((sign >= 0) & turn.known.valid_until[query])
     value[here] = valid_until(turn, course, asked.take(here))
     return Lines(
         position=stretch.position[at],

@@ -61,6 +61,8 @@ class Turns:
         Example:
             7 comes at 0 and goes at 2, 8 goes at 1, 9 comes at 1: 8 left, 9 came
         """
+        if len(self.tick) and np.ptp(self.tick) == 0:  # each key moves once
+            return np.sort(self.key[~self.comes]), np.sort(self.key[self.comes])
         order = np.argsort(self.key, kind="stable")
         key = self.key[order]
         if not len(key):
