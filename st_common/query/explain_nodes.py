@@ -19,7 +19,7 @@ from st_common.query.explain_steps import (
     transform_in_words,
 )
 from st_common.query.plan import Plan, Window
-from st_common.query.printed import number
+from st_common.query.printed import number, said
 from st_common.query.sides import sides_of
 from st_common.query.tree.boxes import Compared, Transformed
 from st_common.query.tree.detected import Detected
@@ -69,7 +69,7 @@ def _with_layer(node: WithLayer, plan: Plan) -> Iterator[Step]:
     yield from _evaluated("join", layer_in_words(node.join))
     beside = sides_of(plan.where).beside
     if beside is not None:
-        yield from _evaluated("select", f"of both: {beside}")
+        yield from _evaluated("select", f"of both: {said(beside, plan)}")
 
 
 def _pairs(node: WithObjects, plan: Plan) -> Iterator[Step]:
@@ -79,7 +79,7 @@ def _pairs(node: WithObjects, plan: Plan) -> Iterator[Step]:
         yield from _evaluated("select", f"of the other object: {sides.other}")
     yield from _evaluated("pairs", pairs_in_words(node.join))
     if sides.both is not None:
-        yield from _evaluated("select", f"of both: {sides.both}")
+        yield from _evaluated("select", f"of both: {said(sides.both, plan)}")
 
 
 def _group(node: Group, plan: Plan) -> Iterator[Step]:

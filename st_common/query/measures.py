@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from st_common.query.binding import BUILTINS
+from st_common.query.grammar.nodes import Refused
 from st_common.query.lowering.expression import COMPARISONS, Term
 from st_common.query.pair_columns import own_name
 from st_common.query.problem import Problem
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class Placed:
     """A number with a unit in a tree, and what was written."""
 
     literal: exp.Expr
@@ -26,17 +27,17 @@ class _Place:
     span: tuple[int, int]
 
 
-def measured(term: Term, tree: exp.Expr) -> Sequence[_Place]:
+def measured(term: Term, tree: exp.Expr) -> Sequence[Placed]:
     """Where the term's numbers with units stand in a tree of its text."""
     literals = list(tree.find_all(exp.Literal, bfs=False)) if term.measures else []
     return [
-        _Place(literal=literals[at], measure=measure, span=span)
+        Placed(literal=literals[at], measure=measure, span=span)
         for at, measure, span in term.measures
     ]
 
 
 def fit_units(
-    statement: "Statement", places: Sequence[_Place], stream: "StreamSettings"
+    statement: "Statement", places: Sequence[Placed], stream: "StreamSettings"
 ) -> list[Problem]:
     """Brings numbers with units into the units of the attributes beside them, in place; what cannot be is a problem."""
     problems = (
@@ -47,7 +48,7 @@ def fit_units(
 
 def _fit(
     statement: "Statement",
-    place: _Place,
+    place: Placed,
     attributes: Mapping[str, str],
     units: Mapping[str, str],
 ) -> Problem | None:
@@ -68,15 +69,24 @@ def _fit(
     if unit is None:
         return _without_unit(statement, place, name, attributes[name])
     if unit.domain != place.measure.domain:
-        message = f"expected {WHAT[unit.domain]}, not {WHAT[place.measure.domain]}"
-        return statement.problem(
-            message, at=place.span, hint=f"{name} is in {units[name]}"
-        )
-    place.literal.set("this", repr(converted(place.measure, unit)).removesuffix(".0"))
+        wrong = expected(place, unit, f"{name} is in {units[name]}")
+        return statement.problem(wrong.message, at=wrong.span, hint=wrong.hint)
+    put(place, unit)
     return None
 
 
-def _beside_more(statement: "Statement", place: _Place) -> Problem:
+def put(place: Placed, unit: Measure) -> None:
+    """Brings a number into a unit of its domain, in place."""
+    place.literal.set("this", repr(converted(place.measure, unit)).removesuffix(".0"))
+
+
+def expected(place: Placed, unit: Measure, hint: str) -> Refused:
+    """What is wrong with a number that is in no unit of this domain."""
+    message = f"expected {WHAT[unit.domain]}, not {WHAT[place.measure.domain]}"
+    return Refused(message, place.span, hint)
+
+
+def _beside_more(statement: "Statement", place: Placed) -> Problem:
     return statement.problem(
         "a number with a unit beside more than an attribute",
         at=place.span,
@@ -85,7 +95,7 @@ def _beside_more(statement: "Statement", place: _Place) -> Problem:
 
 
 def _without_unit(
-    statement: "Statement", place: _Place, name: str, type_name: str
+    statement: "Statement", place: Placed, name: str, type_name: str
 ) -> Problem:
     shown = statement.written(place.span)
     says_it = f'attributes = {{ {name} = "{type_name} {_like(shown)}" }}'

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlglot import exp
 
+from st_common.query.attribute_units import columns_now, fit_tags
 from st_common.query.binding import Columns, bound, columns_of
 from st_common.query.grammar import words
 from st_common.query.grammar.statements import expression_of
@@ -187,17 +188,23 @@ def _rewrite(
     is_word: bool,
 ) -> None:
     """Adds a term as it is with its names resolved; `is_word`: a name alone may be a text as well."""
-    if not term.measures and all(names.means(name) == name for name, _ in term.columns):
+    is_plain = not term.measures and not term.tags
+    if is_plain and all(names.means(name) == name for name, _ in term.columns):
         done.terms.append(term)
         return
     # In parentheses, so that also the root can be replaced.
     tree = exp.Paren(this=expression_of(term.text))
     places = measured(term, tree)
     read = _resolve(statement, term, names, tree, is_word=is_word)
-    done.problems += fit_units(statement, places, stream)
+    fitted = fit_tags(term, tree, places, stream)
+    done.problems += [
+        statement.problem(one.message, at=one.span, hint=one.hint)
+        for one in fitted.problems
+    ]
+    done.problems += fit_units(statement, fitted.rest, stream)
     columns = tuple(
         (names.means(name) or name, span)
-        for name, span in term.columns
+        for name, span in columns_now(term, tree, fitted.names)
         if name not in read
     )
     spans = [(name, span) for name, span in term.columns if name in read]

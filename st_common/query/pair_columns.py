@@ -9,11 +9,14 @@ bearing(a, b)                       "pair.bearing_deg"
 Of a fix and a feature of a layer:
 
 r.name                              "other.name"
-t.speed_mps > r.maxspeed            "other.maxspeed in m/s": the number that the tag says
+t.speed_mps > r.maxspeed            "other.maxspeed in m/s": the speed that the tag says
+t.speed > r.maxspeed                "other.maxspeed in km/h", where the settings say speed = "double km/h"
 """
 
 from collections.abc import Iterable, Iterator
 from types import MappingProxyType
+
+from st_common.units import Measure, unit_of
 
 OTHER = "other."
 """Stands before the name of a column of the other object."""
@@ -22,20 +25,19 @@ DISTANCE, BEARING = f"{_PAIR}distance_m", f"{_PAIR}bearing_deg"
 MEASURES = MappingProxyType({"DISTANCE": DISTANCE, "BEARING": BEARING})
 """What is measured between the two, by the function that says it."""
 
-
-_IN_MPS = " in m/s"
-
-
-def as_speed(name: str) -> str:
-    """What the speed is called that a tag says, by what the tag is called."""
-    return f"{name}{_IN_MPS}"
+_IN = " in "
 
 
-def speed_tag(name: str) -> str | None:
-    """The tag whose speed a column is; None for any other column."""
-    own = own_name(name)
-    is_speed = own is not None and own.endswith(_IN_MPS)
-    return own.removesuffix(_IN_MPS) if own is not None and is_speed else None
+def as_speed(name: str, unit: str = "m/s") -> str:
+    """What the speed is called that a tag says, by what the tag is called; `unit` is one of speed."""
+    return f"{name}{_IN}{unit}"
+
+
+def speed_tag(name: str) -> tuple[str, Measure] | None:
+    """The tag whose speed a column is, and one of the unit that it is in; None for any other column."""
+    tag, _, said = (own_name(name) or "").rpartition(_IN)
+    unit = unit_of(said) if tag else None
+    return (tag, unit) if unit is not None and unit.domain == "speed" else None
 
 
 def of_feature(names: Iterable[str]) -> Iterator[tuple[str, str]]:

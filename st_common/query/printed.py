@@ -38,7 +38,7 @@ from st_common.query.printed_incident import (
 from st_common.query.printed_pair import identifier_of, written
 from st_common.query.problem import did_you_mean
 
-__all__ = ["number", "to_text"]
+__all__ = ["number", "said", "to_text"]
 
 _OWN_COLUMNS = ("fid", "kind")
 _TIGHT = (
@@ -138,7 +138,7 @@ def _selected(plan: Plan, label: str) -> str:
     items = [
         column_text(name, text)
         if not names_pair(text)
-        else f"{_said(text, plan, label)} AS {quoted(name)}"
+        else f"{said(text, plan)} AS {quoted(name)}"
         for name, text in plan.columns
     ]
     if plan.incident is not None and plan.incident.worst is not None:
@@ -220,15 +220,15 @@ def _conditions(plan: Plan, label: str) -> Iterator[str]:
         yield f"{label}.kind {_choice(kinds)}"
     if plan.where is not None:
         loose = bool(kinds) and isinstance(expression_of(plan.where), exp.Or)
-        where = _said(plan.where, plan, label)
+        where = said(plan.where, plan)
         yield f"({where})" if loose else where
 
 
-def _said(text: str, plan: Plan, label: str) -> str:
-    """An expression as it is written: columns of a pair by the names of its two."""
+def said(text: str, plan: Plan) -> str:
+    """An expression of a plan as it is written: columns of a pair by the names of its two."""
     if (plan.pairs is None and plan.join is None) or not names_pair(text):
         return text
-    return written(text, plan.stream, label)
+    return written(text, plan.stream, _label(plan))
 
 
 def _choice(kinds: tuple[str, ...]) -> str:

@@ -5,9 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from st_common.query.binding import Bound, Columns, bound, columns_of
+from st_common.query.grammar.nodes import Span
+from st_common.query.grammar.words import always_quoted, quoted
 from st_common.query.lowering.expression import Term
 from st_common.query.mixed import Mixed, mixed
 from st_common.query.names import beside_speed
+from st_common.query.pair_columns import is_of_pair, own_name
 from st_common.query.problem import Problem, did_you_mean
 from st_common.query.trying import Tried, tried
 
@@ -72,15 +75,10 @@ def problems_of(
         columns = _columns(term, stream)
         unknown = list(_unknown(term, columns))
         for name, span in unknown:
-            names = [known for known, _ in columns]
-            hint = (
-                did_you_mean(name, names)
-                or f"known columns: {', '.join(sorted(names))}"
-            )
-            yield statement.problem(f"unknown column {name!r}", at=span, hint=hint)
+            yield _unknown_column(statement, name, span, columns)
         if unknown:
             continue
-        mixes = [_compared(statement, one) for one in mixed(term, columns)]
+        mixes = [_compared(statement, term, one) for one in mixed(term, columns)]
         yield from mixes or _wrong_types(statement, term, *types[columns, term.text])
 
 
@@ -108,7 +106,7 @@ def _wrong_types(
     """What is wrong with a term whose columns are known; one thing at most."""
     if bound.error:
         yield statement.problem(
-            bound.error,
+            _as_written(statement, term, bound.error),
             at=term.span,
             hint="CAST(... AS ...) turns one type into another",
         )
@@ -123,16 +121,37 @@ def _wrong_types(
         )
 
 
-def _compared(statement: "Statement", one: Mixed) -> Problem:
+def _unknown_column(
+    statement: "Statement", name: str, span: Span, columns: Columns
+) -> Problem:
+    """A name that is no column, as it is written; an object has the columns that every other one has."""
+    own = own_name(name)
+    label = "" if own is None else f"{statement.written(span).partition('.')[0]}."
+    names = [known for known, _ in columns if not is_of_pair(known)]
+    near = did_you_mean(own or name, names).replace("mean ", f"mean {label}")
+    known = ", ".join(f"{label}{each}" for each in sorted(names))
+    message = f"unknown column {label + (own or name)!r}"
+    return statement.problem(message, at=span, hint=near or f"known columns: {known}")
+
+
+def _as_written(statement: "Statement", term: Term, text: str) -> str:
+    """A part of a term with columns of a pair as they are written: `b.state` in place of `"other.state"`."""
+    for name, span in term.columns:
+        if is_of_pair(name):
+            text = text.replace(always_quoted(name), statement.written(span))
+    return text
+
+
+def _compared(statement: "Statement", term: Term, one: Mixed) -> Problem:
+    said = _as_written(statement, term, one.text)
     hint = (
         f"put the number in quotes: {one.quoted}"
         if one.quoted
         else "CAST(... AS VARCHAR) makes a text of it"
     )
-    hint += f"; for the value of a text TRY_CAST({one.text} AS DOUBLE)"
-    return statement.problem(
-        f"{one.text} is a text, which is compared with a number", at=one.span, hint=hint
-    )
+    hint += f"; for the value of a text TRY_CAST({said} AS DOUBLE)"
+    message = f"{said} is a text, which is compared with a number"
+    return statement.problem(message, at=one.span, hint=hint)
 
 
 def notices_of(
@@ -144,11 +163,12 @@ def notices_of(
         if result.some:
             names = {name.casefold() for name, _ in term.columns}
             values = ", ".join(
-                f"{name} is {value!r}"
+                f"{_as_written(statement, term, quoted(name))} is {value!r}"
                 for name, value in result.row
                 if name.casefold() in names
             )
-            message = f"{term.text} has no value where {values}: {result.some}"
+            said = _as_written(statement, term, term.text)
+            message = f"{said} has no value where {values}: {result.some}"
             yield statement.problem(
                 message,
                 at=term.span,

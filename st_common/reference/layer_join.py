@@ -23,10 +23,11 @@ from st_common.reference.metric import (
 from st_common.reference.pair_join import Joined
 from st_common.reference.shapes import distances, reach
 from st_common.reference.steps import Boxes, having, stepped, tagged
-from st_common.reference.tag_speeds import metres_per_second
+from st_common.reference.tag_speeds import speed_said
+from st_common.units import unit_of
 
 _NAMED = re.compile(r'"other\.([^"]+)"')
-_SPEED = " in m/s"
+_SPEED = re.compile(r"(.+) in ([^ ]+(?: ?/ ?[^ ]+)?)")
 
 
 def meant(join: LayerJoin, features: Features) -> Features:
@@ -76,10 +77,12 @@ def of_which_features(
 
 def _column(name: str, features: Features) -> Objects:
     """A column of features by its name in plans: a text, or the speed that it says."""
-    if not name.endswith(_SPEED):
+    speed = _SPEED.fullmatch(name)
+    unit = unit_of(speed[2]) if speed else None
+    if speed is None or unit is None:
         return features.column(name)
-    texts = features.column(name[: -len(_SPEED)])
-    return objects([metres_per_second(text) for text in texts])
+    texts = features.column(speed[1])
+    return objects([speed_said(text, unit.times, unit.per) for text in texts])
 
 
 def _each_once(row: Ints, features: Features, met: Members) -> Joined:

@@ -1,32 +1,43 @@
 """Speeds that tags say (https://wiki.openstreetmap.org/wiki/Key:maxspeed), read word by word."""
 
-_MPS_OF = {"km/h": 3.6, "kmh": 3.6, "kph": 3.6}
-"""How many of the unit are a metre per second."""
-_METRES_AN_HOUR = {"mph": 1609.344, "knots": 1852.0}
+from fractions import Fraction
+
+_KM = Fraction(1000)
+_METRES_AN_HOUR = {
+    "km/h": _KM,
+    "kmh": _KM,
+    "kph": _KM,
+    "mph": Fraction("1609.344"),
+    "knots": Fraction(1852),
+}
 
 
-def metres_per_second(tag: object) -> float | None:
-    """The speed that a tag says; no limit is infinite, and what is no one number is None."""
-    if not isinstance(tag, str):
-        return None
+def speed_said(tag: object, metres: float, seconds: float) -> float | None:
+    """The speed that a tag says, in units of so many metres in so many seconds.
+
+    No limit is infinite, and what is no one number is None.
+    """
     if tag == "none":
         return float("inf")
-    if tag == "walk":
-        return 7 / 3.6
-    number = tag
-    for unit, times in _MPS_OF.items():
-        if tag.endswith(unit):
-            return _number(tag.removesuffix(unit).removesuffix(" "), 1 / times)
+    said = 7 * _KM if tag == "walk" else _metres_an_hour(tag)
+    unit = Fraction(repr(metres)) / Fraction(repr(seconds)) * 3600
+    return None if said is None else float(said / unit)
+
+
+def _metres_an_hour(tag: object) -> Fraction | None:
+    if not isinstance(tag, str):
+        return None
     for unit, metres in _METRES_AN_HOUR.items():
         if tag.endswith(unit):
-            number = tag.removesuffix(unit).removesuffix(" ")
-            return _number(number, metres / 3600)
-    return _number(number, 1 / 3.6)
+            return _number(tag.removesuffix(unit).removesuffix(" "), metres)
+    return _number(tag, _KM)
 
 
-def _number(text: str, times: float) -> float | None:
+def _number(text: str, times: Fraction) -> Fraction | None:
     whole, point, decimals = text.partition(".")
-    digits = whole.isascii() and whole.isdigit()
-    if point:
-        digits = digits and decimals.isascii() and decimals.isdigit()
-    return float(text) * times if digits else None
+    is_number = _are_digits(whole, 9) and (not point or _are_digits(decimals, 6))
+    return Fraction(text) * times if is_number else None
+
+
+def _are_digits(text: str, most: int) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= most

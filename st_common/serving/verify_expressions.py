@@ -8,6 +8,7 @@ import pandas as pd
 from pyproj import Geod
 
 from st_common.geometry.space import Space
+from st_common.query.pair_columns import speed_tag
 
 _GEOD = Geod(ellps="WGS84")
 ATTRIBUTE = (
@@ -60,7 +61,7 @@ def values_beside(
 ) -> np.ndarray:
     """The value of an expression for each row beside other columns; object[n], None where it has none or fails."""
     more = {
-        name: pd.Series(values, dtype=float if name.endswith(" in m/s") else "string")
+        name: pd.Series(values, dtype=float if speed_tag(name) else "string")
         for name, values in columns.items()
     }
     own = _named(frame, attributes, space=space).reset_index(drop=True)

@@ -216,16 +216,21 @@ OF_OTHERS: dict[str, OfPair] = {
 """For columns of pairs."""
 
 
-def _size(feature: Mapping[str, Any]) -> float | None:
-    size = feature["other.size"]
+def _size(feature: Mapping[str, Any], name: str = "other.size") -> float | None:
+    size = feature[name]
     return None if size is None else float(size)
 
 
-def _with_size(of: Callable[[Reading], Any]) -> Callable[[Reading, Any], Any]:
+def _with_size(
+    of: Callable[[Reading], Any], name: str = "other.size"
+) -> Callable[[Reading, Any], Any]:
     """Whether a value of the fix is more than the size; null where one of them is."""
-    return lambda reading, feature: (
-        None if None in (of(reading), _size(feature)) else of(reading) > _size(feature)
-    )
+
+    def is_more(reading: Reading, feature: Mapping[str, Any]) -> bool | None:
+        value, size = of(reading), _size(feature, name)
+        return None if value is None or size is None else value > size
+
+    return is_more
 
 
 OF_FEATURES: dict[str, Callable[[Reading, Mapping[str, Any]], Any]] = {
@@ -235,11 +240,10 @@ OF_FEATURES: dict[str, Callable[[Reading, Mapping[str, Any]], Any]] = {
         None if _size(f) is None else (_size(f) or 0.0) > 2
     ),
     'load > TRY_CAST("other.size" AS DOUBLE)': _with_size(_load),
-    'speed_mps > "other.size in m/s"': lambda r, f: (
-        None
-        if None in (r.speed_mps, f["other.size in m/s"])
-        else r.speed_mps > f["other.size in m/s"]
+    'speed_mps > "other.size in m/s"': _with_size(
+        lambda reading: reading.speed_mps, "other.size in m/s"
     ),
+    'load > "other.size in km/h"': _with_size(_load, "other.size in km/h"),
 }
 """Conditions on a fix and a feature of a random layer."""
 

@@ -15,13 +15,15 @@ from st_common.query.plan_json import plan_from_json
 from st_common.query.sides import sides_of
 from st_common.query.tag_speeds import speed_of
 from st_common.query.text import TextError, parse, to_text
-from st_common.reference.tag_speeds import metres_per_second
+from st_common.reference.tag_speeds import speed_said
 from st_common.testing.by_hand import end, fix, gone, layer, log, register
 from st_common.testing.laws import run_steps
 from st_common.testing.oracle_rows import Feature, Rules
 from st_common.testing.strategies import Case, Segmentation
+from st_common.units import unit_of
 
 pytestmark = pytest.mark.spec("X12")
+MPS = unit_of("m/s")
 JOIN = "SELECT * FROM s t JOIN roads r ON ST_DWithin(t, r, 5 m)"
 
 
@@ -111,7 +113,8 @@ def test_another_version_of_the_layer_has_other_tags():
     ],
 )
 def test_a_speed_is_read_as_openstreetmap_means_it(tag, kmh):
-    assert speed_of(tag) == pytest.approx(kmh / 3.6, rel=1e-12)
+    assert speed_of(tag, MPS) == pytest.approx(kmh / 3.6, rel=1e-12)
+    assert speed_of(tag, unit_of("km/h")) == kmh
 
 
 @pytest.mark.parametrize(
@@ -119,19 +122,19 @@ def test_a_speed_is_read_as_openstreetmap_means_it(tag, kmh):
     ["signals", "variable", "DE:urban", "50;70", "50 mi/h", "-5", "5e3", "", " ", "²"],
 )
 def test_what_is_no_one_speed_is_none(tag):
-    assert speed_of(tag) is None
+    assert speed_of(tag, MPS) is None
 
 
 @given(
     st.from_regex(
         r"([0-9]{0,3}(\.[0-9]{0,2})? ?(km/h|kmh|kph|mph|knots|mps)?)|none|walk",
         fullmatch=True,
-    )
+    ),
+    st.sampled_from(["m/s", "km/h", "knots", "mph", "ft/min"]),
 )
-def test_two_ways_to_read_a_speed_agree(tag):
-    one, other = speed_of(tag), metres_per_second(tag)
-    assert (one is None) == (other is None)
-    assert one is None or one == pytest.approx(other, rel=1e-12)
+def test_two_ways_to_read_a_speed_agree(tag, unit):
+    one = unit_of(unit)
+    assert speed_of(tag, one) == speed_said(tag, one.times, one.per)
 
 
 @pytest.mark.parametrize(

@@ -77,13 +77,14 @@ class FeatureReadings:
 
     def _tag(self, name: str) -> pa.Array:
         """A tag of all features, as a text or as the speed that it says."""
-        speed = speed_tag(of_other(name))
-        if speed is None:
+        as_speed = speed_tag(of_other(name))
+        if as_speed is None:
             return self.values(name).cast(pa.string())
-        texts = self.values(speed).cast(pa.string()).dictionary_encode()
+        tag, unit = as_speed
+        texts = self.values(tag).cast(pa.string()).dictionary_encode()
         # Each different text is read once.
-        speeds = pa.array(map(speed_of, texts.dictionary.to_pylist()), pa.float64())
-        return speeds.take(texts.indices)
+        speeds = [speed_of(text, unit) for text in texts.dictionary.to_pylist()]
+        return pa.array(speeds, pa.float64()).take(texts.indices)
 
 
 def _unhidden(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:

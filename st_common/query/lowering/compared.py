@@ -3,7 +3,7 @@
 from sqlglot import exp
 
 from st_common.query.grammar.nodes import Refused, span_of
-from st_common.query.pair_columns import DISTANCE, own_name
+from st_common.query.pair_columns import DISTANCE, own_name, plain_name
 from st_common.units import WHAT, Domain
 
 MEASURE = "measure"
@@ -23,9 +23,12 @@ def check_units(node: exp.Expr) -> None:
     ]
     names = [side.name.lower() for side in sides if isinstance(side, exp.Column)]
     columns = [own_name(name) or name for name in names]
-    wanted = next((_MEASURES[name] for name in columns if name in _MEASURES), None)
+    measured = next((name for name in columns if name in _MEASURES), "")
+    wanted = _MEASURES.get(measured)
     for side in sides if wanted is not None else ():
         given = side.meta.get(MEASURE) if isinstance(side, exp.Literal) else None
         if given is not None and wanted is not None and given.domain != wanted:
             message = f"expected {WHAT[wanted]}, not {WHAT[given.domain]}"
-            raise Refused(message, span_of(side), f"{columns[0]} is {WHAT[wanted]}")
+            raise Refused(
+                message, span_of(side), f"{plain_name(measured)} is {WHAT[wanted]}"
+            )

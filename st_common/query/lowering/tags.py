@@ -1,6 +1,7 @@
 """Tags of features in conditions: as texts, and as numbers where they are compared with numbers.
 
 t.speed_mps > r.maxspeed        the speed that the tag says, in metres per second
+t.speed > r.maxspeed            likewise, in the unit of the attribute (see `attribute_units`)
 r.maxspeed >= 30 mph            likewise
 r.lanes > 2                     TRY_CAST("other.lanes" AS DOUBLE)
 r.name LIKE 'A%'                the text
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from st_common.query.binding import BUILTINS
 from st_common.query.grammar.nodes import Refused, span_of
 from st_common.query.lowering.scope import Scope
 from st_common.query.pair_columns import as_speed, of_other, speed_tag
@@ -39,7 +41,7 @@ def with_numbers(
     held = exp.Paren(this=root)
     for comparison in list(held.find_all(*comparisons)):
         leaves = [
-            leaf for side in comparison.iter_expressions() for leaf in _leaves(side)
+            leaf for side in comparison.iter_expressions() for leaf in leaves_of(side)
         ]
         # One that is called as a speed already is a number.
         tags = [
@@ -51,9 +53,9 @@ def with_numbers(
         if any(_is_speed(leaf, measure) for leaf in others):
             for tag in tags:
                 tag.replace(_column(tag, as_speed(_name(tag))))
-        elif any(_is_number(leaf) for leaf in others):
+        elif any(map(_is_number, others)) and not any(map(_is_attribute, others)):
             for tag in tags:
-                tag.replace(_number(_column(tag, _name(tag))))
+                tag.replace(as_number(_column(tag, _name(tag))))
     for tag in list(held.find_all(exp.Column)):
         if _is_tag(tag, scope):
             tag.replace(_column(tag, _name(tag)))
@@ -61,11 +63,11 @@ def with_numbers(
     return changed
 
 
-def _leaves(node: exp.Expr) -> Iterator[exp.Expr]:
+def leaves_of(node: exp.Expr) -> Iterator[exp.Expr]:
     """What arithmetic is made of."""
     if isinstance(node, _WITHIN):
         for part in node.iter_expressions():
-            yield from _leaves(part)
+            yield from leaves_of(part)
     else:
         yield node
 
@@ -90,6 +92,11 @@ def _is_number(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.name.lower() in _NUMBERS
 
 
+def _is_attribute(node: exp.Expr) -> bool:
+    """Whether the settings of the stream say what unit a column is in, or none."""
+    return isinstance(node, exp.Column) and node.name.lower() not in BUILTINS
+
+
 def _name(tag: exp.Expr) -> str:
     """What a plan calls a tag. DuckDB knows no case: of tags that differ in case alone it would take any."""
     name = tag.name if tag.this.args.get("quoted") else tag.name.lower()
@@ -106,5 +113,6 @@ def _column(tag: exp.Expr, name: str) -> exp.Column:
     return made
 
 
-def _number(column: exp.Column) -> exp.Expr:
+def as_number(column: exp.Expr) -> exp.Expr:
+    """The number that a text is, null where it is none."""
     return exp.TryCast(this=column, to=exp.DataType.build("DOUBLE"))

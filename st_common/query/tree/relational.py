@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from st_common.query.binding import PARTNER, bound
 from st_common.query.complaint import Complaint
+from st_common.query.pair_columns import is_of_pair
 from st_common.query.plan import COUNTS, Aggregate, Emit, Order, Value
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
 
@@ -162,7 +163,7 @@ class Project(Above):
         )
         out = []
         for (name, text), type_ in zip(self.selected, types, strict=True):
-            same = below.get(text)
+            same = below.get(text[1:-1] if is_of_pair(text[1:-1]) else text)
             unit, nullable = (same.unit, same.nullable) if same else ("", True)
             out.append(Column(name=name, type=type_.type, unit=unit, nullable=nullable))
         events = [one for node in walk(self.input) for one in node.event_columns()]
