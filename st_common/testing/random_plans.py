@@ -293,9 +293,8 @@ def _nested(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
 def _several(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     """Several values of groups by several keys, over members, windows and frames; some are asked about."""
     below = rng.choice((_windows, _counts, _counts, _frames))(rng, layers)
-    if below.frame is not None:  # who counts now is tried with `frames`
-        below = Plan(stream=STREAM, frame=below.frame, where=below.where)
-    groups = [*GROUPS, *(["partner"] * 3 if below.join else [])]
+    has_partners = below.join is not None and below.frame is None
+    groups = [*GROUPS, *(["partner"] * 3 if has_partners else [])]
     counted = draw_several(rng, sorted(NUMBERS), groups)
     plan = replace(below, aggregate=counted, columns=())
     if rng.random() < 0.7:

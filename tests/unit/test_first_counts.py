@@ -2,12 +2,14 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
 from st_common.query.text import parse
+from st_common.regions.registry import Box
 from st_common.testing import oracle
-from st_common.testing.by_hand import drop, end, fix, log, register
+from st_common.testing.by_hand import drop, end, fix, lines, log, register
 from st_common.testing.laws import run_steps, told, told_by_oracle
 from st_common.testing.oracle import Rules
 from st_common.testing.strategies import Case, Segmentation
@@ -138,3 +140,53 @@ def test_a_window_whose_slide_begins_before_the_first_fix_tells_nothing_of_then(
     case = Case(rows=tuple(rows), layers={}, rules=Rules())
     changes, _, order = run_steps(case, Segmentation(cuts=(1,), batches=()))
     assert told(changes, order) == []
+
+
+def brute_and_engine(rows, rules):
+    """What brute force tells of a log, as lines, after the step told the same, in shards and from bytes."""
+    expected = oracle.judge(rows, rules=rules).changes
+    case = Case(rows=tuple(rows), layers={}, rules=rules)
+    for shards in (1, 2):
+        cut = Segmentation(cuts=tuple(range(1, len(rows))), batches=())
+        changes, _, order = run_steps(case, cut, shards=shards, through_bytes=True)
+        assert told(changes, order) == told_by_oracle(expected)
+    return lines(expected)
+
+
+def follows(text, region):
+    """A query, and the row by which it goes over to another region."""
+    (statement,) = parse(f"REGISTER QUERY q AS {text}")
+    plan = replace(statement.plan, inside=region)
+    return register("q", statement.plan), register("q", plan, op="follow")
+
+
+@pytest.mark.spec("G9", "X4")
+@pytest.mark.parametrize(
+    "text",
+    [
+        COUNTS["plain"],
+        COUNTS["frame"],
+        f"SELECT COUNT(*) FROM ({COUNTS['grouped']}) r",
+        f"SELECT COUNT(*) FROM ({COUNTS['frame']} GROUP BY object) r",
+    ],
+)
+def test_an_area_that_changes_before_the_first_tick_tells_a_count_of_nothing(text):
+    query, follow = follows(text, Box(minx=20, miny=0, maxx=30, maxy=10))
+    rows = log(query, fix("a", 100, 50, 5), follow, fix("a", 105, 50, 5), end())
+    rules = Rules(tick_us=1_000_000)
+    assert brute_and_engine(rows, rules) == ["2 @100 q +* area =0"]
+
+
+@pytest.mark.spec("W2", "X4")
+def test_an_area_that_changes_tells_no_row_whose_tick_is_still_to_come():
+    text = (
+        "SELECT SUM(x) FROM cars [RANGE BY (0, 0, 9, 9) RATTR SPACE]"
+        " INSIDE (20, 20, 30, 30)"
+    )
+    query, follow = follows(text, Box(minx=0, miny=0, maxx=9, maxy=9))
+    rows = log(query, fix("a", 100, 5, 5), fix("a", 103.5, 6, 5), follow, end())
+    assert brute_and_engine(rows, Rules(tick_us=2_000_000)) == [
+        "3 @103.5 q +* area =5",
+        "4 @103.5 q -* value =5",
+        "4 @103.5 q +* value =11",
+    ]

@@ -83,7 +83,7 @@ def swap_outer(swapping: Swapping, parts: Sequence[Part]) -> list[Part]:
     told = told.filter(pa.array(~ended[_queries(told)]))
     is_gone, is_over = ended[of_target[groups.target]], ended[of_target[rows.target]]
     causes = Causes(minus=change.minus, plus=change.plus)
-    begun = _begun(swapping, specs)
+    begun = _begun(swapping, specs, groups)
     judged = _judged(
         turn,
         signed(turn, told, _at_rows(swapping, begun)),
@@ -198,12 +198,19 @@ def _untold(turn: Turn, groups: OuterGroups) -> np.ndarray:
     return np.asarray(np.setdiff1d(early[specs.counts_nothing[early]], told))
 
 
-def _begun(swapping: Swapping, specs: OuterSpecs) -> np.ndarray:
-    """Own queries that start and count nothing as 0; before the stream has a time that waits for its first tick."""
-    after, change = swapping.change.after, swapping.change
-    if change.keeps or swapping.state.max_event == NEVER:
+def _begun(swapping: Swapping, specs: OuterSpecs, groups: OuterGroups) -> np.ndarray:
+    """Own queries that start and count nothing as 0; before the stream has a time that waits for its first tick.
+
+    So do those that go on with another version of a layer, and of which nothing was told yet.
+    """
+    after, change, turn = swapping.change.after, swapping.change, swapping.turn
+    if swapping.state.max_event == NEVER:
         return after[:0]
-    begun: np.ndarray = after[(specs.counts_nothing & swapping.turn.known.mine)[after]]
+    counted = specs.counts_nothing & turn.known.mine
+    if change.keeps:
+        counted &= ~turn.known.windowed | turn.known.framed
+        counted[turn.numbering.targets.query[groups.target]] = False
+    begun: np.ndarray = after[counted[after]]
     return begun
 
 

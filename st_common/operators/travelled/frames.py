@@ -319,7 +319,7 @@ class Frames:
         return held
 
     def recount(self, answer: np.ndarray) -> Held:
-        """What results hold when other objects count, between two ticks: no window moves."""
+        """What results hold when other objects count, between two ticks: no window moves, and no row is new."""
         before = self._free | (self._members > 0)
         self._members = self._members_of(answer)
         counts = self._free | (self._members > 0)
@@ -327,6 +327,7 @@ class Frames:
         index, at = self.rows_of(slots)
         slot, was = slots[at], self.held[index]
         stays = self.ways.alive[slot] & (self.rows.ts[index] >= self.ways.since[slot])
+        stays &= self.rows.tick[index] != self._state.pending.tick
         is_in_all = frame_bounds.inside(
             self.bounds, self.specs, self.rows, index, self.slots.frame[slot], slot
         )

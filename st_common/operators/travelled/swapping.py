@@ -7,13 +7,15 @@ import pyarrow as pa
 
 from st_common.operators.aggregate.groups import Groups
 from st_common.operators.aggregate.regrouping import regroup
-from st_common.operators.aggregate.relational import regrouped_targets
+from st_common.operators.aggregate.relational import regrouped_targets, zeros
 from st_common.operators.aggregate.telling import group_lines, one_tick, tell_groups
 from st_common.operators.arrays.keys import SHIFT
-from st_common.operators.state.component import Change
+from st_common.operators.state.component import Change, joined
+from st_common.operators.state.fixes import NEVER
 from st_common.operators.state.memories import Changes
 from st_common.operators.travelled.frames import Frames
 from st_common.operators.travelled.rows import FrameRows, Tracks
+from st_common.operators.travelled.specs import FrameSpecs
 from st_common.operators.travelled.spells import Held
 from st_common.operators.travelled.telling import (
     frame_lines,
@@ -22,7 +24,6 @@ from st_common.operators.travelled.telling import (
 )
 from st_common.operators.turn.changes import CAUSE, SHARD_SCHEMA, TICK_RANK
 from st_common.operators.turn.course import BEFORE
-from st_common.operators.turn.present import Present
 from st_common.operators.turn.swapping import At, Swapping
 from st_common.operators.turn.turn import Turn
 
@@ -47,16 +48,15 @@ def swap_frames(swapping: Swapping, answer: np.ndarray) -> Swapped:
         answer: int64, ascending, keys `target << 32 | object`: the answers below frames after the swap.
     """
     state, turn, present = swapping.state, swapping.turn, swapping.present
-    if not len(state.memories[FrameRows]) and not len(state.memories[Tracks]):
+    if not swapping.change.keeps:
+        memories = state.memories[FrameRows], state.memories[Tracks]
+        return _stopped(swapping) if any(map(len, memories)) else Swapped()
+    if not len(turn.known.of(FrameSpecs).numbers):
         return Swapped()
     frames = Frames(state, turn, present)
-    if not swapping.change.keeps:
-        return _stopped(swapping, frames)
-    if not len(frames.specs.numbers):
-        return Swapped()
     held = frames.recount(answer)
     at, before = swapping.at, state.memories[Groups]
-    groups = _regrouped(turn, present, frames, held, before, at)
+    groups = _regrouped(swapping, frames, held)
     closed = frames.closed(turn.events.object, at.tick)[FrameRows]
     told = [
         _told(turn, frames, held, at),
@@ -73,14 +73,23 @@ def swap_frames(swapping: Swapping, answer: np.ndarray) -> Swapped:
     )
 
 
-def _regrouped(
-    turn: Turn, present: Present, frames: Frames, held: Held, before: Groups, at: At
-) -> Change[Groups]:
-    """What changes among the groups over frames."""
-    stretch = one_tick(turn, present, at.tick)
+def _regrouped(swapping: Swapping, frames: Frames, held: Held) -> Change[Groups]:
+    """What changes among the groups over frames; a count that nobody was told yet is told, if only as 0."""
+    turn, before = swapping.turn, swapping.state.memories[Groups]
+    stretch = one_tick(turn, swapping.present, swapping.at.tick)
     parts = parts_of_frames(stretch, frames, held)
     after = before if parts is None else regroup(stretch, parts, before)[1]
+    after = joined([after, zeros(turn, _counted_now(swapping), after)])
     return regrouped_targets(before, before.target, after)
+
+
+def _counted_now(swapping: Swapping) -> np.ndarray:
+    """The numbers of the judged queries with groups over frames; none before the stream has a time."""
+    if swapping.state.max_event == NEVER:
+        return np.empty(0, np.int64)
+    known, after = swapping.turn.known, swapping.change.after
+    counted: np.ndarray = after[(known.framed & known.grouped & known.mine)[after]]
+    return counted
 
 
 def _told(turn: Turn, frames: Frames, held: Held, at: At) -> pa.Table:
@@ -100,9 +109,10 @@ def _told(turn: Turn, frames: Frames, held: Held, at: At) -> pa.Table:
     return tell_rows(turn, frames, lines)
 
 
-def _stopped(swapping: Swapping, frames: Frames) -> Swapped:
+def _stopped(swapping: Swapping) -> Swapped:
     """Queries that stop: what their results held leaves, rows and tracks go."""
     state, change = swapping.state, swapping.change
+    frames = Frames(state, swapping.turn, swapping.present)
     before = state.memories[FrameRows]
     rows = np.flatnonzero(np.isin(before.query, change.before))
     row = rows[before.held[rows] > 0]
