@@ -71,6 +71,11 @@ class Bound:
             else "other"
         )
 
+    def fits(self, needs: str) -> bool:
+        """Whether it is of a kind that is needed: one of `Kind`, `any`, or `plain`: all but `other`."""
+        is_plain = needs == "plain" and self.kind != "other"
+        return is_plain or needs in ("any", self.kind)
+
 
 def columns_of(
     attributes: Mapping[str, str],

@@ -14,7 +14,7 @@ from typing import Literal
 from st_common.query.binding import Columns, bound
 from st_common.query.complaint import Complaint
 from st_common.query.grammar.words import is_plain
-from st_common.query.plan import COUNTS, Outer, Plan, has_value
+from st_common.query.plan import AS_JSON, COUNTS, Outer, Plan, Value, has_value
 
 Source = Literal["object", "partner", "value", "selected"]
 """Which column of a row of changes has a column of rows; `selected` ones are among its fields."""
@@ -26,7 +26,9 @@ _OF_NUMBERS = (
     *("sum", "avg", "min", "max"),
     *("stddev", "var", "median", "quantile"),
 )
-_NEEDS = MappingProxyType(dict.fromkeys(_OF_NUMBERS, "number"))
+_NEEDS = MappingProxyType(
+    {**dict.fromkeys(_OF_NUMBERS, "number"), **dict.fromkeys(AS_JSON, "plain")}
+)
 
 
 def sources_of(plan: Plan) -> dict[str, Source]:
@@ -103,7 +105,24 @@ def _selected_types(plan: Plan, fixes: Columns) -> Iterator[tuple[str, str]]:
         return
     yield from ((name, "VARCHAR") for name, _ in grouped.keys)
     for value in grouped.values:
-        yield value.name, "BIGINT" if value.function in COUNTS else "DOUBLE"
+        yield value.name, type_of_value(value, fixes)
+
+
+def type_of_value(value: Value, columns: Columns) -> str:
+    """The type of one of several values in DuckDB; of lists, which are JSON, that of their text.
+
+    Args:
+        value: the value.
+        columns: what its argument is over.
+    """
+    if value.function in COUNTS:
+        return "BIGINT"
+    if value.function == "collect":
+        return "VARCHAR"
+    if value.function not in AS_JSON:
+        return "DOUBLE"
+    (read,) = bound([value.argument or ""], columns)
+    return {"number": "DOUBLE", "boolean": "BOOLEAN"}.get(read.kind, "VARCHAR")
 
 
 def complaints_of_outer(plan: Plan, fixes: Columns) -> Iterator[Complaint]:
@@ -116,6 +135,7 @@ def complaints_of_outer(plan: Plan, fixes: Columns) -> Iterator[Complaint]:
     if plan.outer is None:
         return
     yield from _hidden(plan)
+    yield from _without_time(plan.outer)
     columns = typed_columns(plan, fixes)
     if not all(type_ for _, type_ in columns):
         return  # an expression of the inner query is wrong, which is told of it
@@ -126,7 +146,7 @@ def complaints_of_outer(plan: Plan, fixes: Columns) -> Iterator[Complaint]:
             yield Complaint(
                 at=at, message=read.error, hint=f"columns of the rows: {names}"
             )
-        elif needs not in ("any", read.kind):
+        elif not read.fits(needs):
             message = f"expected a {needs}, not a value of type {read.type}"
             yield Complaint(at=at, message=message, hint=f"{text} is none")
 
@@ -139,6 +159,17 @@ def _hidden(plan: Plan) -> Iterator[Complaint]:
             message = f"every row has {name.casefold()!r} of its own"
             hint = "give the column another name: ... AS name"
             yield Complaint(at="select", message=message, hint=hint)
+
+
+def _without_time(outer: Outer) -> Iterator[Complaint]:
+    """Values that are by the time of a fix: rows of a query are of no one time."""
+    values = outer.aggregate.values if outer.aggregate is not None else ()
+    for value in values:
+        if value.function in ("first", "last"):
+            message = f"{value.function.upper()} is of fixes, by their times; rows of a query have none"
+            yield Complaint(
+                at="outer select", message=message, hint="MIN, MAX or COLLECT"
+            )
 
 
 def _needed(outer: Outer) -> Iterator[tuple[str, str, str]]:

@@ -34,7 +34,9 @@ Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
 Predicate = Literal["intersects", "within", "dwithin", "equals"]
 _OfRows = Literal["count", "count_distinct", "sum", "avg", "min", "max"]
 Function = Literal[_OfRows, "distinct", "avgspd", "several"]
-ValueFunction = Literal[_OfRows, "stddev", "var", "median", "quantile"]
+ValueFunction = Literal[
+    _OfRows, "stddev", "var", "median", "quantile", "first", "last", "collect"
+]
 Order = Literal["auto", "space_first", "select_first"]
 
 __all__ = [
@@ -55,6 +57,10 @@ VERSION = PLAN_VERSION
 
 MOST_VALUES = 32
 """Of one group: what is judged has room for as many in each row."""
+MOST_COLLECTED = 100
+"""Different values in one list; where there are more, null is the last."""
+AS_JSON = ("first", "last", "collect")
+"""Functions whose value is one of their argument, or a list of these, as JSON; those of all others are numbers."""
 COUNTS = ("count", "count_distinct")
 """Functions whose value is a whole number, and 0 of nothing."""
 
@@ -112,7 +118,8 @@ class Window:
 class Value:
     """One of several values of a group: it is called `name`; `argument` is an expression (None: `*`, or the object).
 
-    `stddev` and `var` are of a sample; `share` says which quantile: 0 is the least, 1 the greatest value.
+    `stddev` and `var` are of a sample; `share` says which quantile: 0 is the least, 1 the greatest value. `first` and
+    `last` are by event time, of one time by the object's id; `collect` lists the different values in their order.
     """
 
     name: str
@@ -153,9 +160,11 @@ class Aggregate:
 
 
 def has_value(aggregate: Aggregate) -> bool:
-    """Whether the one value of a group is that of a change: distinct ones have none, and several stand elsewhere."""
-    is_one = aggregate.function != "several" or len(aggregate.values) == 1
-    return is_one and aggregate.function != "distinct"
+    """Whether the one value of a group is that of a change: no distinct one, not one of several, and a number."""
+    if aggregate.function == "several":
+        functions = [value.function for value in aggregate.values]
+        return len(functions) == 1 and functions[0] not in AS_JSON
+    return aggregate.function != "distinct"
 
 
 def _part(

@@ -105,6 +105,7 @@ _RULES: MappingProxyType[str, Schema] = MappingProxyType(
             "allOf": [
                 _when("function", ["sum", "avg", "min", "max"], "argument"),
                 _when("function", ["stddev", "var", "median"], "argument"),
+                _when("function", ["first", "last", "collect"], "argument"),
                 _when("function", "quantile", "argument", "share"),
             ],
             "dependentSchemas": {

@@ -26,6 +26,10 @@ _WANTED = {
         "COUNT takes anything; CAST(... AS DOUBLE) makes a number of a text",
     ),
     "text": ("a key of a layer is a text", "CAST(... AS VARCHAR)"),
+    "plain": (
+        "FIRST, LAST and COLLECT need a number, a text or a truth value",
+        "CAST(... AS VARCHAR)",
+    ),
 }
 
 
@@ -110,7 +114,7 @@ def _wrong_types(
             at=term.span,
             hint="CAST(... AS ...) turns one type into another",
         )
-    elif term.needs not in ("any", bound.kind):
+    elif not bound.fits(term.needs):
         message, hint = _WANTED[term.needs]
         yield statement.problem(
             f"{message}, not a value of type {bound.type}", at=term.span, hint=hint

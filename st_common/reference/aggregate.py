@@ -10,13 +10,14 @@ Of several values a group has what it shows, by name: {"kind": "taxi", "n": 2}.
 """
 
 import json
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from st_common.query.plan import Aggregate, Value
+from st_common.query.plan import MOST_COLLECTED, Aggregate, Value
 from st_common.reference.columns import Fixes
 from st_common.reference.metric import Ints, Objects
 
@@ -38,7 +39,7 @@ def groups(
             _arguments(value.argument, fixes, rows, partners)
             for value in aggregate.values
         ]
-        return {**several(aggregate, len(rows), named, given)}
+        return {**several(aggregate, len(rows), named, given, _order(fixes, rows))}
     parts: dict[str, list[object]] = {}
     if aggregate.group is None and aggregate.function in ("count", "count_distinct"):
         parts["*"] = []
@@ -67,11 +68,18 @@ def _arguments(
     return fixes.of.values(text, fixes.rows[rows], partners)
 
 
+def _order(fixes: Fixes, rows: Ints) -> list[tuple[Any, str]]:
+    """By what FIRST and LAST order rows: time, then object."""
+    times = fixes.of.values("epoch_us(event_ts)", fixes.rows[rows])
+    return list(zip(times, fixes.ids[rows], strict=True))
+
+
 def several(
     aggregate: Aggregate,
     count: int,
     keys: Sequence[Sequence[str | None] | Objects],
     given: Sequence[Sequence[object] | Objects],
+    order: Sequence[tuple[Any, str]] = (),
 ) -> dict[str, dict[str, Any]]:
     """What every group shows, by the text of the group; without keys there is one, whatever is counted.
 
@@ -80,6 +88,7 @@ def several(
         count: how many rows are counted.
         keys: of each key the texts of all rows.
         given: of each value the arguments of all rows.
+        order: of each row by what it is first or last; nothing where nobody asks for that.
     """
     members: dict[tuple[str | None, ...], list[int]] = {} if keys else {(): []}
     for row in range(count):
@@ -88,7 +97,11 @@ def several(
     shown = {}
     for key, rows in members.items():
         values = {
-            value.name: _value_of(value, [column[row] for row in rows])
+            value.name: _value_of(
+                value,
+                [column[row] for row in rows],
+                [order[row] for row in rows if order],
+            )
             for value, column in zip(aggregate.values, given, strict=True)
         }
         is_partner = aggregate.grouped_by == ("partner",)
@@ -97,9 +110,18 @@ def several(
     return shown
 
 
-def _value_of(asked: Value, values: Sequence[object]) -> float | int | None:
+def _value_of(
+    asked: Value, values: Sequence[object], order: Sequence[tuple[Any, str]]
+) -> object:
     """One of several values; counts are whole numbers."""
     known = [one for one in values if one is not None]
+    if asked.function == "collect":
+        different = sorted({_plain(one) for one in known} - {None})
+        return different[:MOST_COLLECTED] + [None] * (len(different) > MOST_COLLECTED)
+    if asked.function in ("first", "last"):
+        rows = zip(order, map(_plain, values), strict=True)
+        ordered = sorted((row for row in rows if row[1] is not None), key=_by_order)
+        return ordered[0 if asked.function == "first" else -1][1] if ordered else None
     if asked.function.startswith("count"):
         return int(value_of(asked.function, known) or 0)
     if asked.function not in _SPREAD:
@@ -109,6 +131,19 @@ def _value_of(asked: Value, values: Sequence[object]) -> float | int | None:
         return float(np.quantile(numbers, asked.share)) if numbers else None
     least, of = _SPREAD[asked.function]
     return of(numbers) if len(numbers) >= least else None
+
+
+def _by_order(row: tuple[tuple[Any, str], object]) -> tuple[Any, str]:
+    return row[0]
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; None for null and what is not finite."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    return float(value) if math.isfinite(value) else None
 
 
 _SPREAD: dict[str, tuple[int, Callable[[Sequence[float]], float]]] = {

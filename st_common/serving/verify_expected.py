@@ -270,5 +270,7 @@ def value_text(value: Shown) -> str:
 
 
 def _part(value: object) -> object:
-    """One of several values, or a key."""
+    """One of several values, perhaps a list, or a key."""
+    if isinstance(value, list):
+        return [_part(one) for one in value]
     return f"{value:.9g}" if isinstance(value, float | int) else value

@@ -115,13 +115,15 @@ def _fields(fields: str | None) -> str | None:
     """A JSON object by its values: numbers are numbers, however they are written, to 9 digits behind the point."""
     if fields is None:
         return None
-    values = {
-        k: round(float(v), 9)
-        if isinstance(v, int | float) and not isinstance(v, bool)
-        else v
-        for k, v in json.loads(fields).items()
-    }
+    values = {name: _part(value) for name, value in json.loads(fields).items()}
     return json.dumps(values, sort_keys=True)
+
+
+def _part(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_part(one) for one in value]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return round(float(value), 9) if is_number else value
 
 
 def assert_alike(

@@ -250,6 +250,7 @@ OF_FEATURES: dict[str, Callable[[Reading, Mapping[str, Any]], Any]] = {
 PAIRS: dict[str, OfPair] = {**OTHERS, **OF_BOTH, **OF_OTHERS}
 
 EXPRESSIONS: dict[str, Meaning] = {
+    "epoch_us(event_ts)": lambda reading, _: reading.fix.event_us,
     **CONDITIONS,
     **PLACES,
     **NUMBERS,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from st_common.query.plan import Aggregate, Outer, Plan
+from st_common.query.plan import Aggregate, Outer, Plan, has_value
 from st_common.reference import outer as reference
 from st_common.reference.aggregate import Shown
 from st_common.testing.oracle_rows import Pair
@@ -30,7 +30,7 @@ def told_of(aggregate: Aggregate, groups: Mapping[str, Shown]) -> dict[Pair, Tol
             told[name, None] = Told(value=shown)
             continue
         values = [shown[value.name] for value in aggregate.values]
-        is_one = len(values) == 1 and values[0] is not None
+        is_one = has_value(aggregate) and values[0] is not None
         only = float(values[0]) if is_one else None
         told[name, None] = Told(value=only, fields=json.dumps(shown))
     return told

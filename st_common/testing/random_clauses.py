@@ -7,6 +7,7 @@ from st_common.query.comparing import Transform
 from st_common.query.frame import Domain, Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, ReverseNearest
 from st_common.query.plan import (
+    AS_JSON,
     Aggregate,
     Emit,
     Function,
@@ -159,13 +160,23 @@ def draw_aggregate(rng: Random, *, joined: bool) -> Aggregate:
     )
 
 
-def draw_several(rng: Random, numbers: list[str], groups: list[str]) -> Aggregate:
-    """One to three values `c0`, `c1` .. of numbers, by none to two keys `k0`, `k1` among groups: expressions."""
+def draw_several(
+    rng: Random, numbers: list[str], groups: list[str], *, of_fixes: bool = True
+) -> Aggregate:
+    """One to three values `c0`, `c1` .. of numbers, by none to two keys `k0`, `k1` among groups: expressions.
+
+    Rows of queries, which are not `of_fixes`, have no first one and no last.
+    """
     values = []
+    functions = [
+        name for name in get_args(ValueFunction) if of_fixes or name not in AS_JSON
+    ]
+    texts = [text for text in groups if text != "partner"]
     for place in range(rng.randint(1, 3)):
-        function: ValueFunction = rng.choice(get_args(ValueFunction))
+        function: ValueFunction = rng.choice(functions)
         has_none = function == "count" and (not numbers or rng.random() < 0.5)
-        argument = None if has_none else rng.choice(numbers or groups)
+        among = texts if function in AS_JSON and rng.random() < 0.5 else numbers
+        argument = None if has_none else rng.choice(among or groups)
         share = rng.choice((0.0, 0.25, 0.9, 1.0)) if function == "quantile" else None
         value = Value(
             name=f"c{place}", function=function, argument=argument, share=share

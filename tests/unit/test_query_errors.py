@@ -497,6 +497,16 @@ SENSORS = "REGISTER QUERY q AS SELECT * FROM sensors "
             "not a value of type TIMESTAMP",
         ),
         (
+            "REGISTER QUERY q AS SELECT COLLECT(event_ts) FROM taxis",
+            "event_ts",
+            "FIRST, LAST and COLLECT need a number, a text or a truth value",
+        ),
+        (
+            "REGISTER QUERY q AS SELECT COUNT(*), FIRST(value) AS f FROM (SELECT COUNT(*) FROM taxis)",
+            "COUNT(*), FIRST",
+            "FIRST is of fixes, by their times; rows of a query have none",
+        ),
+        (
             "REGISTER QUERY q AS SELECT sped AS a, stat AS b FROM taxis",
             "sped",
             "did you mean speed?",

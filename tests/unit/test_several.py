@@ -9,7 +9,7 @@ import pytest
 from st_common.errors import QueryError
 from st_common.operators.aggregate.groups import Groups
 from st_common.query.builder import query
-from st_common.query.plan import Aggregate, Plan, Value
+from st_common.query.plan import MOST_COLLECTED, Aggregate, Plan, Value
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import TextError, parse, to_text
 from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
@@ -18,6 +18,7 @@ from st_common.testing.oracle import Rules
 from st_common.testing.statements import counted_statements
 from st_common.testing.strategies import Case, Segmentation
 
+SECONDS = Rules(tick_us=1_000_000)
 FROM = "FROM s INSIDE (0, 0, 10, 10)"
 ROWS = [
     fix("a", 1, 1, 1, kind="bus", load=2.0),
@@ -34,9 +35,9 @@ def plan_of(text):
     return statement.plan
 
 
-def told(rows, **how):
+def told(rows, rules=SECONDS, **how):
     """What is told of the rows of a log: `second sign object value`, and the fields."""
-    case = Case(rows=tuple(log(*rows)), layers={}, rules=Rules(tick_us=1_000_000))
+    case = Case(rows=tuple(log(*rows)), layers={}, rules=rules)
     changes, _, _ = run_steps(case, Segmentation(cuts=frozenset(), batches=()), **how)
     return [
         (
@@ -79,6 +80,72 @@ def test_how_the_values_of_a_group_spread():
     assert rows[-1][2] == pytest.approx(
         {"s": 12**0.5, "var(load)": 12.0, "m": 4.0, "q": 5.5}
     )
+
+
+@pytest.mark.spec("G9")
+def test_the_first_the_last_and_different_values_keep_their_types():
+    asked = plan_of(
+        f"SELECT FIRST(kind) AS f, LAST(load) AS l, COLLECT(load) AS loads, LAST(load > 3) AS heavy {FROM}"
+    )
+    rows = [
+        fix("b", 1, 1, 1, kind="bus", load=10.0),
+        fix("a", 1, 1, 1, kind='a "tram"', load=9.0),
+        fix("c", 1, 1, 1),
+        fix("d", 1, 1, 1, load=float("inf")),
+        fix("a", 2, 50, 1),
+        fix("b", 3, 50, 1),
+        end(),
+    ]
+    nothing = {"f": None, "l": None, "loads": [], "heavy": None}
+    # Of one time: by the object's id. Infinity is no value.
+    both = {"f": 'a "tram"', "l": 10.0, "loads": [9.0, 10.0], "heavy": True}
+    b_alone = {**both, "f": "bus", "loads": [10.0]}
+    lines = [row[2] for row in told([register("q", asked), *rows])]
+    assert lines == [both, both, b_alone, b_alone, {**nothing, "heavy": True}]
+    rows = [register("q", asked), fix("a", 1, 50, 1), end()]
+    assert [row[2] for row in told(rows)] == [nothing]
+
+
+@pytest.mark.spec("G9")
+def test_first_and_last_of_windows_are_by_time_whatever_order_fixes_come_in():
+    asked = "FIRST(load) AS f, LAST(load) AS l, COLLECT(kind) AS kinds"
+    window = plan_of(f"SELECT {asked} {FROM} WINDOW 100 s")
+    frame = plan_of(f"SELECT {asked} FROM s [RANGE 100 s]")
+    rows = [
+        fix("a", 3, 1, 1, load=2.0, kind="tram"),
+        fix("b", 1, 1, 1, load=3.0, kind="bus"),
+        fix("b", 2, 1, 1, load=4.0, kind="bus"),
+        end(),
+    ]
+    rules = Rules(tick_us=1_000_000, lateness_us=5_000_000)
+    for plan in (window, frame):
+        given = [register("q", plan), *rows]
+        lines = told(given, rules=rules, through_bytes=True)
+        assert lines == told(given, rules=rules)
+        assert lines[-1][2] == {"f": 3.0, "l": 2.0, "kinds": ["bus", "tram"]}
+
+
+@pytest.mark.spec("G9")
+def test_a_list_that_is_cut_ends_with_null():
+    asked = plan_of(f"SELECT COLLECT(object) AS who, COLLECT(kind) AS k {FROM}")
+    names = [f"o{n:03}" for n in range(MOST_COLLECTED + 2)]
+    rows = [fix(name, 1, 1, 1, kind=name[:3]) for name in names]
+    kinds = sorted({name[:3] for name in names})
+    for count, cut in ((MOST_COLLECTED, []), (MOST_COLLECTED + 2, [None])):
+        lines = told([register("q", asked), *rows[:count], end()])
+        assert lines[-1][2]["who"] == [*names[:MOST_COLLECTED], *cut]
+        assert lines[-1][2]["k"] == kinds[: count // 10 + (count % 10 > 0)]
+
+
+@pytest.mark.spec("G9")
+def test_a_query_about_groups_sees_first_last_and_lists_as_numbers_and_texts():
+    heavy = f"SELECT kind, LAST(load) AS l, FIRST(object) AS who, COLLECT(load) AS loads {FROM} GROUP BY kind"
+    having = plan_of(f"{heavy} HAVING l * 2 > 7 AND who = 'b' AND loads LIKE '[4%'")
+    rows = [*ROWS[:1], fix("b", 4, 1, 1, kind="tram", load=4.0), end()]
+    assert [row[0] for row in told([register("q", having), *rows])] == ["4 +tram"]
+    above = plan_of(f"SELECT COLLECT(who) AS all_of_them FROM ({heavy}) r")
+    lines = told([register("q", above), *rows])
+    assert lines[-1][2] == {"all_of_them": ["a", "b"]}
 
 
 @pytest.mark.spec("G9")
@@ -240,6 +307,8 @@ def test_a_group_enters_and_leaves_by_having():
         ("SELECT QUANTILE(a) FROM s", 7, "a share from 0 to 1"),
         ("SELECT MEDIAN(*) FROM s", 14, "MEDIAN takes a number, not *"),
         ("SELECT MEDIAN(a, b) FROM s", 7, "MEDIAN takes one argument, not 2"),
+        ("SELECT COUNT(*), LAST(*) FROM s", 22, "LAST takes a value, not *"),
+        ("SELECT COLLECT(a, b) FROM s", 7, "COLLECT takes one argument, not 2"),
         ("SELECT * FROM s HAVING a > 3", 23, "HAVING needs an aggregate"),
         ("SELECT COUNT(*) FROM s HAVING SUM(a) > 3", 30, "values that are selected"),
         ("SELECT COUNT(*) FROM s HAVING a > 3", 30, "a is no value and no key"),

@@ -4,12 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from st_common.operators.aggregate import several
+from st_common.operators.aggregate.as_json import reduced_texts
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.flags import Several
 from st_common.operators.turn.turn import Turn
-from st_common.query.plan import COUNTS
+from st_common.query.plan import AS_JSON, COUNTS
 from st_common.runs import firsts
 
 
@@ -110,9 +112,15 @@ def _of_several(
     order = np.lexsort((group, cell))
     starts = firsts(cell[order], group[order])
     cell_of, group_of = cell[order][starts], group[order][starts]
-    columns = np.empty((len(starts), len(spec.values)))
+    columns = np.full((len(starts), len(spec.values)), np.nan)
+    texts, run = dict[int, pa.Array](), np.empty(len(order), np.int64)
+    run[order] = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(order)]))
     for place, value in enumerate(spec.values):
         amount = amounts[:, place]
+        if value.function in AS_JSON:
+            of = turn.numbering.partners
+            texts[place] = reduced_texts(of, value, run, amount, len(starts))
+            continue
         by_amount = np.lexsort((amount, group, cell))
         values, count = _values(
             value.function,
@@ -126,7 +134,7 @@ def _of_several(
         cell=cell_of,
         group=group_of,
         value=columns[:, 0] if len(spec.values) == 1 else np.full(len(starts), np.nan),
-        text=several.shown(turn.numbering, spec, group_of, columns),
+        text=several.shown(turn.numbering, spec, group_of, columns, texts),
     )
 
 

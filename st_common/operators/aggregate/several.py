@@ -10,13 +10,15 @@ What is remembered of rows (those of windows, and rows that another query asks a
 a JSON list of texts, for the values of different queries are of different number and kind.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.operators.aggregate.as_json import text_of_row
 from st_common.operators.expressions import evaluation as expressions
 from st_common.operators.expressions.fields import TYPES
 from st_common.operators.state.numbering import Numbering
@@ -25,7 +27,7 @@ from st_common.operators.turn.flags import Several
 from st_common.operators.turn.turn import Turn
 from st_common.query.binding import PARTNER
 from st_common.query.grammar.words import quoted
-from st_common.query.plan import COUNTS, Value
+from st_common.query.plan import AS_JSON, COUNTS, Value
 
 _GROUP = "name of the group"
 
@@ -83,13 +85,17 @@ def columns_of(
     """What fixes or rows add to each value.
 
     Returns:
-        For each value float64[n], NaN for null; where different values are counted they are places among the texts that
-        stand beside them.
+        For each value float64[n], NaN for null; where different values are counted, or values are shown as JSON, they
+        are places among the texts that stand beside them.
     """
     return [_column_of(value, of) for value in values]
 
 
 def _column_of(value: Value, of: Asked) -> tuple[np.ndarray, pa.Array | None]:
+    if value.function in AS_JSON and value.argument is not None:
+        is_known = of.known(value.argument)  # what fails is noted by its own text
+        codes, texts = of.texts(text_of_row(value))
+        return np.where(is_known & (codes >= 0), codes, np.nan), texts
     if value.function == "count_distinct":
         codes, texts = of.texts(value.argument or "object")
         return np.where(codes < 0, np.nan, codes), texts
@@ -116,9 +122,20 @@ def amounts_of(
     """
     amounts = np.full((len(query), width_of(turn, query)), np.nan)
     for spec, mine in by_aggregate(turn, query):
-        for place, (values, _) in enumerate(columns_of(spec.values, of)):
-            amounts[mine, place] = values[point[mine]]
+        for place, (values, texts) in enumerate(columns_of(spec.values, of)):
+            some = values[point[mine]]
+            if texts is not None and spec.values[place].function in AS_JSON:
+                some = _numbered(turn, some, texts)
+            amounts[mine, place] = some
     return amounts
+
+
+def _numbered(turn: Turn, places: np.ndarray, texts: pa.Array) -> np.ndarray:
+    """The numbers of texts as partners, by their places (float64[n], NaN for null); likewise."""
+    numbers, known = places.copy(), np.flatnonzero(~np.isnan(places))
+    used, at = np.unique(places[known].astype(np.int64), return_inverse=True)
+    numbers[known] = turn.numbering.partners_of(texts.take(pa.array(used)))[at]
+    return numbers
 
 
 def packed_texts(
@@ -157,21 +174,27 @@ def unpacked(turn: Turn, query: np.ndarray, text: np.ndarray) -> np.ndarray:
     for spec, mine in by_aggregate(turn, query):
         different, at = np.unique(text[mine], return_inverse=True)
         texts = turn.numbering.partners.ids.take(pa.array(different))
-        for place, column in enumerate(_unpacked_columns(spec, texts)):
+        for place, column in enumerate(_unpacked_columns(turn, spec, texts)):
             amounts[mine, place] = column[at]
     return amounts
 
 
-def _unpacked_columns(spec: Several, texts: pa.Array) -> Iterator[np.ndarray]:
+def _unpacked_columns(
+    turn: Turn, spec: Several, texts: pa.Array
+) -> Iterator[np.ndarray]:
     """What texts say for each value of an aggregate; float64, NaN for null."""
     (lists,) = expressions.evaluated(
         ["from_json(t, '[\"VARCHAR\"]')"], pa.table({"t": texts})
     )
     for place, value in enumerate(spec.values):
         said = pc.list_element(lists, place)
-        if value.function == "count_distinct":
-            said = said.dictionary_encode().indices
-        yield said.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        if value.function != "count_distinct" and value.function not in AS_JSON:
+            yield said.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            continue
+        encoded = said.dictionary_encode()
+        codes = encoded.indices.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        is_json = value.function in AS_JSON
+        yield _numbered(turn, codes, encoded.dictionary) if is_json else codes
 
 
 def names_of_groups(
@@ -207,7 +230,11 @@ def names_of_groups(
 
 
 def shown(
-    numbering: Numbering, spec: Several, group: np.ndarray, values: np.ndarray
+    numbering: Numbering,
+    spec: Several,
+    group: np.ndarray,
+    values: np.ndarray,
+    texts: Mapping[int, pa.Array] = MappingProxyType({}),
 ) -> np.ndarray:
     """What groups show, as numbers of texts among the partners; int64[n].
 
@@ -216,6 +243,7 @@ def shown(
         spec: the aggregate.
         group: int64[n], the numbers of their names.
         values: float64[n, v], NaN for null. What is not finite has no number in JSON: it is null there, too.
+        texts: by their places the values that are JSON already, string[n] each.
     """
     columns = {_GROUP: numbering.partners.ids.take(pa.array(group))}
     parts = [
@@ -223,12 +251,19 @@ def shown(
     ]
     for place, value in enumerate(spec.values):
         known = np.isfinite(values[:, place])
-        columns[f"c{place}"] = pa.array(values[:, place], mask=~known)
-        form = "CAST(c{} AS BIGINT)" if value.function in COUNTS else "c{}"
-        parts.append((value.name, form.format(place)))
+        numbers = pa.array(values[:, place], mask=~known)
+        columns[f"c{place}"] = texts.get(place, numbers)
+        parts.append((value.name, _form_of(value).format(place)))
     text = expressions.objects_of([*parts, *_types(spec, parts)])
-    (texts,) = expressions.evaluated([text], pa.table(columns))
-    return numbering.partners_of(texts.cast(pa.string()))
+    (rendered,) = expressions.evaluated([text], pa.table(columns))
+    return numbering.partners_of(rendered.cast(pa.string()))
+
+
+def _form_of(value: Value) -> str:
+    """How a value stands in JSON, by the number of its column."""
+    if value.function in AS_JSON:
+        return "CAST(c{} AS JSON)"
+    return "CAST(c{} AS BIGINT)" if value.function in COUNTS else "c{}"
 
 
 def _keys(spec: Several) -> list[str]:
@@ -252,7 +287,20 @@ def _types(
 ) -> Iterator[tuple[str, str]]:
     """The types of what is shown, where another query asks about the rows."""
     if spec.nested:
-        yield TYPES, f"[{', '.join(f'typeof({text})' for _, text in parts)}]"
+        kinds = [
+            _KIND_OF_JSON.format(text)
+            if text.endswith(" AS JSON)")
+            else f"typeof({text})"
+            for _, text in parts
+        ]
+        yield TYPES, f"[{', '.join(kinds)}]"
+
+
+_KIND_OF_JSON = (
+    "CASE json_type({}) WHEN 'BOOLEAN' THEN 'BOOLEAN' WHEN 'DOUBLE' THEN 'DOUBLE'"
+    " WHEN 'BIGINT' THEN 'DOUBLE' WHEN 'UBIGINT' THEN 'DOUBLE' ELSE 'VARCHAR' END"
+)
+"""The type that whoever asks about rows sees; a list is its text."""
 
 
 def nothing_of(turn: Turn, query: np.ndarray, group: np.ndarray) -> Said:
@@ -267,6 +315,14 @@ def nothing_of(turn: Turn, query: np.ndarray, group: np.ndarray) -> Said:
     for spec, mine in by_aggregate(turn, query):
         nothing = [0.0 if one.function in COUNTS else np.nan for one in spec.values]
         values = np.tile(nothing, (len(mine), 1))
+        empty = pa.array(["[]"] * len(mine))
+        lists = {
+            place: empty
+            if one.function == "collect"
+            else pa.nulls(len(mine), pa.string())
+            for place, one in enumerate(spec.values)
+            if one.function in AS_JSON
+        }
         value[mine] = values[:, 0] if len(nothing) == 1 else np.nan
-        text[mine] = shown(turn.numbering, spec, group[mine], values)
+        text[mine] = shown(turn.numbering, spec, group[mine], values, lists)
     return value, text

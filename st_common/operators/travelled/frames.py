@@ -326,15 +326,14 @@ class Frames:
         slots = np.flatnonzero(before != counts)
         index, at = self.rows_of(slots)
         slot, was = slots[at], self.held[index]
-        stays = self.ways.alive[slot] & (self.rows.ts[index] >= self.ways.since[slot])
-        stays &= self.rows.tick[index] != self._state.pending.tick
+        rows, is_new = self.rows, self.rows.tick[index] == self._state.pending.tick
+        stays = self.ways.alive[slot] & (rows.ts[index] >= self.ways.since[slot])
         is_in_all = frame_bounds.inside(
-            self.bounds, self.specs, self.rows, index, self.slots.frame[slot], slot
+            self.bounds, self.specs, rows, index, self.slots.frame[slot], slot
         )
-        now = counts[slot] & ((is_in_all & stays) | was)
+        now = counts[slot] & ((is_in_all & stays & ~is_new) | was)
         self.held[index] = now
-        changes = np.zeros(len(slots), bool)
-        changes[at[was != now]] = True
+        changes = np.isin(np.arange(len(slots)), at[was != now])
         row, again = np.flatnonzero(was | now), index[was & now & changes[at]]
         return Held(
             row=index[row],

@@ -25,7 +25,7 @@ from st_common.query.pair_columns import MEASURES, is_of_pair
 from st_common.query.problem import did_you_mean
 from st_common.units import Measure
 
-Needs = Literal["any", "boolean", "number", "text"]
+Needs = Literal["any", "boolean", "number", "text", "plain"]
 
 COMPARISONS = (
     exp.EQ,

@@ -5,6 +5,7 @@ from types import MappingProxyType
 AGGREGATES = (
     *("COUNT", "SUM", "AVG", "MIN", "MAX", "AVGSPD"),
     *("STDDEV", "VAR", "MEDIAN", "QUANTILE"),
+    *("FIRST", "LAST", "COLLECT"),
 )
 STAMPS = "STAMPS"
 _MANY = 100

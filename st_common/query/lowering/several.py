@@ -7,10 +7,17 @@ from sqlglot import exp
 
 from st_common.query.binding import PARTNER
 from st_common.query.grammar.nodes import Refused, Span, span_of
-from st_common.query.lowering.expression import Term, is_same, term_of
+from st_common.query.lowering.expression import Needs, Term, is_same, term_of
 from st_common.query.lowering.functions import AGGREGATES
 from st_common.query.lowering.scope import Scope
-from st_common.query.plan import MOST_VALUES, Aggregate, Value, ValueFunction
+from st_common.query.plan import (
+    AS_JSON,
+    COUNTS,
+    MOST_VALUES,
+    Aggregate,
+    Value,
+    ValueFunction,
+)
 from st_common.query.several import name_of_key, name_of_value
 
 FUNCTIONS: Mapping[str, ValueFunction] = {
@@ -23,6 +30,9 @@ FUNCTIONS: Mapping[str, ValueFunction] = {
     "VAR": "var",
     "MEDIAN": "median",
     "QUANTILE": "quantile",
+    "FIRST": "first",
+    "LAST": "last",
+    "COLLECT": "collect",
 }
 SINGLE = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 """Those that may be the one value of a change; all others stand among several."""
@@ -118,15 +128,23 @@ def function_of(call: exp.Expr, scope: Scope) -> tuple[ValueFunction, Term | Non
     if isinstance(argument, exp.Star):
         if name != "COUNT":
             span = span_of(argument) if span_of(argument)[1] else span_of(call)
-            raise Refused(f"{name} takes a number, not *", span)
+            takes = "a value" if FUNCTIONS[name] in AS_JSON else "a number"
+            raise Refused(f"{name} takes {takes}, not *", span)
         return "count", None
     distinct = isinstance(argument, exp.Distinct)
     if distinct:
         argument = _counted_once(call, argument)
-    term = term_of(argument, scope, needs="any" if name == "COUNT" else "number")
+    term = term_of(argument, scope, needs=needs_of(FUNCTIONS[name]))
     if name == "COUNT" and term.text.lower() == "object":
         return "count_distinct", None
     return "count_distinct" if distinct else FUNCTIONS[name], term
+
+
+def needs_of(function: str) -> Needs:
+    """What kind of value the argument of an aggregate is."""
+    if function in COUNTS:
+        return "any"
+    return "plain" if function in AS_JSON else "number"
 
 
 def _share_of(call: exp.Expr) -> float:

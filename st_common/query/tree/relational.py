@@ -6,12 +6,16 @@ from typing import ClassVar
 
 from st_common.query.binding import PARTNER, bound
 from st_common.query.complaint import Complaint
+from st_common.query.outer import type_of_value
 from st_common.query.pair_columns import is_of_pair
 from st_common.query.plan import COUNTS, Aggregate, Emit, Order, Value
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
 
 _UNIT = {"avgspd": "m/s"}
-_OF_ARGUMENT = ("sum", "avg", "min", "max", "stddev", "median", "quantile")
+_OF_ARGUMENT = (
+    *("sum", "avg", "min", "max"),
+    *("stddev", "median", "quantile", "first", "last"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +105,12 @@ class Group(Above):
 
     def _value(self, value: Value) -> Column:
         """One of several values."""
-        counts = value.function in COUNTS
+        below = tuple((one.name, one.type) for one in self.input.columns())
         return Column(
             name=value.name,
-            type="BIGINT" if counts else "DOUBLE",
+            type=type_of_value(value, below),
             unit=self._unit(value.function, value.argument),
-            nullable=not counts,
+            nullable=value.function not in (*COUNTS, "collect"),
         )
 
     def refused(self) -> Iterator[Complaint]:
