@@ -137,7 +137,7 @@ def write_asked(
         FairwayError: fixes that the answer follows from were purged.
     """
     from st_common.cli.output import shown, write, write_growing, write_parquet
-    from st_common.engine.batch.asking import asked
+    from st_common.engine.batch.asking import asked, shows_fields
 
     stream = context.stream(ctx, plan.stream)
     tables = asked(context.home(ctx, must_exist=True), stream, plan, past)
@@ -145,6 +145,8 @@ def write_asked(
         write_parquet(tables)
     elif past is None or past.since is None:
         write(shown(next(tables), form), form)
+    elif form == "table" and not shows_fields(plan):
+        write_growing((one.drop_columns("fields") for one in tables), form)
     else:
         write_growing(tables, form)
 

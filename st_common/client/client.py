@@ -135,7 +135,8 @@ class Client:
 
         Returns:
             Who was in then: `object`, `partner`, `since_ts`, `value`, `fields`; of an interval the stays in it:
-            `object`, `partner`, `from_ts`, `to_ts`, `value`, `cause_in`, `cause_out`.
+            `object`, `partner`, `from_ts`, `to_ts`, `value`, `cause_in`, `cause_out`, `fields`. `fields` has the
+            columns and values that the query selects, as a JSON object.
 
         Raises:
             QueryError: another statement, what is wrong with it, or a time to which the stream has not come.

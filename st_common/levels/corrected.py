@@ -31,7 +31,8 @@ WITH pieces AS (
     SELECT * FROM inside WHERE from_ts <= $at AND (to_ts > $at OR to_ts IS NULL) AND event_date = $day
 )
 SELECT p.query, p.object, p.partner, p.query_version, t.position, coalesce(t.since_ts, p.since_ts) AS since_ts,
-       CASE WHEN t.object IS NULL THEN p.value ELSE t.value END AS value, t.fields
+       CASE WHEN t.object IS NULL THEN p.value ELSE t.value END AS value,
+       CASE WHEN t.object IS NULL THEN p.fields ELSE t.fields END AS fields
 FROM present p LEFT JOIN told t ON t.query_version = p.query_version AND t.object = p.object
     AND t.partner IS NOT DISTINCT FROM p.partner
     AND CASE WHEN p.cause_in = 'day' THEN t.since_ts < p.from_ts ELSE t.since_ts = p.from_ts END
@@ -54,8 +55,8 @@ def corrected(
         told: the answer of then as it was told, as rows of `MEMBERS`.
 
     Returns:
-        Rows of `MEMBERS`, in no order. A member whose stay was told otherwise, or not at all, has the last value of its
-        day, no `fields` and no `position`; its `since_ts` is the earliest time since which days that were processed
+        Rows of `MEMBERS`, in no order. A member whose stay was told otherwise, or not at all, has the last `value` and
+        `fields` of its day, and no `position`; its `since_ts` is the earliest time since which days that were processed
         again have it in without a gap. None for a day that was not processed again.
     """
     day = at.astimezone(UTC).date()
@@ -75,7 +76,7 @@ def corrected(
 def _rows(
     home: Home, stream: str, table: str, filters: list[tuple[str, str, object]]
 ) -> pa.Table:
-    path = home.table(table, stream)
+    path, contract = home.table(table, stream), load_contract(table)
     if not tables.exists(path):
-        return load_contract(table).arrow_schema().empty_table()
-    return tables.read(path, filters=filters)
+        return contract.arrow_schema().empty_table()
+    return tables.read(path, filters=filters, contract=contract)

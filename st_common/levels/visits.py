@@ -27,9 +27,10 @@ MEMBERS = pa.schema(
         ("object", pa.string()),
         ("partner", pa.string()),
         ("value", pa.float64()),
+        ("fields", pa.string()),
     ]
 )
-"""Who is in at a time, with its last value."""
+"""Who is in at a time, with its last value and fields."""
 
 ORDER = (
     "query",
@@ -41,11 +42,12 @@ ORDER = (
     "cause_in",
     "cause_out",
     "value",
+    "fields",
 )
 """The columns by which visits are sorted."""
 
 # A stay is named by the place of the change that brought it in. What changes tell of a member while it is in goes into
-# `said`, day by day; a stay has a piece for each day that it touches, and a value goes on from piece to piece.
+# `said`, day by day; a stay has a piece for each day that it touches, and what was said goes on from piece to piece.
 _VISITS = """
 WITH placed AS (
     SELECT *, row_number() OVER (ORDER BY position, seq) AS place FROM {changes}
@@ -64,16 +66,19 @@ WITH placed AS (
     FROM (SELECT *, unnest(generate_series(date_trunc('day', came_ts),
                     coalesce(left_ts, {until} - INTERVAL 1 MICROSECOND), INTERVAL 1 DAY)) AS begins FROM stays)
 ), said AS (
-    SELECT stay, date_trunc('day', greatest(t.event_ts, s.came_ts)) AS begins, arg_max(t.value, t.place) AS value
+    SELECT stay, date_trunc('day', greatest(t.event_ts, s.came_ts)) AS begins,
+           arg_max(t.value, t.place) FILTER (t.value IS NOT NULL) AS value,
+           arg_max(t.fields, t.place) FILTER (t.fields IS NOT NULL) AS fields
     FROM told t JOIN stays s USING (stay)
-    WHERE t.value IS NOT NULL AND (t.ended IS NULL OR t.ended < stay) GROUP BY ALL
+    WHERE (t.value IS NOT NULL OR t.fields IS NOT NULL) AND (t.ended IS NULL OR t.ended < stay) GROUP BY ALL
 )
 SELECT begins::DATE AS event_date, query_version, greatest(came_ts, begins) AS from_ts,
        CASE WHEN is_last THEN left_ts WHEN left_ts IS NOT NULL OR ends <= {until} THEN ends END AS to_ts,
-       last_value(value IGNORE NULLS) OVER (PARTITION BY stay ORDER BY begins) AS value, query, object, partner,
+       last_value(value IGNORE NULLS) OVER so_far AS value, query, object, partner,
        CASE WHEN begins <= came_ts THEN cause ELSE 'day' END AS cause_in,
-       CASE WHEN is_last THEN cause_left WHEN left_ts IS NOT NULL OR ends <= {until} THEN 'day' END AS cause_out
-FROM pieces LEFT JOIN said USING (stay, begins)"""
+       CASE WHEN is_last THEN cause_left WHEN left_ts IS NOT NULL OR ends <= {until} THEN 'day' END AS cause_out,
+       last_value(fields IGNORE NULLS) OVER so_far AS fields
+FROM pieces LEFT JOIN said USING (stay, begins) WINDOW so_far AS (PARTITION BY stay ORDER BY begins)"""
 
 
 def visits_select(changes: str, until: str) -> str:
@@ -155,6 +160,7 @@ NEEDED = (
     "event_ts",
     "value",
     "cause",
+    "fields",
 )
 """What visits need of changes."""
 

@@ -72,9 +72,9 @@ def answer(home: Home, query: str, at: datetime | None = None) -> pa.Table:
     Returns:
         Rows of `ANSWER`, by object and partner. `partner` is null without a join, `since_ts` the event time of the
         change that brought the pair into the answer, `value` an aggregate's value or what else the query gives with a
-        member, `fields` the columns that it selects, as JSON; null where it has none, and of a member whose stay was
-        corrected by late fixes (see `corrected`). The answer of a dropped query is empty now, and was not before its
-        drop.
+        member, `fields` the columns that it selects, as JSON; null where it has none. A member whose stay was corrected
+        by late fixes has the last ones of its day (see `corrected`). The answer of a dropped query is empty now, and
+        was not before its drop.
 
     Raises:
         QueryError: no query was ever registered by that name.

@@ -213,7 +213,8 @@ def _register_live(
 def _union(
     connection: duckdb.DuckDBPyConnection, view: str, selects: list[str]
 ) -> None:
-    connection.execute(f'CREATE VIEW "{view}" AS {" UNION ALL ".join(selects)}')
+    union = " UNION ALL BY NAME ".join(selects)
+    connection.execute(f'CREATE VIEW "{view}" AS {union}')
 
 
 def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
@@ -241,7 +242,7 @@ def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
 def _stored(path: Path, contract: str) -> ds.Dataset:
     """A Delta table as it stands; empty, with the columns of its contract, when there is none."""
     if tables.exists(path):
-        return tables.dataset(path)
+        return tables.dataset(path, contract=load_contract(contract))
     return ds.dataset(load_contract(contract).arrow_schema().empty_table())
 
 

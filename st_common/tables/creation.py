@@ -10,7 +10,7 @@ from st_common.errors import ContractError
 from st_common.storage import make_folder
 from st_common.tables.durable import sync_log
 from st_common.tables.handle import newest, required
-from st_common.tables.shape import attributes
+from st_common.tables.shape import attributes, gained
 
 _checked: set[tuple[str, str]] = (
     set()
@@ -85,13 +85,8 @@ def _add_optional(path: Path, table: DeltaTable, contract: Contract) -> None:
 
     They are added behind all others, so a contract may gain them only there, and one that takes attributes never.
     """
-    stored = pa.schema(table.schema().to_arrow()).names
-    fields = [
-        field
-        for field in contract.arrow_schema()
-        if field.nullable and field.name not in stored
-    ]
-    if fields and not contract.extendable:
+    fields = gained(pa.schema(table.schema().to_arrow()), contract)
+    if fields:
         table.alter.add_columns([Field.from_arrow(field) for field in fields])
         sync_log(path)
 

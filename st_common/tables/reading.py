@@ -9,10 +9,12 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from st_common.contracts import Contract
 from st_common.errors import FairwayError
 from st_common.observed import note_read
 from st_common.tables.handle import newest, required
 from st_common.tables.pruning import Filters, keep
+from st_common.tables.shape import gained
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds  # imports pandas, half a second that most processes have no use for
@@ -30,6 +32,7 @@ def read(
     version: int | None = None,
     columns: list[str] | None = None,
     filters: Filters | None = None,
+    contract: Contract | None = None,
 ) -> pa.Table:
     """The rows of a table as Arrow, in no order; types are the contract's.
 
@@ -39,6 +42,7 @@ def read(
         columns: which ones, in this order; None for all.
         filters: (column, operator, value) that must all hold, with = != < <= > >= in, not in; files that cannot hold
             such rows are not read.
+        contract: what it has gained since the table was made is null; None: the columns are the table's own.
 
     Raises:
         FairwayError: there is no such table or version, or it has deletion vectors of another writer.
@@ -49,12 +53,14 @@ def read(
 
         condition = filters_to_expression(filters)
     table = required(path) if version is None else _at(path, version)
-    return _dataset(path, table, filters or []).to_table(
+    return _dataset(path, table, filters or [], contract).to_table(
         columns=columns, filter=condition
     )
 
 
-def dataset(path: Path, *, version: int | None = None) -> "ds.Dataset":
+def dataset(
+    path: Path, *, version: int | None = None, contract: Contract | None = None
+) -> "ds.Dataset":
     """One version of a table as an Arrow dataset, for DuckDB and for reading in parts.
 
     It skips files by partition and row groups by their own statistics. `DeltaTable.to_pyarrow_dataset` skips by the
@@ -63,11 +69,13 @@ def dataset(path: Path, *, version: int | None = None) -> "ds.Dataset":
     Args:
         path: the table's folder.
         version: which one; None for the newest.
+        contract: what it has gained since the table was made is null; None: the columns are the table's own.
 
     Raises:
         FairwayError: there is no such table or version, or it has deletion vectors of another writer.
     """
-    return _dataset(path, required(path) if version is None else _at(path, version), [])
+    table = required(path) if version is None else _at(path, version)
+    return _dataset(path, table, [], contract)
 
 
 def exists(path: Path) -> bool:
@@ -188,7 +196,9 @@ def dataset_of(
     return ds.FileSystemDataset(fragments, schema, parquet, places)
 
 
-def _dataset(path: Path, table: DeltaTable, filters: Filters) -> "ds.Dataset":
+def _dataset(
+    path: Path, table: DeltaTable, filters: Filters, contract: Contract | None
+) -> "ds.Dataset":
     require_plain(path, table)
     note_read(path, table.version())
     by = table.metadata().partition_columns
@@ -196,7 +206,9 @@ def _dataset(path: Path, table: DeltaTable, filters: Filters) -> "ds.Dataset":
     values = [actions[f"partition.{name}"].to_pylist() for name in by]
     names = [unquote(name) for name in actions["path"].to_pylist()]
     parts = [(name, list(row)) for name, *row in zip(names, *values, strict=True)]
-    return dataset_of(path, pa.schema(table.schema().to_arrow()), by, parts)
+    schema = pa.schema(table.schema().to_arrow())
+    more = [] if contract is None else gained(schema, contract)
+    return dataset_of(path, pa.schema([*schema, *more]), by, parts)
 
 
 def _partition(

@@ -73,6 +73,19 @@ def fit(data: pa.Table, contract: Contract) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def gained(stored: pa.Schema, contract: Contract) -> list[pa.Field]:
+    """The columns that a contract has gained since a table was made: they may be null, and stand behind all others.
+
+    Args:
+        stored: the columns of the table.
+        contract: one that takes attributes gains none: such a column could be an attribute's.
+    """
+    if contract.extendable:
+        return []
+    fields = contract.arrow_schema()
+    return [one for one in fields if one.nullable and one.name not in stored.names]
+
+
 def attributes(data: pa.Schema, contract: Contract) -> dict[str, str]:
     """The columns of a schema that the contract does not have, by name, with their types as a stream declares them.
 

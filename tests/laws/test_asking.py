@@ -30,6 +30,8 @@ SELECTS = {
     "pairs": "SELECT * FROM grid a JOIN grid b ON ST_DWithin(a, b, 3 m)",
     "many": "SELECT COUNT(*) FROM grid INSIDE (0, 0, 10, 5)",
     "lately": "SELECT * FROM grid INSIDE (3, 3, 7, 7) WINDOW 3 h",
+    "places": "SELECT x, y FROM grid INSIDE (0, 5, 10, 10) EMIT EVERY",
+    "values": "SELECT COUNT(*) AS n, AVG(x) AS mean FROM grid INSIDE (0, 0, 10, 5)",
     "stayed": "SELECT * FROM grid INSIDE (0, 0, 5, 5) DETECT DWELL 4 h",
 }
 TRIP = [
@@ -117,9 +119,9 @@ def test_an_interval_may_begin_and_end_at_any_time(trip):
     since, until = T0 + timedelta(hours=10), T0 + timedelta(hours=32)
     day = T0 + timedelta(days=1)
     assert ask(home, stream, SELECTS["left"], Past(since=since, until=until)) == [
-        ("a", None, since, day, None, "day", "day"),
-        ("a", None, day, T0 + timedelta(hours=30), None, "day", "leave"),
-        ("b", None, T0 + timedelta(hours=31), None, None, "enter", None),
+        ("a", None, since, day, None, "day", "day", None),
+        ("a", None, day, T0 + timedelta(hours=30), None, "day", "leave", None),
+        ("b", None, T0 + timedelta(hours=31), None, None, "enter", None, None),
     ]
 
 

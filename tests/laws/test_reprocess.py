@@ -1,5 +1,7 @@
 """The batch arm on a real engine: visits of closed days from fixes in order of event time, beside those told."""
 
+import hashlib
+import json
 import pickle
 import shutil
 import tempfile
@@ -7,7 +9,9 @@ from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +41,8 @@ pytestmark = pytest.mark.spec("C6", "X2")
 DAYS = [date(2024, 5, 1), date(2024, 5, 2), date(2024, 5, 3)]
 DAY = timedelta(days=1)
 QUERIES = """
+REGISTER QUERY places AS SELECT x, y FROM grid INSIDE (0, 5, 10, 10) EMIT EVERY;
+REGISTER QUERY values AS SELECT COUNT(*) AS n, AVG(x) AS mean FROM grid INSIDE (0, 0, 10, 5);
 REGISTER QUERY left AS SELECT * FROM grid INSIDE (0, 0, 5, 10);
 REGISTER QUERY near AS SELECT * FROM grid KNN (2, 5, 5);
 REGISTER QUERY pairs AS SELECT * FROM grid a JOIN grid b ON ST_DWithin(a, b, 3 m);
@@ -379,6 +385,42 @@ def test_a_damaged_border_is_passed_over(late, name):
     assert sorted_visits(tables.read(home.table("visits", "grid"))).equals(
         sorted_visits(wanted)
     )
+
+
+def without_fields(home, day, folder):
+    """A copy of a home in which visits and a day's border are as they were before they had the column `fields`."""
+    rows = tables.read(home.table("visits", "grid")).drop_columns(["fields"])
+    home = Home(shutil.copytree(home.root, folder))
+    path = home.table("visits", "grid")
+    shutil.rmtree(path)
+    write_deltalake(str(path), rows, partition_by=["event_date"])
+    border = home.stream("grid") / FOLDER / str(day)
+    head = json.loads(border.with_suffix(".json").read_bytes())
+    members = pa.ipc.open_stream(border.with_suffix(".arrow").read_bytes()).read_all()
+    older = members.drop_columns(["fields"])
+    with pa.ipc.new_stream(border.with_suffix(".arrow"), older.schema) as writer:
+        writer.write_table(older)
+    data = border.with_suffix(".arrow").read_bytes()
+    head["sums"][1] = hashlib.sha256(data).hexdigest()
+    border.with_suffix(".json").write_text(json.dumps(head))
+    return home
+
+
+def test_what_was_kept_before_visits_had_fields_is_read_and_gains_them(tmp_path):
+    home, stream = Home(tmp_path / "new"), settings()
+    text = "REGISTER QUERY left AS SELECT x FROM grid INSIDE (0, 0, 5, 10)"
+    follow(home, stream, [*TRIP, *END, *LATE], [6], meanwhile=False, queries=text)
+    again(home, stream)
+    wanted = stored(home)
+    assert {json.loads(row[-1])["x"] for row in wanted} == {1, 2}
+    home = without_fields(home, DAYS[1], tmp_path / "old")
+    asked = "SELECT DISTINCT fields FROM visits ORDER BY fields NULLS FIRST"
+    assert sql(home, asked)["fields"].to_pylist() == [None]
+    assert in_left(home, 5) == [("a", 0)]
+    assert again(home, stream, 1, 2).began == DAYS[0]
+    assert sql(home, asked)["fields"].to_pylist() == [None, '{"x":2.0}']
+    again(home, stream)
+    assert stored(home) == wanted
 
 
 def test_days_that_are_open_and_intervals_without_a_day_are_refused(late):

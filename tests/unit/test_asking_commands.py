@@ -77,6 +77,29 @@ def test_an_interval_over_days_is_one_table(home):
     ]
 
 
+def test_stays_show_selected_columns_and_people_see_none_where_none_are_selected(home):
+    times = "BETWEEN '2024-05-01T09:00:00Z' AND '2024-05-02T14:00:00Z'"
+    run = lambda text, form: fairway(home, "query", "run", "--text", text, *form)
+    shows = "SELECT load, COUNT(*) AS n FROM trucks INSIDE (0, 0, 5, 5) GROUP BY load"
+    done = run(f"{shows} {times}", ["--format", "jsonl"])
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [json.loads(row["fields"]) for row in rows] == [
+        {"load": "sand", "n": 1},
+        {"load": "coal", "n": 1},
+    ]
+    head, row, _ = run(f"{shows} {times}", []).stdout.splitlines()
+    assert head.split()[-1] == "fields"
+    assert row.endswith('{"load":"sand","n":1}')
+    assert "fields" not in run(f"{NEAR} {times}", []).stdout
+
+
+def test_the_shell_shows_the_columns_of_stays(home):
+    text = NEAR.replace("*", "load")
+    asked = f"SHOW STREAMS; {text} BETWEEN '2024-05-02' AND '2024-05-02T15:00:00Z'"
+    done = fairway(home, "query", "register", "--text", asked)
+    assert done.stdout.splitlines()[-1].split()[-2:] == ["enter", '{"load":"coal"}']
+
+
 def test_an_interval_over_days_is_one_parquet_file(home):
     text = f"{NEAR} BETWEEN '2024-05-01T09:00:00Z' AND '2024-05-02T14:00:00Z'"
     done = fairway(home, "query", "run", "--text", text, "--format", "parquet")
@@ -104,6 +127,8 @@ def test_behind_a_condition_two_times_are_the_interval_and_texts_are_compared(cl
     times = "BETWEEN '2024-05-02' AND '2024-05-02T15:00:00Z'"
     stays = client.ask(f"SELECT * FROM trucks WHERE load = 'sand' {times}")
     assert set(stays["object"].to_pylist()) == {"a", "b"}
+    shows = client.ask(f"SELECT load FROM trucks WHERE load = 'sand' {times}")
+    assert set(shows["fields"].to_pylist()) == {'{"load":"sand"}'}
     compared = "WHERE load BETWEEN 'a' AND 'd' AS OF '2024-05-02T15:00:00Z'"
     then = client.ask(f"SELECT * FROM trucks {compared}")
     assert then["object"].to_pylist() == ["b"]

@@ -23,7 +23,9 @@ T0 = datetime(2024, 5, 1, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
 
-def change(position, hour, sign, cause, *, obj="a", partner=None, value=None):
+def change(
+    position, hour, sign, cause, *, obj="a", partner=None, value=None, fields=None
+):
     at = T0 + hour * HOUR
     return {
         "event_date": at.date(),
@@ -37,6 +39,7 @@ def change(position, hour, sign, cause, *, obj="a", partner=None, value=None):
         "partner": partner,
         "cause": cause,
         "value": value,
+        "fields": fields,
     }
 
 
@@ -47,8 +50,7 @@ def table(rows):
 def by_hand(rows, since, until, members=()):
     """The visits of an interval: a dictionary of who is in, a loop over changes, a loop over days."""
     present = {
-        tuple(m[name] for name in NAMES): [since, "day", [(since, m["value"])]]
-        for m in members
+        tuple(m[name] for name in NAMES): [since, "day", [(since, m)]] for m in members
     }
     out = []
 
@@ -58,7 +60,7 @@ def by_hand(rows, since, until, members=()):
         begins = came.replace(hour=0)
         while begins <= at:
             ends, last = begins + DAY, at.date() == begins.date()
-            known = [v for when, v in values if v is not None and when < ends]
+            said = [row for when, row in values if when < ends]
             out.append(
                 (
                     *pair,
@@ -66,7 +68,7 @@ def by_hand(rows, since, until, members=()):
                     at if last else ends,
                     why if begins <= came else "day",
                     cause if last else "day",
-                    known[-1] if known else None,
+                    *(last_of(said, name) for name in ("value", "fields")),
                 )
             )
             begins = ends
@@ -79,7 +81,7 @@ def by_hand(rows, since, until, members=()):
             present[pair] = [row["event_ts"], row["cause"], []]
         if row["sign"] >= 0 and pair in present:
             came = present[pair][0]
-            present[pair][2].append((max(row["event_ts"], came), row["value"]))
+            present[pair][2].append((max(row["event_ts"], came), row))
         if row["sign"] < 0:
             leave(pair, row["event_ts"], row["cause"])
     for pair in list(present):
@@ -87,8 +89,13 @@ def by_hand(rows, since, until, members=()):
     return sorted(out, key=repr)
 
 
+def last_of(rows, name):
+    return next((row[name] for row in rows[::-1] if row[name] is not None), None)
+
+
 def shown(visits):
-    columns = (*NAMES, "from_ts", "to_ts", "cause_in", "cause_out", "value")
+    ends = ("from_ts", "to_ts", "cause_in", "cause_out")
+    columns = (*NAMES, *ends, "value", "fields")
     return sorted(
         (tuple(row[name] for name in columns) for row in visits.to_pylist()), key=repr
     )
@@ -109,11 +116,9 @@ def histories(draw):
         sign = 0 if stays else -1 if pair in inside else 1
         cause = {0: "inside", 1: "enter", -1: "leave"}[sign]
         value = draw(st.sampled_from([None, float(position)]))
-        rows.append(
-            change(
-                position, hour, sign, cause, obj=pair[0], partner=pair[1], value=value
-            )
-        )
+        fields = draw(st.sampled_from([None, f'{{"n":{position}}}']))
+        given = {"partner": pair[1], "value": value, "fields": fields}
+        rows.append(change(position, hour, sign, cause, obj=pair[0], **given))
         inside ^= {pair} if sign else set()
     return members, rows
 
@@ -121,7 +126,7 @@ def histories(draw):
 def as_members(pairs):
     row = {"query": "q", "query_version": 1, "position": 0, "since_ts": T0 - HOUR}
     return [
-        row | {"object": o, "partner": p, "value": 0.5}
+        row | {"object": o, "partner": p, "value": 0.5, "fields": '{"n":-1}'}
         for o, p in sorted(pairs, key=str)
     ]
 
@@ -200,6 +205,36 @@ def test_values_differ_when_they_are_not_the_same_to_a_billionth(told, batch, di
     late = Late(count=0, objects=pa.array([], pa.string()))
     rows = differences(visits(told), visits(batch), late, is_late=False, run="r")
     assert len(rows) == 2 * differs
+
+
+@pytest.mark.spec("C6")
+@pytest.mark.parametrize(
+    ("told", "batch", "differs"),
+    [
+        ('{"n":1.5,"m":null}', '{"n":1.5,"m":null}', False),
+        ('{"n":1.5,"m":"a"}', '{"n":1.500000000001,"m":"a"}', False),
+        ('{"n \\"q\\"":1.5}', '{"n \\"q\\"":1.500000000001}', False),
+        ('{"n":Infinity}', '{"n":Infinity}', False),
+        ('{"n":1.5}', '{"n":1.6}', True),
+        ('{"n":1.5}', '{"n":Infinity}', True),
+        ('{"n":1.5}', '{"n":null}', True),
+        ('{"n":1.5}', '{"m":1.5}', True),
+        ('{"n":1.5,"m":"a"}', '{"n":1.5,"m":"b"}', True),
+        ('{"n":10000000001}', '{"n":10000000002}', True),
+        ('{"n":"10000000001"}', '{"n":"10000000002"}', True),
+        (None, '{"n":1.5}', True),
+        (None, None, False),
+    ],
+)
+def test_fields_differ_when_a_number_with_a_fraction_does_by_a_billionth_or_all_else(
+    told, batch, differs
+):
+    visits = lambda fields: fold_visits(
+        table([change(1, 5, 1, "enter", fields=fields)]), since=T0, until=T0 + DAY
+    )
+    late = Late(count=0, objects=pa.array([], pa.string()))
+    rows = differences(visits(told), visits(batch), late, is_late=False, run="r")
+    assert set(rows["fields"].to_pylist()) == ({told, batch} if differs else set())
 
 
 @pytest.mark.spec("C6")

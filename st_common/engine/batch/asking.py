@@ -23,6 +23,7 @@ from st_common.levels.fold import MEMBERS, fold
 from st_common.levels.told import begin_of
 from st_common.levels.visits import MEMBERS as IN_VISITS
 from st_common.levels.visits import fold_visits, members_at_end
+from st_common.operators.expressions.fields import shown_columns
 from st_common.ops.days import slowest_clock
 from st_common.query.past import Past
 from st_common.query.plan import Plan
@@ -31,7 +32,16 @@ from st_common.settings import StreamSettings
 ANSWER = ("object", "partner", "since_ts", "value", "fields")
 """The columns of an answer at a time."""
 
-VISITS = ("object", "partner", "from_ts", "to_ts", "value", "cause_in", "cause_out")
+VISITS = (
+    "object",
+    "partner",
+    "from_ts",
+    "to_ts",
+    "value",
+    "cause_in",
+    "cause_out",
+    "fields",
+)
 """The columns of visits in an interval."""
 
 _QUERY = "asked"  # its name, while it runs
@@ -73,6 +83,11 @@ def asked(
     if past is None or past.since is None:
         return iter([_answer(arm, last + _MICROSECOND)])
     return _visits(arm, past.since, last + _MICROSECOND)
+
+
+def shows_fields(plan: Plan) -> bool:
+    """Whether the `fields` of an answer may have anything in them."""
+    return plan.aggregate is not None or bool(shown_columns(plan))
 
 
 def _checked(home: Home, stream: str, past: Past | None) -> datetime:

@@ -128,11 +128,14 @@ class Borders:
             read = from_bytes(state, f"{self._folder / str(day)}{_STATE}")
         except StateError:  # of an older format
             return None
+        inside = pa.ipc.open_stream(members).read_all()
+        if inside.schema != MEMBERS:  # kept before members had all of these columns
+            return None
         reached = Reached(segment=head["segment"], clock_us=head["clock_us"])
         return Border(
             day=day,
             state=read,
-            members=pa.ipc.open_stream(members).read_all(),
+            members=inside,
             reached=reached,
             fixes=fixes,
             late=head["late"],

@@ -20,23 +20,37 @@ from st_common.levels.stored import archived_end, fixes
 from st_common.position import start_of
 
 _KEYS = "query, query_version, object, partner, from_ts, to_ts, cause_in, cause_out"
-# Visits that are alike in all but their values are numbered, so that each has one at most in the other arm.
+# Numbers with a fraction are the same to a billionth, also in fields. All else of these is the same, or is not: two
+# long whole numbers are no further apart than that, and may be names.
+_ALIKE = """
+CREATE TEMP MACRO is_near(a, b) AS isfinite(a) AND isfinite(b) AND abs(a - b) <= 1e-9 * greatest(abs(a), abs(b));
+CREATE TEMP MACRO is_alike(a, b) AS a IS NOT DISTINCT FROM b OR (
+    (json_type(a) = 'DOUBLE' OR json_type(b) = 'DOUBLE')
+    AND coalesce(is_near(TRY_CAST(a AS DOUBLE), TRY_CAST(b AS DOUBLE)), false));
+CREATE TEMP MACRO columns_of(fields) AS CAST(fields::JSON AS MAP(VARCHAR, JSON));
+CREATE TEMP MACRO are_alike(a, b) AS a = b OR (
+    map_keys(columns_of(a)) = map_keys(columns_of(b)) AND list_bool_and(list_transform(
+        list_zip(map_values(columns_of(a)), map_values(columns_of(b))), lambda two: is_alike(two[1], two[2]))));
+"""
+# Visits that are alike in all but what they say are numbered, so that each has one at most in the other arm.
 _DIFFERENCES = f"""
 WITH visits AS (
     SELECT 'told' AS arm, * FROM told UNION ALL SELECT 'batch' AS arm, * FROM batch
 ), numbered AS (
-    SELECT *, row_number() OVER (PARTITION BY arm, {_KEYS} ORDER BY value) AS twin FROM visits
+    SELECT *, row_number() OVER (PARTITION BY arm, {_KEYS} ORDER BY value, fields) AS twin FROM visits
 ), compared AS (
     SELECT *, count(*) OVER both_arms AS arms, count(value) OVER both_arms AS valued,
            min(value) OVER both_arms AS least, max(value) OVER both_arms AS most,
-           most - least AS apart, max(abs(value)) OVER both_arms AS size
+           most - least AS apart, max(abs(value)) OVER both_arms AS size, count(fields) OVER both_arms AS shown,
+           min(fields) OVER both_arms AS one_shown, max(fields) OVER both_arms AS other_shown
     FROM numbered WINDOW both_arms AS (PARTITION BY {_KEYS}, twin)
 )
 SELECT *, CASE WHEN object IN (SELECT object FROM late) OR partner IN (SELECT object FROM late) THEN 'late'
                WHEN $is_late THEN 'late_elsewhere' ELSE 'unexplained' END AS why
 FROM compared
 WHERE arms < 2 OR valued = 1 OR (least <> most AND (NOT isfinite(size) OR apart > 1e-9 * size))
-ORDER BY {_KEYS}, arm, value"""  # noqa: S608
+    OR shown = 1 OR (shown = 2 AND NOT are_alike(one_shown, other_shown))
+ORDER BY {_KEYS}, arm, value, fields"""  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +116,7 @@ def _first_position(home: Home, stream: str, since_us: int) -> int:
 def differences(
     told: pa.Table, batch: pa.Table, late: Late, *, is_late: bool, run: str
 ) -> pa.Table:
-    """The visits that only one arm has, or has with another value: rows of the contract `differences`.
+    """The visits that only one arm has, or has with another value or other fields: rows of `differences`.
 
     Args:
         told: visits of a day, as they were told.
@@ -114,6 +128,7 @@ def differences(
     schema = load_contract("differences").arrow_schema()
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(_ALIKE)
         connection.register("told", told)
         connection.register("batch", batch)
         connection.register("late", pa.table({"object": late.objects}))

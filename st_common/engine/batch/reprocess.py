@@ -364,7 +364,8 @@ class BatchArm:
             path = trial_table(self.home, self.stream.name, self.trial.name)
         there = rows.slice(0, 0)
         if tables.exists(path):
-            there = tables.read(path, filters=[("event_date", "=", day)])
+            of_day = [("event_date", "=", day)]
+            there = tables.read(path, filters=of_day, contract=contract)
         order = [(name, "ascending") for name in rows.column_names]
         if there.sort_by(order).equals(rows.sort_by(order)):
             return False
