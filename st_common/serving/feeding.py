@@ -20,35 +20,25 @@ from st_common.capture.files import wall_clock
 from st_common.capture.log import Segment
 from st_common.capture.reading import log_for
 from st_common.errors import ConfigError, QueryError
-from st_common.formats.registry import format_of
 from st_common.home import Home
 from st_common.ops.records import read_record, write_record
 from st_common.query.control import QueryRow
 from st_common.query.lookup import find
-from st_common.query.plan import Plan
-from st_common.query.problem import did_you_mean
+from st_common.serving.feedable import (
+    DIVISORS,
+    OF_CHANGES,
+    beside,
+    check_feeds,
+    check_target,
+    fed_of,
+)
 from st_common.serving.follow import FIRST, POLL_S, Follower, Place
 from st_common.serving.json_rows import json_line
-from st_common.serving.outlets import PASSED, Outlet
+from st_common.serving.outlets import Outlet
 from st_common.serving.passing_time import SourceTime, pass_on, time_now
 from st_common.settings import StreamSettings
 
-OWN = (
-    "object",
-    "event_ts",
-    "fix_ts",
-    "partner",
-    "sign",
-    "cause",
-    "value",
-    "query_version",
-    "query",
-    "stream",
-    "position",
-    "seq",
-)
 _SEGMENT_BYTES = 8 << 20
-_DIVISORS = {"us": 1, "ms": 1_000, "s": 1_000_000}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +63,11 @@ class _Note:
 
 
 class Feed:
-    """Feeds one query's stream into the log of another stream, from where it ended before (SPEC W6).
+    """Feeds one query's rows into the log of another stream, from where it ended before (SPEC W6).
 
-    Records have the columns of a change, `x` and `y` of its fix, and the columns that the query selects. Times are in
-    the target's unit: `event_ts` is when the answer changed, `fix_ts` when the fix was. Once all that is committed is
-    fed, the time of the source is passed on: its clock, and its end mark. A target without event times goes by
+    Records have the columns of a change, and those of the query's rows, `x` and `y` among them (`feedable`). Times are
+    in the target's unit: `event_ts` is when the answer changed, `fix_ts` when the fix was. Once all that is committed
+    is fed, the time of the source is passed on: its clock, and its end mark. A target without event times goes by
     arrivals: its records are live.
 
     Args:
@@ -87,7 +77,7 @@ class Feed:
         clock: the time that stamps arrivals, us UTC.
 
     Raises:
-        QueryError: no such query, or it gives no stream, or no place.
+        QueryError: no such query, or its rows have no place.
         ConfigError: the target's settings do not fit its records.
     """
 
@@ -153,7 +143,7 @@ class Feed:
         records: list[tuple[Place, bytes]] = []
         try:
             records.extend(
-                self._records(self._outlet.streamed(rows))
+                self._records(fed_of(self._outlet.passed(rows)))
             )  # keeps those before an error
         except QueryError:
             self._write(records, up_to=records[-1][0] if records else FIRST)
@@ -215,23 +205,19 @@ class Feed:
             name: rows[name].cast(pa.int64()).to_pylist()
             for name in ("event_ts", "fix_ts")
         }
-        for at, row in enumerate(
-            rows.select(
-                [name for name in (*OWN, "fields") if name != "stream"]
-            ).to_pylist()
-        ):
+        for at, row in enumerate(rows.select([*OF_CHANGES, "fields"]).to_pylist()):
             text = row.pop("fields")
             fields = json.loads(text) if text else {}
             if fields.get("x") is None or fields.get("y") is None:
                 raise QueryError(
                     f"the change of query {self._query!r} at position {row['position']} has no place",
-                    hint="x and y are among what SELECT ISTREAM (*), DSTREAM (*) and RSTREAM (*) give",
+                    hint="its x or y is null; of a group without rows HAVING COUNT(*) > 0 tells nothing",
                 )
             times = {
                 name: _stamp(values[at], self._target)
                 for name, values in stamps.items()
             }
-            record = {**fields, **row, **times, "stream": self.stream}
+            record = {**fields, **row, **times, **beside(row), "stream": self.stream}
             yield (row["position"], row["seq"]), json_line(record).encode() + b"\n"
 
     def _place(self) -> Place:
@@ -292,75 +278,19 @@ def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
             f"query {query!r} was dropped",
             hint="`fairway query list` names those that run",
         )
-    _check_feeds(query, row.plan)
+    check_feeds(query, row.plan)
     if row.stream == target.name:
         raise ConfigError(
             f"query {query!r} reads stream {target.name!r} itself",
             hint="feed another stream",
         )
-    _check_target(row.plan, target)
+    check_target(row.plan, target)
     return row
-
-
-def _check_feeds(query: str, plan: Plan) -> None:
-    """Whether the elements of a query are rows of objects with a place."""
-    if plan.fence is not None:
-        raise QueryError(
-            f"query {query!r} is a fence, whose events feed no stream yet",
-            hint="SELECT ISTREAM (...) without DETECT",
-        )
-    if plan.incident is not None:
-        raise QueryError(
-            f"query {query!r} tells incidents, which feed no stream yet",
-            hint="SELECT ISTREAM (...) without FOR",
-        )
-    if plan.emit not in PASSED:
-        raise QueryError(
-            f"query {query!r} gives no stream",
-            hint="SELECT ISTREAM (...), DSTREAM (...) or RSTREAM (...)",
-        )
-    if plan.aggregate is not None:
-        raise QueryError(
-            f"query {query!r} gives values, which have no place",
-            hint="a fix needs x and y",
-        )
-
-
-def _check_target(plan: Plan, target: StreamSettings) -> None:
-    if not format_of(target.format).takes_objects:
-        raise ConfigError(
-            f"stream {target.name!r} is {target.format}",
-            hint='a query feeds a stream of format "ndjson"',
-        )
-    if target.columns.event_ts is not None and target.time_unit not in (
-        *_DIVISORS,
-        "iso",
-    ):
-        raise ConfigError(
-            f"stream {target.name!r} has the time_unit {target.time_unit!r}",
-            hint="iso, s, ms or us",
-        )
-    known = [*OWN, "x", "y", *(name for name, _ in plan.columns)]
-    columns = target.columns
-    wanted = {
-        "object": columns.object,
-        "event_ts": columns.event_ts,
-        "x": columns.x,
-        "y": columns.y,
-    }
-    wanted |= {f"attribute {name}": name for name in target.attributes}
-    for key, name in wanted.items():
-        if name is not None and name not in known:
-            hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
-            raise ConfigError(
-                f"stream {target.name!r}: {key} = {name!r} is no part of the query's records",
-                hint=hint,
-            )
 
 
 def _stamp(us: int, target: StreamSettings) -> Any:
     """A time in the unit of the target; text, when the unit is iso."""
-    divisor = _DIVISORS.get(target.time_unit)
+    divisor = DIVISORS.get(target.time_unit)
     if divisor is None:
         seconds, fraction = divmod(us, 1_000_000)
         return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{fraction:06d}Z"

@@ -60,21 +60,6 @@ class Outlet:
             rows, made = rows.filter(passes), made.filter(passes)
         return rows
 
-    def streamed(self, rows: pa.Table) -> pa.Table:
-        """Only the changes that are elements of some query's stream, in their order.
-
-        Args:
-            rows: as for `passed`.
-        """
-        if not len(rows) or not self._learned():
-            return rows.slice(0, 0)
-        made = _made(rows)
-        chosen = [
-            pc.and_(pc.is_in(made, value_set=self._sets[emit]), _has(rows, signs))
-            for emit, signs in PASSED.items()
-        ]
-        return rows.filter(pc.or_(pc.or_(chosen[0], chosen[1]), chosen[2]))
-
     def _learned(self) -> bool:
         """Whether any query gives a stream; what was registered since the last time is read.
 

@@ -20,7 +20,6 @@ from st_common.engine.local import LocalEngine
 from st_common.engine.run import run
 from st_common.errors import ConfigError, QueryError
 from st_common.home import Home
-from st_common.query.fence import Fence
 from st_common.query.plan import Aggregate, Box, Plan
 from st_common.query.registry import drop
 from st_common.serving.answers import answer
@@ -241,16 +240,16 @@ def test_a_killed_feeder_repeats_and_loses_nothing(home):
 @pytest.mark.parametrize(
     ("plan", "settings", "message"),
     [
-        (Plan(stream="cars", inside=ZONE), {}, "gives no stream"),
+        (Plan(stream="cars", inside=ZONE), {}, "no place.*select x and y"),
         (
-            Plan(stream="cars", inside=ZONE, fence=Fence(events=("exit",))),
+            Plan(stream="cars", inside=ZONE, columns=(("x", "x"),)),
             {},
-            "is a fence",
+            "there is no y",
         ),
         (
             Plan(stream="cars", aggregate=Aggregate(function="count"), emit="istream"),
             {},
-            "no place",
+            r"no place.*AVG\(x\) AS x",
         ),
         (CAME, {"format": "csv"}, "is csv"),
         (CAME, {"name": "cars"}, "reads stream 'cars' itself"),
@@ -264,6 +263,11 @@ def test_a_killed_feeder_repeats_and_loses_nothing(home):
             CAME,
             {"columns": Columns(object="id", event_ts="fix_ts", x="x", y="y")},
             "object = 'id' is no part",
+        ),
+        (
+            CAME,
+            {"columns": Columns(object="row", x="x", y="y", gone="left")},
+            "gone = 'left' is no part",
         ),
     ],
 )
