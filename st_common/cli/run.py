@@ -238,7 +238,10 @@ def _write_held(ctx: typer.Context) -> None:
 
 
 def _load_settings(ctx: typer.Context) -> None:
-    """Reads the settings of every stream; the first that is wrong is raised."""
+    """Reads the settings of every stream, and whom lineage is told; the first that is wrong is raised."""
+    from st_common.lineage.settings import lineage_settings
+
+    lineage_settings(context.conf(ctx))
     for error in context.streams(ctx).broken.values():
         raise error
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from st_common.delivery.outcome import Failed, Refused
-from st_common.delivery.settings import sink_of
+from st_common.delivery.settings import beside_sink, sink_of
 from st_common.delivery.webhook import WebhookSink
 from st_common.home import Home
 from st_common.ops.alerts import Alert, read_alerts
 from st_common.ops.records import read_record, write_record
-from st_common.ops.settings import operations_table
-from st_common.toml_values import Check, checked, known, one_of
+from st_common.toml_values import Check, checked, one_of
 
 _LEVELS = ("info", "warning", "error")
 _LEVEL = "warning"
@@ -52,15 +51,12 @@ def alert_settings(conf: Path) -> AlertSettings | None:
     Raises:
         ConfigError: a key is unknown, missing, wrong or does not go together with another; the message names it.
     """
-    table = operations_table(conf, "alerts")
+    table = beside_sink(conf, "alerts", _OWN_KEYS, WebhookSink)
     if table is None:
         return None
-    place = f"{conf / 'operations.toml'}: alerts:"
-    known(table, (*WebhookSink.keys, *_OWN_KEYS), place)
-    own = {key: table[key] for key in _OWN_KEYS if key in table}
-    rest = {key: value for key, value in table.items() if key not in _OWN_KEYS}
-    sink = sink_of(WebhookSink, rest, place)
-    return AlertSettings(sink=sink, **checked(own, _OWN_KEYS, AlertSettings, place))
+    sink = sink_of(WebhookSink, table.of_sink, table.place)
+    own = checked(table.own, _OWN_KEYS, AlertSettings, table.place)
+    return AlertSettings(sink=sink, **own)
 
 
 def begin_alerting(home: Home) -> None:

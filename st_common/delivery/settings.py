@@ -10,6 +10,7 @@ from st_common.delivery.registry import BY_KIND, SINKS
 from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError
 from st_common.home import checked_name
+from st_common.ops.settings import operations_table
 from st_common.settings import broken_of
 from st_common.toml_values import (
     Check,
@@ -137,6 +138,47 @@ def _delivery(
 
 
 T = TypeVar("T", bound=Sink)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BesideSink:
+    """A table of settings that has keys of its own beside those of a sink.
+
+    Attributes:
+        own: its own keys that are there.
+        of_sink: the sink's that are there.
+        place: where the table stands, for errors.
+    """
+
+    own: Mapping[str, Any]
+    of_sink: Mapping[str, Any]
+    place: str
+
+
+def beside_sink(
+    conf: Path, name: str, own: Collection[str], kind: type[T]
+) -> BesideSink | None:
+    """A table of `conf`/operations.toml that describes a sink, and more; None where there is no such table.
+
+    Args:
+        conf: the folder of the settings.
+        name: of the table.
+        own: the keys that are not the sink's.
+        kind: of the sink.
+
+    Raises:
+        ConfigError: the file is no TOML, or a key is neither the table's nor the sink's.
+    """
+    table = operations_table(conf, name)
+    if table is None:
+        return None
+    place = f"{conf / 'operations.toml'}: {name}:"
+    known(table, (*own, *kind.keys), place)
+    return BesideSink(
+        own={key: value for key, value in table.items() if key in own},
+        of_sink={key: value for key, value in table.items() if key not in own},
+        place=place,
+    )
 
 
 def sink_of(kind: type[T], table: Mapping[str, Any], place: str) -> T:

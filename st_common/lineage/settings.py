@@ -1,13 +1,13 @@
 """Where lineage is told, as the table `[lineage]` of `conf/operations.toml` says."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
-from st_common.delivery.settings import sink_of
+from st_common.delivery.settings import beside_sink, sink_of
 from st_common.delivery.webhook import WebhookSink
 from st_common.errors import ConfigError
-from st_common.ops.settings import operations_table
-from st_common.toml_values import Check, checked, known, one_of, text, whole
+from st_common.toml_values import Check, checked, one_of, text, whole
 
 NAMESPACE = "fairway"
 _TIMEOUT_S = 5.0
@@ -35,18 +35,17 @@ def lineage_settings(conf: Path) -> LineageSettings | None:
     """Where lineage is told, by the table `[lineage]` of `conf`/operations.toml; None without such a table.
 
     Raises:
-        ConfigError: a key is unknown, missing, wrong or does not go together with another; the message names it.
+        ConfigError: a key is unknown, missing, wrong or does not go together with another; the message names it. Or the
+            package that speaks OpenLineage is not installed.
     """
-    table = operations_table(conf, "lineage")
+    table = beside_sink(conf, "lineage", _KEYS, WebhookSink)
     if table is None:
         return None
-    place = f"{conf / 'operations.toml'}: lineage:"
-    known(table, (*_KEYS, *WebhookSink.keys), place)
-    own = {key: value for key, value in table.items() if key in _KEYS}
-    rest = {key: value for key, value in table.items() if key not in _KEYS}
-    values = checked(own, _KEYS, LineageSettings, place)
+    place, rest = table.place, table.of_sink
+    values = checked(table.own, _KEYS, LineageSettings, place)
+    _require_package(place)
     if values["to"] == "http":
-        if "keep_days" in own:
+        if "keep_days" in table.own:
             raise ConfigError(f"{place} keep_days is for files", hint="remove it")
         given = {"timeout_s": _TIMEOUT_S, **rest}
         return LineageSettings(**values, sink=sink_of(WebhookSink, given, place))
@@ -55,6 +54,18 @@ def lineage_settings(conf: Path) -> LineageSettings | None:
             f"{place} {next(iter(rest))} is for an endpoint", hint='to = "http"'
         )
     return LineageSettings(**values)
+
+
+def _require_package(place: str) -> None:
+    try:
+        package = find_spec("openlineage.client")
+    except ModuleNotFoundError:
+        package = None
+    if package is None:
+        raise ConfigError(
+            f"{place} the package openlineage-python is not installed",
+            hint="`make setup` installs it; without [lineage] nothing needs it",
+        )
 
 
 _KEYS: dict[str, Check] = {

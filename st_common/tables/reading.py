@@ -166,7 +166,7 @@ def is_gone(path: Path, version: int) -> bool:
     Raises:
         FairwayError: there is no table.
     """
-    return version < required(path).version() and _whole(path, version) is None
+    return version < required(path).version() and whole(path, version) is None
 
 
 def dataset_of(
@@ -232,7 +232,7 @@ def _at(path: Path, version: int) -> DeltaTable:
         raise FairwayError(
             f"{path} has no version {version}", hint=f"the newest is {newest_version}"
         )
-    table = _whole(path, version)
+    table = whole(path, version)
     if table is None and version < newest_version:
         name = path.parent.name
         raise FairwayError(
@@ -242,8 +242,13 @@ def _at(path: Path, version: int) -> DeltaTable:
     return table or required(path)
 
 
-def _whole(path: Path, version: int) -> DeltaTable | None:
-    """A version of a table; None when its commits, or some of its files, are not there any more."""
+def whole(path: Path, version: int) -> DeltaTable | None:
+    """A version of a table, opened; None when its commits, or some of its files, are not there any more.
+
+    Args:
+        path: the table's folder.
+        version: any number that the table has had.
+    """
     try:
         table = DeltaTable(str(path), version=version)
     except DeltaError:

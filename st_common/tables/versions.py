@@ -18,7 +18,7 @@ from st_common.tables.active import active_files
 from st_common.tables.durable import sync_log
 from st_common.tables.handle import required
 from st_common.tables.lock import locked
-from st_common.tables.reading import is_gone
+from st_common.tables.reading import whole
 
 _LOG = "_delta_log"
 _DIGITS = 20  # of the number that the names of Delta's commits begin with
@@ -49,8 +49,11 @@ def drop_versions(
     with locked(path):
         table = required(path)
         kept = {*keep, table.version(), *_replaced_since(table, before)}
-        known = [number for number in sorted(kept) if not is_gone(path, number)]
-        named = {name for number in known for name in _named(path, number)}
+        opened = {number: whole(path, number) for number in sorted(kept)}
+        known = {number: one for number, one in opened.items() if one is not None}
+        named = {
+            path / file.path for one in known.values() for file in active_files(one)
+        }
         gone = [
             file
             for file in _data_files(path)
@@ -62,7 +65,7 @@ def drop_versions(
         if not dry:
             for file in gone:
                 file.unlink()
-            _trim_log(path, known[0])
+            _trim_log(path, min(known))
     return dropped
 
 
@@ -72,11 +75,6 @@ def _replaced_since(table: DeltaTable, before: datetime) -> Iterator[int]:
     for commit in table.history():
         if commit["timestamp"] >= since_ms and commit["version"] > 0:
             yield commit["version"] - 1
-
-
-def _named(path: Path, version: int) -> Iterator[Path]:
-    table = DeltaTable(str(path), version=version)
-    yield from (path / file.path for file in active_files(table))
 
 
 def _data_files(path: Path) -> Iterator[Path]:

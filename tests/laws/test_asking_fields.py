@@ -84,7 +84,7 @@ def archived(home, fixes):
 def by_database(fixes, name, since, until):
     """The stays that DuckDB finds: object, beginning, end, what it shows."""
     edges = [since, *(T0 + timedelta(days=day) for day in range(5)), until]
-    inside = sorted(edge for edge in edges if since <= edge <= until)
+    inside = sorted({edge for edge in edges if since <= edge <= until})
     rows = [(i, T0 + timedelta(seconds=t), *more) for i, t, *more in fixes]
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")

@@ -372,6 +372,26 @@ def test_a_wrong_setting_is_named_with_file_and_key(
     assert "operations.toml" in str(error.value)
 
 
+def test_without_the_package_a_stream_a_job_and_doctor_say_what_to_install(
+    place: Installation,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lineage(place, 'to = "file"')
+    monkeypatch.setitem(sys.modules, "openlineage.client", None)
+    assert job(place, "maintain") == 2
+    assert _MISSING in capsys.readouterr().err
+    words = ("--home", str(place.home.root), "--conf", str(place.conf))
+    for command in (("run", "taxis", "--until-idle"), ("doctor",)):
+        done = CliRunner().invoke(app, [*words, *command])
+        assert (done.exit_code, _MISSING in " ".join(done.output.split())) == (2, True)
+    (place.conf / "operations.toml").unlink()
+    assert job(place, "maintain") == 0
+
+
+_MISSING = "operations.toml: lineage: the package openlineage-python is not installed (`make setup` installs it"
+
+
 @pytest.mark.spec("S4")
 def test_files_of_lineage_go_when_they_are_older_than_the_settings_say(
     place: Installation, capsys: pytest.CaptureFixture[str]
