@@ -16,7 +16,7 @@ from sqlglot import exp
 from st_common.query.binding import BUILTINS
 from st_common.query.grammar.nodes import Refused, Span
 from st_common.query.lowering.expression import COMPARISONS, Term
-from st_common.query.lowering.tags import as_number, leaves_of
+from st_common.query.lowering.tags import as_number, measured_together
 from st_common.query.measures import Placed, expected, put
 from st_common.query.pair_columns import as_speed, of_other, own_name, speed_tag
 from st_common.units import Measure, unit_of
@@ -55,10 +55,8 @@ def fit_tags(
         stream: the settings.
     """
     fitted, done = FittedTags(), set[int]()
-    for comparison in tree.find_all(*COMPARISONS) if term.tags else ():
-        leaves = [
-            leaf for side in comparison.iter_expressions() for leaf in leaves_of(side)
-        ]
+    together = list(measured_together(tree, COMPARISONS)) if term.tags else []
+    for leaves in together:
         tags = [leaf for leaf in leaves if own_name(_column(leaf)) is not None]
         if not tags or not any(_is_number(_column(leaf), stream) for leaf in leaves):
             continue

@@ -79,8 +79,12 @@ def complaints_of_values(plan: Plan, space: Space) -> Iterator[Complaint]:
 
 
 def _beside_features(plan: Plan) -> Iterator[Complaint]:
-    """Conditions on tags where features are judged without their tags."""
-    if plan.join is None or not names_pair(plan.where or ""):
+    """Tags where features are judged without their tags, or rows are kept while their tags change."""
+    if plan.join is None:
+        return
+    if any(names_pair(text) for _, text in plan.columns):
+        yield from _with_columns_of_tags(plan)
+    if not names_pair(plan.where or ""):
         return
     others = {
         "DETECT": plan.fence,
@@ -92,6 +96,21 @@ def _beside_features(plan: Plan) -> Iterator[Complaint]:
             at="where",
             message=f"a condition on tags and {name} exclude each other",
             hint="a kind, and a tag that equals a text, choose features there",
+        )
+
+
+def _with_columns_of_tags(plan: Plan) -> Iterator[Complaint]:
+    others = {
+        "DETECT": plan.fence,
+        "FOR": plan.incident,
+        "a window in brackets": plan.frame,
+        "FROM (SELECT ..)": plan.outer,
+    }
+    for name in (name for name, part in others.items() if part is not None):
+        yield Complaint(
+            at="select",
+            message=f"columns of tags and {name} exclude each other",
+            hint="changes name the feature: its tags are in the layer",
         )
 
 

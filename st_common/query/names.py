@@ -22,6 +22,7 @@ from st_common.query.plan import COUNTS, Aggregate, LayerJoin, Plan, Value
 from st_common.query.plan_expressions import with_expressions
 from st_common.query.problem import Problem, did_you_mean
 from st_common.query.several import called_anew
+from st_common.query.tag_names import notices_of_tags
 
 if TYPE_CHECKING:
     from st_common.query.text import Statement
@@ -106,6 +107,10 @@ def resolved(
     for term in statement.terms:
         names, is_word = _names_of(stream, term), term in words_too
         _rewrite(statement, term, names, rewritten, stream=stream, is_word=is_word)
+    has_tags = any(term.tags for term in rewritten.terms)
+    if has_tags and plan.join is not None and plan.join.layer in layers:
+        known = tags_of(plan.join.layer)
+        rewritten.notices += notices_of_tags(statement, rewritten.terms, known)
     changed = replace(
         statement, plan=_with_texts(plan, rewritten.texts), terms=tuple(rewritten.terms)
     )

@@ -14,8 +14,12 @@ t.speed > r.maxspeed                "other.maxspeed in km/h", where the settings
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from types import MappingProxyType
 
+from sqlglot import exp
+
+from st_common.query.grammar.statements import expression_of
 from st_common.units import Measure, unit_of
 
 OTHER = "other."
@@ -86,6 +90,15 @@ def names_pair(text: str) -> bool:
     """Whether an expression may name a column of a pair: whether such a name begins anywhere in it."""
     said = text.casefold()
     return f'"{OTHER}' in said or f'"{_PAIR}' in said
+
+
+@lru_cache(maxsize=4096)
+def pair_names(text: str) -> tuple[str, ...]:
+    """The columns of a pair that an expression names, each once."""
+    if not names_pair(text):
+        return ()
+    names = (column.name for column in expression_of(text).find_all(exp.Column))
+    return tuple(dict.fromkeys(name for name in names if is_of_pair(name)))
 
 
 def other_label(stream: str) -> str:

@@ -17,8 +17,8 @@ class ShapelyLayer:
     """A layer matched by shapely alone, one pair at a time, for laws that are not about the kernel."""
 
     def __init__(self, features: Sequence[Feature]) -> None:
-        self.features = features
-        self.fids = np.array([feature.fid for feature in features], object)
+        self.features = sorted(features, key=lambda feature: feature.fid)
+        self.fids = np.array([feature.fid for feature in self.features], object)
 
     def match(
         self,

@@ -110,6 +110,17 @@ def test_errors_call_columns_as_they_are_written(streams, text, messages):
     assert "other." not in wrong
 
 
+@pytest.mark.parametrize("form", ["{}", "{} IS NULL", "{} > t.speed"])
+def test_a_tag_that_no_feature_has_is_noticed_where_it_stands(streams, form):
+    text = f"REGISTER QUERY q AS {ROADS}{form.format('r.maxsped')} OR r.kind <> 'a'"
+    (statement,) = parse(text)
+    known = ("maxspeed", "name")
+    (notice,) = resolved(statement, streams, ["roads"], lambda _: known).notices
+    assert notice.message == "no feature of the layer has the tag 'maxsped': it is NULL"
+    assert notice.hint == "did you mean maxspeed?"
+    assert notice.column == text.index("r.maxsped") + 1
+
+
 def test_explain_calls_columns_as_its_text_does(streams):
     text = "SELECT b.speed_mps FROM cars a JOIN cars b ON ST_DWithin(a, b, 5 m) WHERE b.load > a.load"
     plan, _ = checked(text, streams)

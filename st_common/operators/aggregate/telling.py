@@ -325,6 +325,7 @@ def _fields(turn: Turn, fixes: Present, lines: Lines) -> pa.Array | None:
         other=at[len(lines) :],
         readings=fixes.values.readings(places),
         wanted=lines.place >= 0,
+        target=lines.target,
     )
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from st_common.geometry.space import Space
 from st_common.operators.expressions.readings import Readings
 from st_common.query.grammar.words import always_quoted
-from st_common.query.pair_columns import is_of_pair, of_other, own_name, speed_tag
+from st_common.query.pair_columns import is_of_pair, own_name, speed_tag
 from st_common.query.tag_speeds import speed_of
 
 
@@ -73,18 +73,27 @@ class FeatureReadings:
 
     def _of_features(self, names: Iterable[str]) -> dict[str, pa.Array]:
         places = pa.array(self.feature)
-        return {name: self._tag(own_name(name) or "").take(places) for name in names}
+        return {name: tag_values(self.values, name, places) for name in names}
 
-    def _tag(self, name: str) -> pa.Array:
-        """A tag of all features, as a text or as the speed that it says."""
-        as_speed = speed_tag(of_other(name))
-        if as_speed is None:
-            return self.values(name).cast(pa.string())
-        tag, unit = as_speed
-        texts = self.values(tag).cast(pa.string()).dictionary_encode()
-        # Each different text is read once.
-        speeds = [speed_of(text, unit) for text in texts.dictionary.to_pylist()]
-        return pa.array(speeds, pa.float64()).take(texts.indices)
+
+def tag_values(
+    values: Callable[[str], pa.Array], name: str, places: pa.Array
+) -> pa.Array:
+    """A tag of some features, as a text or as the speed that it says; null where a place is.
+
+    Args:
+        values: gives fid, kind or a tag (by name) of all features of a layer as texts.
+        name: what `pair_columns` calls it.
+        places: int64[n], the features.
+    """
+    as_speed = speed_tag(name)
+    if as_speed is None:
+        return values(own_name(name) or "").cast(pa.string()).take(places)
+    tag, unit = as_speed
+    texts = values(tag).cast(pa.string()).take(places).dictionary_encode()
+    # Each different text is read once.
+    speeds = [speed_of(text, unit) for text in texts.dictionary.to_pylist()]
+    return pa.array(speeds, pa.float64()).take(texts.indices)
 
 
 def _unhidden(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:

@@ -12,7 +12,7 @@ from st_common.operators.expressions.readings import Readings
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.registered import Queries
 from st_common.query.grammar.words import quoted
-from st_common.query.pair_columns import names_pair
+from st_common.query.pair_columns import is_of_pair, names_pair
 from st_common.query.plan import Plan
 
 _STREAMS = ("istream", "dstream", "rstream")
@@ -86,22 +86,30 @@ def fields_of(
     readings, rows = readings.placed(), np.flatnonzero(wanted)
     out = np.full(len(query), None, object)
     numbers, at = np.unique(query[rows], return_inverse=True)
-    selected = [shown_columns(queries[n].plan) for n in numbers]
-    # Queries that select the same share a statement.
-    for columns in dict.fromkeys(selected):
-        mine = rows[np.array([columns == other for other in selected])[at]]
+    plans = [queries[n].plan for n in numbers]
+    selected = [(shown_columns(plan), plan.join is not None) for plan in plans]
+    # Queries that select the same share a statement; of a feature and of an object the same name is another column.
+    for columns, has_feature in dict.fromkeys(selected):
+        alike = [one == (columns, has_feature) for one in selected]
+        mine = rows[np.array(alike)[at]]
         texts = [text for _, text in columns]
-        some = _seen(
-            readings, reading[mine], None if other is None else other[mine], texts
-        )
+        others = None if other is None or has_feature else other[mine]
+        some = _seen(readings, reading[mine], others, texts)
         table = some.table(objects.ids, space=space, texts=texts)
         for name, values in (beside or {}).items():
-            table = table.append_column(name, values.take(pa.array(mine)))
+            if has_feature or not is_of_pair(name):
+                table = _put(table, name, values.take(pa.array(mine)))
         (rendered,) = expressions.evaluated(
             [expressions.objects_of(columns)], table, of=[texts]
         )
         out[mine] = rendered.to_numpy(zero_copy_only=False)
     return pa.array(out, pa.string())
+
+
+def _put(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    """The table with a column, in the place of one that is called so."""
+    known = [one for one in table.column_names if one.casefold() == name.casefold()]
+    return table.drop_columns(known).append_column(name, values)
 
 
 def _seen(

@@ -16,7 +16,7 @@ class Layer(Protocol):
     """One version of a layer, as far as matching needs it.
 
     Attributes:
-        fids: object[features], the ids of features; pairs name features by their places here.
+        fids: object[features], the ids of features, ascending; pairs name features by their places here.
     """
 
     fids: np.ndarray

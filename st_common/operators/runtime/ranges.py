@@ -114,7 +114,16 @@ def _tell(turn: Turn, cases: gpac.Cases) -> pa.Table:
         target=target,
         sign=np.repeat([-1, 1, 0], counts),
         cause=cause,
-        fields=shown_fields(
-            turn, query=of_target[target], reading=event, readings=turn.readings
-        ),
+        fields=_fields(turn, event, target),
+    )
+
+
+def _fields(turn: Turn, event: np.ndarray, target: np.ndarray) -> pa.Array | None:
+    """What rows of changes show of the fixes of events, and of the features that they are joined with."""
+    return shown_fields(
+        turn,
+        query=turn.numbering.targets.query[target],
+        reading=event,
+        readings=turn.readings,
+        target=target,
     )

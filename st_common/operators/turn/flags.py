@@ -37,6 +37,7 @@ class Flags:
         retelling: bool, everything is told again at each result (`RSTREAM`).
         selecting: bool, columns are selected.
         showing_other: bool, columns of the other object of a pair are among them, or what is measured between the two.
+        showing_tags: bool, tags of the feature of a pair are among them.
         valid_until: bool, members are told with the time until which they stay (SPEC G8).
         paired: bool, objects are paired.
         nested: bool, another query asks about its rows, and is told in place of them.
@@ -58,6 +59,7 @@ class Flags:
     retelling: np.ndarray
     selecting: np.ndarray
     showing_other: np.ndarray
+    showing_tags: np.ndarray
     valid_until: np.ndarray
     paired: np.ndarray
     nested: np.ndarray
@@ -118,6 +120,7 @@ def _flags(queries: Sequence[Registered]) -> Flags:
         retelling=np.array([plan.emit == "rstream" for plan in plans], bool),
         selecting=np.array([bool(shown_columns(plan)) for plan in plans], bool),
         showing_other=np.array([_shows_other(plan) for plan in plans], bool),
+        showing_tags=np.array([_shows_tags(plan) for plan in plans], bool),
         valid_until=np.array([plan.valid_until for plan in plans], bool),
         nested=np.array(nested, bool),
         paired=np.array([plan.pairs is not None for plan in plans], bool),
@@ -137,6 +140,11 @@ def _tells_every(plan: Plan) -> bool:
 def _shows_other(plan: Plan) -> bool:
     """Whether columns of a pair are selected that its first object has not."""
     return plan.pairs is not None and any(names_pair(text) for _, text in plan.columns)
+
+
+def _shows_tags(plan: Plan) -> bool:
+    """Whether tags of the feature of a pair are selected."""
+    return plan.join is not None and any(names_pair(text) for _, text in plan.columns)
 
 
 def counts_nothing(aggregate: Aggregate | None) -> bool:

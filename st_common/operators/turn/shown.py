@@ -5,7 +5,9 @@ import pyarrow as pa
 
 from st_common.operators.expressions.fields import fields_of
 from st_common.operators.expressions.readings import Readings
+from st_common.operators.turn.tagged import tagged, versions_of
 from st_common.operators.turn.turn import Turn
+from st_common.query.pair_columns import pair_names
 
 
 def shown_fields(
@@ -16,6 +18,8 @@ def shown_fields(
     readings: Readings,
     wanted: np.ndarray | None = None,
     other: np.ndarray | None = None,
+    target: np.ndarray | None = None,
+    version: np.ndarray | None = None,
 ) -> pa.Array | None:
     """The selected columns of rows of changes, as JSON texts.
 
@@ -26,6 +30,8 @@ def shown_fields(
         readings: fixes as expressions see them.
         wanted: bool[n], which rows show columns; None: those of queries that select any.
         other: int64[n], the place of the reading of the other object of a pair; None: nothing shows one.
+        target: int64[n]; its partner is the feature of a pair; None: nothing shows tags.
+        version: int64[n], the versions of the layers of features; None: those that the queries have now.
 
     Returns:
         string[n], null where no columns are shown; None where no row shows any, and nothing was evaluated.
@@ -33,6 +39,7 @@ def shown_fields(
     shows = turn.known.selecting[query] if wanted is None else wanted
     if not shows.any():
         return None
+    tags = {} if target is None else _tags(turn, query, target, version)
     return fields_of(
         turn.queries,
         turn.objects,
@@ -41,5 +48,23 @@ def shown_fields(
         wanted=shows,
         readings=readings,
         space=turn.settings.space,
+        beside=tags,
         other=other,
     )
+
+
+def _tags(
+    turn: Turn, query: np.ndarray, target: np.ndarray, version: np.ndarray | None
+) -> dict[str, pa.Array]:
+    """The tags that rows show, by name; null for rows of which no query asks for any."""
+    mine = np.flatnonzero(turn.known.showing_tags[query])
+    if not len(mine):
+        return {}
+    plans = [turn.queries[number].plan for number in np.unique(query[mine])]
+    names = {
+        name for plan in plans for _, text in plan.columns for name in pair_names(text)
+    }
+    versions = versions_of(turn.queries, query) if version is None else version
+    return tagged(
+        turn, sorted(names), query=query, target=target, version=versions
+    ).columns()

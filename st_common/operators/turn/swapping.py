@@ -14,6 +14,7 @@ from st_common.operators.turn.changes import CAUSE, change_rows
 from st_common.operators.turn.part import Part
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.shown import shown_fields
+from st_common.operators.turn.tagged import versions_of
 from st_common.operators.turn.turn import Turn
 from st_common.operators.turn.valid import valid_from
 
@@ -173,14 +174,18 @@ def tell_swapped(swapping: Swapping, minus: np.ndarray, plus: np.ndarray) -> pa.
         sign=np.where(comes, 1, -1),
         cause=np.repeat([CAUSE[at.minus or ""], CAUSE[at.plus or ""]], counts),
         value=value,
-        fields=_fields(swapping, query, target, who),
+        fields=_fields(swapping, query, target, who, comes),
     )
 
 
 def _fields(
-    swapping: Swapping, query: np.ndarray, target: np.ndarray, who: np.ndarray
+    swapping: Swapping,
+    query: np.ndarray,
+    target: np.ndarray,
+    who: np.ndarray,
+    comes: np.ndarray,
 ) -> pa.Array | None:
-    """What rows of members show, of pairs of the other object too."""
+    """What rows of members show, of pairs of the other object too; who leaves has the tags of before."""
     turn, present = swapping.turn, swapping.present
     shows_other = turn.known.showing_other[query].any()
     return shown_fields(
@@ -189,4 +194,16 @@ def _fields(
         reading=who,
         readings=present.readings(np.arange(len(present))),
         other=present.lookups.others(target) if shows_other else None,
+        target=target,
+        version=_versions(swapping, query, comes),
     )
+
+
+def _versions(
+    swapping: Swapping, query: np.ndarray, comes: np.ndarray
+) -> np.ndarray | None:
+    """The versions of layers that rows show tags of; None where none does."""
+    if not swapping.turn.known.showing_tags[query].any():
+        return None
+    before = versions_of(swapping.state.queries, query)
+    return np.where(comes, versions_of(swapping.turn.queries, query), before)

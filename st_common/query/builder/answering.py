@@ -163,12 +163,11 @@ class AnswerSteps(GroupingSteps):
 
     def _column(self, column: Column, step: str) -> tuple[str, Given]:
         scope = self._scope
-        of_pair = scope.joined == "stream"
         if isinstance(column, tuple):
             name, text = column
             called = text_of_user(name, "the name of a column", step)
-            return called, term(text, scope, step, part="columns", of_pair=of_pair)
-        shown = term(column, scope, step, part="columns", of_pair=of_pair)
+            return called, term(text, scope, step, part="columns", of_pair=True)
+        shown = term(column, scope, step, part="columns", of_pair=True)
         bare = expression_of(shown.text)
         is_column = isinstance(bare, exp.Column)
         return (plain_name(bare.name) if is_column else shown.text), shown

@@ -374,7 +374,7 @@ def _resolved(
 def _other_hint(scope: Scope) -> str:
     if scope.joined == "layer":
         label = scope.other_label
-        return f"of the layer: {label}.kind = '...' or {label}.kind IN (...) in WHERE, {label}.fid in GROUP BY"
+        return f"of the layer: tags in WHERE and among the columns after SELECT, {label}.fid in GROUP BY"
     return f"columns of {scope.other_label} stand in WHERE, and among the columns after SELECT"
 
 

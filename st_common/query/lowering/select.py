@@ -222,7 +222,7 @@ def _column(item: exp.Expr, scope: Scope) -> Sequence[_Column]:
     if isinstance(bare, exp.Anonymous) and bare.name.upper() == STAMPS:
         return _stamps(bare, alias)
     name = _name(bare)
-    term = term_of(bare, scope, of_pair=scope.joined == "stream")
+    term = term_of(bare, scope, of_pair=True)
     if alias is not None:
         return [(alias.name, term, span_of(alias))]
     return [(name or term.text, term, term.span)]

@@ -1,9 +1,10 @@
-"""Tags of features in conditions: as texts, and as numbers where they are compared with numbers.
+"""Tags of features: as texts, and as numbers where they are compared with numbers, or computed with.
 
 t.speed_mps > r.maxspeed        the speed that the tag says, in metres per second
 t.speed > r.maxspeed            likewise, in the unit of the attribute (see `attribute_units`)
 r.maxspeed >= 30 mph            likewise
 r.lanes > 2                     TRY_CAST("other.lanes" AS DOUBLE)
+t.speed_mps - r.maxspeed        as beside a speed
 r.name LIKE 'A%'                the text
 """
 
@@ -27,7 +28,7 @@ def with_numbers(
     comparisons: tuple[type[exp.Expr], ...],
     measure: str,
 ) -> exp.Expr:
-    """The tree of a condition with tags called as plans do, as numbers where they are compared with such.
+    """The tree of an expression with tags called as plans do, as numbers where they stand beside such.
 
     Args:
         root: the tree, which is changed.
@@ -39,10 +40,7 @@ def with_numbers(
         Refused: the name of a tag cannot stand in a condition.
     """
     held = exp.Paren(this=root)
-    for comparison in list(held.find_all(*comparisons)):
-        leaves = [
-            leaf for side in comparison.iter_expressions() for leaf in leaves_of(side)
-        ]
+    for leaves in list(measured_together(held, comparisons)):
         # One that is called as a speed already is a number.
         tags = [
             leaf
@@ -63,11 +61,31 @@ def with_numbers(
     return changed
 
 
-def leaves_of(node: exp.Expr) -> Iterator[exp.Expr]:
+def measured_together(
+    root: exp.Expr, comparisons: tuple[type[exp.Expr], ...]
+) -> Iterator[list[exp.Expr]]:
+    """What is compared, added and so on with each other, for each comparison and each sum that is not compared.
+
+    Args:
+        root: parentheses around a tree.
+        comparisons: the classes of comparisons.
+
+    Example:
+        ABS(a - b) > c + 2      [ABS(a - b), c, 2] and [a, b]
+    """
+    for node in root.find_all(*comparisons, *_WITHIN):
+        is_part = isinstance(node.parent, (*comparisons, *_WITHIN))
+        if isinstance(node, comparisons):
+            yield [leaf for side in node.iter_expressions() for leaf in _leaves(side)]
+        elif node is not root and (not is_part or node.parent is root):
+            yield list(_leaves(node))
+
+
+def _leaves(node: exp.Expr) -> Iterator[exp.Expr]:
     """What arithmetic is made of."""
     if isinstance(node, _WITHIN):
         for part in node.iter_expressions():
-            yield from leaves_of(part)
+            yield from _leaves(part)
     else:
         yield node
 
@@ -101,7 +119,7 @@ def _name(tag: exp.Expr) -> str:
     """What a plan calls a tag. DuckDB knows no case: of tags that differ in case alone it would take any."""
     name = tag.name if tag.this.args.get("quoted") else tag.name.lower()
     if name != name.lower() or not name:
-        message = f"a tag in a condition is in small letters, not {name!r}"
+        message = f"a tag in an expression is in small letters, not {name!r}"
         raise Refused(message, span_of(tag), "a tag that equals a text may be any")
     return of_other(name)
 

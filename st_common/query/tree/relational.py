@@ -7,7 +7,7 @@ from typing import ClassVar
 from st_common.query.binding import PARTNER, bound
 from st_common.query.complaint import Complaint
 from st_common.query.outer import type_of_value
-from st_common.query.pair_columns import is_of_pair
+from st_common.query.pair_columns import is_of_pair, of_feature, pair_names
 from st_common.query.plan import COUNTS, Aggregate, Emit, Order, Value
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
 
@@ -163,7 +163,7 @@ class Project(Above):
         below = {one.name: one for one in self.input.columns()}
         types = bound(
             [text for _, text in self.selected],
-            tuple((one.name, one.type) for one in below.values()),
+            tuple((one.name, one.type) for one in below.values()) + self._tags(),
         )
         out = []
         for (name, text), type_ in zip(self.selected, types, strict=True):
@@ -172,6 +172,14 @@ class Project(Above):
             out.append(Column(name=name, type=type_.type, unit=unit, nullable=nullable))
         events = [one for node in walk(self.input) for one in node.event_columns()]
         return beside(out, events)
+
+    def _tags(self) -> tuple[tuple[str, str], ...]:
+        """The tags of features that are named, with their types; they are there whatever a feature has."""
+        if "feature" not in self.key:
+            return ()
+        return tuple(
+            of_feature(name for _, text in self.selected for name in pair_names(text))
+        )
 
     def refused(self) -> Iterator[Complaint]:
         """Columns are of rows of fixes: groups have their names and values."""

@@ -1,0 +1,100 @@
+"""Tags of the features of pairs, by their targets: from the version of the layer that their query has."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.operators.expressions.feature_readings import tag_values
+from st_common.operators.matching.layer import Layer
+from st_common.operators.state.registered import Queries
+from st_common.operators.state.targets import NO_PARTNER
+from st_common.operators.turn.turn import Turn
+from st_common.query.pair_columns import of_feature
+
+_TYPES = {"VARCHAR": pa.string(), "DOUBLE": pa.float64()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tagged:
+    """The tags of the features of n pairs, of each different feature once.
+
+    Attributes:
+        row: int64[n], the row of each pair in the table.
+        table: a column for each tag, named as in `pair_columns`. The last row is of what has no feature: all is null.
+    """
+
+    row: np.ndarray
+    table: pa.Table
+
+    def columns(self) -> dict[str, pa.Array]:
+        """The tags of each pair, by name; n values each."""
+        at, table = pa.array(self.row), self.table
+        return {name: table[name].take(at) for name in table.column_names}
+
+
+def versions_of(queries: Queries, query: np.ndarray) -> np.ndarray:
+    """The versions of the layers that some queries (int64[n]) join; int64[n], -1 for none, and where none is known."""
+    numbers, at = np.unique(query, return_inverse=True)
+    known = numbers[numbers < len(queries)]
+    versions = [queries[number].layer_version for number in known]
+    versions += [None] * (len(numbers) - len(known))
+    out = [-1 if version is None else version for version in versions]
+    return np.array(out, np.int64)[at]
+
+
+def tagged(
+    turn: Turn,
+    names: Iterable[str],
+    *,
+    query: np.ndarray,
+    target: np.ndarray,
+    version: np.ndarray,
+) -> Tagged:
+    """The tags of the features of some pairs.
+
+    Args:
+        turn: the run.
+        names: the columns of features that are asked for.
+        query: int64[n], the query of each pair, which joins a layer.
+        target: int64[n]; its partner is the feature.
+        version: int64[n], the version of the layer, -1 for none.
+
+    Raises:
+        LayerError: a tag cannot be read.
+    """
+    types = dict(of_feature(names))
+    partner = turn.numbering.targets.partner[target]
+    numbers, at = np.unique(query, return_inverse=True)
+    joins = [turn.queries[number].plan.join for number in numbers]
+    layers = [None if join is None else join.layer for join in joins]
+    row, parts, rows = np.full(len(query), -1), [], 0
+    for layer in dict.fromkeys(layers):
+        has_feature = (partner != NO_PARTNER) & (version >= 0)
+        is_mine = np.array([one == layer for one in layers])[at] & has_feature
+        for one in np.unique(version[is_mine]) if layer is not None else ():
+            mine = np.flatnonzero(is_mine & (version == one))
+            different, which = np.unique(partner[mine], return_inverse=True)
+            ids = turn.numbering.partners.ids.take(pa.array(different))
+            parts.append(_tags(turn.layer_of(layer or "", int(one)), ids, types))
+            row[mine] = rows + which
+            rows += len(different)
+    parts.append({name: pa.nulls(1, _TYPES[kind]) for name, kind in types.items()})
+    columns = {name: pa.concat_arrays([part[name] for part in parts]) for name in types}
+    return Tagged(row=np.where(row < 0, rows, row), table=pa.table(columns))
+
+
+def _tags(layer: Layer, ids: pa.Array, types: dict[str, str]) -> dict[str, pa.Array]:
+    """The tags of the features that have some ids; null of one that the layer has not."""
+    wanted = ids.to_numpy(zero_copy_only=False)
+    places = np.searchsorted(layer.fids, wanted)
+    places = np.minimum(places, max(len(layer.fids) - 1, 0))
+    is_there = np.zeros(len(wanted), bool)
+    if len(layer.fids):
+        is_there = layer.fids[places] == wanted
+    at = pa.array(places, pa.int64(), mask=~is_there)
+    return {
+        name: tag_values(layer.values, name, at).cast(_TYPES[kind])
+        for name, kind in types.items()
+    }
