@@ -329,7 +329,7 @@ def _objects_in_words(plan: Plan) -> str:
         )
     if plan.pairs is not None:
         return "pairs of objects"
-    if plan.join is not None:
+    if plan.join is not None and not plan.join.chooses:
         return "layer join" + (" inside of a region" if plan.inside is not None else "")
     words = [plan.inside.noun] if plan.inside is not None else []
     if plan.compare is not None:
@@ -340,4 +340,6 @@ def _objects_in_words(plan: Plan) -> str:
         )
     elif plan.transforms:
         words.append("transformation")
+    if plan.chosen_by is not None:
+        words.append("exists" if plan.chosen_by.how == "semi" else "not exists")
     return ", then ".join(words) or "all objects"

@@ -66,7 +66,8 @@ def _window(window: Window) -> str:
 
 def _with_layer(node: WithLayer, plan: Plan) -> Iterator[Step]:
     """What is asked of features stands above the join."""
-    yield from _evaluated("join", layer_in_words(node.join))
+    operator = {"inner": "join", "semi": "exists", "anti": "not exists"}[node.join.how]
+    yield from _evaluated(operator, layer_in_words(node.join))
     beside = sides_of(plan.where).beside
     if beside is not None:
         yield from _evaluated("select", f"of both: {said(beside, plan)}")

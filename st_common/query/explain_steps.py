@@ -125,7 +125,15 @@ def layer_in_words(join: LayerJoin) -> str:
         how += f" and {join.left} = {join.right}"
     kinds = f" of kind {', '.join(join.kinds)}" if join.kinds else ""
     tags = "".join(f", {name} = {value}" for name, value in join.tags)
-    return f"layer {join.layer}{kinds}{tags}: {how}"
+    said = f"layer {join.layer}{kinds}{tags}: {how}"
+    return f"{_CHOOSES[join.how]}{said}"
+
+
+_CHOOSES = {
+    "inner": "",
+    "semi": "objects with a feature, ",
+    "anti": "objects without a feature, ",
+}
 
 
 def pairs_in_words(pairs: PairJoin) -> str:

@@ -64,8 +64,7 @@ def _of_key(plan: Plan) -> dict[str, Source]:
     # A key of this name is what people mean by it, and no name of a group.
     if (grouped is None or grouped.grouped_by) and "object" not in names:
         sources["object"] = "object"
-    has_partner = plan.join is not None or plan.pairs is not None
-    if grouped is None and has_partner and plan.frame is None:
+    if grouped is None and plan.gives_pairs and plan.frame is None:
         sources["partner"] = "partner"
     if grouped is not None and has_value(grouped):
         sources["value"] = "value"
@@ -77,7 +76,8 @@ def _also_called(plan: Plan) -> Iterator[tuple[str, Source]]:
     grouped = plan.aggregate
     if grouped is not None and grouped.function != "several":
         yield from ((key, "object") for key in grouped.grouped_by if is_plain(key))
-    if plan.aggregate is None and plan.join is not None and plan.frame is None:
+    is_joined = plan.join is not None and plan.gives_pairs
+    if plan.aggregate is None and is_joined and plan.frame is None:
         yield "feature", "partner"
 
 

@@ -32,6 +32,7 @@ Part = TypeVar("Part")
 
 Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
 Predicate = Literal["intersects", "within", "dwithin", "equals"]
+How = Literal["inner", "semi", "anti"]
 _OfRows = Literal["count", "count_distinct", "sum", "avg", "min", "max"]
 Function = Literal[_OfRows, "distinct", "avgspd", "several"]
 ValueFunction = Literal[
@@ -74,6 +75,9 @@ class LayerJoin:
     feature's `right` ("fid", "kind" or the name of a tag). Beside another predicate both must hold: a bus is near
     to the route of its own line. `kinds` empty means features of every kind; they are kept sorted, each once. `tags`
     are names and values, all of which a feature must have; they are kept likewise.
+
+    `how` says what becomes of the pairs. `inner`: they are the rows. `semi`: the rows are the objects that are in one
+    (`EXISTS`), each once; `anti`: the objects that are in none (`NOT EXISTS`).
     """
 
     layer: str
@@ -83,6 +87,7 @@ class LayerJoin:
     left: str | None = None
     right: str | None = None
     tags: tuple[tuple[str, str], ...] = ()
+    how: How = "inner"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinds", tuple(sorted(set(self.kinds))))
@@ -92,6 +97,11 @@ class LayerJoin:
                 "tags",
                 tuple(sorted({(name, value) for name, value in self.tags})),
             )
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it chooses objects, and gives no pairs."""
+        return self.how != "inner"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +275,17 @@ class Plan:
                 [*moving, *(place.focal for place in places if place.focal is not None)]
             )
         )
+
+    @property
+    def chosen_by(self) -> LayerJoin | None:
+        """The join that chooses objects by the features of a layer (`EXISTS`, `NOT EXISTS`); None without."""
+        return self.join if self.join is not None and self.join.chooses else None
+
+    @property
+    def gives_pairs(self) -> bool:
+        """Whether each object stands beside a partner in the answer: a feature, or another object."""
+        is_joined = self.join is not None and not self.join.chooses
+        return is_joined or self.pairs is not None
 
     @property
     def tells_events(self) -> bool:

@@ -9,6 +9,7 @@ from st_common.query.neighbours import GroupNearest, Total
 from st_common.query.plan import (
     Emit,
     Function,
+    How,
     Order,
     Plan,
     Predicate,
@@ -17,6 +18,7 @@ from st_common.query.plan import (
 
 _EMITS, _ORDERS = frozenset(get_args(Emit)), frozenset(get_args(Order))
 _PREDICATES, _FUNCTIONS = frozenset(get_args(Predicate)), frozenset(get_args(Function))
+_HOWS = frozenset(get_args(How))
 _OF_VALUES = frozenset(get_args(ValueFunction))
 _TOTALS, _KINDS = frozenset(get_args(Total)), frozenset(get_args(Kind))
 _DOMAINS = frozenset(get_args(Domain))
@@ -39,6 +41,7 @@ def _chosen(plan: Plan) -> Iterator[tuple[str, frozenset[str]]]:
     yield plan.order, _ORDERS
     if plan.join is not None:
         yield plan.join.predicate, _PREDICATES
+        yield plan.join.how, _HOWS
     outer = None if plan.outer is None else plan.outer.aggregate
     for aggregate in (plan.aggregate, outer):
         if aggregate is not None:

@@ -37,6 +37,7 @@ from st_common.query.printed_incident import (
 )
 from st_common.query.printed_pair import identifier_of, written
 from st_common.query.problem import did_you_mean
+from st_common.query.sides import sides_of
 
 __all__ = ["number", "said", "to_text"]
 
@@ -77,8 +78,8 @@ def _clauses(plan: Plan) -> Iterator[str]:
     label = _label(plan)
     windows = frame_text(plan.frame) if plan.frame is not None else ""
     yield f"{_told(plan, label)} FROM {quoted(plan.stream)}{windows}"
-    if plan.join is not None:
-        yield _joined(plan.stream, plan.join, label)
+    if plan.join is not None and not plan.join.chooses:
+        yield f"JOIN {_joined(plan.stream, plan.join, label, ' ON ')}"
     if plan.pairs is not None:
         yield _paired(plan.stream, plan.pairs, label)
     conditions = " AND ".join(_conditions(plan, label))
@@ -146,7 +147,8 @@ def _selected(plan: Plan, label: str) -> str:
     return ", ".join(items) or "*"
 
 
-def _joined(stream: str, join: LayerJoin, label: str) -> str:
+def _joined(stream: str, join: LayerJoin, label: str, then: str) -> str:
+    """The layer and the conditions that join it, with a word between the two."""
     layer = quoted(join.layer)
     called = (
         f"LAYER {layer} {label}"
@@ -158,15 +160,14 @@ def _joined(stream: str, join: LayerJoin, label: str) -> str:
         for name, value in join.tags
     )
     if join.predicate == "equals":
-        return f"JOIN {called} ON {_key(join, label)}{tags}"
+        return f"{called}{then}{_key(join, label)}{tags}"
     also = f" AND {_told_whose(stream, join)}{_key(join, label)}" if join.left else ""
     function = {"within": "ST_Within", "dwithin": "ST_DWithin"}.get(
         join.predicate, "ST_Intersects"
     )
     distance = f", {number(join.distance_m)} m" if join.predicate == "dwithin" else ""
-    return (
-        f"JOIN {called} ON {function}({quoted(stream)}, {label}{distance}){also}{tags}"
-    )
+    met = f"{function}({quoted(stream)}, {label}{distance})"
+    return f"{called}{then}{met}{also}{tags}"
 
 
 def _key(join: LayerJoin, label: str) -> str:
@@ -215,13 +216,36 @@ def _tight(text: str) -> str:
 
 
 def _conditions(plan: Plan, label: str) -> Iterator[str]:
+    if plan.chosen_by is not None:
+        yield from _with_exists(plan, plan.chosen_by, label)
+        return
     kinds = plan.join.kinds if plan.join else ()
     if kinds:
         yield f"{label}.kind {_choice(kinds)}"
     if plan.where is not None:
-        loose = bool(kinds) and isinstance(expression_of(plan.where), exp.Or)
         where = said(plan.where, plan)
-        yield f"({where})" if loose else where
+        yield f"({where})" if kinds and _is_loose(plan.where) else where
+
+
+def _with_exists(plan: Plan, join: LayerJoin, label: str) -> Iterator[str]:
+    """What is asked of a fix, then EXISTS with all that is asked of it and a feature."""
+    sides = sides_of(plan.where)
+    if sides.first is not None:
+        yield f"({sides.first})" if _is_loose(sides.first) else sides.first
+    inside = [_joined(plan.stream, join, label, " WHERE ")]
+    if join.kinds:
+        inside.append(f"{label}.kind {_choice(join.kinds)}")
+    if sides.beside is not None:
+        both = said(sides.beside, plan)
+        inside.append(f"({both})" if _is_loose(sides.beside) else both)
+    word = "NOT EXISTS" if join.how == "anti" else "EXISTS"
+    asked = " AND ".join(inside)
+    yield f"{word} (SELECT 1 FROM {asked})"  # noqa: S608 - a statement of ours
+
+
+def _is_loose(text: str) -> bool:
+    """Whether a condition needs parentheses beside AND."""
+    return isinstance(expression_of(text), exp.Or)
 
 
 def said(text: str, plan: Plan) -> str:

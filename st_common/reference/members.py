@@ -9,7 +9,7 @@ from st_common.reference.columns import Features, Fixes
 from st_common.reference.layer_join import of_which_features, with_features
 from st_common.reference.metric import Members, certain, everyone
 from st_common.reference.nearest import neighbours
-from st_common.reference.pair_join import Joined, asks_of_pairs, of_which, pairs
+from st_common.reference.pair_join import Joined, asks_of_pairs, cut, of_which, pairs
 from st_common.reference.ranges import inside
 from st_common.reference.steps import stepped
 
@@ -32,6 +32,7 @@ def members(plan: Plan, fixes: Fixes, features: FeaturesOf) -> Joined:
         return _NOBODY
     eligible = qualified(plan, fixes) & certain(~is_focal)
     if plan.neighbours is not None:
+        eligible &= _chosen(plan, fixes, features)
         eligible = neighbours(plan.neighbours, fixes, eligible)
     if plan.pairs is not None:
         near = pairs(plan.pairs, fixes, eligible)
@@ -49,9 +50,21 @@ def qualified(plan: Plan, fixes: Fixes) -> Members:
         members &= inside(plan.inside, fixes)
     if plan.transforms or plan.compare is not None:
         members &= stepped(plan, fixes).members
-    if plan.where is not None and not _asks_pairs(plan):
-        members &= certain(fixes.is_true(plan.where))
+    for text in conditions_of_fixes(plan):
+        members &= certain(fixes.is_true(text))
     return members
+
+
+def conditions_of_fixes(plan: Plan) -> tuple[str, ...]:
+    """What a plan asks of a fix alone; where a condition is about pairs all of it is asked of these.
+
+    Of EXISTS and NOT EXISTS that which is about fixes stands beside them.
+    """
+    if plan.where is None:
+        return ()
+    if plan.chosen_by is not None:
+        return cut(plan.where)[0]
+    return () if _asks_pairs(plan) else (plan.where,)
 
 
 def _asks_pairs(plan: Plan) -> bool:
@@ -61,14 +74,36 @@ def _asks_pairs(plan: Plan) -> bool:
 
 
 def joined(plan: Plan, fixes: Fixes, eligible: Members, features: FeaturesOf) -> Joined:
-    """The eligible fixes, each with every feature that it is joined with; all of them once where none is asked for."""
+    """The eligible fixes, each with every feature that it is joined with; each once where features only choose."""
+    eligible &= _chosen(plan, fixes, features)
     kept = np.flatnonzero(eligible.maybe)
-    if plan.join is None:
+    if plan.join is None or plan.join.chooses:
         nobody = np.full(len(kept), None, np.object_)
         return Joined(row=kept, partner=nobody, sure=eligible.sure[kept])
-    known = features()
-    pairs = with_features(plan, fixes.take(kept), known)
-    if _asks_pairs(plan):
-        pairs = of_which_features(plan.where or "", fixes.take(kept), known, pairs)
+    pairs = _with_features(plan, fixes.take(kept), features())
     row = kept[pairs.row]
     return Joined(row=row, partner=pairs.partner, sure=pairs.sure & eligible.sure[row])
+
+
+def _chosen(plan: Plan, fixes: Fixes, features: FeaturesOf) -> Members:
+    """The fixes that are joined with a feature at least (EXISTS), or with none (NOT EXISTS); else all."""
+    if plan.chosen_by is None:
+        return everyone(len(fixes))
+    pairs = _with_features(plan, fixes, features())
+    some, surely = np.zeros((2, len(fixes)), np.bool_)
+    some[pairs.row] = True
+    surely[pairs.row[pairs.sure]] = True
+    if plan.chosen_by.how == "anti":
+        return Members(sure=~some, maybe=~surely)
+    return Members(sure=surely, maybe=some)
+
+
+def _with_features(plan: Plan, fixes: Fixes, known: Features) -> Joined:
+    """Fixes with the features that the plan joins, by all that it asks of both."""
+    pairs = with_features(plan, fixes, known)
+    if not _asks_pairs(plan):
+        return pairs
+    asked = plan.where or ""
+    if plan.chosen_by is not None:
+        asked = " AND ".join(cut(asked)[1])
+    return of_which_features(asked, fixes, known, pairs)

@@ -1,5 +1,6 @@
 """JOIN of a stream with itself: pairs of two objects that are near, or have the same keys (SPEC G7, B17)."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,12 @@ import numpy as np
 from st_common.query.plan import PairJoin
 from st_common.reference.columns import Fixes, equal
 from st_common.reference.metric import Bools, Ints, Members, Objects, everyone
+
+_WORDS = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|[()]|\b(?:AND|BETWEEN|CASE|END)\b""",
+    re.IGNORECASE,
+)
+"""Texts and names in quotes, and what conditions are cut by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +46,29 @@ def pairs(join: PairJoin, fixes: Fixes, left: Members) -> Joined:
 def asks_of_pairs(where: str | None) -> bool:
     """Whether a condition names what only a pair has."""
     return where is not None and ('"other.' in where or '"pair.' in where)
+
+
+def cut(where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The conditions that AND joins: those on a fix alone, and those that name what it is joined with.
+
+    Example:
+        free = 1 AND load > "other.size" AND x BETWEEN 1 AND 2    free = 1, x BETWEEN 1 AND 2;    load > "other.size"
+    """
+    parts, start, depth, ranges = list[str](), 0, 0, 0
+    for word in _WORDS.finditer(where):
+        said = word.group().upper()
+        depth += {"(": 1, "CASE": 1, ")": -1, "END": -1}.get(said, 0)
+        ranges += said == "BETWEEN" and depth == 0
+        if said != "AND" or depth:
+            continue
+        if ranges:
+            ranges -= 1
+            continue
+        parts.append(where[start : word.start()].strip())
+        start = word.end()
+    parts.append(where[start:].strip())
+    of_pairs = tuple(part for part in parts if asks_of_pairs(part))
+    return tuple(part for part in parts if part not in of_pairs), of_pairs
 
 
 def of_which(condition: str, fixes: Fixes, near: Joined) -> Joined:

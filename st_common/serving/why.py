@@ -336,7 +336,7 @@ def _few(names: set[str]) -> str:
 
 
 def _joined(home: Home, plan: Plan | None, change: dict[str, Any]) -> Joined | None:
-    if plan is None or plan.join is None:
+    if plan is None or plan.join is None or plan.join.chooses:
         return None
     layer, version, fid = plan.join.layer, change["layer_version"], change["partner"]
     kind, tags = None, {}

@@ -102,6 +102,10 @@ def _(part: GroupNearest) -> str:
 
 @_worded.register
 def _(part: LayerJoin) -> str:
+    return f"{'not ' if part.how == 'anti' else ''}{_with_feature(part)}"
+
+
+def _with_feature(part: LayerJoin) -> str:
     kinds = f" of kind {' or '.join(part.kinds)}" if part.kinds else ""
     if part.predicate == "equals":
         return f"with {part.left} equal to {part.right} of a feature of {part.layer}{kinds}"

@@ -35,8 +35,7 @@ def columns_of_rows(plan: Plan) -> tuple[list[str], list[str]]:
     grouped, texts, numbers = plan.aggregate, list[str](), list[str]()
     if grouped is None or grouped.grouped_by:
         texts.append("object")
-    has_partner = plan.join is not None or plan.pairs is not None
-    if grouped is None and has_partner and plan.frame is None:
+    if grouped is None and plan.gives_pairs and plan.frame is None:
         texts.append("partner")
     first = grouped.values[0].function if grouped and grouped.values else ""
     if grouped is not None and has_value(grouped) and first not in _UNASKED:

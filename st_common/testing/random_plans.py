@@ -279,10 +279,33 @@ def _comparing(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     return replace(below, transforms=steps, compare=compare, inside=inside, join=join)
 
 
+def _choosing(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
+    """Of objects that are joined with a feature, or with none: in regions, near, in windows, counted, for some time."""
+    make = rng.choice(
+        (_fixes, _fixes, _moves, _near, _near, _windows, _counts, _frames, _incidents)
+    )
+    below = make(rng, False)  # noqa: FBT003
+    while below.pairs is not None:
+        below = make(rng, False)  # noqa: FBT003
+    if not layers:
+        return below
+    own = below.frame is not None or below.incident is not None
+    return replace(
+        below,
+        join=replace(draw_join(rng), how=rng.choice(("semi", "anti"))),
+        where=below.where if own else draw_where_beside(rng),
+    )
+
+
 def _nested(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     """Asked about by another query: members, pairs, windows, frames and groups."""
-    make = rng.choice((_fixes, _moves, _near, _pairs, _windows, _counts, _frames))
-    below = replace(make(rng, layers), emit="changes", order="auto")
+    make = rng.choice(
+        (_fixes, _moves, _near, _pairs, _windows, _counts, _frames, _choosing)
+    )
+    below = make(rng, layers)
+    while below.tells_events:
+        below = make(rng, layers)
+    below = replace(below, emit="changes", order="auto")
     if below.window is not None:
         below = replace(below, columns=())
     elif below.aggregate is None and not below.columns:
@@ -316,6 +339,7 @@ _MAKE: dict[str, Callable[[Random, bool], Plan]] = {
     "moving fences": _moving_fences,
     "incidents": _incidents,
     "comparing": _comparing,
+    "choosing": _choosing,
     "nested": _nested,
     "several": _several,
 }

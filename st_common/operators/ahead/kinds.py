@@ -115,7 +115,7 @@ def asked_of(
         queries,
         course,
         world,
-        turn.objects,
+        turn,
         before=None,
         changed=course.alive,
         by_pairs=True,

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.geometry.grid import blocks
-from st_common.operators.arrays.keys import unique
+from st_common.operators.arrays.keys import is_in, packed, unique
 from st_common.operators.expressions.filters.protocol import Features
 from st_common.operators.expressions.index import find_pairs
 from st_common.operators.expressions.screens import Asked, objects_of, passes
@@ -82,6 +82,33 @@ def match(
     Returns:
         The place of a point and the number of a target for each pair, in no order; each pair once.
     """
+    (point, number, partner), probed, matched = _matches(
+        queries, points, layer_of, numbering
+    )
+    return Hits(
+        point=point,
+        target=numbering.targets_of(number + first, partner),
+        probed=probed,
+        matched=matched,
+    )
+
+
+def pairs_of(
+    queries: QuerySet, points: Points, *, layer_of: LayerOf, numbering: Numbering
+) -> Pairs:
+    """All pairs of a point and a query that it satisfies, for queries whose answers are objects; see `match`.
+
+    Returns:
+        int64 each, in no order: the places of points and the numbers of queries; each pair once.
+    """
+    (point, number, _), _, _ = _matches(queries, points, layer_of, numbering)
+    return point, number
+
+
+def _matches(
+    queries: QuerySet, points: Points, layer_of: LayerOf, numbering: Numbering
+) -> tuple[Triples, int, int]:
+    """Points with the queries that they satisfy and partners; how many were looked up, and how many pairs that gave."""
     hits: list[Triples] = []
     probed = 0
     for unit in queries.units:
@@ -101,12 +128,7 @@ def match(
     if points.truth is not None and matched:
         true = points.truth.pairs(queries.predicate[number], point)
         point, number, partner = point[true], number[true], partner[true]
-    return Hits(
-        point=point,
-        target=numbering.targets_of(number + first, partner),
-        probed=probed,
-        matched=matched,
-    )
+    return (point, number, partner), probed, matched
 
 
 def _concat(parts: list[np.ndarray]) -> np.ndarray:
@@ -219,8 +241,8 @@ def _join(
     numbering: Numbering,
 ) -> Triples:
     met = _met(group, points, chosen, layer)
-    # A point that meets no feature need not be looked up among the regions.
-    near = unique(met[0])
+    # A point that meets no feature need not be looked up among the regions, unless these are asked for.
+    near = chosen if group.join.how == "anti" else unique(met[0])
     triples = [
         (np.tile(near, len(group.everywhere)), np.repeat(group.everywhere, len(near)))
     ]
@@ -228,7 +250,13 @@ def _join(
         point, row = index.probe(points.x[near], points.y[near])
         triples.append((near[point], numbers[row]))
     point, query = (_concat([part[i] for part in triples]) for i in range(2))
-    return _with_features(met, queries, points, layer, numbering, point, query)
+    if group.join.chooses:
+        keep = _has_feature(met, queries, points, layer, point, query)
+        keep ^= group.join.how == "anti"
+        return point[keep], query[keep], np.full(int(keep.sum()), NO_PARTNER)
+    return _named(
+        layer, numbering, _with_features(met, queries, points, layer, point, query)
+    )
 
 
 def join_pairs(
@@ -253,18 +281,40 @@ def join_pairs(
         int64 each: the point, the query, and the feature's number among the partners.
     """
     met = _met(group, points, unique(pairs[0]), layer)
-    return _with_features(met, queries, points, layer, numbering, *pairs)
+    return _named(layer, numbering, _with_features(met, queries, points, layer, *pairs))
 
 
-def _with_features(  # noqa: PLR0917 - the parts of one join
+def _has_feature(
     met: Pairs,
     queries: QuerySet,
     points: Points,
     layer: Layer,
-    numbering: Numbering,
+    point: np.ndarray,
+    query: np.ndarray,
+) -> np.ndarray:
+    """Whether the point of each pair of a point and a query has a feature that the query joins; bool[p]."""
+    with_one, of, _ = _with_features(met, queries, points, layer, point, query)
+    return is_in(packed(query, point), unique(packed(of, with_one)))
+
+
+def _named(layer: Layer, numbering: Numbering, pairs: Triples) -> Triples:
+    """Points, queries and features, with the features' numbers among the partners in place of those in the layer."""
+    point, query, feature = pairs
+    # Names are looked up once for a feature, not for each pair.
+    used, at = np.unique(feature, return_inverse=True)
+    names = pa.array(layer.fids[used], pa.string())
+    return point, query, numbering.partners_of(names)[at]
+
+
+def _with_features(
+    met: Pairs,
+    queries: QuerySet,
+    points: Points,
+    layer: Layer,
     point: np.ndarray,
     query: np.ndarray,
 ) -> Triples:
+    """Pairs of a point and a query with each feature, by its place in the layer, that they join."""
     near, features = met
     start = np.searchsorted(near, point)
     count = np.searchsorted(near, point, side="right") - start
@@ -285,13 +335,7 @@ def _with_features(  # noqa: PLR0917 - the parts of one join
     if not queries.beside.empty and len(point):
         keep = hold_beside(queries.beside, points.asked, layer, point, query, feature)
         point, query, feature = point[keep], query[keep], feature[keep]
-    # Names are looked up once for a feature, not for each pair.
-    used, at = np.unique(feature, return_inverse=True)
-    return (
-        point,
-        query,
-        numbering.partners_of(pa.array(layer.fids[used], pa.string()))[at],
-    )
+    return point, query, feature
 
 
 def _met(group: JoinGroup, points: Points, chosen: np.ndarray, layer: Layer) -> Pairs:

@@ -60,8 +60,8 @@ _HOLDS_MOST = 1 << 17
 
 def kind_of(plan: Plan) -> str | None:
     """The kind of the skeleton that judges a plan, or `pairs`; None where it stands still and has no neighbours."""
-    if plan.pairs is not None or (
-        plan.join is not None and isinstance(plan.inside, MovingRegion)
+    if plan.gives_pairs and (
+        plan.pairs is not None or isinstance(plan.inside, MovingRegion)
     ):
         return _PAIRS
     if plan.neighbours is not None:

@@ -188,7 +188,7 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
         queries,
         fixes,
         world,
-        turn.objects,
+        turn,
         before=memo.held if memo else None,
         changed=scope.changed,
         by_pairs=KINDS[name].searches,

@@ -16,7 +16,7 @@ from st_common.operators.state.intern import Interner, Sought
 from st_common.operators.state.registered import Registered
 from st_common.query.neighbours import GroupNearest, Nearest, Place, places_of
 from st_common.query.plan import Plan
-from st_common.query.sides import alone
+from st_common.query.sides import alone, sides_of
 from st_common.regions.region import Extents, MovingRegion
 
 _TOTALS = {"sum": 0, "max": 1, "min": 2}
@@ -102,7 +102,8 @@ def kind_queries(
         (row, place) for row, plan in enumerate(plans) for place in _group_places(plan)
     ]
     # 0 is the rule of all objects.
-    ruled = numbered([Rule(), *map(_rule, plans)])
+    asked = [_rule(queries[n]) for n in numbers]
+    ruled = numbered([Rule(), *asked])
     rules = tuple(ruled)[1:]
     focals = [_focal(plan) for plan in plans]
     return KindQueries(
@@ -115,7 +116,7 @@ def kind_queries(
         place_focal=_places_in(at, [place.focal for _, place in places]),
         focal_row=np.array([row for row, _ in goes_with], np.int64),
         focal_at=np.array([focal for _, focal in goes_with], np.int64),
-        eligible=np.array([ruled[_rule(plan)] for plan in plans], np.int64),
+        eligible=np.array([ruled[rule] for rule in asked], np.int64),
         columns=_columns(plans, [place for _, place in places]),
     )
 
@@ -205,7 +206,15 @@ def _focal(plan: Plan) -> str | None:
     return None if isinstance(plan.neighbours, GroupNearest) else _single(plan).focal
 
 
-def _rule(plan: Plan) -> Rule:
+def _rule(query: Registered) -> Rule:
     """What else an object must satisfy: the kinds of moving regions know their own."""
-    region = plan.inside if plan.neighbours is not None else None
-    return Rule(where=alone(plan), region=region, steps=steps_of(plan))
+    plan = query.plan
+    is_chosen = plan.chosen_by is not None
+    return Rule(
+        where=alone(plan),
+        region=plan.inside if plan.neighbours is not None else None,
+        steps=steps_of(plan),
+        join=plan.chosen_by,
+        layer_version=query.layer_version if is_chosen else None,
+        beside=sides_of(plan.where).beside if is_chosen else None,
+    )

@@ -9,6 +9,9 @@ from st_common.geometry.space import Space
 from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.comparing import NO_STEPS, Steps
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
+from st_common.operators.matching.query_set import QuerySet, compile_queries
+from st_common.operators.state.registered import Registered
+from st_common.query.plan import LayerJoin, Plan
 from st_common.regions.region import Index, MovingRegion, Region
 from st_common.regions.registry import by_kind, index_of
 
@@ -21,11 +24,16 @@ class Rule:
         where: a predicate over its last fix, as canonical SQL.
         region: in which it must lie.
         steps: what is asked of its box (`USING`).
+        join: the features of a layer by which it is chosen (`EXISTS`), in `layer_version`.
+        beside: what it and such a feature are asked together, in the names of `pair_columns`.
     """
 
     where: str | None = None
     region: Region | None = None
     steps: Steps = NO_STEPS
+    join: LayerJoin | None = None
+    layer_version: int | None = None
+    beside: str | None = None
 
     @property
     def moves(self) -> bool:
@@ -45,6 +53,7 @@ class Rules:
         moves: bool[1 + rules], whether it has one that goes with an object.
         still: indexes of regions that stand still, each with the rules that its regions are of.
         stepped: int64, the rules that ask something of an object's box.
+        joining: the rules that choose objects by the features of a layer, each as a query that has its number.
     """
 
     all: tuple[Rule, ...]
@@ -54,6 +63,7 @@ class Rules:
     moves: np.ndarray
     still: tuple[tuple[np.ndarray, Index], ...]
     stepped: np.ndarray
+    joining: QuerySet
 
 
 def compile_rules(rules: Sequence[Rule], *, space: Space) -> Rules:
@@ -78,7 +88,23 @@ def compile_rules(rules: Sequence[Rule], *, space: Space) -> Rules:
         condition=np.array(conditions, np.int64),
         still=_indexes(rules, np.flatnonzero(stands), space=space),
         stepped=np.array(stepped, np.int64),
+        joining=_joining(rules, space=space),
     )
+
+
+def _joining(rules: Sequence[Rule], *, space: Space) -> QuerySet:
+    """The rules with a layer as queries that ask for its features and for nothing else; no rule has the number 0."""
+    queries = [
+        Registered(
+            name="",
+            version=0,
+            plan=Plan(stream="", join=rule.join, where=rule.beside),
+            layer_version=rule.layer_version,
+        )
+        for rule in (Rule(), *rules)
+    ]
+    joining = [n for n, query in enumerate(queries) if query.plan.join is not None]
+    return compile_queries(queries, joining, space=space)
 
 
 def _indexes(

@@ -7,7 +7,7 @@ is tested depends on what it is:
     with a shape        ABS(load - 3) > 1      by pairs where few are asked, with all literals of the shape at once
     region that stands  INSIDE depot           sorted keys `rule << 32 | object` of what lies in it
     region that goes    ('M', 'bus-2', 500)    the same, at each tick anew
-    any other           SQL, a filter          a bit for each rule and object, kept from tick to tick
+    any other           SQL, a filter, EXISTS  a bit for each rule and object, kept from tick to tick
 
 What is asked as bits is asked of every fix, whoever wants it, so that what fails does so at the same fixes.
 """
@@ -23,6 +23,7 @@ from st_common.operators.arrays.keys import MASK, is_in, merged, packed
 from st_common.operators.expressions.general import MOST_PAIRS, General, Source
 from st_common.operators.expressions.screens import Asked, satisfied
 from st_common.operators.expressions.truth import hold
+from st_common.operators.matching.match import pairs_of
 from st_common.operators.skeleton.kind_queries import KindQueries
 from st_common.operators.skeleton.kinds import KINDS
 from st_common.operators.skeleton.listing import list_bits, list_conditions, list_keys
@@ -38,8 +39,10 @@ from st_common.operators.skeleton.selection import (
 from st_common.operators.skeleton.world import World
 from st_common.operators.state.intern import Interner
 from st_common.operators.turn.course import Course
+from st_common.operators.turn.points import points_at
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.seen_columns import SeenColumns, seen_columns
+from st_common.operators.turn.turn import Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,7 @@ def selection_of(
     known: KindQueries,
     fixes: Present | Course,
     world: World,
-    objects: Interner,
+    turn: Turn,
     *,
     before: Held | None,
     changed: np.ndarray,
@@ -73,7 +76,7 @@ def selection_of(
         known: the queries.
         fixes: the last fixes, at one tick or over several.
         world: the same as the kind sees them.
-        objects: the ids of objects.
+        turn: the run.
         before: what the tick before gave: with it only the `changed` objects are looked at anew; None: all are.
         changed: bool[objects], who has another fix than at the tick before.
         by_pairs: whether few pairs will be asked about: then conditions that have a shape wait for these.
@@ -81,7 +84,7 @@ def selection_of(
     Returns:
         The selection, and what the next tick can build on; `EVERYONE` and None where no query has a rule.
     """
-    rules = known.rules
+    rules, objects = known.rules, turn.objects
     if not rules.all:
         return EVERYONE, None
     columns = seen_columns(rules.conditions, fixes, objects, space=world.space)
@@ -92,7 +95,7 @@ def selection_of(
         condition=others,
         fixes=fixes,
         world=world,
-        objects=objects,
+        turn=turn,
     )
     held = _held(asking, before, changed)
     inside = [
@@ -229,10 +232,17 @@ def _source(
 
 
 def _asked(rules: Rules, condition: np.ndarray) -> np.ndarray:
-    """The rules of which every fix is asked: with a `condition` of that kind, and that ask something of its box."""
+    """The rules of which every fix is asked: with a `condition` of that kind, with steps, and with a layer."""
     asked = condition >= 0
     asked[rules.stepped] = True
+    asked[_with_layers(rules)] = True
     return np.flatnonzero(asked)
+
+
+def _with_layers(rules: Rules) -> np.ndarray:
+    """The rules that choose objects by the features of a layer."""
+    numbers = [unit.numbers for unit in rules.joining.units]
+    return np.concatenate([np.empty(0, np.int64), *numbers])
 
 
 def _by_database(
@@ -272,12 +282,22 @@ def _bits(of: "_Asking", which: np.ndarray, before: Held | None) -> np.ndarray:
     bits = np.zeros((len(of.world.x), -(-len(of.asked) // 8)), np.uint8)
     if before is not None:
         bits[: len(before.bits)] = before.bits
+    chosen = _chosen(of, which)
     bits[which] = asked_together(
         len(of.asked),
         len(which),
-        lambda start, end: _fresh(of, of.asked[start:end], which),
+        lambda start, end: _fresh(of, of.asked[start:end], which, chosen),
     )
     return bits
+
+
+def _chosen(of: "_Asking", which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of one of some objects (its place in `which`) and a rule whose layer chooses it."""
+    joining, turn = of.rules.joining, of.turn
+    if joining.empty:
+        return which[:0], which[:0]
+    points = points_at(joining, of.fixes, which, turn.objects, space=of.world.space)
+    return pairs_of(joining, points, layer_of=turn.layer_of, numbering=turn.numbering)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,11 +309,16 @@ class _Asking:
     condition: np.ndarray
     fixes: Present | Course
     world: World
-    objects: Interner
+    turn: Turn
 
 
-def _fresh(of: _Asking, part: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """bool[rules, w]: what conditions and steps of some rules say of some objects."""
+def _fresh(
+    of: _Asking,
+    part: np.ndarray,
+    which: np.ndarray,
+    chosen: tuple[np.ndarray, np.ndarray],
+) -> np.ndarray:
+    """bool[rules, w]: what conditions, steps and layers of some rules say of some objects."""
     rules, condition, out = (
         of.rules,
         of.condition[part],
@@ -305,10 +330,15 @@ def _fresh(of: _Asking, part: np.ndarray, which: np.ndarray) -> np.ndarray:
     for place in np.flatnonzero(np.isin(part, rules.stepped)).tolist():
         asked = Asked(
             readings=of.fixes.readings(which),
-            objects=of.objects,
+            objects=of.turn.objects,
             space=of.world.space,
         )
         out[place] &= satisfied(rules.all[part[place] - 1].steps, asked)
+    at, rule = chosen
+    mine = np.isin(rule, part)
+    by_layer = np.zeros_like(out)
+    by_layer[np.searchsorted(part, rule[mine]), at[mine]] = True
+    out &= by_layer | ~np.isin(part, _with_layers(rules))[:, None]
     return out
 
 

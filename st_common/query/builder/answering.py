@@ -28,7 +28,7 @@ class AnswerSteps(GroupingSteps):
     def where(self, text: str) -> Self:
         """Only fixes that satisfy a condition such as "speed_mps > 3 AND state = 'free'"."""
         step = "where(..)"
-        term = condition(text, self._scope, step)
+        term = condition(text, self._scope_of_conditions, step)
         return self._next(step, given=[term], where=term.text)
 
     def select(self, *columns: Column, **named: str) -> Self:

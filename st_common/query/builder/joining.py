@@ -12,7 +12,7 @@ from st_common.query.builder.step import Step
 from st_common.query.grammar.words import quoted
 from st_common.query.lowering.condition import OWN_COLUMNS
 from st_common.query.pair_columns import other_label
-from st_common.query.plan import LayerJoin, PairJoin
+from st_common.query.plan import How, LayerJoin, PairJoin
 
 _Built = TypeVar("_Built", bound=Step)
 
@@ -23,6 +23,7 @@ class Joining(Generic[_Built]):
 
     name: str
     is_layer: bool
+    _how: How
     _joined: Callable[..., _Built]
     _key: Callable[[str, str], Given]
 
@@ -71,7 +72,7 @@ class Joining(Generic[_Built]):
             "this needs a layer",
             "join_layer(name) for a layer with the stream's name",
         )
-        join = LayerJoin(layer=self.name, **parts)
+        join = LayerJoin(layer=self.name, how=self._how, **parts)
         return self._joined(step, given=given, join=join, pairs=None)
 
 
@@ -100,6 +101,14 @@ class JoinSteps(Step):
             "give the layer an alias",
         )
         return self._joining(layer, label, is_layer=True)
+
+    def exists(self, layer: str, alias: str | None = None) -> Joining[Self]:
+        """Only objects for which the layer has a feature, each once; conditions call the feature `alias`."""
+        return replace(self.join_layer(layer, alias), _how="semi")
+
+    def not_exists(self, layer: str, alias: str | None = None) -> Joining[Self]:
+        """Only objects for which the layer has no feature; conditions call a feature `alias`."""
+        return replace(self.join_layer(layer, alias), _how="anti")
 
     def kinds(self, *kinds: str) -> Self:
         """Only features of these kinds."""
@@ -149,7 +158,7 @@ class JoinSteps(Step):
 
     def _joining(self, name: str, label: str, *, is_layer: bool) -> Joining[Self]:
         key = self._layer_key if is_layer else self._pair_key
-        return Joining(name, is_layer, partial(self._next, alias=label), key)
+        return Joining(name, is_layer, "inner", partial(self._next, alias=label), key)
 
     def _layer(self, step: str) -> LayerJoin:
         join = self.plan.join

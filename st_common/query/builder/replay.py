@@ -4,14 +4,14 @@ from collections.abc import Callable
 from functools import partial
 
 from st_common.errors import QueryError
-from st_common.query.builder import QueryBuilder, query
+from st_common.query.builder import Joining, QueryBuilder, query
 from st_common.query.builder.fencing import InARow
 from st_common.query.comparing import Transform
 from st_common.query.fence import Debounce
 from st_common.query.frame import Extent
 from st_common.query.grammar.words import quoted
 from st_common.query.neighbours import GroupNearest, Place, ReverseNearest
-from st_common.query.plan import Aggregate, Plan
+from st_common.query.plan import Aggregate, How, Plan
 from st_common.query.several import text_of_value
 
 _UNITS = {"space": "m", "time": "s", "rows": "rows"}
@@ -65,7 +65,7 @@ def _join(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     join = plan.join
     if join is None:
         return builder
-    joining = builder.join_layer(join.layer)
+    joining = _JOINS[join.how](builder, join.layer)
     if join.predicate == "equals":
         builder = joining.on_equal(join.left or "", join.right or "")
     elif join.predicate == "dwithin":
@@ -81,6 +81,13 @@ def _join(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     for name, value in join.tags:
         builder = builder.tag(name, value)
     return builder.kinds(*join.kinds) if join.kinds else builder
+
+
+_JOINS: dict[How, Callable[[QueryBuilder, str], Joining[QueryBuilder]]] = {
+    "inner": QueryBuilder.join_layer,
+    "semi": QueryBuilder.exists,
+    "anti": QueryBuilder.not_exists,
+}
 
 
 def _pairs(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
@@ -234,7 +241,11 @@ def _function(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:
 
 
 def _group(builder: QueryBuilder, group: str) -> str:
-    of_fixes = builder.plan.join is not None and builder.plan.outer is None
+    of_fixes = (
+        builder.plan.join is not None
+        and builder.plan.gives_pairs
+        and builder.plan.outer is None
+    )
     is_partner = group == "partner" and of_fixes
     return f"{quoted(builder.alias)}.fid" if is_partner else group
 

@@ -65,7 +65,15 @@ class Step:
 
     @property
     def _scope(self) -> Scope:
-        """What names in expressions mean."""
+        """What names in expressions mean; where features choose objects, only conditions name these."""
+        plan = self.plan
+        if plan.chosen_by is not None and plan.outer is None:
+            return Scope(label=plan.stream, own=frozenset({plan.stream}))
+        return self._scope_of_conditions
+
+    @property
+    def _scope_of_conditions(self) -> Scope:
+        """What names in the condition mean."""
         plan = self.plan
         if plan.outer is not None:
             return Scope(label="rows", own=frozenset({"rows"}), joined="rows")

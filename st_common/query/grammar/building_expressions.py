@@ -11,7 +11,7 @@ from st_common.query.grammar.located import (
     number_literal,
     text_literal,
 )
-from st_common.query.grammar.nodes import Intersects, Near, Within
+from st_common.query.grammar.nodes import Exists, Intersects, Near, Within
 from st_common.query.grammar.tokens import Token
 from st_common.units import METRES, SECONDS, SPEEDS, Domain, Measure
 
@@ -128,6 +128,11 @@ class BuildingExpressions:
     def part_of_time(self, parts: Parts) -> exp.Expr:
         (part,) = parts
         return exp.Var(this=(part if isinstance(part, Token) else part.name).upper())
+
+    def exists(self, parts: Parts) -> exp.Expr:
+        layer = isinstance(parts[5], Token)
+        join = exp.Join(this=parts[-4], on=parts[-2], kind="LAYER" if layer else None)
+        return at(Exists(this=join), parts[0], parts[-1])
 
     def paren(self, parts: Parts) -> exp.Expr:
         begin, value, end = parts

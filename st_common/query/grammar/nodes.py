@@ -232,6 +232,12 @@ class Near(exp.Expression):
     }
 
 
+class Exists(exp.Expression):
+    """EXISTS (SELECT 1 FROM .. WHERE ..): `this` is a join with what stands behind FROM, on what WHERE says."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 SPATIAL = {Intersects: "ST_Intersects", Within: "ST_Within", Near: "ST_DWithin"}
 _LOCATED = (
     Inside,
@@ -249,6 +255,7 @@ _LOCATED = (
     Comparing,
     Using,
     Step,
+    Exists,
     exp.Tuple,
     exp.Paren,
     exp.Identifier,

@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 
 from st_common.query.grammar import words
-from st_common.query.grammar.nodes import SPATIAL, Refused, Span, span_of
+from st_common.query.grammar.nodes import SPATIAL, Exists, Refused, Span, span_of
 from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.compared import MEASURE, check_units
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS
@@ -261,6 +261,10 @@ def _refuse_kind(node: exp.Expr, whole: Span) -> None:
     if name is not None:
         hint = f"it stands after ON: JOIN layer ON {name}(...)"
         raise Refused(f"{name} has no place here", _place(node, whole), hint)
+    if isinstance(node, Exists):
+        message = "EXISTS stands in WHERE, alone or joined by AND to what else is asked"
+        hint = "WHERE a = 1 AND NOT EXISTS (SELECT 1 FROM layer WHERE ..)"
+        raise Refused(message, _place(node, whole), hint)
     if isinstance(node, exp.Star):
         raise Refused(
             "* has no place here",

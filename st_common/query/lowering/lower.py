@@ -1,6 +1,6 @@
 """A parsed SELECT as operators, which are fused into a plan, with what is still to be checked and where it stands."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from st_common.query.grammar.nodes import (
 )
 from st_common.query.incident import Incident
 from st_common.query.lowering.comparing import compare_of, transforms_of
-from st_common.query.lowering.condition import conditions_of, parts_of
+from st_common.query.lowering.exists import Choice, Said, choice_of, said_of
 from st_common.query.lowering.expression import Term
 from st_common.query.lowering.fence import fence_of
 from st_common.query.lowering.frame import frame_of, refuse_windows
@@ -32,11 +32,11 @@ from st_common.query.lowering.join import layer_join_of, pair_join_of
 from st_common.query.lowering.options import options_of
 from st_common.query.lowering.outer import asked_of_groups, outer_of, spans_of
 from st_common.query.lowering.quantity import seconds, whole
-from st_common.query.lowering.scope import Scope, scope_of
+from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.select import Selected, selected_of
 from st_common.query.lowering.space import neighbours_of, region_of
 from st_common.query.plan import Emit as EmitMode
-from st_common.query.plan import Plan, Window
+from st_common.query.plan import LayerJoin, PairJoin, Plan, Window
 from st_common.query.tree.fusing import plan_of
 from st_common.query.tree.growing import grown
 from st_common.query.tree.relational import Source
@@ -70,23 +70,16 @@ class Lowered:
 
 def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | None:
     """The plan of a parsed SELECT; None when something was refused, all of which is gathered."""
-    source, joins = select.args["from_"].this, select.args.get("joins") or []
+    source = select.args["from_"].this
     if isinstance(source, Rows):
         return _above_rows(select, source, areas, gathered)
     fields = _alone(select, source, areas, gathered)
-    if len(joins) > 1:
-        gathered.found.append(
-            Refused("a query joins one layer, or its own stream", span_of(joins[1]))
-        )
+    choice = choice_of(select, gathered)
     if select.meta.get(INCOMPLETE):
         return None  # what is left leans on what was refused
-    scope = gathered.attempt(
-        lambda: scope_of(source, joins[0] if joins else None), None
-    )
+    scope = gathered.attempt(lambda: choice.around(source), None)
     related = (
-        _related(
-            select, joins[0] if joins else None, scope, fields["incident"], gathered
-        )
+        _related(select, choice, scope, fields["incident"], gathered)
         if scope is not None
         else None
     )
@@ -99,7 +92,7 @@ def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | Non
     more, terms = related
     tree = grown(Source(stream=source.name), {**fields, **more})
     plan = replace(plan_of(tree), outer=outer)
-    return Lowered(plan=plan, terms=terms, spans=_spans(select, source, joins))
+    return Lowered(plan=plan, terms=terms, spans=_spans(select, source, choice.join))
 
 
 def _above_rows(
@@ -154,24 +147,24 @@ def _alone(
 
 def _related(
     select: exp.Expr,
-    join: exp.Expr | None,
+    choice: Choice,
     scope: Scope,
     incident: Incident | None,
     gathered: Gathered,
 ) -> tuple[dict[str, Any], tuple[Term, ...]] | None:
     """What is said with names, by the parts of a plan, and the expressions; None when they cannot be read."""
+    source, join = select.args["from_"].this, choice.join
+    joined_scope = gathered.attempt(lambda: choice.scope(source), scope)
+    is_layer = joined_scope.joined == "layer"
     if join is not None:
-        gathered.attempt(
-            lambda: refuse_windows(join.this, layer=scope.joined == "layer"), None
-        )
+        gathered.attempt(lambda: refuse_windows(join.this, layer=is_layer), None)
     selected = gathered.attempt(
         lambda: selected_of(select, scope, gathered), Selected()
     )
-    where = select.args.get("where")
-    parts = gathered.attempt(lambda: parts_of(join, where, scope), None)
-    if parts is None:
+    said = gathered.attempt(lambda: said_of(select, choice, source, gathered), None)
+    if said is None:
         return None
-    chosen = conditions_of(parts.others, scope, gathered)
+    chosen = said.conditions
     ending = ending_of(select, scope, gathered)
     fields: dict[str, Any] = {
         "incident": with_expressions(incident, ending, selected.worst),
@@ -179,25 +172,39 @@ def _related(
         "columns": selected.columns,
     }
     keys: tuple[Term, ...] = ()
-    if join is not None and scope.joined == "layer":
-        joined = gathered.attempt(
-            lambda: layer_join_of(join.this.name, parts.joining, scope, chosen), None
+    if join is not None:
+        part, joined, keys = gathered.attempt(
+            lambda: _joined(choice, said, joined_scope), ("join", None, ())
         )
-        fields["join"], keys = joined or (None, ())
-    elif join is not None:
-        paired = gathered.attempt(lambda: pair_join_of(parts.joining, scope), None)
-        fields["pairs"], keys = paired or (None, ())
+        fields[part] = joined
     fields["where"] = chosen.term.text if chosen.term else None
     terms = (chosen.term, *keys, *selected.terms, ending)
     return fields, tuple(term for term in terms if term is not None)
 
 
+def _joined(
+    choice: Choice, said: Said, scope: Scope
+) -> tuple[str, LayerJoin | PairJoin | None, tuple[Term, ...]]:
+    """The part of a plan that a join is, the join, and the expressions that are its keys."""
+    assert choice.join is not None  # noqa: S101 - for the type
+    if scope.joined == "layer":
+        name = choice.join.this.name
+        join, keys = layer_join_of(name, said.joining, scope, said.conditions)
+        return "join", replace(join, how=choice.how), keys
+    if choice.in_exists:
+        message = "EXISTS asks about a layer, and this is the stream itself"
+        hint = "JOIN pairs the objects of a stream"
+        raise Refused(message, span_of(choice.join.this), hint)
+    pairs, keys = pair_join_of(said.joining, scope)
+    return "pairs", pairs, keys
+
+
 def _spans(
-    select: exp.Expr, source: exp.Expr, joins: Sequence[exp.Expr]
+    select: exp.Expr, source: exp.Expr, join: exp.Expr | None
 ) -> dict[str, Span]:
     spans = {"stream": span_of(source.this), "select": span_of(select.expressions[0])}
-    if joins:
-        spans["layer"] = span_of(joins[0].this.this)
+    if join is not None:
+        spans["layer"] = span_of(join.this.this)
     windows = source.args.get("windows")
     if windows:
         spans["frame"] = span_of(windows[0])[0], span_of(windows[-1])[1]

@@ -38,15 +38,17 @@ class Detected(Above):
         below = list(walk(self.input))
         regions = [one for one in below if isinstance(one, Inside)]
         layers = [one for one in below if isinstance(one, WithLayer)]
-        yield from self._number_of_borders(len(regions) + len(layers))
+        pairing = [layer for layer in layers if not layer.join.chooses]
+        yield from self._number_of_borders(len(regions) + len(pairing))
         if any(region.ticks_itself for region in regions):
             yield from _at_moving_region(self.fence)
         for why in (one.region.no_border for one in regions if one.region.no_border):
             yield from _without_border(self.fence, why)
-        for layer in layers:
+        for layer in pairing:
             yield from self._at_features(layer)
+        choosing = [layer for layer in layers if layer.join.chooses]
         others = [one for one in below if one.ticks_itself or one.by_boxes]
-        for other in (one for one in others if one not in regions):
+        for other in (one for one in [*others, *choosing] if one not in regions):
             message = f"{other.noun} and {self.noun} exclude each other"
             hint = "register one query for each"
             yield Complaint(at=other.at, message=message, hint=hint)

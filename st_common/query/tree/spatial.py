@@ -41,7 +41,7 @@ class Inside(Above):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithLayer(Above):
-    """Pairs of an object and a feature of a layer."""
+    """Pairs of an object and a feature of a layer; or the objects that are in one of these, or in none."""
 
     at: ClassVar[str] = "layer"
     parts: ClassVar[Mapping[str, str]] = {"join": "join"}
@@ -51,21 +51,24 @@ class WithLayer(Above):
     @property
     def noun(self) -> str:
         """See `Node`."""
-        return "JOIN"
+        return {"inner": "JOIN", "semi": "EXISTS", "anti": "NOT EXISTS"}[self.join.how]
 
     @property
     def key(self) -> tuple[str, ...]:
-        """See `Node`."""
-        return (*self.input.key, "feature")
+        """An object that is chosen is there once, whatever it is joined with."""
+        return self.input.key if self.join.chooses else (*self.input.key, "feature")
 
     def columns(self) -> tuple[Column, ...]:
-        """Those of the object, and the feature's name."""
+        """Those of the object, and of a pair the feature's name."""
         feature = Column(name="feature", type="VARCHAR", nullable=False)
-        return (*self.input.columns(), feature)
+        return (*self.input.columns(), *(() if self.join.chooses else (feature,)))
 
     def refused(self) -> Iterator[Complaint]:
-        """A distance is one from a point: boxes meet features, or do not."""
-        if self.join.predicate == "dwithin" and self.input.has_extent:
+        """A distance is one from a point: boxes meet features, or do not. Objects are chosen by their points."""
+        if self.join.chooses:
+            boxes = [one for one in walk(self.input) if one.by_boxes]
+            yield from excluded(self, boxes, "it asks of fixes, which are points")
+        elif self.join.predicate == "dwithin" and self.input.has_extent:
             message = "ST_DWithin and an enlargement exclude each other"
             hint = "ST_Intersects joins what the enlarged box meets"
             yield Complaint(at=self.at, message=message, hint=hint)
@@ -138,7 +141,9 @@ class Near(Above):
         """Neighbours are objects: pairs have no place of their own."""
         if self.input.key != OBJECT:
             message = "KNN and JOIN exclude each other"
-            hint = "register one query for each"
+            hint = (
+                "EXISTS (SELECT 1 FROM layer WHERE ..) chooses objects and pairs none"
+            )
             yield Complaint(at=self.at, message=message, hint=hint)
 
 
