@@ -205,6 +205,10 @@ coverage-check: marks ## docs/coverage.md is fresh, and every row that is claime
 grammar: $(VENV)/.ready ## write docs/grammar.md and the parser's table from the grammar of the query language
 	@$(BIN)/python tools/grammar.py
 
+.PHONY: combinations
+combinations: $(VENV)/.ready ## write docs/combinations.md: which forms of a query go together, as the checks say
+	@$(BIN)/python tools/combinations.py
+
 # --- to run ------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
