@@ -6,7 +6,7 @@ from typing import Literal
 
 from st_common.query.comparing import Compare, Transform
 from st_common.query.frame import Extent, Frame, Sliding
-from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Value
+from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Top, Value
 from st_common.query.printed import number
 
 Stage = Literal["LOCATE", "EVALUATE", "SETTLE"]
@@ -155,7 +155,16 @@ def aggregate_step(aggregate: Aggregate, *, framed: bool) -> Step:
     counted = [_counted(value, framed=framed) for value in values]
     by = aggregate.grouped_by
     detail = ", ".join(counted) + (f" for each {', '.join(by)}" if by else "")
+    if aggregate.top is not None:
+        detail += f"; {_greatest(aggregate, aggregate.top)}"
     return Step(stage="EVALUATE", operator="aggregate", detail=detail)
+
+
+def _greatest(aggregate: Aggregate, top: Top) -> str:
+    """Which groups are told."""
+    per = "" if top.per is None else f" for each {dict(aggregate.keys)[top.per]}"
+    which = "greatest" if top.descending else "least"
+    return f"the {top.limit} with the {which} {top.value}{per}"
 
 
 def _counted(value: Aggregate | Value, *, framed: bool) -> str:

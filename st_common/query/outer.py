@@ -15,6 +15,7 @@ from st_common.query.binding import Columns, bound
 from st_common.query.complaint import Complaint
 from st_common.query.grammar.words import is_plain
 from st_common.query.plan import AS_JSON, COUNTS, Outer, Plan, Value, has_value
+from st_common.query.several import wrong_in_top
 
 Source = Literal["object", "partner", "value", "selected"]
 """Which column of a row of changes has a column of rows; `selected` ones are among its fields."""
@@ -136,6 +137,10 @@ def complaints_of_outer(plan: Plan, fixes: Columns) -> Iterator[Complaint]:
         return
     yield from _hidden(plan)
     yield from _without_time(plan.outer)
+    counted = plan.outer.aggregate
+    wrong = wrong_in_top(counted) if counted is not None else ""
+    if wrong:
+        yield Complaint(at="outer select", message=wrong, hint="ORDER BY n LIMIT 3")
     columns = typed_columns(plan, fixes)
     if not all(type_ for _, type_ in columns):
         return  # an expression of the inner query is wrong, which is told of it

@@ -15,6 +15,21 @@ from st_common.query.comparing import (
     transform_from_json,
     transform_to_json,
 )
+from st_common.query.counted import (
+    AS_JSON,
+    COUNTS,
+    MOST_COLLECTED,
+    MOST_TOLD,
+    MOST_VALUES,
+    Aggregate,
+    Function,
+    Top,
+    Value,
+    ValueFunction,
+    aggregate_from_json,
+    aggregate_to_json,
+    has_value,
+)
 from st_common.query.fence import Fence, fence_from_json, fence_to_json
 from st_common.query.frame import Frame, frame_from_json, frame_to_json
 from st_common.query.incident import Incident, incident_from_json, incident_to_json
@@ -33,37 +48,31 @@ Part = TypeVar("Part")
 Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
 Predicate = Literal["intersects", "within", "dwithin", "equals"]
 How = Literal["inner", "semi", "anti"]
-_OfRows = Literal["count", "count_distinct", "sum", "avg", "min", "max"]
-Function = Literal[_OfRows, "distinct", "avgspd", "several"]
-ValueFunction = Literal[
-    _OfRows, "stddev", "var", "median", "quantile", "first", "last", "collect"
-]
 Order = Literal["auto", "space_first", "select_first"]
 
 __all__ = [
+    "AS_JSON",
+    "COUNTS",
+    "MOST_COLLECTED",
+    "MOST_TOLD",
+    "MOST_VALUES",
     "Aggregate",
     "Box",
     "Emit",
+    "Function",
     "LayerJoin",
     "Outer",
     "PairJoin",
     "Plan",
     "Region",
+    "Top",
     "Value",
+    "ValueFunction",
     "Window",
+    "has_value",
 ]
 VERSION = PLAN_VERSION
 """Of a plan as JSON; older ones are read as well."""
-
-
-MOST_VALUES = 32
-"""Of one group: what is judged has room for as many in each row."""
-MOST_COLLECTED = 100
-"""Different values in one list; where there are more, null is the last."""
-AS_JSON = ("first", "last", "collect")
-"""Functions whose value is one of their argument, or a list of these, as JSON; those of all others are numbers."""
-COUNTS = ("count", "count_distinct")
-"""Functions whose value is a whole number, and 0 of nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,79 +133,12 @@ class Window:
     tuples: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
-    """One of several values of a group: it is called `name`; `argument` is an expression (None: `*`, or the object).
-
-    `stddev` and `var` are of a sample; `share` says which quantile: 0 is the least, 1 the greatest value. `first` and
-    `last` are by event time, of one time by the object's id; `collect` lists the different values in their order.
-    """
-
-    name: str
-    function: ValueFunction
-    argument: str | None = None
-    share: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate:
-    """One value per group of an answer. `argument` is an expression (None: `*`), `group` one or None.
-
-    `distinct` has a group and no value: the distinct values of `group`. `avgspd` is the average speed of each object
-    over its fixes in a frame, in metres per second, and has no group of its own (CQL-S, SPEC W7).
-    `several` has `values` in the place of an argument, and names of `keys` with their expressions in that of a group.
-    """
-
-    function: Function
-    argument: str | None = None
-    group: str | None = None
-    values: tuple[Value, ...] = ()
-    keys: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def grouped_by(self) -> tuple[str, ...]:
-        """The expressions whose values name the groups: of average speeds the object; none where there is one group."""
-        if self.function == "avgspd":
-            return ("object",)
-        if self.function == "several":
-            return tuple(text for _, text in self.keys)
-        return () if self.group is None else (self.group,)
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        """The expressions that are counted, summed and so on."""
-        given = (self.argument, *(value.argument for value in self.values))
-        return tuple(text for text in given if text is not None)
-
-
-def has_value(aggregate: Aggregate) -> bool:
-    """Whether the one value of a group is that of a change: no distinct one, not one of several, and a number."""
-    if aggregate.function == "several":
-        functions = [value.function for value in aggregate.values]
-        return len(functions) == 1 and functions[0] not in AS_JSON
-    return aggregate.function != "distinct"
-
-
 def _part(
     value: Mapping[str, Any], name: str, read: Callable[[Any], Part]
 ) -> Part | None:
     """A part of a plan that was written as JSON; None where the plan has none."""
     written = value.get(name)
     return read(written) if written else None
-
-
-def _aggregate_to_json(aggregate: Aggregate) -> dict[str, Any]:
-    written = values_of(aggregate)
-    if aggregate.values:
-        written["values"] = [values_of(value) for value in aggregate.values]
-    return written
-
-
-def _aggregate(value: Mapping[str, Any]) -> Aggregate:
-    """What `_aggregate_to_json` gave."""
-    values = tuple([Value(**one) for one in value.get("values", ())])
-    keys = tuple([(name, text) for name, text in value.get("keys", ())])
-    return Aggregate(**{**value, "values": values, "keys": keys})
 
 
 def _layer_join(value: Mapping[str, Any]) -> LayerJoin:
@@ -330,7 +272,7 @@ class Plan:
             compare=part("compare", compare_from_json),
             fence=part("fence", fence_from_json),
             incident=part("incident", incident_from_json),
-            aggregate=part("aggregate", _aggregate),
+            aggregate=part("aggregate", aggregate_from_json),
             where=get("where"),
             columns=tuple([(name, text) for name, text in get("columns", ())]),
             valid_until=get("valid_until", False),
@@ -343,7 +285,7 @@ class Plan:
 def _outer_to_json(outer: Outer) -> dict[str, Any]:
     value = values_of(outer)
     if outer.aggregate is not None:
-        value["aggregate"] = _aggregate_to_json(outer.aggregate)
+        value["aggregate"] = aggregate_to_json(outer.aggregate)
     return value
 
 
@@ -353,7 +295,7 @@ def _outer_from_json(value: Mapping[str, Any] | None) -> Outer | None:
         return None
     parts = dict(value)
     if "aggregate" in parts:
-        parts["aggregate"] = _aggregate(parts["aggregate"])
+        parts["aggregate"] = aggregate_from_json(parts["aggregate"])
     return Outer(**parts)
 
 
@@ -363,7 +305,7 @@ _WRITTEN: tuple[tuple[str, Any, Callable[[Any], Any] | None], ...] = (
     ("join", None, values_of),
     ("pairs", None, values_of),
     ("window", None, values_of),
-    ("aggregate", None, _aggregate_to_json),
+    ("aggregate", None, aggregate_to_json),
     ("frame", None, frame_to_json),
     ("transforms", (), lambda steps: [transform_to_json(step) for step in steps]),
     ("compare", None, compare_to_json),

@@ -8,7 +8,7 @@ from st_common.query.binding import PARTNER
 from st_common.query.grammar import words
 from st_common.query.grammar.statements import expression_of
 from st_common.query.grammar.words import quoted
-from st_common.query.plan import Aggregate, Value
+from st_common.query.plan import Aggregate, Top, Value
 from st_common.query.several import name_of_key, own_name, text_of_value
 
 
@@ -61,6 +61,23 @@ def group_by(aggregate: Aggregate | None, label: str) -> Iterator[str]:
     keys = [_of_partner(text, label) for text in aggregate.grouped_by]
     if keys:
         yield f"GROUP BY {', '.join(keys)}"
+    if aggregate.top is not None:
+        yield _top(aggregate, aggregate.top, label)
+
+
+def _top(aggregate: Aggregate, top: Top, label: str) -> str:
+    """ORDER BY, LIMIT and PER: a value as it is called, a key as it stands behind GROUP BY."""
+    (value,) = (one for one in aggregate.values if one.name == top.value)
+    is_own = value.name == own_name(value)
+    said = (
+        text_of_value(value.function, value.argument, value.share)
+        if is_own
+        else quoted(value.name)
+    )
+    order = f"ORDER BY {said}{' DESC' if top.descending else ''} LIMIT {top.limit}"
+    if top.per is None:
+        return order
+    return f"{order} PER {_of_partner(dict(aggregate.keys)[top.per], label)}"
 
 
 def _of_partner(group: str, label: str) -> str:

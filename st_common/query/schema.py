@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from st_common.query.lowering.options import MOST_FIXES
 from st_common.query.lowering.space import MOST_NEIGHBOURS
 from st_common.query.neighbours import GroupNearest, Nearest, ReverseNearest
-from st_common.query.plan import MOST_VALUES, VERSION, Plan
+from st_common.query.plan import MOST_TOLD, MOST_VALUES, VERSION, Plan
 from st_common.regions.region import Region
 from st_common.regions.registry import REGIONS
 
@@ -60,6 +60,8 @@ _LIMITS: MappingProxyType[str, Schema] = MappingProxyType(
         "Incident.every_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
         "Aggregate.values": {"minItems": 1, "maxItems": MOST_VALUES},
         "Value.name": {"minLength": 1},
+        "Top.value": {"minLength": 1},
+        "Top.limit": {"minimum": 1, "maximum": MOST_TOLD},
         "Value.share": {"minimum": 0, "maximum": 1},
         "Worst.argument": {"minLength": 1},
         "Worst.name": {"minLength": 1},
@@ -98,7 +100,7 @@ _RULES: MappingProxyType[str, Schema] = MappingProxyType(
             ],
             "dependentSchemas": {
                 part: {"properties": {"function": {"const": "several"}}}
-                for part in ("values", "keys")
+                for part in ("values", "keys", "top")
             },
         },
         "Value": {

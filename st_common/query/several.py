@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from st_common.query.grammar.words import number
-from st_common.query.plan import Aggregate, Value
+from st_common.query.plan import AS_JSON, MOST_TOLD, Aggregate, Top, Value
 
 
 def name_of_value(
@@ -36,7 +36,21 @@ def called_anew(aggregate: Aggregate, before: Aggregate) -> Aggregate:
         (name_of_key(new[1]) if old[0] == name_of_key(old[1]) else new[0], new[1])
         for new, old in pairs
     )
-    return replace(aggregate, values=values, keys=keys)
+    top = aggregate.top and _top_called_anew(aggregate.top, before, values, keys)
+    return replace(aggregate, values=values, keys=keys, top=top)
+
+
+def _top_called_anew(
+    top: Top,
+    before: Aggregate,
+    values: tuple[Value, ...],
+    keys: tuple[tuple[str, str], ...],
+) -> Top:
+    """The same groups, by the names that values and keys have now."""
+    named = dict(zip((one.name for one in before.values), values, strict=True))
+    keyed = dict(zip((name for name, _ in before.keys), keys, strict=True))
+    per = None if top.per is None else keyed[top.per][0]
+    return replace(top, value=named[top.value].name, per=per)
 
 
 def name_of_key(text: str) -> str:
@@ -49,6 +63,23 @@ def _called_anew(value: Value, before: Value) -> Value:
     if before.name != own_name(before):
         return value
     return replace(value, name=own_name(value))
+
+
+def wrong_in_top(aggregate: Aggregate) -> str:
+    """Why the greatest groups of an aggregate cannot be said; empty where they can, or are not asked for."""
+    top = aggregate.top
+    if top is None:
+        return ""
+    numbers = [one.name for one in aggregate.values if one.function not in AS_JSON]
+    names = [name for name, _ in aggregate.keys]
+    if not names:
+        return "ORDER BY needs a GROUP BY"
+    if top.value not in numbers:
+        return f"{top.value!r} is none of the numbers of the groups"
+    if not 1 <= top.limit <= MOST_TOLD:
+        return f"LIMIT is a whole number from 1 to {MOST_TOLD}"
+    is_key = top.per is None or (top.per in names and len(names) > 1)
+    return "" if is_key else f"PER names one of several keys, and not {top.per!r}"
 
 
 def own_name(value: Value) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from st_common.query.plan import MOST_COLLECTED, Aggregate, Value
+from st_common.query.plan import MOST_COLLECTED, Aggregate, Top, Value
 from st_common.reference.columns import Fixes
 from st_common.reference.metric import Ints, Objects
 
@@ -107,7 +107,22 @@ def several(
         is_partner = aggregate.grouped_by == ("partner",)
         name = str(key[0]) if is_partner else name_of_keys(key)
         shown[name] = {**dict(zip(names, key, strict=True)), **values}
-    return shown
+    return shown if aggregate.top is None else _greatest(aggregate.top, shown)
+
+
+def _greatest(top: Top, shown: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The groups with the greatest values, or the least ones, of all or of each key; null is behind all."""
+
+    def order(name: str) -> tuple[bool, float, str]:
+        value = shown[name][top.value]
+        is_null = value is None or math.isnan(value)
+        return is_null, 0.0 if is_null else -value if top.descending else value, name
+
+    told: dict[Any, list[str]] = {}
+    for name in sorted(shown, key=order):
+        told.setdefault(shown[name][top.per] if top.per else None, []).append(name)
+    kept = {name for names in told.values() for name in names[: top.limit]}
+    return {name: values for name, values in shown.items() if name in kept}
 
 
 def _value_of(

@@ -1,5 +1,6 @@
 """Random clauses of plans: neighbours, conditions, joins, aggregates, windows along a way, steps of boxes."""
 
+from dataclasses import replace
 from random import Random
 from typing import get_args
 
@@ -12,6 +13,7 @@ from st_common.query.plan import (
     Emit,
     Function,
     LayerJoin,
+    Top,
     Value,
     ValueFunction,
 )
@@ -184,7 +186,25 @@ def draw_several(
         values.append(value)
     keys = rng.sample(groups, min(rng.choice((0, 1, 1, 2, 2)), len(set(groups))))
     named = tuple((f"k{place}", text) for place, text in enumerate(dict.fromkeys(keys)))
-    return Aggregate(function="several", values=tuple(values), keys=named)
+    made = Aggregate(function="several", values=tuple(values), keys=named)
+    return replace(made, top=_draw_top(rng, made))
+
+
+def _draw_top(rng: Random, aggregate: Aggregate) -> Top | None:
+    """The greatest groups or the least, by values that are the same however they are found."""
+    numbers = [one.name for one in aggregate.values if one.function in _EXACT]
+    names = [name for name, _ in aggregate.keys]
+    if not numbers or not names or rng.random() < 0.5:
+        return None
+    return Top(
+        value=rng.choice(numbers),
+        limit=rng.randint(1, 2),
+        descending=rng.random() < 0.5,
+        per=rng.choice(names) if len(names) > 1 and rng.random() < 0.6 else None,
+    )
+
+
+_EXACT = ("count", "count_distinct", "sum", "avg", "min", "max", "median")
 
 
 def draw_join(rng: Random) -> LayerJoin:

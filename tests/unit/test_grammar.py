@@ -237,7 +237,7 @@ def test_words_of_the_grammar_are_those_of_who_reads_them():
     assert set(classes["TYPE"]) == set(TYPES)
     assert {each for (each,) in RULES["option_name"]} >= set(map(str.upper, OPTIONS))
     assert {each for (each,) in RULES["step_name"]} >= set(map(str.upper, STEPS))
-    assert all(terminals().patterns["PER"].match(f"/{unit}") for unit in SECONDS)
+    assert all(terminals().patterns["STROKE"].match(f"/{unit}") for unit in SECONDS)
 
 
 def test_reserved_words_are_written_in_quotes():

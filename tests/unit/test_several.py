@@ -12,6 +12,7 @@ from st_common.query.builder import query
 from st_common.query.plan import MOST_COLLECTED, Aggregate, Plan, Value
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import TextError, parse, to_text
+from st_common.regions.registry import Box
 from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
 from st_common.testing.laws import run_steps
 from st_common.testing.oracle import Rules
@@ -146,6 +147,114 @@ def test_a_query_about_groups_sees_first_last_and_lists_as_numbers_and_texts():
     above = plan_of(f"SELECT COLLECT(who) AS all_of_them FROM ({heavy}) r")
     lines = told([register("q", above), *rows])
     assert lines[-1][2] == {"all_of_them": ["a", "b"]}
+
+
+GREATEST = f"SELECT kind, load, COUNT(*) AS n {FROM} GROUP BY kind, load"
+
+
+@pytest.mark.spec("G9")
+@pytest.mark.parametrize(
+    ("order", "names"),
+    [
+        ("n DESC LIMIT 2", ["bus1", "tram3"]),
+        # Of the same value by name; "1.0" is before "2.0".
+        ("n LIMIT 2", ["bus2", "tram4"]),
+        ("n DESC LIMIT 1 PER kind", ["bus1", "tram3"]),
+        ("n DESC LIMIT 1 PER load", ["bus1", "bus2", "tram3", "tram4"]),
+        ("COUNT(*) DESC LIMIT 9", ["bus1", "bus2", "tram3", "tram4"]),
+    ],
+)
+def test_the_greatest_groups_are_told_of_all_or_of_each_key(order, names):
+    loads = {"bus": [1, 1, 2, 1], "tram": [4, 3, 3]}
+    pairs = [(kind, load) for kind, some in loads.items() for load in some]
+    rows = [
+        fix(f"o{n}", 1, 1, 1, kind=k, load=float(v)) for n, (k, v) in enumerate(pairs)
+    ]
+    lines = told([register("q", plan_of(f"{GREATEST} ORDER BY {order}")), *rows, end()])
+    assert (
+        sorted(f"{row['kind']}{float(row['load']):g}" for _, _, row in lines) == names
+    )
+
+
+@pytest.mark.spec("G9")
+def test_a_group_enters_and_leaves_by_how_great_others_are():
+    first = plan_of(
+        f"SELECT kind, SUM(load) {FROM} GROUP BY kind ORDER BY SUM(load) DESC LIMIT 1"
+    )
+    rows = [
+        fix("a", 1, 1, 1, kind="bus", load=2.0),
+        fix("b", 2, 1, 1, kind="tram", load=3.0),
+        fix("c", 3, 1, 1, kind="taxi"),
+        gone("b", 4),
+        gone("a", 5),
+        end(),
+    ]
+    assert [row[:2] for row in told([register("q", first), *rows])] == [
+        ("1 +bus", 2.0),
+        ("2 -bus", 2.0),
+        ("2 +tram", 3.0),
+        ("4 +bus", 2.0),
+        ("4 -tram", 3.0),
+        ("5 -bus", 2.0),
+        ("5 +taxi", None),  # without a value it is behind all others
+    ]
+
+
+@pytest.mark.spec("G9")
+def test_the_greatest_of_objects_in_windows_are_found_among_all():
+    frame = plan_of(
+        "SELECT object, COUNT(*) AS n FROM s [RANGE 100 s] GROUP BY object ORDER BY n DESC LIMIT 1"
+    )
+    rows = [
+        fix("a", 1, 1, 1),
+        fix("b", 2, 1, 1),
+        fix("b", 3, 1, 1),
+        fix("a", 4, 1, 1),
+        fix("a", 5, 1, 1),
+        end(),
+    ]
+    lines = told([register("q", frame), *rows], through_bytes=True)
+    assert [(row[0], row[2]["n"]) for row in lines] == [
+        ("1 +a", 1),
+        ("3 -a", 1),
+        ("3 +b", 2),
+        ("4 +a", 2),
+        ("4 -b", 2),
+        ("5 -a", 2),
+        ("5 +a", 3),
+    ]
+
+
+@pytest.mark.spec("G9")
+def test_a_query_asks_about_the_greatest_groups_and_finds_the_greatest_of_rows():
+    above = plan_of(f"SELECT COUNT(*) AS c FROM ({GREATEST} ORDER BY n DESC LIMIT 2) r")
+    rows = [fix(f"o{n}", 1, 1, 1, kind="bus", load=float(n % 4)) for n in range(8)]
+    assert told([register("q", above), *rows, end()])[-1][2] == {"c": 2}
+    rows_of = (
+        "SELECT load, COUNT(*) AS c FROM (SELECT load FROM s INSIDE (0, 0, 9, 9)) r"
+    )
+    outer = plan_of(f"{rows_of} GROUP BY load ORDER BY c DESC LIMIT 1")
+    lines = told([register("q", outer), *rows, fix("x", 1, 1, 1, load=3.0), end()])
+    assert [row[2] for row in lines] == [{"load": "3.0", "c": 3}]
+
+
+def test_the_greatest_groups_are_said_in_three_ways():
+    text = plan_of(f"{GREATEST} ORDER BY n DESC LIMIT 3 PER kind")
+    counted = (
+        query("s").inside(Box(minx=0, miny=0, maxx=10, maxy=10)).aggregate(n="count(*)")
+    )
+    assert counted.group_by("kind", "load").top(3, "n", per="kind").build() == text
+    assert plan_from_json(json.dumps(text.to_json())) == text
+    assert plan_of(to_text(text, "q").partition(" AS ")[2]) == text
+    least = plan_of(
+        "SELECT kind, COUNT(*) FROM s GROUP BY kind ORDER BY COUNT(*) LIMIT 2"
+    )
+    built = query("s").count().group_by("kind").top(2, "count(*)", least=True).build()
+    assert built == least == plan_of(to_text(least, "q").partition(" AS ")[2])
+    with pytest.raises(QueryError, match="'m' is none of the numbers of the groups"):
+        counted.group_by("kind").top(3, "m")
+    with pytest.raises(QueryError, match="PER names one of several keys"):
+        counted.group_by("kind").top(3, "n", per="kind")
 
 
 @pytest.mark.spec("G9")
@@ -309,6 +418,38 @@ def test_a_group_enters_and_leaves_by_having():
         ("SELECT MEDIAN(a, b) FROM s", 7, "MEDIAN takes one argument, not 2"),
         ("SELECT COUNT(*), LAST(*) FROM s", 22, "LAST takes a value, not *"),
         ("SELECT COLLECT(a, b) FROM s", 7, "COLLECT takes one argument, not 2"),
+        (
+            "SELECT a, COUNT(*) AS n FROM s GROUP BY a ORDER BY m LIMIT 3",
+            51,
+            "is selected",
+        ),
+        (
+            "SELECT a, COLLECT(b) AS n FROM s GROUP BY a ORDER BY n LIMIT 3",
+            53,
+            "n is no number",
+        ),
+        (
+            "SELECT a, COUNT(*) AS n FROM s GROUP BY a ORDER BY n LIMIT 0",
+            59,
+            "LIMIT is a whole number",
+        ),
+        (
+            "SELECT a, COUNT(*) AS n FROM s GROUP BY a ORDER BY n LIMIT 3 PER a",
+            65,
+            "a second key",
+        ),
+        (
+            "SELECT a, COUNT(*) AS n FROM s GROUP BY a, b ORDER BY n LIMIT 3 PER c",
+            68,
+            "a key of the groups",
+        ),
+        ("SELECT COUNT(*) AS n FROM s ORDER BY n LIMIT 3", 28, "needs a GROUP BY"),
+        ("SELECT * FROM s ORDER BY x LIMIT 3", 16, "needs an aggregate"),
+        (
+            "SELECT a, COUNT(*) AS n FROM s GROUP BY a HAVING n > 1 ORDER BY n LIMIT 3",
+            49,
+            "HAVING and LIMIT",
+        ),
         ("SELECT * FROM s HAVING a > 3", 23, "HAVING needs an aggregate"),
         ("SELECT COUNT(*) FROM s HAVING SUM(a) > 3", 30, "values that are selected"),
         ("SELECT COUNT(*) FROM s HAVING a > 3", 30, "a is no value and no key"),

@@ -19,7 +19,16 @@ from st_common.units import METRES, SECONDS, SHOWN, SPEEDS
 _CLAUSES = frozenset(
     (
         *("WHERE", "INSIDE", "GPAC-IN", "KNN", "GPAC-KNN", "REVERSE KNN", "GROUP KNN"),
-        *("DETECT", "GROUP BY", "WINDOW", "COMPARE WITH", "USING", "EMIT", "WITH"),
+        *(
+            "DETECT",
+            "GROUP BY",
+            "ORDER BY",
+            "WINDOW",
+            "COMPARE WITH",
+            "USING",
+            "EMIT",
+            "WITH",
+        ),
     )
 )
 _UNITS = frozenset({*METRES, *SECONDS, *SPEEDS}) - {

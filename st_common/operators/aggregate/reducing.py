@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from st_common.operators.aggregate import several
 from st_common.operators.aggregate.as_json import reduced_texts
+from st_common.operators.aggregate.top import told_groups
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.flags import Several
 from st_common.operators.turn.turn import Turn
@@ -130,10 +131,13 @@ def _of_several(
         )
         has_value = (count > 0) | (value.function in COUNTS)
         columns[:, place] = np.where(has_value, values, np.nan)
+    told = told_groups(turn.numbering.partners, spec, cell_of, group_of, columns)
+    columns, group_of = columns[told], group_of[told]
+    texts = {place: column.take(pa.array(told)) for place, column in texts.items()}
     return Reduced(
-        cell=cell_of,
+        cell=cell_of[told],
         group=group_of,
-        value=columns[:, 0] if len(spec.values) == 1 else np.full(len(starts), np.nan),
+        value=columns[:, 0] if len(spec.values) == 1 else np.full(len(told), np.nan),
         text=several.shown(turn.numbering, spec, group_of, columns, texts),
     )
 

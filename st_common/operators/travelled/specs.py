@@ -208,4 +208,6 @@ def _seconds(frame: Frame) -> float:
 
 def _is_by_object(plan: Plan) -> bool:
     spec = plan.aggregate
-    return spec is not None and "object" in map(str.lower, spec.grouped_by)
+    if spec is None or spec.top is not None:  # which are told depends on all of them
+        return False
+    return "object" in map(str.lower, spec.grouped_by)

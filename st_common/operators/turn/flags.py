@@ -9,18 +9,19 @@ from st_common.operators.expressions.fields import shown_columns
 from st_common.operators.state.registered import Queries, Registered
 from st_common.query.binding import PARTNER
 from st_common.query.pair_columns import names_pair
-from st_common.query.plan import Aggregate, Plan, Value, Window
+from st_common.query.plan import Aggregate, Plan, Top, Value, Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Several:
-    """Several values of each group, and names and expressions of its keys; see `Aggregate`.
+    """Several values of each group, and names and expressions of its keys; which are told. See `Aggregate`.
 
     `nested`: another query asks about the groups. `by_partner`: its one key is the partner, whose id names the group.
     """
 
     values: tuple[Value, ...]
     keys: tuple[tuple[str, str], ...]
+    top: Top | None
     nested: bool
     by_partner: bool
 
@@ -190,6 +191,7 @@ def _several_of(
     return Several(
         values=aggregate.values,
         keys=aggregate.keys,
+        top=aggregate.top,
         nested=nested,
         by_partner=not of_rows and aggregate.grouped_by == (PARTNER,),
     )

@@ -8,8 +8,8 @@ from typing import Self
 from st_common.query.builder.expressions import Given, term, value
 from st_common.query.builder.refusing import refuse_unless, text_of_user
 from st_common.query.builder.step import Step
-from st_common.query.plan import Aggregate, Value
-from st_common.query.several import name_of_key, name_of_value
+from st_common.query.plan import Aggregate, Top, Value
+from st_common.query.several import name_of_key, name_of_value, wrong_in_top
 
 Column = str | tuple[str, str]
 """An expression, or a name and an expression."""
@@ -62,6 +62,27 @@ class GroupingSteps(Step):
         ]
         made = replace(_as_several(aggregate), keys=tuple(keys))
         return self._grouping(step, made, given)
+
+    def top(self, limit: int, by: str, *, per: str = "", least: bool = False) -> Self:
+        """Only the groups with the greatest values, or the least: `top(3, "n")`, `top(1, "avg(speed)", per="line")`.
+
+        What was counted and grouped before stays; `by` is the name of a value, `per` that of a key: then so many groups
+        of each of its values.
+        """
+        step = "top(..)"
+        before = (self.plan.outer or self.plan).aggregate
+        hint = "count(), aggregate(..), and group_by(..) come first"
+        can_order = before is not None and before.function not in ("distinct", "avgspd")
+        refuse_unless(can_order, step, "ORDER BY needs an aggregate", hint)
+        counted = replace(before or Aggregate(function="count"), top=None)
+        several = replace(_as_several(counted), keys=_keys_of(counted))
+        top = Top(value=by, limit=limit, descending=not least, per=per or None)
+        made = replace(several, top=top)
+        wrong = wrong_in_top(made)
+        refuse_unless(
+            not wrong, step, wrong, "top(3, 'n') behind aggregate(n='count(*)')"
+        )
+        return self._grouping(step, made, ())
 
     def _grouping(self, step: str, made: Aggregate, given: Iterable[Given]) -> Self:
         """The step that has several values, whose names are different in any case."""

@@ -223,7 +223,12 @@ def _several(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:
     ]
     keys = [(name, _group(builder, text)) for name, text in aggregate.keys]
     counted = builder.aggregate(*values)
-    return counted.group_by(*keys) if keys else counted
+    grouped = counted.group_by(*keys) if keys else counted
+    top = aggregate.top
+    if top is None:
+        return grouped
+    least = not top.descending
+    return grouped.top(top.limit, top.value, per=top.per or "", least=least)
 
 
 def _function(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:

@@ -24,10 +24,12 @@ from st_common.query.grammar.nodes import (
     Emit,
     Explain,
     From,
+    Greatest,
     Holding,
     Knn,
     Lasting,
     Options,
+    Quantity,
     Refused,
     Register,
     Rows,
@@ -203,6 +205,16 @@ class Building(BuildingExpressions, BuildingPlaces):
 
     def having(self, parts: Parts) -> _Clause:
         return _Clause("having", exp.Having(this=parts[1]), parts[0])
+
+    def top(self, parts: Parts) -> _Clause:
+        words = [part.type if isinstance(part, Token) else "" for part in parts]
+        made = Greatest(
+            this=parts[1],
+            descending="DESC" in words,
+            count=Quantity(this=parts[words.index("LIMIT") + 1]),
+            expression=parts[-1] if "PER" in words else None,
+        )
+        return _clause("top", made, parts)
 
     def lasting_for(self, parts: Parts) -> _Clause:
         return _clause("lasting", Holding(expressions=list(parts[1:])), parts)

@@ -158,6 +158,17 @@ class Detected(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": False}
 
 
+class Greatest(exp.Expression):
+    """ORDER BY this, perhaps DESC, LIMIT count, perhaps PER expression."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "descending": False,
+        "count": True,
+        "expression": False,
+    }
+
+
 class Comparing(exp.Expression):
     """COMPARE WITH (expressions), or COMPARE WITH NOT (expressions)."""
 
@@ -252,6 +263,7 @@ _LOCATED = (
     Rows,
     Bracket,
     Reach,
+    Greatest,
     Comparing,
     Using,
     Step,

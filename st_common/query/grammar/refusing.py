@@ -61,7 +61,7 @@ _RULES: Mapping[str, str] = {  # as errors call them, a wide one before those in
 _CLASSES = {
     "TYPE": "a type such as BIGINT, BOOLEAN, DATE, DOUBLE, INT, TIMESTAMP or VARCHAR",
     **dict.fromkeys(("LENGTH", "TIME", "SPEED"), "a unit"),
-    "PER": "/ and a time",
+    "STROKE": "/ and a time",
     "ON": "ON and a condition",
 }
 _OPERATORS = frozenset(

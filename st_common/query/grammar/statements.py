@@ -44,6 +44,7 @@ _CLAUSES = frozenset(
             "DETECT",
             "GROUP_BY",
             "HAVING",
+            "ORDER_BY",
             "WINDOW",
             "COMPARE_WITH",
             "USING",

@@ -72,7 +72,7 @@ class Terminals:
             return known
         if kind == "SIGN":
             sign = self.words.get(token, str(token))
-            return ("PER", sign) if self._is_ahead("PER", token) else (sign,)
+            return ("STROKE", sign) if self._is_ahead("STROKE", token) else (sign,)
         if kind == "STRING" and self.patterns["EXTENT"].fullmatch(token):
             return ("EXTENT", kind)
         if kind == "NUMBER" and token in self.words:
@@ -107,7 +107,7 @@ def terminals() -> Terminals:
     patterns = {each.name: each.pattern for each in known}
     classes = {name: re.findall(r"\w+", patterns[name]) for name in _CLASSES}
     phrases = [each.name for each in known if each.priority > 0]
-    ahead = {name: word for word, name in (*_AHEAD.items(), ("/", "PER"))}
+    ahead = {name: word for word, name in (*_AHEAD.items(), ("/", "STROKE"))}
     return Terminals(
         words=words,
         shown=shown | ahead | {name: _spelled(name) for name in phrases},

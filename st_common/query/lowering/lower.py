@@ -36,8 +36,8 @@ from st_common.query.lowering.quantity import seconds, whole
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.select import Selected, selected_of
 from st_common.query.lowering.space import neighbours_of, region_of
+from st_common.query.plan import Aggregate, LayerJoin, Outer, PairJoin, Plan, Window
 from st_common.query.plan import Emit as EmitMode
-from st_common.query.plan import LayerJoin, PairJoin, Plan, Window
 from st_common.query.tree.fusing import plan_of
 from st_common.query.tree.growing import grown
 from st_common.query.tree.relational import Source
@@ -85,16 +85,29 @@ def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | Non
         if scope is not None
         else None
     )
-    having, outer = select.args.get("having"), None
-    if having is not None and scope is not None and related is not None:
-        counted = related[0]["aggregate"]
-        outer = asked_of_groups(having, counted, scope, gathered)
+    outer = None
+    if scope is not None and related is not None:
+        outer = _asked_of_groups(select, related[0]["aggregate"], scope, gathered)
     if gathered.found or related is None:
         return None
     more, terms = related
     tree = grown(Source(stream=source.name), {**fields, **more})
     plan = replace(plan_of(tree), outer=outer)
     return Lowered(plan=plan, terms=terms, spans=_spans(select, source, choice.join))
+
+
+def _asked_of_groups(
+    select: exp.Expr, aggregate: Aggregate | None, scope: Scope, gathered: Gathered
+) -> Outer | None:
+    """What HAVING asks of the groups; None without it, and where it cannot be read."""
+    having = select.args.get("having")
+    if having is None:
+        return None
+    if select.args.get("top") is not None:
+        message = "HAVING and LIMIT exclude each other"
+        hint = "a WHERE around FROM (SELECT .. LIMIT 3) asks about those that are told"
+        gathered.found.append(Refused(message, span_of(having), hint))
+    return asked_of_groups(having, aggregate, scope, gathered)
 
 
 def _above_rows(

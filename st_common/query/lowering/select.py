@@ -15,6 +15,7 @@ from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.incident import is_aggregate, only_worst, worst_of
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.several import SINGLE, function_of, hint_of, several_of
+from st_common.query.lowering.top import top_of
 from st_common.query.pair_columns import MEASURES
 from st_common.query.plan import Aggregate, Function
 
@@ -44,9 +45,11 @@ def selected_of(select: exp.Expr, scope: Scope, gathered: Gathered) -> Selected:
     items: Sequence[exp.Expr] = select.expressions[0].expressions
     group = select.args.get("group")
     starred = isinstance(items[0], exp.Star)
+    calls = [item for item in items if is_aggregate(item)]
+    if select.args.get("top") is not None:
+        return _greatest(items, calls, select, scope)
     if select.args.get("distinct"):
         return _distinct(items, group, scope)
-    calls = [item for item in items if is_aggregate(item)]
     if calls and select.args.get("lasting") is not None and group is None:
         return _of_incident(items, calls, scope, gathered)
     if calls:
@@ -55,6 +58,23 @@ def selected_of(select: exp.Expr, scope: Scope, gathered: Gathered) -> Selected:
         hint = "SELECT COUNT(*) FROM ... GROUP BY ..."
         raise Refused("GROUP BY needs an aggregate after SELECT", span_of(group), hint)
     return Selected() if starred else _columns(items, scope, gathered)
+
+
+def _greatest(
+    items: Sequence[exp.Expr],
+    calls: Sequence[exp.Expr],
+    select: exp.Expr,
+    scope: Scope,
+) -> Selected:
+    """Several values, also where there is one, of the groups that are the greatest or the least."""
+    top, group = select.args["top"], select.args.get("group")
+    if not calls or select.args.get("distinct"):
+        hint = "SELECT line, COUNT(*) AS n .. GROUP BY line ORDER BY n DESC LIMIT 3"
+        raise Refused("ORDER BY needs an aggregate after SELECT", span_of(top), hint)
+    grouped = [_group_term(one, scope) for one in group.expressions] if group else []
+    several, terms = several_of(items, grouped, scope)
+    several = replace(several, top=top_of(top, several, scope))
+    return Selected(aggregate=several, terms=terms)
 
 
 def _of_incident(

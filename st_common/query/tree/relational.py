@@ -9,6 +9,7 @@ from st_common.query.complaint import Complaint
 from st_common.query.outer import type_of_value
 from st_common.query.pair_columns import is_of_pair, of_feature, pair_names
 from st_common.query.plan import COUNTS, Aggregate, Emit, Order, Value
+from st_common.query.several import wrong_in_top
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
 
 _UNIT = {"avgspd": "m/s"}
@@ -122,6 +123,9 @@ class Group(Above):
             yield Complaint(at="group", message=message, hint=hint)
         if self.aggregate.function == "avgspd":
             yield from self._of_speed(is_of_fixes=is_of_fixes)
+        wrong = wrong_in_top(self.aggregate)
+        if wrong:
+            yield Complaint(at="top", message=wrong, hint="ORDER BY n DESC LIMIT 3")
 
     def _of_speed(self, *, is_of_fixes: bool) -> Iterator[Complaint]:
         """That an average speed is of no fixes, or of others than those of each object."""
