@@ -110,7 +110,7 @@ def check_feeds(query: str, plan: Plan) -> None:
         plan.outer is not None and plan.outer.aggregate is not None
     )
     hint = (
-        "values have one by name: AVG(x) AS x, AVG(y) AS y"
+        "values have one by name: AVG(x) AS x, AVG(y) AS y, or LAST(x) AS x, LAST(y) AS y"
         if is_grouped
         else "select x and y; SELECT ISTREAM (..), DSTREAM and RSTREAM have them by themselves"
     )

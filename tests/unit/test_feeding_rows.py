@@ -46,6 +46,8 @@ QUERIES = {
     "groups": f"SELECT kind, COUNT(*) AS n, AVG(x) AS x, AVG(y) AS y, MAX(x) AS top FROM cars {NEAR} GROUP BY kind",
     "groups of a window": "SELECT kind, COUNT(*) AS n, MIN(x) AS x, MAX(y) AS y "
     "FROM cars [RANGE '20 s', SLIDE '5 s'] GROUP BY kind",
+    "each object's window": "SELECT object, COUNT(*) AS n, MAX(speed_mps) AS top, LAST(kind) AS kind, "
+    "LAST(x) AS x, LAST(y) AS y FROM cars [RANGE '20 s', SLIDE '5 s'] GROUP BY object",
     "groups of groups": "SELECT kind, COUNT(*) AS n, SUM(px) AS x, AVG(py) AS y "
     "FROM (SELECT x AS px, y AS py, kind FROM cars KNN (3, 0, 0)) r GROUP BY kind",
     "rows of rows": "SELECT * FROM (SELECT x, y, kind FROM cars KNN (5, 0, 0)) r WHERE r.kind = 'bus'",
