@@ -8,6 +8,7 @@ from st_common.query.comparing import Compare, Transform
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Top, Value
 from st_common.query.printed import number
+from st_common.query.several import name_of_key
 
 Stage = Literal["LOCATE", "EVALUATE", "SETTLE"]
 
@@ -153,7 +154,7 @@ def aggregate_step(aggregate: Aggregate, *, framed: bool) -> Step:
         return Step(stage="EVALUATE", operator="distinct", detail=aggregate.group or "")
     values = aggregate.values or (aggregate,)
     counted = [_counted(value, framed=framed) for value in values]
-    by = aggregate.grouped_by
+    by = [name_of_key(text) for text in aggregate.grouped_by]
     detail = ", ".join(counted) + (f" for each {', '.join(by)}" if by else "")
     if aggregate.top is not None:
         detail += f"; {_greatest(aggregate, aggregate.top)}"

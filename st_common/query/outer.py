@@ -15,7 +15,7 @@ from st_common.query.binding import Columns, bound
 from st_common.query.complaint import Complaint
 from st_common.query.grammar.words import is_plain
 from st_common.query.plan import AS_JSON, COUNTS, Outer, Plan, Value, has_value
-from st_common.query.several import wrong_in_top
+from st_common.query.several import name_of_key, wrong_in_top
 
 Source = Literal["object", "partner", "value", "selected"]
 """Which column of a row of changes has a column of rows; `selected` ones are among its fields."""
@@ -76,7 +76,8 @@ def _also_called(plan: Plan) -> Iterator[tuple[str, Source]]:
     """Other names of columns of the key: a group's own, and `feature`."""
     grouped = plan.aggregate
     if grouped is not None and grouped.function != "several":
-        yield from ((key, "object") for key in grouped.grouped_by if is_plain(key))
+        keys = map(name_of_key, grouped.grouped_by)
+        yield from ((key, "object") for key in keys if is_plain(key))
     is_joined = plan.join is not None and plan.gives_pairs
     if plan.aggregate is None and is_joined and plan.frame is None:
         yield "feature", "partner"

@@ -8,7 +8,9 @@ from st_common.query.binding import PARTNER
 from st_common.query.grammar import words
 from st_common.query.grammar.statements import expression_of
 from st_common.query.grammar.words import quoted
+from st_common.query.pair_columns import names_pair
 from st_common.query.plan import Aggregate, Top, Value
+from st_common.query.printed_pair import written
 from st_common.query.several import name_of_key, own_name, text_of_value
 
 
@@ -38,9 +40,9 @@ def aggregate_text(aggregate: Aggregate, label: str) -> str:
 def _items(aggregate: Aggregate, label: str) -> Iterator[str]:
     """Keys and values. Where one value without a name would be read as the only one, all are named."""
     for name, text in aggregate.keys:
-        written = _of_partner(text, label)
-        own = "fid" if written != text else name_of_key(text)
-        yield written if name == own else f"{written} AS {quoted(name)}"
+        said = _of_partner(text, label)
+        own = "fid" if text == PARTNER and label else name_of_key(text)
+        yield said if name == own else f"{said} AS {quoted(name)}"
     is_only = len(aggregate.values) == 1 and len(aggregate.keys) < 2
     for value in aggregate.values:
         yield _value(value, is_only=is_only)
@@ -81,5 +83,7 @@ def _top(aggregate: Aggregate, top: Top, label: str) -> str:
 
 
 def _of_partner(group: str, label: str) -> str:
-    """A group with `layer.fid` for the partner."""
+    """A group with `layer.fid` for the partner, and tags by their names."""
+    if label and names_pair(group):
+        return written(group, "", label)
     return f"{label}.fid" if group == PARTNER and label else group

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from st_common.query.grammar.words import number
+from st_common.query.pair_columns import plain_name
 from st_common.query.plan import AS_JSON, MOST_TOLD, Aggregate, Top, Value
 
 
@@ -56,7 +57,7 @@ def _top_called_anew(
 def name_of_key(text: str) -> str:
     """What a key is called where nobody said: a column by its name, all else by its text."""
     is_quoted = len(text) > 1 and text[0] == text[-1] == '"'
-    return text[1:-1].replace('""', '"') if is_quoted else text
+    return plain_name(text[1:-1].replace('""', '"')) if is_quoted else text
 
 
 def _called_anew(value: Value, before: Value) -> Value:

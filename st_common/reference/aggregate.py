@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from st_common.query.plan import MOST_COLLECTED, Aggregate, Top, Value
-from st_common.reference.columns import Fixes
+from st_common.reference.columns import Features, Fixes
+from st_common.reference.layer_join import columns_beside, names_tags
 from st_common.reference.metric import Ints, Objects
 
 Shown = float | None | Mapping[str, Any]
@@ -26,15 +27,19 @@ Shown = float | None | Mapping[str, Any]
 
 
 def groups(
-    aggregate: Aggregate, fixes: Fixes, rows: Ints, partners: Objects
+    aggregate: Aggregate,
+    fixes: Fixes,
+    rows: Ints,
+    partners: Objects,
+    features: Callable[[], Features] | None = None,
 ) -> dict[str, Shown]:
     """The value of every group that has one, by the text of the group: `*` without groups, None for DISTINCT.
 
-    What is counted are rows of `fixes`, one for each partner. Nulls count nowhere but in COUNT(*). Sums go by the order
-    of the rows.
+    What is counted are rows of `fixes`, one for each partner; `features` gives those that are partners. Nulls count
+    nowhere but in COUNT(*). Sums go by the order of the rows.
     """
     if aggregate.function == "several":
-        named = [_texts(text, fixes, rows, partners) for text in aggregate.grouped_by]
+        named = _keys(aggregate, fixes, rows, partners, features)
         given = [
             _arguments(value.argument, fixes, rows, partners)
             for value in aggregate.values
@@ -43,7 +48,7 @@ def groups(
     parts: dict[str, list[object]] = {}
     if aggregate.group is None and aggregate.function in ("count", "count_distinct"):
         parts["*"] = []
-    names = group_names(aggregate, fixes, rows, partners)
+    names = group_names(aggregate, fixes, rows, partners, features)
     given_values = _arguments(aggregate.argument, fixes, rows, partners)
     for name, value in zip(names, given_values, strict=True):
         part = parts.setdefault(name, [])
@@ -53,6 +58,29 @@ def groups(
         return dict.fromkeys(parts)
     values = {name: value_of(aggregate.function, part) for name, part in parts.items()}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _keys(
+    aggregate: Aggregate,
+    fixes: Fixes,
+    rows: Ints,
+    partners: Objects,
+    features: Callable[[], Features] | None,
+) -> list[Objects]:
+    """The texts of the keys of each row."""
+    return [
+        _texts_of_tags(text, fixes, rows, partners, features())
+        if features is not None and names_tags(text)
+        else _texts(text, fixes, rows, partners)
+        for text in aggregate.grouped_by
+    ]
+
+
+def _texts_of_tags(
+    text: str, fixes: Fixes, rows: Ints, partners: Objects, features: Features
+) -> Objects:
+    columns = columns_beside(text, features, partners)
+    return fixes.of.of_features(f"CAST({text} AS VARCHAR)", fixes.rows[rows], columns)
 
 
 def _texts(text: str, fixes: Fixes, rows: Ints, partners: Objects) -> Objects:
@@ -171,12 +199,16 @@ _SPREAD: dict[str, tuple[int, Callable[[Sequence[float]], float]]] = {
 
 
 def group_names(
-    aggregate: Aggregate, fixes: Fixes, rows: Ints, partners: Objects
+    aggregate: Aggregate,
+    fixes: Fixes,
+    rows: Ints,
+    partners: Objects,
+    features: Callable[[], Features] | None = None,
 ) -> list[str]:
     """The group that each row is in: NULL without a value; quoted where a text looks like that, or as if it were."""
     if aggregate.function == "avgspd":
         return list(fixes.ids[rows])
-    keys = [_texts(text, fixes, rows, partners) for text in aggregate.grouped_by]
+    keys = _keys(aggregate, fixes, rows, partners, features)
     if aggregate.grouped_by == ("partner",):
         return ["NULL" if text is None else str(text) for text in keys[0]]
     return [name_of_keys([column[row] for column in keys]) for row in range(len(rows))]

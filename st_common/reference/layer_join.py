@@ -64,15 +64,31 @@ def of_which_features(
     condition: str, fixes: Fixes, features: Features, pairs: Joined
 ) -> Joined:
     """The pairs of which a condition on fix and feature is true, all of it asked of each pair; null is not."""
-    place = {fid: row for row, fid in enumerate(features.fids)}
-    those = features.take(np.array([place[fid] for fid in pairs.partner], np.int64))
-    named = dict.fromkeys(_NAMED.findall(condition))
-    columns = {f"other.{name}": _column(name, those) for name in named}
+    columns = columns_beside(condition, features, pairs.partner)
     values = fixes.of.of_features(condition, fixes.rows[pairs.row], columns)
     keep = np.array([value is not None and bool(value) for value in values], bool)
     return Joined(
         row=pairs.row[keep], partner=pairs.partner[keep], sure=pairs.sure[keep]
     )
+
+
+def names_tags(text: str) -> bool:
+    """Whether an expression of a plan that joins a layer names columns of features."""
+    return _NAMED.search(text) is not None
+
+
+def columns_beside(
+    text: str, features: Features, partners: Objects
+) -> dict[str, Objects]:
+    """The columns of features that an expression names, a value for each partner; None of one that is not there."""
+    place = {fid: row for row, fid in enumerate(features.fids)}
+    rows = [place.get(fid, -1) for fid in partners]
+    named = dict.fromkeys(_NAMED.findall(text))
+    columns = {f"other.{name}": _column(name, features) for name in named}
+    return {
+        name: objects([None if row < 0 else values[row] for row in rows])
+        for name, values in columns.items()
+    }
 
 
 def _column(name: str, features: Features) -> Objects:

@@ -50,7 +50,7 @@ def expected_answer(
         return {
             pair for pair, is_sure in zip(pairs, found["sure"], strict=True) if is_sure
         }, set(pairs)
-    told = _texts(_known(query, history, _values(plan, found, history)))
+    told = _texts(_known(query, history, _values(query, found, history)))
     if found["sure"].all():
         return told, told
     return set(), None  # doubts about members are doubts about all values
@@ -66,15 +66,19 @@ def _counted(query: Registered, history: History) -> pd.DataFrame:
     return members_now(query, history)
 
 
-def _values(plan: Plan, found: pd.DataFrame, history: History) -> dict[str, Shown]:
-    """The values of the groups of a plan."""
+def _values(
+    query: Registered, found: pd.DataFrame, history: History
+) -> dict[str, Shown]:
+    """The values of the groups of a query, without what asks about them."""
+    plan = query.plan
     if plan.aggregate is None:
         return {}
     if plan.frame is not None and plan.aggregate.function == "avgspd":
         return dict(speeds(plan.frame, found, unit_m=history.unit_m))
     counted = fixes_of(found, history.of)
     partners = found["partner"].to_numpy(object)
-    return groups(plan.aggregate, counted, counted.rows, partners)
+    features = _features(query, history, len(query.layers) - 1)
+    return groups(plan.aggregate, counted, counted.rows, partners, features)
 
 
 def _known(
@@ -115,7 +119,7 @@ def _answer_of_rows(
         partners = found["partner"].fillna("").astype(str)
         names = list(zip(found["object"], partners, strict=True))
     else:
-        values = _known(query, history, _values(inner.plan, found, history))
+        values = _known(query, history, _values(inner, found, history))
         rows = rows_of_groups(inner.plan, values)
         names = [(group, value_text(value)) for group, value in values.items()]
     above = answer_above(outer, rows)

@@ -160,9 +160,10 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (SELECT + "DISTINCT a, b FROM s", "b FROM", "one expression after DISTINCT"),
         (SELECT + "DISTINCT a FROM s GROUP BY a", "a", "exclude each other"),
         (
-            SELECT + "COUNT(*) FROM s JOIN l ON ST_Intersects(s, l) GROUP BY l.kind",
-            "l.kind",
-            "GROUP BY l.fid",
+            SELECT
+            + "COUNT(*) FROM s JOIN l ON ST_Intersects(s, l) GROUP BY l.kind || a",
+            "l.kind || a",
+            "about the object, or about the feature",
         ),
         (
             SELECT + "COUNT(*) FROM s JOIN l ON ST_Intersects(s, l) GROUP BY partner",
@@ -170,13 +171,13 @@ SELECT = "REGISTER QUERY q AS SELECT "
             "GROUP BY layer.fid",
         ),
         (
-            SELECT + "DISTINCT lower(l.fid) FROM s JOIN l ON ST_Intersects(s, l)",
-            "l.fid",
-            "stands alone in a group",
+            SELECT + 'DISTINCT l."Name" FROM s JOIN l ON ST_Intersects(s, l)',
+            'l."Name"',
+            "is in small letters",
         ),
         (
-            SELECT + "l.fid FROM s JOIN l ON ST_Intersects(s, l)",
-            "l.fid",
+            SELECT + "COUNT(l.name) FROM s JOIN l ON ST_Intersects(s, l)",
+            "l.name",
             "l.fid in GROUP BY",
         ),
         # JOIN

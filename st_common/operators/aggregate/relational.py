@@ -12,11 +12,13 @@ import numpy as np
 from st_common.operators.aggregate import several
 from st_common.operators.aggregate.groups import Groups
 from st_common.operators.aggregate.reducing import reduced_cells
+from st_common.operators.aggregate.tag_keys import groups_by_tags, texts_of_tags
 from st_common.operators.arrays.keys import MASK, SHIFT
 from st_common.operators.state.component import Change, joined
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.present import Present, Sample
 from st_common.operators.turn.turn import Turn
+from st_common.query.pair_columns import names_pair
 from st_common.query.plan import Aggregate
 
 ALL = "*"  # the name of the one group of an aggregate without groups
@@ -197,9 +199,14 @@ def _group_numbers(
         return np.full(len(point), numbering.partner_of(ALL))
     partner: np.ndarray = numbering.targets.partner[target]
     if len(keys) > 1:
-        return several.names_of_groups(numbering, keys, of, point, partner)
+        tags = {
+            text: texts_of_tags(turn, text, target) for text in keys if names_pair(text)
+        }
+        return several.names_of_groups(numbering, keys, of, point, partner, tags)
     if keys[0] == PARTNER:
         return partner
+    if names_pair(keys[0]):
+        return groups_by_tags(turn, keys[0], target)
     is_text = spec.function != "avgspd"  # that tells of objects, by their ids
     number_of_text = (
         of.groups(keys[0], numbering)

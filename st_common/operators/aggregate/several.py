@@ -203,6 +203,7 @@ def names_of_groups(
     of: Asked,
     point: np.ndarray,
     partner: np.ndarray | None,
+    tags: Mapping[str, tuple[np.ndarray, pa.Array]] = MappingProxyType({}),
 ) -> np.ndarray:
     """The numbers of the names of groups with several keys, such as `["7","free",null]`; int64[p].
 
@@ -212,10 +213,13 @@ def names_of_groups(
         of: the fixes or rows.
         point: int64[p], places of fixes or rows.
         partner: int64[p], the numbers of their partners; None where a partner is a column as any other.
+        tags: the values of keys about features: int64[p], places among the texts beside them, -1 for null.
     """
     columns = []
     for text in keys:
-        if text == PARTNER and partner is not None:
+        if text in tags:
+            columns.append(tags[text])
+        elif text == PARTNER and partner is not None:
             columns.append((partner, numbering.partners.ids))
         else:
             codes, texts = of.texts(text)

@@ -20,7 +20,7 @@ from st_common.query.lowering.expression import (
 )
 from st_common.query.lowering.having import of_rows
 from st_common.query.lowering.scope import Scope
-from st_common.query.lowering.several import is_call, terms_of, value_of
+from st_common.query.lowering.several import is_call, key_of, terms_of, value_of
 from st_common.query.pair_columns import DISTANCE, own_name, speed_tag
 from st_common.query.plan import Aggregate, Value
 from st_common.query.problem import Source, TextError
@@ -59,7 +59,9 @@ def term(
     tree = _tree(text, step)
     with _told_at(text, step):
         read = _checked(
-            term_of(tree, scope, needs=needs, partner=partner, of_pair=of_pair)
+            key_of(tree, scope)
+            if partner
+            else term_of(tree, scope, needs=needs, of_pair=of_pair)
         )
     return Given(part=part, step=step, source=text, term=read)
 

@@ -11,9 +11,10 @@ from sqlglot import exp
 from st_common.query.binding import PARTNER
 from st_common.query.grammar.located import at
 from st_common.query.grammar.nodes import Refused, span_of
-from st_common.query.lowering.expression import is_same, term_of
+from st_common.query.lowering.expression import is_same
 from st_common.query.lowering.scope import Scope
-from st_common.query.lowering.several import is_call, value_of
+from st_common.query.lowering.several import is_call, term_like_key, value_of
+from st_common.query.pair_columns import names_pair
 from st_common.query.plan import Aggregate, Value, has_value
 
 _WHOLE = (exp.Column, exp.Anonymous, exp.Binary, exp.Case, exp.Cast, exp.Extract)
@@ -86,13 +87,14 @@ def _name_of_key(node: exp.Expr, aggregate: Aggregate, scope: Scope) -> str | No
     keys = dict(zip(aggregate.grouped_by, names, strict=False))
     if not keys or (isinstance(node, exp.Column) and _is_other(node, keys, scope)):
         return None
-    text = term_of(node.copy(), scope, partner=True).text
+    text = term_like_key(node.copy(), scope).text
     return next((name for key, name in keys.items() if is_same(key, text)), None)
 
 
 def _is_other(column: exp.Column, keys: dict[str, str], scope: Scope) -> bool:
     """Whether a column is of what is joined, where the groups are by no feature."""
-    return scope.is_other(column) and PARTNER not in keys
+    has_feature = PARTNER in keys or any(map(names_pair, keys))
+    return scope.is_other(column) and not has_feature
 
 
 def _name_of_column(column: exp.Column, aggregate: Aggregate) -> str:

@@ -14,7 +14,13 @@ from st_common.query.lowering.functions import STAMPS
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.incident import is_aggregate, only_worst, worst_of
 from st_common.query.lowering.scope import Scope
-from st_common.query.lowering.several import SINGLE, function_of, hint_of, several_of
+from st_common.query.lowering.several import (
+    SINGLE,
+    function_of,
+    hint_of,
+    key_of,
+    several_of,
+)
 from st_common.query.lowering.top import top_of
 from st_common.query.pair_columns import MEASURES
 from st_common.query.plan import Aggregate, Function
@@ -190,7 +196,7 @@ def _beside_speed(item: exp.Expr, scope: Scope) -> Term:
 
 def _check_beside(item: exp.Expr, grouped: Term | None, scope: Scope) -> None:
     """Beside an aggregate stands what it is grouped by, and nothing else."""
-    term = term_of(item, scope, partner=True)
+    term = key_of(item, scope)
     if grouped is None or not is_same(term.text, grouped.text):
         hint = hint_of([] if grouped is None else [grouped])
         raise Refused("expected what the query is grouped by", term.span, hint)
@@ -208,7 +214,7 @@ def _group_term(node: exp.Expr, scope: Scope) -> Term:
             span_of(node),
             "GROUP BY kind, or GROUP BY lower(kind)",
         )
-    term = term_of(node, scope, partner=True)
+    term = key_of(node, scope)
     names = {name for name, _ in term.columns}
     if scope.joined != "rows" and term.text != "partner" and "partner" in names:
         span = next(span for name, span in term.columns if name == "partner")

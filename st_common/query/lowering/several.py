@@ -10,6 +10,7 @@ from st_common.query.grammar.nodes import Refused, Span, span_of
 from st_common.query.lowering.expression import Needs, Term, is_same, term_of
 from st_common.query.lowering.functions import AGGREGATES
 from st_common.query.lowering.scope import Scope
+from st_common.query.pair_columns import is_of_pair
 from st_common.query.plan import (
     AS_JSON,
     COUNTS,
@@ -167,9 +168,42 @@ def _counted_once(call: exp.Expr, argument: exp.Expr) -> exp.Expr:
     return counted
 
 
+def key_of(node: exp.Expr, scope: Scope) -> Term:
+    """The term of what is grouped by: of the object, or of the feature that it is joined with.
+
+    Raises:
+        Refused: it is of both.
+    """
+    span = span_of(node)
+    term = term_like_key(node, scope)
+    of_feature = [is_of_pair(name) for name, _ in term.columns]
+    if any(of_feature) and not all(of_feature):
+        message = "a key is about the object, or about the feature"
+        raise Refused(message, span, "group by both: GROUP BY a, b")
+    return term
+
+
+def term_like_key(node: exp.Expr, scope: Scope) -> Term:
+    """The term of an expression as it would be called as a key."""
+    if scope.joined != "layer" or not _has_tags(node, scope):
+        return term_of(node, scope, partner=True)
+    return term_of(node, scope, of_pair=True)
+
+
+def _has_tags(node: exp.Expr, scope: Scope) -> bool:
+    """Whether columns of a feature are named, but for its id alone: that is the partner."""
+    bare = node.unnest()
+    columns = [
+        one
+        for one in node.find_all(exp.Column)
+        if is_of_pair(one.name) or scope.is_other(one)
+    ]
+    return bool(columns) and not (columns == [bare] and bare.name.lower() == "fid")
+
+
 def _place_of(item: exp.Expr, grouped: Sequence[Term], scope: Scope) -> int:
     """Which of the keys an item is."""
-    term = term_of(item, scope, partner=True)
+    term = key_of(item, scope)
     for place, key in enumerate(grouped):
         if is_same(term.text, key.text):
             return place

@@ -7,9 +7,9 @@ from typing import ClassVar
 from st_common.query.binding import PARTNER, bound
 from st_common.query.complaint import Complaint
 from st_common.query.outer import type_of_value
-from st_common.query.pair_columns import is_of_pair, of_feature, pair_names
+from st_common.query.pair_columns import is_of_pair, names_pair, of_feature, pair_names
 from st_common.query.plan import COUNTS, Aggregate, Emit, Order, Value
-from st_common.query.several import wrong_in_top
+from st_common.query.several import name_of_key, wrong_in_top
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
 
 _UNIT = {"avgspd": "m/s"}
@@ -93,7 +93,7 @@ class Group(Above):
         if counted.function == "several":
             keys = [Column(name=name, type="VARCHAR") for name, _ in counted.keys]
             return (*keys, *(self._value(value) for value in counted.values))
-        group = [Column(name=name, type="VARCHAR") for name in self.key]
+        group = [Column(name=name_of_key(text), type="VARCHAR") for text in self.key]
         if counted.function == "distinct":
             return tuple(group)
         value = Column(
@@ -117,9 +117,15 @@ class Group(Above):
     def refused(self) -> Iterator[Complaint]:
         """Features are of objects that are joined with a layer; a speed is one over fixes, of each object."""
         is_of_fixes = "fix" in self.input.key
-        if is_of_fixes and PARTNER in self.aggregate.grouped_by:
+        by = self.aggregate.grouped_by
+        if is_of_fixes and (PARTNER in by or any(map(names_pair, by))):
             message = "GROUP BY a feature and a window in brackets exclude each other"
             hint = "register one query for each"
+            yield Complaint(at="group", message=message, hint=hint)
+        has_window = any(one.at == "window" for one in walk(self.input))
+        if has_window and any(map(names_pair, by)):
+            message = "GROUP BY a tag and WINDOW exclude each other"
+            hint = "group by the feature: layer.fid"
             yield Complaint(at="group", message=message, hint=hint)
         if self.aggregate.function == "avgspd":
             yield from self._of_speed(is_of_fixes=is_of_fixes)

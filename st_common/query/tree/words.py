@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from st_common.query.several import name_of_key
 from st_common.query.tree.node import Column, Node
 
 _TYPES = {
@@ -17,7 +18,7 @@ def rows_in_words(tree: Node) -> str:
     """What a row of an answer is: `one for each object and feature`."""
     if not tree.key:
         return "one"
-    *others, last = tree.key
+    *others, last = map(name_of_key, tree.key)
     names = f"{', '.join(others)} and {last}" if others else last
     return f"one for each {names}"
 
