@@ -181,6 +181,7 @@ ANY_ENGINE = {
         for k in NEIGHBOURS
     },
     "fences": ["rounds", "--kind", "fences", "--objects", "10000", "--divisor", "250"],
+    "berlinmod9": ["berlinmod9"],
     **{f"rate-{rate}": ["rate", "--rate", str(rate)] for rate in RATES},
     **{
         f"rate-moving-{rate}": ["rate", "--kind", "squares", "--rate", str(rate)]
