@@ -199,6 +199,7 @@ ANY_ENGINE = {
         )
     },
     "sharing": ["sharing"],
+    "placing": ["placing"],
     "windows-range": ["windows", "--ask", "range", "--warm", "10"],
     "profile-squares": ["profile_round"],
     "profile-stationary": ["profile_round", "--kind", "stationary"],

@@ -21,7 +21,8 @@ def orders_of(state: "State", settings: "Settings") -> dict[str, Any]:
 
     Returns:
         By the name of each query whose order is chosen by measurement, as JSON values: its `version`, the `order`
-        (`select_first` or `space_first`), and the shares it was chosen by: `where` and `space` of so many `readings`.
+        (`select_first` or `space_first`), and what it was chosen by: `where` and `space`, shares of so many `readings`,
+        and how many queries are `alike` in their selection.
         Empty when nothing ran yet.
     """
     from st_common.operators.runtime.compiling import order_now  # slow to import
@@ -37,6 +38,7 @@ def orders_of(state: "State", settings: "Settings") -> dict[str, Any]:
             "where": of.where,
             "space": of.space,
             "readings": of.readings,
+            "alike": of.alike,
         }
         for n, of in order.shares.items()
     }

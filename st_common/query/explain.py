@@ -71,12 +71,16 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """The order in which an engine runs a query now, and the shares of `readings` fixes by which it chose that."""
+    """The order in which an engine runs a query now, and the shares of `readings` fixes by which it chose that.
+
+    `alike` queries have this selection, the query itself among them; they share what it costs.
+    """
 
     order: Chosen
     where: float
     space: float
     readings: int
+    alike: int = 1
 
 
 def explain(
@@ -188,14 +192,20 @@ def _order(
     if plan.join is not None:
         return "space_first", "below a join"
     if running is not None:
-        shares = _shares(running.where, running.space)
-        by = f"as the engine runs it, by {running.readings:,} fixes ({shares})"
-        return running.order, by
+        return running.order, _running_by(running)
     chosen = choose(known.where, known.space)
     if known.where is None or known.space is None:
         return chosen, "the selectivities are unknown"
     shares = _shares(known.where, known.space)
     return chosen, f"cheaper by the estimates ({shares})"
+
+
+def _running_by(running: Running) -> str:
+    """Why the engine runs a query in its order."""
+    shares = _shares(running.where, running.space)
+    if running.alike > 1:
+        shares += f"; {running.alike:,} queries share the selection"
+    return f"as the engine runs it, by {running.readings:,} fixes ({shares})"
 
 
 def _shares(where: float, space: float) -> str:

@@ -61,7 +61,8 @@ def running_order(
     if orders is None:
         return None
     return Running(
-        **{part: orders[part] for part in ("order", "where", "space", "readings")}
+        **{part: orders[part] for part in ("order", "where", "space", "readings")},
+        alike=orders.get("alike", 1),  # records of earlier engines lack it
     )
 
 

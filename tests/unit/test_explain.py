@@ -177,16 +177,16 @@ def test_every_clause_is_an_operator_from_the_fixes_up(
 
 def test_the_tree_has_the_changes_at_the_top():
     text = f"SELECT * FROM taxis WHERE state = 'free' {BOX}"
-    shown = lines(explained(text, Estimates(objects=1000, where=0.05, space=0.2)))
+    shown = lines(explained(text, Estimates(objects=1000, where=0.5, space=0.02)))
     assert (
         shown[4]
-        == "order     space_first: cheaper by the estimates (the selection keeps 5.0%, the region 20.0%)"
+        == "order     space_first: cheaper by the estimates (the selection keeps 50.0%, the region 2.0%)"
     )
     assert shown[3] == "rows      one for each object"
     assert shown[6:] == [
         "SETTLE    changes of all shards in one order: + and -",
-        "EVALUATE    select state = 'free'                           200 in, 10 out",
-        "EVALUATE      inside box 0 0, 10 10                         1,000 in, 200 out",
+        "EVALUATE    select state = 'free'                           20 in, 10 out",
+        "EVALUATE      inside box 0 0, 10 10                         1,000 in, 20 out",
         "LOCATE          fixes of taxis: every fix that is not late  1,000 objects",
     ]
 

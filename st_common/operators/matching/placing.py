@@ -1,6 +1,6 @@
 """Where the spatial operator stands: below or above the selection, by what the fixes suggest (SPEC G10).
 
-    of a sample      the condition holds for 5 %, 32 % lie in the region      the region first
+    of a sample      the condition holds for 5 %, 2 % lie in the region       the region first
                      5 %, 64 %                                                the condition first
 
 Both orders give the same changes, so that an order may be chosen anew at any run. Where it is, and how many points are
@@ -56,11 +56,21 @@ def _some(index: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """How many readings of a sample satisfy a query's selection, how many lie in its region, by share (0 to 1)."""
+    """How many readings of a sample satisfy a query's selection, how many lie in its region, by share (0 to 1).
+
+    Attributes:
+        where: the share that satisfies the selection.
+        space: the share that lies in the region.
+        readings: how many the sample has.
+        alike: how many queries have this selection; they share what it costs, and stand in one order.
+        space_alike: the share that lies in the region of one of these, on average.
+    """
 
     where: float
     space: float
     readings: int
+    alike: int
+    space_alike: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +95,7 @@ class Placed:
         chosen = {
             n
             for n, of in self.shares.items()
-            if choose(of.where, of.space) == "select_first"
+            if choose(of.where, of.space_alike, alike=of.alike) == "select_first"
         }
         return self.fixed | chosen
 
@@ -155,14 +165,27 @@ def _shares(
     masks = expressions.masks(texts, table)
     where = dict(zip(texts, masks.mean(axis=1).tolist(), strict=True))
     inside = _shares_inside(queries, numbers, sample, space=space)
-    return {
-        n: Shares(
-            where=where[queries[n].plan.where or ""],
-            space=inside[n],
+    shares: dict[int, Shares] = {}
+    for text, alike in _alike(queries, numbers).items():
+        of_all = Shares(
+            where=where[text],
+            space=0.0,
             readings=len(sample),
+            alike=len(alike),
+            space_alike=sum(inside[n] for n in alike) / len(alike),
         )
-        for n in numbers
-    }
+        shares |= {n: replace(of_all, space=inside[n]) for n in alike}
+    return shares
+
+
+def _alike(
+    queries: Sequence[Registered], numbers: Sequence[int]
+) -> dict[str, list[int]]:
+    """The queries with each selection."""
+    alike: dict[str, list[int]] = {}
+    for number in numbers:
+        alike.setdefault(queries[number].plan.where or "", []).append(number)
+    return alike
 
 
 def _shares_inside(
