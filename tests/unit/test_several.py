@@ -149,6 +149,16 @@ def test_a_query_about_groups_sees_first_last_and_lists_as_numbers_and_texts():
     assert lines[-1][2] == {"all_of_them": ["a", "b"]}
 
 
+@pytest.mark.spec("G9")
+def test_keys_that_are_whole_numbers_are_told_without_a_point():
+    keys = plan_of(f"SELECT seats, load, COUNT(*) AS n {FROM} GROUP BY seats, load")
+    rows = [fix("a", 1, 1, 1, seats=2, load=2.0), fix("b", 1, 1, 1, load=2.0), end()]
+    assert [row[0] for row in told([register("q", keys), *rows])] == [
+        '1 +["2","2.0"]',
+        '1 +[null,"2.0"]',
+    ]
+
+
 GREATEST = f"SELECT kind, load, COUNT(*) AS n {FROM} GROUP BY kind, load"
 
 

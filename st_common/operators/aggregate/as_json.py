@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.operators.arrays.ranked import ranks_of_texts
 from st_common.operators.expressions import evaluation as expressions
 from st_common.operators.state.intern import Interner
 from st_common.query.plan import MOST_COLLECTED, Value
@@ -51,7 +52,7 @@ def reduced_texts(
     texts = partners.ids.take(pa.array(numbers)).cast(pa.string())
     if value.function == "collect":
         return _lists(texts, run[known], code, runs)
-    rank = _rank(texts)[code]
+    rank = ranks_of_texts(texts)[code]
     order = np.lexsort((rank, run[known]))
     chosen = (is_first if value.function == "first" else is_last)(run[known][order])
     row = order[chosen]
@@ -77,13 +78,6 @@ def _lists(texts: pa.Array, run: np.ndarray, code: np.ndarray, runs: int) -> pa.
     return pc.binary_join_element_wise("[", inner, "]", "")
 
 
-def _rank(texts: pa.Array) -> np.ndarray:
-    """The place of each text in the order of all; int64[n]."""
-    rank = np.empty(len(texts), np.int64)
-    rank[pc.array_sort_indices(texts).to_numpy()] = np.arange(len(texts))
-    return rank
-
-
 def _order_of_values(texts: pa.Array) -> np.ndarray:
     """The places of JSON values in their order: numbers by size, all else by text; int64[n]."""
     if not len(texts):
@@ -93,6 +87,6 @@ def _order_of_values(texts: pa.Array) -> np.ndarray:
         pa.table({"t": texts}),
     )
     numbers = number.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    by_text = _rank(text.cast(pa.string()).fill_null(""))
+    by_text = ranks_of_texts(text.cast(pa.string()).fill_null(""))
     order: np.ndarray = np.lexsort((by_text, numbers))
     return order

@@ -11,8 +11,8 @@ group         n
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from st_common.operators.arrays.ranked import ranks_of_texts
 from st_common.operators.expressions import evaluation as expressions
 from st_common.operators.state.intern import Interner
 from st_common.operators.turn.flags import Several
@@ -43,13 +43,11 @@ def told_groups(
         return np.arange(len(cell))
     numbers, code = np.unique(group, return_inverse=True)
     names = partners.ids.take(pa.array(numbers)).cast(pa.string())
-    by_name = np.empty(len(names), np.int64)
-    by_name[pc.array_sort_indices(names).to_numpy()] = np.arange(len(names))
-    key = _keys(spec, names)[code]
+    by_name, key = ranks_of_texts(names)[code], _keys(spec, names)[code]
     value = values[:, [one.name for one in spec.values].index(top.value)]
     wanted = -value if top.descending else value
     # NaN is last, whichever way the others go.
-    order = np.lexsort((by_name[code], wanted, key, cell))
+    order = np.lexsort((by_name, wanted, key, cell))
     rank = ranks_of(is_first(cell[order], key[order]))
     return np.sort(order[rank < top.limit])
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from st_common.operators.aggregate import relational
 from st_common.operators.aggregate.regrouping import Parts
 from st_common.operators.arrays.keys import packed, unique
+from st_common.operators.arrays.ranked import ranks_of_texts
 from st_common.operators.arrays.turns import ByTick, of_entries
 from st_common.operators.events.agenda import cut_short, ticks_of, ticks_past
 from st_common.operators.events.timeline import FIX
@@ -210,7 +210,7 @@ def _pushed_out(
     if not len(places):
         return until
     ids = turn.objects.ids.take(pa.array(held.object[places]))
-    name = pc.rank(ids, tiebreaker="dense").to_numpy().astype(np.int64)
+    name = ranks_of_texts(ids)
     places = places[
         np.lexsort((-name, -held.position[places], -held.ts[places], query[places]))
     ]
