@@ -15,10 +15,10 @@ from typing import Literal
 Chosen = Literal["space_first", "select_first"]
 
 # Nanoseconds, as `python -m bench.placing` fits them (docs/performance.md); only how they compare matters.
-EVALUATION_NS = 50.0
+EVALUATION_NS = 60.0
 """What a selection costs of a fix, or of a pair of a fix and a query."""
 
-PROBE_NS = 20.0
+PROBE_NS = 5.0
 """What it costs to look up a fix in the index of all regions."""
 
 HIT_NS = 130.0

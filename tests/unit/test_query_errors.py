@@ -77,8 +77,8 @@ SELECT = "REGISTER QUERY q AS SELECT "
         ),
         (
             FROM + "WHERE EXISTS (SELECT 1)",
-            "SELECT 1)",
-            "no place inside of an expression",
+            ")",
+            "expected FROM",
         ),
         (
             FROM + "WHERE read_csv('/etc/passwd') = 'a'",

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -328,12 +329,16 @@ def plans(draw: st.DrawFn) -> Plan:
             )
         }
     stream = draw(names)
+    nearest = draw(st.none() | neighbours)
+    if nearest is not None and "join" in joined:
+        # Above a join with a layer KNN chooses objects, and the text says no less.
+        joined["join"] = replace(joined["join"], how="semi")
     return Plan(
         stream=stream,
         inside=draw(
             st.none() | boxes | circles | areas() | moving_boxes | moving_circles
         ),
-        neighbours=draw(st.none() | neighbours),
+        neighbours=nearest,
         where=draw(st.none() | conditions.map(_where_or_none)),
         window=draw(st.none() | windows),
         valid_until=draw(st.booleans()),
