@@ -394,14 +394,17 @@ def clear_reaches(here, features):
     return [(a + b) / 2 for a, b in pairwise(far) if b > 1.05 * a]
 
 
+def join_by_place(rng, near):
+    """A join with the features that a place meets, or is near to."""
+    if near is None:
+        return LayerJoin(layer=LAYER, predicate=rng.choice(("intersects", "within")))
+    return LayerJoin(layer=LAYER, predicate="dwithin", distance_m=near)
+
+
 def joined_fence_plan(rng, clear):
     """A fence at features; with a distance and a hysteresis that are beyond doubt."""
     near = rng.choice((None, *clear))
-    join = (
-        LayerJoin(layer=LAYER, predicate=rng.choice(("intersects", "within")))
-        if near is None
-        else LayerJoin(layer=LAYER, predicate="dwithin", distance_m=near)
-    )
+    join = join_by_place(rng, near)
     wider = [reach - (near or 0.0) for reach in clear if reach > (near or 0.0)]
     fence = replace(
         draw_fence(rng, inside=None, join=join),
@@ -429,6 +432,35 @@ def test_fences_at_features_on_the_globe_tell_what_brute_force_tells(seed, data)
         layers=layers,
     )
     holds(case, data.draw(courses(len(case.rows), shards=(1, 3))))
+
+
+def choosing_plan(rng, here, clear):
+    """What is near or in a region, of those that have a feature, or have none."""
+    below = near_plan(rng, here)
+    while below.pairs is not None:
+        below = near_plan(rng, here)
+    join = join_by_place(rng, rng.choice((None, *clear)))
+    return replace(below, join=replace(join, how=rng.choice(("semi", "anti"))))
+
+
+@pytest.mark.spec("G4", "G5", "G9", "P7", "X1", "X4", "X12")
+@tries(20)
+@given(st.integers(0, (1 << 48) - 1), st.data())
+def test_who_has_a_feature_on_the_globe_is_who_brute_force_says(seed, data):
+    rng = Random(seed)
+    here = neighbourhood(rng, count=5)
+    assume(max(abs(y) for _, y in here.places) <= 85)
+    layers = [[feature_among(rng, here, fid) for fid in "fg"] for _ in range(3)]
+    clear = clear_reaches(here, [each for some in layers for each in some])
+    case = on_degrees(
+        seed,
+        here.places,
+        lambda rng: choosing_plan(rng, here, clear),
+        kind="choosing",
+        layers=layers,
+    )
+    margins = [0.0, *(share * here.reach_m for share in (0.5, 20.0))]
+    holds(case, data.draw(courses(len(case.rows), margins=margins, shards=(1, 3))))
 
 
 RANGES = (

@@ -53,6 +53,23 @@ class Turns:
         last = is_last(key)
         return merged(without(keys, key[last]), key[last & comes])
 
+    @staticmethod
+    def net_of(parts: Sequence["Turns"]) -> tuple[np.ndarray, np.ndarray]:
+        """The `net` of all parts, of which each counts its ticks from 0.
+
+        Example:
+            7 comes at 0 of the first part, and goes at 0 of the second one: nothing left, nothing came
+        """
+        if len(parts) == 1 and parts[0].of_one_tick:
+            (only,) = parts  # each key moves once
+            return np.sort(only.key[~only.comes]), np.sort(only.key[only.comes])
+        return Turns.joined(parts).net()
+
+    @property
+    def of_one_tick(self) -> bool:
+        """Whether all turns are at the same tick; so they are where there are none."""
+        return not len(self.tick) or bool((self.tick == self.tick[0]).all())
+
     def net(self) -> tuple[np.ndarray, np.ndarray]:
         """What left and what came over all ticks; two arrays of int64, ascending.
 
@@ -61,8 +78,6 @@ class Turns:
         Example:
             7 comes at 0 and goes at 2, 8 goes at 1, 9 comes at 1: 8 left, 9 came
         """
-        if len(self.tick) and np.ptp(self.tick) == 0:  # each key moves once
-            return np.sort(self.key[~self.comes]), np.sort(self.key[self.comes])
         order = np.argsort(self.key, kind="stable")
         key = self.key[order]
         if not len(key):

@@ -311,7 +311,7 @@ class _Work:
     def ticked(self, pending: Pending, later: np.ndarray) -> Part:
         """What all ticks changed together; the events `later` belong to the one that stays pending."""
         # Of what moved, and not of all answers before and after: they may be a hundred times as many.
-        minus, plus = Turns.joined(self._turns).net()
+        minus, plus = Turns.net_of(self._turns)
         caches = summed(self._caches)
         fenced = None if self._fences is None else self._fences.judged()
         if fenced is not None:
