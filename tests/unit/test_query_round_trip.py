@@ -319,9 +319,14 @@ def aggregates(draw: st.DrawFn, partner: bool) -> Aggregate:
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     joined = draw(joins())
+    nearest = draw(st.none() | neighbours)
+    if nearest is not None and "join" in joined:
+        # Above a join with a layer KNN chooses objects, which have no partner, and the text says no less.
+        joined["join"] = replace(joined["join"], how="semi")
+    has_partner = "join" in joined and nearest is None
     chosen: dict[str, object] = draw(st.sampled_from(({}, {"a": 1}, {"c": 1})))
     if "a" in chosen:
-        chosen = {"aggregate": draw(aggregates("join" in joined))}
+        chosen = {"aggregate": draw(aggregates(has_partner))}
     elif "c" in chosen:
         chosen = {
             "columns": tuple(
@@ -329,10 +334,6 @@ def plans(draw: st.DrawFn) -> Plan:
             )
         }
     stream = draw(names)
-    nearest = draw(st.none() | neighbours)
-    if nearest is not None and "join" in joined:
-        # Above a join with a layer KNN chooses objects, and the text says no less.
-        joined["join"] = replace(joined["join"], how="semi")
     return Plan(
         stream=stream,
         inside=draw(
