@@ -84,10 +84,7 @@ class Client:
         Raises:
             QueryError: a name that is taken, an unknown stream or layer, a plan that cannot be; nothing is registered.
         """
-        (row,) = self._registered([self._statement(what, name)])
-        self._open = [each for each in self._open if not each.closed]
-        registration = Registration(self._home, row, tags=tags, poll_s=self._poll_s)
-        self._open.append(registration)
+        (registration,) = self._registered([self._statement(what, name)], tags=tags)
         return registration
 
     def register_all(
@@ -116,13 +113,7 @@ class Client:
         if any(one.plan is None for one in statements):
             hint = "REGISTER QUERY name_$1 AS SELECT ..."
             raise QueryError("expected statements that register queries", hint=hint)
-        rows = self._registered(statements)
-        self._open = [each for each in self._open if not each.closed]
-        registrations = [
-            Registration(self._home, row, poll_s=self._poll_s) for row in rows
-        ]
-        self._open += registrations
-        return registrations
+        return self._registered(statements)
 
     def ask(self, text: str) -> pa.Table:
         """The answer of a SELECT .. [AS OF 'T' | BETWEEN 'T1' AND 'T2'], from the fixes that are archived.
@@ -174,7 +165,20 @@ class Client:
             if registration.id == (name, version):
                 registration.close()
 
-    def _registered(self, statements: Sequence[Statement]) -> list[QueryRow]:
+    def _registered(
+        self, statements: Sequence[Statement], *, tags: bool = False
+    ) -> list[Registration]:
+        """Registers queries, and gives what follows the changes of each."""
+        self._open = [each for each in self._open if not each.closed]
+        registrations = [
+            Registration(self._home, row, tags=tags, poll_s=self._poll_s)
+            for row in self._rows_of(statements)
+        ]
+        self._open += registrations
+        return registrations
+
+    def _rows_of(self, statements: Sequence[Statement]) -> list[QueryRow]:
+        """Registers queries, and gives the row of each."""
         seeding = backfill_of(self._home, self._streams, statements)
         rows = register(
             self._home,

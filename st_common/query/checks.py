@@ -86,12 +86,7 @@ def _beside_features(plan: Plan) -> Iterator[Complaint]:
         yield from _with_columns_of_tags(plan)
     if not names_pair(plan.where or ""):
         return
-    others = {
-        "DETECT": plan.fence,
-        "FOR": plan.incident,
-        "a window in brackets": plan.frame,
-    }
-    for name in (name for name, part in others.items() if part is not None):
+    for name in _without_tags(plan):
         yield Complaint(
             at="where",
             message=f"a condition on tags and {name} exclude each other",
@@ -100,18 +95,25 @@ def _beside_features(plan: Plan) -> Iterator[Complaint]:
 
 
 def _with_columns_of_tags(plan: Plan) -> Iterator[Complaint]:
-    others = {
-        "DETECT": plan.fence,
-        "FOR": plan.incident,
-        "a window in brackets": plan.frame,
-        "FROM (SELECT ..)": plan.outer,
-    }
-    for name in (name for name, part in others.items() if part is not None):
+    others = _without_tags(plan)
+    if plan.outer is not None:
+        others.append("FROM (SELECT ..)")
+    for name in others:
         yield Complaint(
             at="select",
             message=f"columns of tags and {name} exclude each other",
             hint="changes name the feature: its tags are in the layer",
         )
+
+
+def _without_tags(plan: Plan) -> list[str]:
+    """What a plan has that knows features without their tags, in words."""
+    parts = {
+        "DETECT": plan.fence,
+        "FOR": plan.incident,
+        "a window in brackets": plan.frame,
+    }
+    return [name for name, part in parts.items() if part is not None]
 
 
 def _told_already(plan: Plan) -> Iterator[Complaint]:

@@ -415,10 +415,11 @@ def joined_fence_plan(rng, clear):
     return Plan(stream=STREAM, join=join, fence=fence, where=where)
 
 
-@pytest.mark.spec("X3", "X4", "B3", "X1")
-@tries(20)
-@given(st.integers(0, (1 << 48) - 1), st.data())
-def test_fences_at_features_on_the_globe_tell_what_brute_force_tells(seed, data):
+def among_features(seed, draw_plan, *, kind):
+    """A case of near places and three versions of a layer among them, and the places.
+
+    `draw_plan` takes a generator, the places, and reaches that are beyond doubt.
+    """
     rng = Random(seed)
     here = neighbourhood(rng, count=5)
     assume(max(abs(y) for _, y in here.places) <= 85)
@@ -427,9 +428,19 @@ def test_fences_at_features_on_the_globe_tell_what_brute_force_tells(seed, data)
     case = on_degrees(
         seed,
         here.places,
-        lambda rng: joined_fence_plan(rng, clear),
-        kind="fences",
+        lambda rng: draw_plan(rng, here, clear),
+        kind=kind,
         layers=layers,
+    )
+    return case, here
+
+
+@pytest.mark.spec("X3", "X4", "B3", "X1")
+@tries(20)
+@given(st.integers(0, (1 << 48) - 1), st.data())
+def test_fences_at_features_on_the_globe_tell_what_brute_force_tells(seed, data):
+    case, _ = among_features(
+        seed, lambda rng, _, clear: joined_fence_plan(rng, clear), kind="fences"
     )
     holds(case, data.draw(courses(len(case.rows), shards=(1, 3))))
 
@@ -447,18 +458,7 @@ def choosing_plan(rng, here, clear):
 @tries(20)
 @given(st.integers(0, (1 << 48) - 1), st.data())
 def test_who_has_a_feature_on_the_globe_is_who_brute_force_says(seed, data):
-    rng = Random(seed)
-    here = neighbourhood(rng, count=5)
-    assume(max(abs(y) for _, y in here.places) <= 85)
-    layers = [[feature_among(rng, here, fid) for fid in "fg"] for _ in range(3)]
-    clear = clear_reaches(here, [each for some in layers for each in some])
-    case = on_degrees(
-        seed,
-        here.places,
-        lambda rng: choosing_plan(rng, here, clear),
-        kind="choosing",
-        layers=layers,
-    )
+    case, here = among_features(seed, choosing_plan, kind="choosing")
     margins = [0.0, *(share * here.reach_m for share in (0.5, 20.0))]
     holds(case, data.draw(courses(len(case.rows), margins=margins, shards=(1, 3))))
 

@@ -4,7 +4,6 @@ import json
 import math
 
 import pytest
-import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,28 +15,15 @@ from st_common.query.sides import sides_of
 from st_common.query.tag_speeds import speed_of
 from st_common.query.text import TextError, parse, to_text
 from st_common.reference.tag_speeds import speed_said
-from st_common.testing.by_hand import end, fix, gone, layer, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle_rows import Feature, Rules
-from st_common.testing.strategies import Case, Segmentation
+from st_common.testing.by_hand import end, fix, gone, layer, register
+from st_common.testing.roads import JOIN, plan_of, road, told_of
 from st_common.units import unit_of
 
 pytestmark = pytest.mark.spec("X12")
 MPS = unit_of("m/s")
-JOIN = "SELECT * FROM s t JOIN roads r ON ST_DWithin(t, r, 5 m)"
 
 
-def plan_of(text):
-    (statement,) = parse(f"REGISTER QUERY q AS {text}")
-    return statement.plan
-
-
-def road(fid, y, **tags):
-    line = shapely.LineString([(0, y), (1000, y)])
-    return Feature(fid, "road", line, tags)
-
-
-FAST = plan_of(f"{JOIN} WHERE t.speed_mps > r.maxspeed")
+FAST = plan_of(f"SELECT * {JOIN} WHERE t.speed_mps > r.maxspeed")
 ROADS = [
     road("town", 0, maxspeed="50"),
     road("lane", 3, maxspeed="walk"),
@@ -48,13 +34,12 @@ ROADS = [
 ]
 
 
-def told(rows, layers, cuts=(), **how):
-    case = Case(rows=tuple(log(*rows)), layers=layers, rules=Rules(tick_us=1_000_000))
-    changes, _, _ = run_steps(case, Segmentation(cuts=cuts, batches=()), **how)
-    return [
-        f"{row['event_ts'].timestamp():g} {'-=+'[row['sign'] + 1]}{row['object']}|{row['partner']} {row['cause']}"
-        for row in changes.to_pylist()
-    ]
+def said(row):
+    return f"{row['object']}|{row['partner']} {row['cause']}"
+
+
+def told(rows, layers, **how):
+    return told_of(rows, layers, said, **how)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +137,7 @@ def test_two_ways_to_read_a_speed_agree(tag, unit):
     ],
 )
 def test_text_json_and_canonical_text_say_the_same(said, meant):
-    plan = plan_of(f"{JOIN} WHERE {said}")
+    plan = plan_of(f"SELECT * {JOIN} WHERE {said}")
     assert plan.where == meant
     (again,) = parse(to_text(plan, "q"))
     assert again.plan == plan
@@ -162,7 +147,9 @@ def test_text_json_and_canonical_text_say_the_same(said, meant):
 
 
 def test_what_equals_a_text_still_chooses_features():
-    plan = plan_of(f"{JOIN} WHERE r.kind = 'road' AND r.name = 'A' AND r.lanes > 2")
+    plan = plan_of(
+        f"SELECT * {JOIN} WHERE r.kind = 'road' AND r.name = 'A' AND r.lanes > 2"
+    )
     assert (plan.join.kinds, plan.join.tags) == (("road",), (("name", "A"),))
     assert sides_of(plan.where).beside == 'TRY_CAST("other.lanes" AS DOUBLE) > 2'
 
@@ -177,5 +164,5 @@ def test_a_tag_says_metres_per_second_where_coordinates_are_feet():
 def test_events_at_features_know_no_tags(clause):
     with pytest.raises((QueryError, TextError), match="condition on tags"):
         plan_from_json(
-            json.dumps(plan_of(f"{JOIN} WHERE r.lanes > 2 {clause}").to_json())
+            json.dumps(plan_of(f"SELECT * {JOIN} WHERE r.lanes > 2 {clause}").to_json())
         )

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-import shapely
 
 from st_common.engine.archive import Archive
 from st_common.engine.run import run
@@ -22,26 +21,16 @@ from st_common.settings import load_streams
 from st_common.testing.by_hand import end, fix, gone, layer, log, register
 from st_common.testing.laws import run_steps
 from st_common.testing.log_writer import bare_log
-from st_common.testing.oracle_rows import Feature, Rules
+from st_common.testing.oracle_rows import Rules
+from st_common.testing.roads import JOIN, plan_of, road, told_of
 from st_common.testing.strategies import Case, Segmentation
 
 pytestmark = pytest.mark.spec("X12")
-JOIN = "FROM s t JOIN roads r ON ST_DWithin(t, r, 5 m)"
 HOW = [
     {},
     {"cuts": (2, 4, 5)},
     {"cuts": (3, 5), "shards": 3, "restarts": frozenset({0})},
 ]
-
-
-def plan_of(text):
-    (statement,) = parse(f"REGISTER QUERY q AS {text}")
-    return statement.plan
-
-
-def road(fid, y, **tags):
-    line = shapely.LineString([(0, y), (1000, y)])
-    return Feature(fid, "road", line, tags)
 
 
 ROADS = [
@@ -51,13 +40,12 @@ ROADS = [
 ]
 
 
-def told(rows, layers, cuts=(), **how):
-    case = Case(rows=tuple(log(*rows)), layers=layers, rules=Rules(tick_us=1_000_000))
-    changes, _, _ = run_steps(case, Segmentation(cuts=cuts, batches=()), **how)
-    return [
-        f"{row['event_ts'].timestamp():g} {'-=+'[row['sign'] + 1]}{row['object']} {row['value']:g} {row['cause']}"
-        for row in changes.to_pylist()
-    ]
+def said(row):
+    return f"{row['object']} {row['value']:g} {row['cause']}"
+
+
+def told(rows, layers, **how):
+    return told_of(rows, layers, said, **how)
 
 
 @pytest.mark.parametrize("how", HOW)

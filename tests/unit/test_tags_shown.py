@@ -3,34 +3,20 @@
 import json
 
 import pytest
-import shapely
 
 from st_common.errors import QueryError
 from st_common.query.builder import query
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import TextError, parse, to_text
-from st_common.testing.by_hand import end, fix, gone, layer, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle_rows import Feature, Rules
-from st_common.testing.strategies import Case, Segmentation
+from st_common.testing.by_hand import end, fix, gone, layer, register
+from st_common.testing.roads import JOIN, plan_of, road, told_of
 
 pytestmark = pytest.mark.spec("X12")
-JOIN = "FROM s t JOIN roads r ON ST_DWithin(t, r, 5 m)"
 HOW = [
     {},
     {"cuts": (2, 4, 5)},
     {"cuts": (3, 5), "shards": 3, "restarts": frozenset({0})},
 ]
-
-
-def plan_of(text):
-    (statement,) = parse(f"REGISTER QUERY q AS {text}")
-    return statement.plan
-
-
-def road(fid, y, **tags):
-    line = shapely.LineString([(0, y), (1000, y)])
-    return Feature(fid, "road", line, tags)
 
 
 ROADS = [
@@ -41,13 +27,12 @@ ROADS = [
 SLOWER = [road("town", 0, name="High Street", maxspeed="30 mph")]
 
 
-def told(rows, layers, cuts=(), **how):
-    case = Case(rows=tuple(log(*rows)), layers=layers, rules=Rules(tick_us=1_000_000))
-    changes, _, _ = run_steps(case, Segmentation(cuts=cuts, batches=()), **how)
-    return [
-        f"{row['event_ts'].timestamp():g} {'-=+'[row['sign'] + 1]}{row['object']}|{row['partner']} {row['fields']}"
-        for row in changes.to_pylist()
-    ]
+def said(row):
+    return f"{row['object']}|{row['partner']} {row['fields']}"
+
+
+def told(rows, layers, **how):
+    return told_of(rows, layers, said, **how)
 
 
 @pytest.mark.parametrize("how", HOW)

@@ -253,12 +253,18 @@ def shown(
     parts = [
         (name, text) for (name, _), text in zip(spec.keys, _keys(spec), strict=True)
     ]
+    kinds = [_KIND.format(text) for _, text in parts]
     for place, value in enumerate(spec.values):
         known = np.isfinite(values[:, place])
         numbers = pa.array(values[:, place], mask=~known)
         columns[f"c{place}"] = texts.get(place, numbers)
-        parts.append((value.name, _form_of(value).format(place)))
-    text = expressions.objects_of([*parts, *_types(spec, parts)])
+        text = _form_of(value).format(place)
+        parts.append((value.name, text))
+        kind = _KIND_OF_JSON if value.function in AS_JSON else _KIND
+        kinds.append(kind.format(text))
+    if spec.nested:  # whoever asks about the rows asks for the types of what is shown
+        parts.append((TYPES, f"[{', '.join(kinds)}]"))
+    text = expressions.objects_of(parts)
     (rendered,) = expressions.evaluated([text], pa.table(columns))
     return numbering.partners_of(rendered.cast(pa.string()))
 
@@ -286,20 +292,7 @@ def _keys(spec: Several) -> list[str]:
     ]
 
 
-def _types(
-    spec: Several, parts: Sequence[tuple[str, str]]
-) -> Iterator[tuple[str, str]]:
-    """The types of what is shown, where another query asks about the rows."""
-    if spec.nested:
-        kinds = [
-            _KIND_OF_JSON.format(text)
-            if text.endswith(" AS JSON)")
-            else f"typeof({text})"
-            for _, text in parts
-        ]
-        yield TYPES, f"[{', '.join(kinds)}]"
-
-
+_KIND = "typeof({})"
 _KIND_OF_JSON = (
     "CASE json_type({}) WHEN 'BOOLEAN' THEN 'BOOLEAN' WHEN 'DOUBLE' THEN 'DOUBLE'"
     " WHEN 'BIGINT' THEN 'DOUBLE' WHEN 'UBIGINT' THEN 'DOUBLE' ELSE 'VARCHAR' END"

@@ -334,12 +334,21 @@ def _fresh(
             space=of.world.space,
         )
         out[place] &= satisfied(rules.all[part[place] - 1].steps, asked)
-    at, rule = chosen
-    mine = np.isin(rule, part)
-    by_layer = np.zeros_like(out)
-    by_layer[np.searchsorted(part, rule[mine]), at[mine]] = True
-    out &= by_layer | ~np.isin(part, _with_layers(rules))[:, None]
+    with_layer = np.flatnonzero(np.isin(part, _with_layers(rules)))
+    if len(with_layer):
+        out[with_layer] &= _by_layer(part[with_layer], len(which), chosen)
     return out
+
+
+def _by_layer(
+    rules: np.ndarray, count: int, chosen: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """bool[rules, count]: whom the layer of each of some rules (ascending) chooses; `chosen` as `_chosen` gives it."""
+    at, rule = chosen
+    mine = is_in(rule, rules)
+    by_layer = np.zeros((len(rules), count), bool)
+    by_layer[np.searchsorted(rules, rule[mine]), at[mine]] = True
+    return by_layer
 
 
 def _still_keys(
