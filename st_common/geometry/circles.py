@@ -17,7 +17,8 @@ _GROWTH = (
     1 + 1e-9
 )  # boxes of candidates are a little too large rather than a rounding error too small
 _ULPS = 4e-16
-_SMALLEST = 1e-150  # the square of anything shorter is nothing
+# Anything shorter has no length: on the globe angles are rounded so, on a plane it has no square long before.
+_SMALLEST = 1e-16
 
 
 def points_in_circles(

@@ -173,6 +173,12 @@ def test_circles_on_the_globe_are_geodesic_across_180_degrees_and_poles(
                 assert (j, i) not in found
 
 
+def test_what_is_no_distance_away_lies_in_a_circle_without_a_radius():
+    points = [(4e-48, 0.0), (0.0, -1e-18), (1e-9, 0.0)]
+    both = [(0, 0), (0, 1)]
+    assert found_circles(points, [(0.0, 0.0, 0.0)], space=GLOBE) == both
+
+
 def test_a_place_at_180_degrees_has_two_names_and_a_pole_any_longitude():
     points = [(180.0, 10.0), (-180.0, 10.0), (179.9, 10.0), (-45.0, 90.0), (0.0, 90.0)]
     circles = [
