@@ -10,6 +10,7 @@ from st_common.capture.log import Log
 from st_common.engine import local
 from st_common.engine.owner import owned
 from st_common.home import Home
+from st_common.memory import keep_freed_memory
 from st_common.position import position_of
 from st_common.settings import StreamSettings
 
@@ -54,6 +55,7 @@ class OnLocal:
         *,
         watch: Callable[[], Any] = nullcontext,
     ) -> None:
+        keep_freed_memory()  # as whoever runs a stream
         self._engine, self._watch = local.LocalEngine(home, stream), watch
 
     def round(self, land: Land) -> Timing:

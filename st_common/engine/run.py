@@ -13,6 +13,7 @@ from st_common.engine.states import end_of
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
 from st_common.home import Home
+from st_common.memory import keep_freed_memory
 from st_common.operators.skeleton.cache_counts import to_json
 from st_common.operators.state.fixes import NEVER
 from st_common.ops.alerts import tell
@@ -71,6 +72,7 @@ def follow(
         FencedError: another process takes the stream over.
         LogError: a segment of the log is missing or damaged.
     """
+    keep_freed_memory()
     recover_tables(home, stream.name)
     engine = LocalEngine(home, stream, owner)
     for notice in engine.states.notices:

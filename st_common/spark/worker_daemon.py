@@ -7,6 +7,8 @@ installed as packages too.
 
 import sys
 
+from st_common.memory import keep_freed_memory
+
 
 def forget_zips() -> None:
     """Takes zip files off the path, and off what is known of it: both are asked when a task forgets."""
@@ -17,6 +19,7 @@ def forget_zips() -> None:
 
 if __name__ == "__main__":
     forget_zips()
+    keep_freed_memory()  # the workers are forked from here
     from pyspark.daemon import manager  # from the packages: the zips are gone
 
     manager()  # type: ignore[no-untyped-call]
