@@ -34,12 +34,19 @@ def explain(
         str | None,
         typer.Option("--text", metavar="TEXT", help="The statements themselves."),
     ] = None,
+    analyze: Annotated[
+        bool,
+        typer.Option(
+            "--analyze",
+            help="Run it over the archived fixes, and count what goes through.",
+        ),
+    ] = False,
 ) -> None:
     """Show how a query is carried out: its operators, their stages and order, the tuples that are expected."""
     for number, (query, plan) in enumerate(_plans(ctx, name, file, text)):
         if number:
             typer.echo("")
-        write_explained(ctx, query, plan)
+        write_explained(ctx, query, plan, analyze=analyze)
 
 
 def _plans(

@@ -1,6 +1,7 @@
 """Statements from files, texts and standard input, and what they say on the terminal."""
 
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,7 +107,7 @@ def write_shown(ctx: typer.Context, shown: "ToShow") -> None:
     from st_common.query.shown import Asked, Explained, ShownAreas, ShownQueries
 
     if isinstance(shown, Explained):
-        write_explained(ctx, shown.name, shown.plan)
+        write_explained(ctx, shown.name, shown.plan, analyze=shown.analyze)
     elif isinstance(shown, Asked):
         write_asked(ctx, shown.plan, shown.past, "table")
     elif isinstance(shown, ShownQueries):
@@ -180,13 +181,21 @@ def write_areas(areas: "Sequence[NamedArea]") -> None:
     write_columns(("area", "owner", "created", "region"), rows)
 
 
-def write_explained(ctx: typer.Context, name: str, plan: "Plan") -> None:
+def write_explained(
+    ctx: typer.Context, name: str, plan: "Plan", *, analyze: bool = False
+) -> None:
     """How a plan is carried out, as a tree.
 
+    Args:
+        ctx: the command.
+        name: of its query, empty without one.
+        plan: the plan.
+        analyze: whether it is run over the archived fixes, to count what goes through its operators.
+
     Raises:
-        ConfigError: no settings describe its stream.
+        ConfigError: no settings describe its stream, or the stream that is to be counted never ran.
     """
-    from st_common.query.explain import explain, lines
+    from st_common.query.explain import explain, lines, with_actual
     from st_common.serving.estimates import caches_of, estimates_of, running_order
 
     stream = context.streams(ctx).get(plan.stream)
@@ -195,18 +204,22 @@ def write_explained(ctx: typer.Context, name: str, plan: "Plan") -> None:
             f"unknown stream {plan.stream!r}",
             hint="conf/streams.toml describes the streams",
         )
-    known = estimates_of(context.home(ctx), stream, plan)
-    running = running_order(context.home(ctx), stream, name, plan)
-    caches = caches_of(context.home(ctx), stream, plan)
+    home = context.home(ctx)
     explained = explain(
         plan,
         name,
         tick_s=stream.tick_s,
-        estimates=known,
-        running=running,
-        caches=caches,
+        estimates=estimates_of(home, stream, plan),
+        running=running_order(home, stream, name, plan),
+        caches=caches_of(home, stream, plan),
         stream=stream,
     )
+    if analyze:
+        from st_common.engine.batch.analyzing import analyzed
+
+        order = explained.order or plan.order
+        actual = analyzed(home, stream, replace(plan, order=order), name)
+        explained = with_actual(explained, plan, actual)
     for line in lines(explained):
         typer.echo(line)
 

@@ -225,12 +225,12 @@ def _show(draft: Draft, statement: "Statement") -> None:
 
 
 def _explain(draft: Draft, statement: "Statement") -> None:
-    if statement.plan is not None:
-        draft.shown.append(Explained(name=statement.name, plan=statement.plan))
-        return
-    _, row = draft.known(statement.name)
-    if row is not None and row.plan is not None:
-        draft.shown.append(Explained(name=row.name, plan=row.plan))
+    name, plan = statement.name, statement.plan
+    if plan is None:
+        _, row = draft.known(name)
+        name, plan = (name, None) if row is None else (row.name, row.plan)
+    if plan is not None:
+        draft.shown.append(Explained(name=name, plan=plan, analyze=statement.analyze))
 
 
 def _ask(draft: Draft, statement: "Statement") -> None:

@@ -3,6 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from st_common.query.explain_actual import (
+    Actual,
+    Passed,
+    actual_lines,
+    in_words,
+    passed,
+)
 from st_common.query.explain_nodes import steps_of
 from st_common.query.explain_steps import Step, frame_in_words
 from st_common.query.neighbours import (
@@ -21,7 +28,8 @@ from st_common.query.tree.node import Node, walk
 from st_common.query.tree.relational import Select
 from st_common.query.tree.rows import Rows
 from st_common.query.tree.spatial import Inside, Near
-from st_common.query.tree.words import columns_in_words, in_words, rows_in_words
+from st_common.query.tree.words import columns_in_words, rows_in_words
+from st_common.query.tree.words import in_words as columns_as_text
 from st_common.regions.region import MovingRegion
 from st_common.settings import StreamSettings
 
@@ -33,6 +41,7 @@ __all__ = [
     "explain",
     "kind_in_words",
     "lines",
+    "with_actual",
 ]
 
 _NO_NAME = "q"
@@ -55,6 +64,7 @@ class Explanation:
     """How a plan is carried out; `steps` from the bottom to the top, `caches` what those of its kind cost so far.
 
     `rows` says what a row of the answer is, `columns` what of it is selected or counted, with types and units.
+    `actual` is what was counted, and `flows` what of it went through each step; without it there are none.
     """
 
     text: str
@@ -67,6 +77,8 @@ class Explanation:
     why: str
     steps: tuple[Step, ...]
     caches: str | None = None
+    actual: Actual | None = None
+    flows: tuple[Passed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,12 +129,18 @@ def explain(
     )
 
 
+def with_actual(explanation: Explanation, plan: Plan, actual: Actual) -> Explanation:
+    """The explanation of a plan with what was counted when it ran, beside what was expected."""
+    flows = passed(explanation.steps, plan, explanation.order, actual)
+    return replace(explanation, actual=actual, flows=tuple(flows))
+
+
 def _columns(plan: Plan, tree: Node) -> str:
     """The columns that are selected or counted, and what is known of incidents."""
     if plan.columns or plan.aggregate:
         return columns_in_words(tree)
     events = (column for node in walk(tree) for column in node.event_columns())
-    return in_words(events)
+    return columns_as_text(events)
 
 
 def _judged(plan: Plan, tick_s: float) -> str:
@@ -150,17 +168,24 @@ def lines(explanation: Explanation) -> list[str]:
         shown.append(f"order     {explanation.order}: {explanation.why}")
     if explanation.caches is not None:
         shown.append(f"caches    {explanation.caches}")
-    return [*shown, "", *_tree(explanation.steps)]
+    if explanation.actual is not None:
+        shown += actual_lines(explanation.actual)
+    return [*shown, "", *_tree(explanation.steps, explanation.flows)]
 
 
-def _tree(steps: Sequence[Step]) -> Iterator[str]:
+def _tree(steps: Sequence[Step], flows: Sequence[Passed]) -> Iterator[str]:
     texts = [
         f"{'  ' * depth}{step.operator} {step.detail}".rstrip()
         for depth, step in enumerate(reversed(steps))
     ]
     width = max(len(text) for text in texts)
-    for text, step in zip(texts, reversed(steps), strict=True):
-        yield f"{step.stage:<9} {text:<{width}}  {_tuples(step)}".rstrip()
+    tuples = [_tuples(step) for step in reversed(steps)]
+    if flows:
+        wide = max(map(len, tuples))
+        actual = [in_words(flow) for flow in reversed(flows)]
+        tuples = [f"{one:<{wide}}  {a}" for one, a in zip(tuples, actual, strict=True)]
+    for text, step, said in zip(texts, reversed(steps), tuples, strict=True):
+        yield f"{step.stage:<9} {text:<{width}}  {said}".rstrip()
 
 
 def _tuples(step: Step) -> str:

@@ -35,10 +35,11 @@ class ShownStreams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """EXPLAIN: a plan, and the name of its query (empty for a SELECT without one)."""
+    """EXPLAIN: a plan, and the name of its query (empty for a SELECT without one); `analyze`: with actual counts."""
 
     name: str
     plan: Plan
+    analyze: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,11 +57,12 @@ class Statement:
 
     `plan` is what a query means: of a registration, a replacement, and a SELECT alone or behind EXPLAIN, which have no
     name; `past` is when a SELECT alone asks about, None: the last time that is known; `beginning` from where on a
-    registration knows the log before it, None: it begins with the last fixes. `region` is of CREATE AREA,
-    `what` of SHOW: "queries", "areas" or "streams". `areas` are the names by which it calls some. `text` is its own
-    text without the semicolon; `line` and `column` count from 1. `terms` are the expressions in it, which only who
-    knows the stream can check. `spans` has the offsets in `text` of the words `name`, `stream` and `layer`, and of the
-    clauses. `conditional` is IF EXISTS or IF NOT EXISTS. `bound` is the text with values of parameters that it stands
+    registration knows the log before it, None: it begins with the last fixes. `region` is of CREATE AREA, `what` of
+    SHOW: "queries", "areas" or "streams", `analyze` of EXPLAIN ANALYZE. `areas` are the names by which it calls some.
+    `text` is its own text without the semicolon; `line` and `column` count from 1. `terms` are the expressions in it,
+    which only who knows the stream can check. `spans` has the offsets in `text` of the words `name`, `stream` and
+    `layer`, and of the clauses. `conditional` is IF EXISTS or IF NOT EXISTS. `bound` is the text with values of
+    parameters that it stands
     in, at `start`; None: it had none.
     """
 
@@ -80,6 +81,7 @@ class Statement:
     terms: tuple[Term, ...] = field(default=(), compare=False, repr=False)
     spans: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
     conditional: bool = False
+    analyze: bool = False
     bound: BoundSource | None = field(default=None, compare=False, repr=False)
     start: int = field(default=0, compare=False, repr=False)
 
@@ -351,6 +353,7 @@ def _statement(
             what: (span[0] - start, span[1] - start) for what, span in spans.items()
         },
         conditional=bool(tree.args.get("conditional")),
+        analyze=bool(tree.args.get("analyze")),
         bound=reader.bound,
         start=start,
     )

@@ -165,7 +165,16 @@ def _days(arm: BatchArm, marks: Sequence[datetime]) -> Iterator[Told]:
     border = arm.beginning()
     if border is None:
         return
-    for told in arm.told(border, _edges(begin_of(border.day), marks)):
+    yield from judged(arm.told(border, _edges(begin_of(border.day), marks)))
+
+
+def judged(intervals: Iterator[Told]) -> Iterator[Told]:
+    """What is told of intervals, as long as all is judged.
+
+    Raises:
+        QueryError: a query cannot be judged any more.
+    """
+    for told in intervals:
         for failure in told.failures:
             raise QueryError(f"the query cannot be judged: {failure.why}")
         yield told

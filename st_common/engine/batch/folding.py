@@ -16,6 +16,7 @@ from st_common.operators.runtime.failed import Failure
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
+from st_common.operators.turn.part import Counters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +60,13 @@ class Folded:
         state: the one that has seen it all.
         changes: tables of `SHARD_SCHEMA`, as `settled` takes them.
         failures: queries that cannot be judged.
+        counters: what the step counted; None where shards folded it, for several of them see the same fix.
     """
 
     state: State
     changes: tuple[pa.Table, ...] = ()
     failures: tuple[Failure, ...] = ()
+    counters: Counters | None = None
 
 
 class Fold(Protocol):
@@ -111,9 +114,16 @@ def fold_packets(
     """
     changes: list[pa.Table] = []
     failures: list[Failure] = []
+    counters = Counters()
     for packets in runs:
         done = step(state, packets, settings, layer_of)
         state = done.state
         changes.append(done.changes)
         failures += done.failures
-    return Folded(state=state, changes=tuple(changes), failures=tuple(failures))
+        counters += done.counters
+    return Folded(
+        state=state,
+        changes=tuple(changes),
+        failures=tuple(failures),
+        counters=counters,
+    )

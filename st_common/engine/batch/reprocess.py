@@ -43,6 +43,7 @@ from st_common.operators.runtime.stages import step
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
+from st_common.operators.turn.part import Counters
 from st_common.ops.history import days_of
 from st_common.settings import StreamSettings
 
@@ -105,12 +106,14 @@ class Told:
         until: its end, which does not belong to it.
         changes: those with event times in it.
         failures: queries that cannot be judged any more.
+        counters: what the step counted on the way to them; None where shards folded the fixes.
     """
 
     since: datetime
     until: datetime
     changes: pa.Table
     failures: tuple[Failure, ...]
+    counters: Counters | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +124,7 @@ class Fed:
     reached: Reached
     changes: tuple[pa.Table, ...] = ()
     failures: tuple[Failure, ...] = ()
+    counters: Counters | None = None
 
 
 @dataclass(frozen=True)
@@ -269,7 +273,13 @@ class BatchArm:
         """
         for since, until in pairwise(edges):
             fed, changes = self.changes(border, since, until)
-            yield Told(since=since, until=until, changes=changes, failures=fed.failures)
+            yield Told(
+                since=since,
+                until=until,
+                changes=changes,
+                failures=fed.failures,
+                counters=fed.counters,
+            )
             state = self.retired(fed.state)
             border = replace(border, state=state, reached=fed.reached)
 
@@ -310,14 +320,17 @@ class BatchArm:
         of_day = pc.and_(
             pc.greater_equal(told["event_ts"], since), pc.less(told["event_ts"], until)
         )
-        return day, told.filter(of_day)
+        counters = None
+        if day.counters is not None and held.counters is not None:
+            counters = day.counters + held.counters + last.counters
+        return replace(day, counters=counters), told.filter(of_day)
 
     def _fed(
         self, state: State, reached: Reached, since_us: int, until_us: int, fold: Fold
     ) -> "Fed":
         """What the rows of an interval come to."""
         if since_us == until_us:
-            return Fed(state=state, reached=reached)
+            return Fed(state=state, reached=reached, counters=Counters())
         placed, behind = statements(
             self.home,
             self._log,
@@ -339,6 +352,7 @@ class BatchArm:
             reached=behind,
             changes=folded.changes,
             failures=folded.failures,
+            counters=folded.counters,
         )
 
     def _reconciled(

@@ -175,7 +175,7 @@ def _placed_anew(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Dealt:
+class Dealt:
     """The numbers of queries, by what judges them; those with a frame that asks who counts are also among the others.
 
     `kinds` are those of the skeleton, `paired` join objects with objects, `joining` a layer below a region that moves.
@@ -205,7 +205,7 @@ class _Dealt:
 
 
 def _specs(
-    queries: Sequence[Registered], dealt: _Dealt, order: Placed, settings: Settings
+    queries: Sequence[Registered], dealt: Dealt, order: Placed, settings: Settings
 ) -> dict[type, Any]:
     """What operators compile for themselves of the queries dealt to them, by type; frames are not among them."""
     space, below = settings.space, order.below
@@ -241,7 +241,7 @@ def compile_shard(
     live = [n for n in numbers if queries[n].live]
     mine = _owned(queries, settings)
     flags = flags_of(queries)
-    dealt = _dealt(queries, live, mine, flags)
+    dealt = deal_out(queries, live, mine, flags)
     below = _below_frames(queries, dealt.frames)
     space = settings.space
     order = placed(below, dealt.matched, source, space=space)
@@ -269,8 +269,17 @@ def compile_shard(
     )
 
 
-def _dealt(queries: Queries, live: list[int], mine: np.ndarray, flags: Flags) -> _Dealt:
-    """Who judges each of the queries `live`; those at ticks that other shards judge are left out."""
+def deal_out(
+    queries: Queries, live: list[int], mine: np.ndarray, flags: Flags
+) -> Dealt:
+    """Who judges each of the queries `live`; those at ticks that other shards judge are left out.
+
+    Args:
+        queries: all queries of the stream, by their numbers.
+        live: the numbers of those that are dealt out.
+        mine: bool[queries], which of them this shard owns.
+        flags: of the queries.
+    """
     at_ticks = flags.ticking.tolist()
     plans = {number: queries[number].plan for number in live}
     # Pairs are spread over shards by their first objects; all else at ticks is judged by the owner of the query.
@@ -285,7 +294,7 @@ def _dealt(queries: Queries, live: list[int], mine: np.ndarray, flags: Flags) ->
             kinds.setdefault(kind, []).append(number)
     still, joined = kinds.pop(_STILL, []), kinds.pop(_PAIRS, [])
     fixwise = [n for n in live if not at_ticks[n]]
-    return _Dealt(
+    return Dealt(
         fixwise=[n for n in fixwise if not plans[n].tells_events],
         fences=[n for n in fixwise if plans[n].fence is not None],
         incidents=[n for n in live if plans[n].incident is not None],

@@ -116,9 +116,10 @@ class Building(BuildingExpressions, BuildingPlaces):
 
     def explain(self, parts: Parts) -> exp.Expr:
         what = parts[-1]
+        analyze = len(parts) == 3
         if isinstance(what, exp.Select):
-            return Explain(expression=what)
-        return Explain(this=what)
+            return Explain(expression=what, analyze=analyze)
+        return Explain(this=what, analyze=analyze)
 
     def explained(self, parts: Parts) -> exp.Expr:
         return Explain(expression=parts[0])

@@ -84,9 +84,13 @@ class Show(exp.Expression):
 
 
 class Explain(exp.Expression):
-    """EXPLAIN this, the name of a query, or EXPLAIN expression, a SELECT."""
+    """EXPLAIN this, the name of a query, or EXPLAIN expression, a SELECT; `analyze`: EXPLAIN ANALYZE."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": False, "expression": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": False,
+        "expression": False,
+        "analyze": False,
+    }
 
 
 class Ask(exp.Expression):

@@ -13,8 +13,10 @@ _KINDS = ("NUMBER", "STRING", "QUOTED")  # tokens that look like nothing else
 _ODD = r"(?P<ODD>(?i:(\d+\.?\d*|\.\d+)e([+-](?!\d)|(?![\w+-]))))"
 _AHEAD = {
     "LAYER": "LAYER",
+    "ANALYZE": "ANALYZE",
     "BETWEEN": "DURING",
 }  # terminals that look out behind a word
+_BEFORE_NAMES = ("LAYER", "ANALYZE")  # elsewhere they are names
 _OPEN = r"(?P<OPEN>['\"]|/\*)"
 
 
@@ -65,7 +67,7 @@ class Terminals:
         kind = token.kind
         if kind == "NAME":
             known = _meanings_of(token)
-            if known[0] == "LAYER" and not self._is_ahead("LAYER", token):
+            if known[0] in _BEFORE_NAMES and not self._is_ahead(known[0], token):
                 return known[1:]
             if known[0] == "DURING" and not self._is_ahead("DURING", token):
                 return (*known[1:], "DURING")
