@@ -15,7 +15,9 @@ import statistics
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -245,70 +247,83 @@ def main() -> None:
 
 def report(args: argparse.Namespace) -> None:
     """Measures, prints, and fails when the counts are not those that are known."""
-    files = workload(args.work, args.replays)
-    points = files / ("w3_points.csv" if args.workload == "w3" else "w1_points.csv")
-    home, stream = (
-        Home(args.work / f"home-{time.time_ns()}"),
-        stream_settings(args.shards),
-    )
-    if args.workload == "w2":
-        registrations, bare = load_buildings(home), bare_join(points)
-        expected = tuple(n * args.replays for n in W2)
-    else:
-        rects = pa.csv.read_csv(files / f"{args.workload}_rects.csv").slice(
-            0, args.queries
-        )
-        registrations, bare = register_rows(rects), bare_kernel(points, rects)
-        expected = (
-            W3[args.queries]
-            if args.workload == "w3"
-            else tuple(n * args.replays for n in W1[args.queries])
-        )
+    home = Home(args.work / f"home-{time.time_ns()}")
+    stream = stream_settings(args.shards)
+    asked = _asked(args, home)
     segments = fill(
         log_for(home, stream),
-        points,
-        registrations,
+        asked.points,
+        asked.registrations,
         int(args.segment_mb * (1 << 20)),
         args.copies,
     )
-    batches, counters = (on_spark if args.engine == "spark" else on_local)(
-        home, stream, args.batch_mb << 20
-    )
+    run = on_spark if args.engine == "spark" else on_local
+    batches, counters = run(home, stream, args.batch_mb << 20)
     rates = [fixes / seconds for fixes, seconds in batches[args.warm : -1] if fixes]
-    expected = tuple(n * args.copies for n in expected)
-    found = (
-        counters["stays"] + counters["enters"],
-        counters["enters"],
-        counters["leaves"],
-    )
-    of = "11,404 buildings" if args.workload == "w2" else f"{args.queries} queries"
-    print(
-        json.dumps(
-            {
-                "what": f"{args.engine} {args.workload} {of}",
-                "fixes": counters["fixes"],
-                "segments": segments,
-                "batches": len(rates),
-                "fixes_per_s_median": round(statistics.median(rates)),
-                "fixes_per_s_min": round(min(rates)),
-                "fixes_per_s_max": round(max(rates)),
-                "bare_kernel_fixes_per_s": round(bare["fixes_per_s"]),
-                "bare_to_full": round(
-                    bare["fixes_per_s"] / statistics.median(rates), 1
-                ),
-                "counts": found,
-                "counts_expected": expected,
-                "peak_mb": peak_mb(),
-                "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores",
-                "versions": {
-                    name: importlib.metadata.version(name)
-                    for name in ("pyspark", "pyarrow", "numpy", "deltalake")
-                },
-            }
-        )
-    )
-    if found != expected:
+    stays, enters, leaves = (counters[name] for name in ("stays", "enters", "leaves"))
+    counts = (stays + enters, enters, leaves)
+    figures = {
+        "what": f"{args.engine} {args.workload} {asked.what}",
+        "fixes": counters["fixes"],
+        "segments": segments,
+        **_rates_shown(rates, asked.bare_fixes_per_s),
+        "counts": counts,
+        "counts_expected": asked.counts,
+        "peak_mb": peak_mb(),
+        **_machine(),
+    }
+    print(json.dumps(figures))
+    if counts != asked.counts:
         raise SystemExit(3)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a workload asks: its points and queries, the counts that are known, what the bare kernel makes of it."""
+
+    what: str
+    points: Path
+    registrations: bytes
+    bare_fixes_per_s: float
+    counts: tuple[int, ...]
+
+
+def _asked(args: argparse.Namespace, home: Home) -> _Asked:
+    files = workload(args.work, args.replays)
+    times = args.copies * (1 if args.workload == "w3" else args.replays)
+    if args.workload == "w2":
+        points = files / "w1_points.csv"
+        what, known = "11,404 buildings", W2
+        registrations, bare = load_buildings(home), bare_join(points)
+    else:
+        points = files / f"{args.workload}_points.csv"
+        rects = pa.csv.read_csv(files / f"{args.workload}_rects.csv")
+        rects = rects.slice(0, args.queries)
+        known = (W3 if args.workload == "w3" else W1)[args.queries]
+        what = f"{args.queries} queries"
+        registrations, bare = register_rows(rects), bare_kernel(points, rects)
+    counts = tuple(n * times for n in known)
+    return _Asked(what, points, registrations, bare["fixes_per_s"], counts)
+
+
+def _rates_shown(rates: list[float], bare_fixes_per_s: float) -> dict[str, Any]:
+    median = statistics.median(rates)
+    return {
+        "batches": len(rates),
+        "fixes_per_s_median": round(median),
+        "fixes_per_s_min": round(min(rates)),
+        "fixes_per_s_max": round(max(rates)),
+        "bare_kernel_fixes_per_s": round(bare_fixes_per_s),
+        "bare_to_full": round(bare_fixes_per_s / median, 1),
+    }
+
+
+def _machine() -> dict[str, Any]:
+    packages = ("pyspark", "pyarrow", "numpy", "deltalake")
+    return {
+        "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores",
+        "versions": {name: importlib.metadata.version(name) for name in packages},
+    }
 
 
 def bare_join(points: Path) -> dict[str, float]:

@@ -134,97 +134,90 @@ def test_shards_that_forget_each_for_itself_and_become_others_tell_the_same_chan
 
 def said(state):
     """What a state remembers, by names alone."""
-    named = [(query.name, query.version) for query in state.queries]
-
-    def pairs(keys, high, low):
-        return sorted((high[key >> 32], low[key & 0xFFFFFFFF]) for key in keys.tolist())
-
-    ids, partners = state.objects.ids.to_pylist(), state.partners.ids.to_pylist()
-    targets = [
-        (
-            named[query] if query >= 0 else None,
-            partners[partner] if partner >= 0 else None,
-        )
-        for query, partner in zip(
-            state.targets.query.tolist(), state.targets.partner.tolist(), strict=True
-        )
-    ]
-    entries, rows, tracks = (
-        state.memories[kind] for kind in (Entries, FrameRows, Tracks)
-    )
-    groups = state.memories[Groups]
-    columns = (
-        entries.target,
-        entries.object,
-        entries.ts,
-        entries.position,
-        entries.tick,
-        entries.group,
-        entries.text,
-    )
+    names = Names(state)
     return {
-        "answer": pairs(state.answer, ids, targets),
-        "tick_answer": pairs(state.tick_answer, targets, ids),
-        "groups": sorted(
-            repr((targets[t], float(v)))
-            for t, v in zip(groups.target, groups.value, strict=True)
-        ),
-        "entries": sorted(
-            (
-                (
-                    targets[t],
-                    ids[o],
-                    ts,
-                    position,
-                    tick,
-                    partners[group] if group >= 0 else None,
-                    partners[text] if text >= 0 else None,
-                )
-                for t, o, ts, position, tick, group, text in zip(*columns, strict=True)
-            ),
-            key=repr,
-        ),
-        "frames": sorted(
-            (
-                named[query],
-                ids[o],
-                ts,
-                n,
-                way,
-                held,
-                partners[group] if group >= 0 else "",
-            )
-            for query, o, ts, n, way, held, group in zip(
-                *(
-                    column.tolist()
-                    for column in (
-                        rows.query,
-                        rows.object,
-                        rows.ts,
-                        rows.n,
-                        rows.way,
-                        rows.held,
-                        rows.group,
-                    )
-                ),
-                strict=True,
-            )
-        ),
-        "tracks": sorted(
-            (named[key >> 32], ids[key & 0xFFFFFFFF], since, n, way, high)
-            for key, since, n, way, high in zip(
-                *(
-                    column.tolist()
-                    for column in (tracks.key, tracks.since, tracks.n, tracks.way)
-                ),
-                [[h for h in row if h != NEVER] for row in tracks.high.tolist()],
-                strict=True,
-            )
-        ),
-        "fixes": sorted(zip(ids, state.fixes.ts.tolist(), strict=True)),
+        "answer": names.pairs(state.answer, names.ids, names.targets),
+        "tick_answer": names.pairs(state.tick_answer, names.targets, names.ids),
+        "groups": groups_said(state.memories[Groups], names),
+        "entries": entries_said(state.memories[Entries], names),
+        "frames": frames_said(state.memories[FrameRows], names),
+        "tracks": tracks_said(state.memories[Tracks], names),
+        "fixes": sorted(zip(names.ids, state.fixes.ts.tolist(), strict=True)),
         "held": sorted(state.held.position.tolist()),
         "clock": (state.next_segment, state.max_event),
     }
+
+
+class Names:
+    """What the numbers of a state stand for."""
+
+    def __init__(self, state):
+        self.queries = [(query.name, query.version) for query in state.queries]
+        self.ids = state.objects.ids.to_pylist()
+        self.partners = state.partners.ids.to_pylist()
+        targets = zip(
+            state.targets.query.tolist(), state.targets.partner.tolist(), strict=True
+        )
+        self.targets = [
+            (self.queries[query] if query >= 0 else None, self.partner(partner))
+            for query, partner in targets
+        ]
+
+    def partner(self, number, none=None):
+        return self.partners[number] if number >= 0 else none
+
+    def pairs(self, keys, high, low):
+        return sorted((high[key >> 32], low[key & 0xFFFFFFFF]) for key in keys.tolist())
+
+
+def rows_of(memory, *columns):
+    """The rows of a memory, as tuples of these columns."""
+    return zip(*(getattr(memory, name).tolist() for name in columns), strict=True)
+
+
+def groups_said(groups, names):
+    return sorted(
+        repr((names.targets[target], float(value)))
+        for target, value in zip(groups.target, groups.value, strict=True)
+    )
+
+
+def entries_said(entries, names):
+    rows = rows_of(
+        entries, "target", "object", "ts", "position", "tick", "group", "text"
+    )
+    named = (
+        (
+            names.targets[target],
+            names.ids[who],
+            *when,
+            names.partner(group),
+            names.partner(text),
+        )
+        for target, who, *when, group, text in rows
+    )
+    return sorted(named, key=repr)
+
+
+def frames_said(frames, names):
+    rows = rows_of(frames, "query", "object", "ts", "n", "way", "held", "group")
+    return sorted(
+        (names.queries[query], names.ids[who], *values, names.partner(group, none=""))
+        for query, who, *values, group in rows
+    )
+
+
+def tracks_said(tracks, names):
+    rows = rows_of(tracks, "key", "since", "n", "way", "high")
+    return sorted(
+        (
+            names.queries[key >> 32],
+            names.ids[key & 0xFFFFFFFF],
+            *values,
+            [value for value in high if value != NEVER],
+        )
+        for key, *values, high in rows
+    )
 
 
 @tries(15)
