@@ -20,6 +20,7 @@ CARS = 10_000
 SPREAD_M, ROUND_S, KMH = 100_000.0, 60.0, (30.0, 60.0)
 _CLASSES = 100
 _SQUARES = 40  # of the layer, along each side
+_NAMES = 50  # of squares
 Plans = Callable[[int, int], list[Plan]]
 
 
@@ -47,6 +48,7 @@ def cars(objects: int, rounds: int) -> Iterator[pa.Table]:
                     [("taxi", "bus", "van")[n % 3] for n in range(objects)]
                 ),
                 "class": pa.array([f"c{n % _CLASSES}" for n in range(objects)]),
+                "zone": pa.array([fid_of(n % _SQUARES**2) for n in range(objects)]),
                 "load": np.asarray((np.arange(objects) * 7 + number) % 20, float),
             }
         )
@@ -69,7 +71,7 @@ def squares_of(*, degrees: bool = False) -> LayerIndex:
     corners = low + np.stack(np.divmod(np.arange(_SQUARES**2), _SQUARES), axis=1) * side
     boxes = np.concatenate([corners, corners + side * np.sqrt(0.5)], axis=1)
     shapes = pa.chunked_array([pa.array(shapely.to_wkb(shapely.box(*boxes.T)))])
-    fids = [f"s{number:05d}" for number in range(len(boxes))]
+    fids = [fid_of(number) for number in range(len(boxes))]
     columns = dict(zip(("minx", "miny", "maxx", "maxy"), boxes.T, strict=True))
     rows = pa.table(
         {
@@ -80,7 +82,17 @@ def squares_of(*, degrees: bool = False) -> LayerIndex:
             "kind": ["park"] * len(fids),
         }
     )
-    return LayerIndex(rows, lambda _: shapes, space=GLOBE if degrees else PLANE)
+    tags = {
+        "name": pa.array([f"square {number % _NAMES}" for number in range(len(fids))]),
+        "least": pa.array([str(number % 20) for number in range(len(fids))]),
+    }
+    space = GLOBE if degrees else PLANE
+    return LayerIndex(rows, lambda _: shapes, space=space, read_tag=tags.__getitem__)
+
+
+def fid_of(number: int) -> str:
+    """What a square of the layer is called."""
+    return f"s{number:05d}"
 
 
 def plan_of(**parts: Any) -> Plan:
@@ -88,14 +100,15 @@ def plan_of(**parts: Any) -> Plan:
     return Plan(stream=STREAM, **parts)
 
 
-def _boxes(queries: int) -> list[Box]:
+def boxes_of(queries: int) -> list[Box]:
     """Squares of a fiftieth of a side, anywhere."""
     rng, side = np.random.default_rng(17), SPREAD_M / 50
     at = rng.uniform(0, SPREAD_M - side, (queries, 2)).tolist()
     return [Box(minx=x, miny=y, maxx=x + side, maxy=y + side) for x, y in at]
 
 
-def _focals(queries: int, objects: int) -> list[str]:
+def focals_of(queries: int, objects: int) -> list[str]:
+    """The car that each query is about; from the first on again where there are more queries than cars."""
     return [f"o{number % objects}" for number in range(queries)]
 
 
@@ -113,7 +126,7 @@ def q3_plans(queries: int, objects: int) -> list[Plan]:
             emit="rstream",
             where=f"object = '{name}'",
         )
-        for name in _focals(queries, objects)
+        for name in focals_of(queries, objects)
     ]
 
 
@@ -121,7 +134,7 @@ def pairs_plans(queries: int, _objects: int) -> list[Plan]:
     """Pairs of cars near each other, the first of them in a square."""
     return [
         plan_of(inside=box, pairs=PairJoin(distance_m=1_000.0))
-        for box in _boxes(queries)
+        for box in boxes_of(queries)
     ]
 
 
@@ -130,7 +143,7 @@ def joins_plans(queries: int, objects: int) -> list[Plan]:
     join = LayerJoin(layer="squares", predicate="intersects")
     return [
         plan_of(inside=MovingCircle(focal=name, radius_m=1_000.0), join=join)
-        for name in _focals(queries, objects)
+        for name in focals_of(queries, objects)
     ]
 
 
@@ -138,7 +151,7 @@ def _moving_pairs(queries: int, objects: int) -> list[Plan]:
     near = PairJoin(distance_m=1_000.0)
     return [
         plan_of(inside=MovingCircle(focal=name, radius_m=1_000.0), pairs=near)
-        for name in _focals(queries, objects)
+        for name in focals_of(queries, objects)
     ]
 
 
@@ -146,7 +159,7 @@ def _rows(queries: int, objects: int) -> list[Plan]:
     frame = Frame(sliding=(Sliding(range=Extent(by="time", amount=300.0)),))
     return [
         plan_of(frame=frame, where=f"object = '{name}'")
-        for name in _focals(queries, objects)
+        for name in focals_of(queries, objects)
     ]
 
 
@@ -177,19 +190,19 @@ def _with(plans: Plans, where: Callable[[int], str]) -> Plans:
 def _nearest(queries: int, objects: int) -> list[Plan]:
     return [
         plan_of(neighbours=Nearest(k=5, place=Place(focal=name)))
-        for name in _focals(queries, objects)
+        for name in focals_of(queries, objects)
     ]
 
 
 def _circles(queries: int, objects: int) -> list[Plan]:
     return [
         plan_of(inside=MovingCircle(focal=name, radius_m=1_000.0))
-        for name in _focals(queries, objects)
+        for name in focals_of(queries, objects)
     ]
 
 
 def _in_boxes(queries: int, _objects: int) -> list[Plan]:
-    return [plan_of(inside=box) for box in _boxes(queries)]
+    return [plan_of(inside=box) for box in boxes_of(queries)]
 
 
 FORMS: dict[str, Plans] = {
@@ -197,16 +210,17 @@ FORMS: dict[str, Plans] = {
     "box WHERE a condition of its own": _with(_in_boxes, _own),
     "box WHERE an expression of its own": _with(_in_boxes, _own_expression),
     "WHERE one object, no region": lambda q, n: [
-        plan_of(where=f"object = '{name}'") for name in _focals(q, n)
+        plan_of(where=f"object = '{name}'") for name in focals_of(q, n)
     ],
     "box WITH VALID UNTIL": lambda q, _: [
-        plan_of(inside=box, valid_until=True) for box in _boxes(q)
+        plan_of(inside=box, valid_until=True) for box in boxes_of(q)
     ],
     "moving circle WITH VALID UNTIL": lambda q, n: [
         replace(plan, valid_until=True) for plan in _circles(q, n)
     ],
     "COUNT in a box": lambda q, _: [
-        plan_of(inside=box, aggregate=Aggregate(function="count")) for box in _boxes(q)
+        plan_of(inside=box, aggregate=Aggregate(function="count"))
+        for box in boxes_of(q)
     ],
     "COUNT in a box, WINDOW 5 minutes": lambda q, _: [
         plan_of(
@@ -214,22 +228,22 @@ FORMS: dict[str, Plans] = {
             window=Window(seconds=300.0),
             aggregate=Aggregate(function="count"),
         )
-        for box in _boxes(q)
+        for box in boxes_of(q)
     ],
     "WHERE one object and an expression of its own, no region": lambda q, n: [
         plan_of(where=f"object = '{name}' AND {_own_expression(number)}")
-        for number, name in enumerate(_focals(q, n))
+        for number, name in enumerate(focals_of(q, n))
     ],
     "WHERE an expression of its own, no region": _with(
         lambda q, _: [plan_of()] * q, _near_a_place
     ),
     "layer join in a box": lambda q, _: [
         plan_of(inside=box, join=LayerJoin(layer="squares", predicate="intersects"))
-        for box in _boxes(q)
+        for box in boxes_of(q)
     ],
     "moving box": lambda q, n: [
         plan_of(inside=MovingBox(focal=name, width=2_000.0, height=2_000.0))
-        for name in _focals(q, n)
+        for name in focals_of(q, n)
     ],
     "moving circle WHERE a condition of its own": _with(_circles, _own),
     "moving circle WHERE an expression of its own": _with(_circles, _own_expression),
@@ -254,4 +268,4 @@ FORMS: dict[str, Plans] = {
     "a car's last 5 minutes": _rows,
     "a car's average speed (CQL-S Q3)": q3_plans,
 }
-"""What is asked in the table: per form the plans of so many queries among so many objects."""
+"""Forms made as plans: of each the plans of so many queries among so many objects."""

@@ -1,6 +1,6 @@
 """What each form of query costs by the number of queries: CPU of a round and memory, each in a process of its own.
 
-usage: python -m bench.sharing [--queries 10 100 1000 10000] [--objects 10000] [--timeout-s 300]
+usage: python -m bench.sharing [--queries 10 100 1000 10000] [--objects 10000] [--forms FORM ..] [--timeout-s 300]
 
 All objects report in each round. `-` stands where a run did not end in time.
 """
@@ -11,9 +11,10 @@ import subprocess
 import sys
 from typing import Any
 
-from bench.forms import CARS, FORMS
+from bench.forms import CARS
 from bench.oldenburg import ROOT
 from bench.rounds import about
+from bench.text_forms import ALL_FORMS
 
 
 def case(form: str, queries: int, objects: int, timeout_s: float) -> dict[str, Any]:
@@ -47,12 +48,13 @@ def main() -> None:
     parser.add_argument(
         "--queries", type=int, nargs="+", default=[10, 100, 1000, 10000]
     )
+    parser.add_argument("--forms", nargs="+", default=list(ALL_FORMS))
     parser.add_argument("--objects", type=int, default=CARS)
     parser.add_argument("--timeout-s", type=float, default=300.0)
     args = parser.parse_args()
     cases = [
         case(form, queries, args.objects, args.timeout_s)
-        for form in FORMS
+        for form in args.forms
         for queries in args.queries
     ]
     print(

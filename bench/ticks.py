@@ -4,8 +4,8 @@ usage: python -m bench.ticks --what replay|days|q3|pairs|joins|FORM [--queries 1
 
 The step alone is timed, without log and table. `replay` has the first 1,533 fixes of a thinned day of aircraft and
 ticks of a second, `days` 12,000 fixes stretched over ten days and ticks of 10 s; both are one batch. The others have
-rounds in which every object reports once; FORM is one of `bench.forms.FORMS`. The rows of changes are counted, and all
-of them hashed: the same hash means the same rows.
+rounds in which every object reports once; FORM is one of `bench.text_forms.ALL_FORMS`. The rows of changes are counted,
+and all of them hashed: the same hash means the same rows.
 """
 
 import argparse
@@ -24,7 +24,6 @@ import pyarrow as pa
 from bench.aircraft_forms import aircraft_plans
 from bench.forms import (
     CARS,
-    FORMS,
     cars,
     joins_plans,
     pairs_plans,
@@ -32,6 +31,7 @@ from bench.forms import (
     squares_of,
 )
 from bench.oldenburg import SHARED, STREAM
+from bench.text_forms import ALL_FORMS
 from st_common.controls.rows import End
 from st_common.controls.writing import to_bytes
 from st_common.geometry.space import GLOBE
@@ -127,7 +127,7 @@ WORKS: dict[str, Callable[[int, int], Work]] = {
     "q3": _rounds(q3_plans),
     "pairs": _rounds(pairs_plans),
     "joins": _rounds(joins_plans),
-    **{name: _rounds(plans) for name, plans in FORMS.items()},
+    **{name: _rounds(plans) for name, plans in ALL_FORMS.items()},
 }
 
 
@@ -172,6 +172,8 @@ def run(work: Work) -> tuple[list[Took], list[pa.Table], Counters]:
     for batch in packets_of(work):
         started_s, busy_s = time.perf_counter(), time.process_time()
         done = step(state, batch, work.settings, lambda *_: work.layer)  # type: ignore[arg-type,return-value]
+        if done.failures:  # it would cost nothing from here on
+            raise ValueError(f"cannot be judged: {done.failures[0]}")
         changes.append(settled([done.changes]))
         took.append(
             Took(

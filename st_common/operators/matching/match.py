@@ -1,5 +1,6 @@
 """Which queries a point satisfies: all queries that stand still at once, as array joins (SPEC P8)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -152,8 +153,10 @@ def _unit(
         out.append(
             _screened(queries, points, point if whole else chosen[point], numbers[row])
         )
-    if len(unit.everywhere):
-        out += _everywhere(unit, queries, points, chosen)
+    out += [
+        _screened(queries, points, *pairs)
+        for pairs in _everywhere(unit, queries, points, chosen)
+    ]
     alone = [(point, query, np.full(len(point), NO_PARTNER)) for point, query in out]
     return alone + [
         _join(
@@ -178,16 +181,18 @@ def _screened(
 
 
 def _everywhere(
-    unit: Indexes, queries: QuerySet, points: Points, chosen: np.ndarray
-) -> list[Pairs]:
+    of: Indexes | JoinGroup, queries: QuerySet, points: Points, chosen: np.ndarray
+) -> Iterator[Pairs]:
     """Queries without a region: found by their conditions, about one object each, or about all, piece by piece."""
-    numbers, out = unit.everywhere, list[Pairs]()
-    if unit.conditions is not None and points.truth is not None:
+    numbers = of.everywhere
+    if not len(numbers):
+        return
+    if of.conditions is not None and points.truth is not None:
         is_indexed = points.truth.indexed[queries.predicate]
-        point, query = find_pairs(unit.conditions, points.truth, chosen)
+        point, query = find_pairs(of.conditions, points.truth, chosen)
         keep = is_indexed[query]
-        out.append(_screened(queries, points, point[keep], query[keep]))
-        by_condition = unit.conditions.queries
+        yield point[keep], query[keep]
+        by_condition = of.conditions.queries
         # What the index of conditions can find was found.
         numbers = np.setdiff1d(numbers, by_condition[is_indexed[by_condition]])
     wanted = np.full(len(numbers), -1)
@@ -198,23 +203,15 @@ def _everywhere(
         objects, wanted = points.asked.readings.object[chosen], wanted[order]
         start = np.searchsorted(wanted, objects, side="left")
         count = np.searchsorted(wanted, objects, side="right") - start
-        out.append(
-            _screened(
-                queries,
-                points,
-                np.repeat(chosen, count),
-                numbers[order[ranges(start, count)]],
-            )
-        )
+        yield np.repeat(chosen, count), numbers[order[ranges(start, count)]]
         numbers = numbers[order]
-    return out + _of_anyone(numbers[wanted == -1], queries, points, chosen)
+    yield from _of_anyone(numbers[wanted == -1], queries, points, chosen)
 
 
 def _of_anyone(
     free: np.ndarray, queries: QuerySet, points: Points, chosen: np.ndarray
-) -> list[Pairs]:
+) -> Iterator[Pairs]:
     """Queries about all objects: found by what the database says of all points where that costs less than pairs."""
-    out = list[Pairs]()
     predicate = queries.predicate[free]
     asks_points = points.truth is not None and points.truth.may_ask_points(
         predicate, len(chosen)
@@ -225,11 +222,9 @@ def _of_anyone(
         some = chosen[piece]
         if asks_points and points.truth is not None:
             point, at = points.truth.at_points(predicate, some)
-            query = free[at]
+            yield point, free[at]
         else:
-            point, query = np.tile(some, len(free)), np.repeat(free, len(some))
-        out.append(_screened(queries, points, point, query))
-    return out
+            yield np.tile(some, len(free)), np.repeat(free, len(some))
 
 
 def _join(
@@ -243,13 +238,11 @@ def _join(
     met = _met(group, points, chosen, layer)
     # A point that meets no feature need not be looked up among the regions, unless these are asked for.
     near = chosen if group.join.how == "anti" else unique(met[0])
-    triples = [
-        (np.tile(near, len(group.everywhere)), np.repeat(group.everywhere, len(near)))
-    ]
+    pairs = [*_everywhere(group, queries, points, near)]
     for numbers, index in group.parts:
         point, row = index.probe(points.x[near], points.y[near])
-        triples.append((near[point], numbers[row]))
-    point, query = (_concat([part[i] for part in triples]) for i in range(2))
+        pairs.append((near[point], numbers[row]))
+    point, query = (_concat([part[i] for part in pairs]) for i in range(2))
     if group.join.chooses:
         keep = _has_feature(met, queries, points, layer, point, query)
         keep ^= group.join.how == "anti"

@@ -9,9 +9,9 @@
 ```
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class JoinGroup:
         version: of the layer.
         growth: how the box that must meet a feature is made of a point.
         everywhere: int64, the queries without a region.
+        conditions: of `everywhere` those that are found by their conditions; None where none are.
         parts: the others: their numbers and the index of their regions, by type of region. Its rows are the numbers'
             places.
     """
@@ -46,6 +47,7 @@ class JoinGroup:
     version: int
     growth: Growth
     everywhere: np.ndarray
+    conditions: ConditionIndex | None
     parts: tuple[tuple[np.ndarray, Index], ...]
 
     @property
@@ -243,32 +245,47 @@ def _indexes(
         # Without a version of its layer a join finds nothing.
         elif version is not None:
             groups.setdefault((join, version, views.growth(number)), []).append(number)
+    find = partial(_found_by, conditions, None if below >= 0 else found_by)
     everywhere = _without_index(kinds)
     return Indexes(
         below=below,
         parts=_parts(kinds, views),
         everywhere=everywhere,
-        conditions=None
-        if below >= 0
-        else index_conditions(conditions, everywhere, found_by[everywhere]),
+        conditions=find(everywhere),
         joins=tuple(
-            _join_group(join, version, growth, views, of)
+            _join_group(join, version, growth, views, of, find)
             for (join, version, growth), of in groups.items()
         ),
     )
 
 
+def _found_by(
+    conditions: Conditions, found_by: np.ndarray | None, everywhere: np.ndarray
+) -> ConditionIndex | None:
+    """An index of queries without a region by their conditions; None where these were tested before."""
+    if found_by is None:
+        return None
+    return index_conditions(conditions, everywhere, found_by[everywhere])
+
+
 def _join_group(
-    join: LayerJoin, version: int, growth: Growth, views: _Views, numbers: list[int]
+    join: LayerJoin,
+    version: int,
+    growth: Growth,
+    views: _Views,
+    numbers: list[int],
+    find: Callable[[np.ndarray], ConditionIndex | None],
 ) -> JoinGroup:
     kinds: dict[type, list[int]] = {}
     for number in numbers:
         kinds.setdefault(type(views.region(number)), []).append(number)
+    everywhere = _without_index(kinds)
     return JoinGroup(
         join=join,
         version=version,
         growth=growth,
-        everywhere=_without_index(kinds),
+        everywhere=everywhere,
+        conditions=find(everywhere),
         parts=_parts(kinds, views),
     )
 
