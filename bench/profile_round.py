@@ -17,10 +17,7 @@ from typing import Self
 
 from bench import oldenburg
 from bench.drive import OnLocal
-from bench.queries import ask
-from bench.rounds import Run, about, arguments, figures
-from st_common.capture.reading import log_for
-from st_common.home import Home
+from bench.rounds import about, arguments, figures, prepared
 
 EVERY_S = 0.001
 TOP = 25
@@ -109,41 +106,14 @@ def shares(
 def main() -> None:
     """Profiles the rounds after the warm ones and prints the seconds as JSON."""
     args = arguments()
-    space = oldenburg.world(
-        args.work,
-        objects=args.objects,
-        units=args.warm + args.rounds,
-        divisor=args.divisor,
-    )
-    if args.kind == "fences":
-        space = oldenburg.on_earth(space)
-    asked = ask(
-        args.kind,
-        space,
-        queries=args.queries,
-        members=args.members,
-        k=args.k,
-        distance_m=args.distance_m,
-    )
-    stream = oldenburg.settings(
-        space, shards=1, cache_share=args.cache_share, share=args.share
-    )
-    home = Home(args.work / f"home-{time.time_ns()}")
-    run = Run(
-        space=space,
-        asked=asked,
-        home=home,
-        log=log_for(home, stream),
-        share=args.share,
-        parts=args.parts,
-    )
+    run, stream = prepared(args, shards=1)
     samplers: list[Sampler] = []
 
     def watch() -> Sampler:
         samplers.append(Sampler(threading.get_ident()))
         return samplers[-1]
 
-    driver = OnLocal(home, stream, watch=watch)
+    driver = OnLocal(run.home, stream, watch=watch)
     run.drive(driver, 0.0)
     driver.close()
     total = sum(
@@ -151,18 +121,15 @@ def main() -> None:
         Counter[tuple[str, str]](),
     )
     told = figures(run, args.warm)
-    print(
-        json.dumps(
-            {
-                "what": f"local: where a round goes, {args.objects:,} objects, {asked.what}, {args.share:.0%} moving",
-                "engine": "local",
-                "kind": args.kind,
-                **told,
-                **shares(total, told["rounds"]),
-                **about(),
-            }
-        )
-    )
+    shown = {
+        "what": f"local: where a round goes, {args.objects:,} objects, {run.asked.what}, {args.share:.0%} moving",
+        "engine": "local",
+        "kind": args.kind,
+        **told,
+        **shares(total, told["rounds"]),
+        **about(),
+    }
+    print(json.dumps(shown))
 
 
 if __name__ == "__main__":

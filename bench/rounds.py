@@ -37,6 +37,7 @@ from st_common.capture.reading import log_for
 from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.control import payloads
+from st_common.settings import StreamSettings
 
 
 @dataclass
@@ -228,6 +229,46 @@ def about() -> dict[str, Any]:
 def main() -> None:
     """Runs one figure, prints it as JSON, and fails when a count is wrong."""
     args = arguments()
+    run, stream = prepared(args, shards=args.shards)
+    engine = OnSpark if args.engine == "spark" else OnLocal
+    driver = engine(run.home, stream)
+    run.drive(driver, args.every_s)
+    peak = about()
+    told = {**figures(run, args.warm), **driver.close()}
+    counts = checked(run)
+    bare_to_full = round(told["p50_s"] / max(counts["bare_s"], 1e-9), 1)
+    shown = {
+        "what": f"{args.engine}: {args.objects:,} objects, {run.asked.what}, {args.share:.0%} moving",
+        **{name: getattr(args, name) for name in _ARGUMENTS},
+        "queries": len(run.asked.plans),
+        "half_side": run.asked.reach,
+        **told,
+        **counts,
+        "bare_to_full": bare_to_full,
+        **peak,
+    }
+    print(json.dumps(shown))
+    if not counts["exact"]:
+        raise SystemExit(3)
+    shutil.rmtree(run.home.root)
+
+
+_ARGUMENTS = (
+    "engine",
+    "kind",
+    "objects",
+    "share",
+    "k",
+    "members",
+    "divisor",
+    "cache_share",
+    "every_s",
+)
+"""The arguments that a figure shows as they were given."""
+
+
+def prepared(args: argparse.Namespace, *, shards: int) -> tuple[Run, StreamSettings]:
+    """A run of which nothing has landed yet, in a home of its own, and the settings of its stream."""
     space = oldenburg.world(
         args.work,
         objects=args.objects,
@@ -245,7 +286,7 @@ def main() -> None:
         distance_m=args.distance_m,
     )
     stream = oldenburg.settings(
-        space, shards=args.shards, cache_share=args.cache_share, share=args.share
+        space, shards=shards, cache_share=args.cache_share, share=args.share
     )
     home = Home(args.work / f"home-{time.time_ns()}")
     run = Run(
@@ -256,36 +297,7 @@ def main() -> None:
         share=args.share,
         parts=args.parts,
     )
-    driver = OnSpark(home, stream) if args.engine == "spark" else OnLocal(home, stream)
-    run.drive(driver, args.every_s)
-    peak = about()
-    told = {**figures(run, args.warm), **driver.close()}
-    counts = checked(run)
-    print(
-        json.dumps(
-            {
-                "what": f"{args.engine}: {args.objects:,} objects, {asked.what}, {args.share:.0%} moving",
-                "engine": args.engine,
-                "kind": args.kind,
-                "objects": args.objects,
-                "queries": len(asked.plans),
-                "share": args.share,
-                "k": args.k,
-                "members": args.members,
-                "half_side": asked.reach,
-                "divisor": args.divisor,
-                "cache_share": args.cache_share,
-                "every_s": args.every_s,
-                **told,
-                **counts,
-                "bare_to_full": round(told["p50_s"] / max(counts["bare_s"], 1e-9), 1),
-                **peak,
-            }
-        )
-    )
-    if not counts["exact"]:
-        raise SystemExit(3)
-    shutil.rmtree(home.root)
+    return run, stream
 
 
 if __name__ == "__main__":

@@ -160,6 +160,46 @@ def wrong(home: Home, space: oldenburg.World, min_step_m: float) -> dict[str, An
 
 def main() -> None:
     """Runs one figure, prints it as JSON, and fails when a value is wrong."""
+    args = arguments()
+    space = world(args.objects, args.warm + args.rounds)
+    stream = oldenburg.settings(space, shards=args.shards)
+    home = Home(args.work / f"home-{time.time_ns()}")
+    run = Run(
+        space=space,
+        asked=asked_by(args),
+        home=home,
+        log=log_for(home, stream),
+        share=1.0,
+        parts=args.parts,
+    )
+    driver = OnSpark(home, stream) if args.engine == "spark" else OnLocal(home, stream)
+    run.drive(driver, 0.0)
+    peak = about()
+    told = {**figures(run, args.warm), **driver.close()}
+    counts: dict[str, Any] = {"exact": True}
+    if args.ask == "windows":
+        counts = wrong(home, space, args.min_step_m)
+    bare = statistics.median(bare_s(space) for _ in range(3))
+    shown = {
+        "what": f"{args.engine}: {args.objects:,} objects, one query ({args.ask}), all report each minute",
+        "engine": args.engine,
+        "kind": args.ask,
+        "objects": args.objects,
+        "queries": 1,
+        **told,
+        **counts,
+        "bare_s": round(bare, 3),
+        "bare_to_full": round(told["p50_s"] / bare, 1),
+        **peak,
+    }
+    print(json.dumps(shown))
+    if not counts["exact"]:
+        raise SystemExit(3)
+    shutil.rmtree(home.root)
+
+
+def arguments() -> argparse.Namespace:
+    """What is measured."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -172,52 +212,13 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--parts", type=int, default=2)
     parser.add_argument("--work", type=Path, default=oldenburg.ROOT / "bench" / "work")
-    args = parser.parse_args()
-    space = world(args.objects, args.warm + args.rounds)
-    asked = Asked(
-        what=args.ask,
-        plans=[plan_of(args.ask, args.min_step_m)],
-        exact=lambda x, _y: (x, x),
-    )
-    stream = oldenburg.settings(space, shards=args.shards)
-    home = Home(args.work / f"home-{time.time_ns()}")
-    run = Run(
-        space=space,
-        asked=asked,
-        home=home,
-        log=log_for(home, stream),
-        share=1.0,
-        parts=args.parts,
-    )
-    driver = OnSpark(home, stream) if args.engine == "spark" else OnLocal(home, stream)
-    run.drive(driver, 0.0)
-    peak = about()
-    told = {**figures(run, args.warm), **driver.close()}
-    counts = (
-        wrong(home, space, args.min_step_m)
-        if args.ask == "windows"
-        else {"exact": True}
-    )
-    bare = statistics.median(bare_s(space) for _ in range(3))
-    print(
-        json.dumps(
-            {
-                "what": f"{args.engine}: {args.objects:,} objects, one query ({args.ask}), all report each minute",
-                "engine": args.engine,
-                "kind": args.ask,
-                "objects": args.objects,
-                "queries": 1,
-                **told,
-                **counts,
-                "bare_s": round(bare, 3),
-                "bare_to_full": round(told["p50_s"] / bare, 1),
-                **peak,
-            }
-        )
-    )
-    if not counts["exact"]:
-        raise SystemExit(3)
-    shutil.rmtree(home.root)
+    return parser.parse_args()
+
+
+def asked_by(args: argparse.Namespace) -> Asked:
+    """The one query; its values are checked apart, not its members."""
+    plans = [plan_of(args.ask, args.min_step_m)]
+    return Asked(what=args.ask, plans=plans, exact=lambda x, _y: (x, x))
 
 
 if __name__ == "__main__":

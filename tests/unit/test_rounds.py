@@ -33,12 +33,49 @@ COLUMNS = ["position", "query", "object", "sign", "cause", "event_ts"]
 SIDE = 1000.000001  # coordinates have six decimals: nobody is on a border
 
 
-def _pairs(found: Round) -> set[tuple[int, int]]:
+def _pairs(unit: Round) -> set[tuple[int, int]]:
     """Query and object by looking at each object for each query."""
-    x, y = np.round(found.x, 6), np.round(found.y, 6)
+    x, y = np.round(unit.x, 6), np.round(unit.y, 6)
     near = (np.abs(x - x[:, None]) <= SIDE / 2) & (np.abs(y - y[:, None]) <= SIDE / 2)
     np.fill_diagonal(near, val=False)
     return set(zip(*(side.tolist() for side in near.nonzero()), strict=True))
+
+
+def _landed(home: Home, units: list[Round]) -> list[int]:
+    """Lays the places of all units and the queries into the log; the position behind each unit."""
+    log = bare_log(home.log("load"))
+    log.append(payload(units[0], TRAFFIC), arrival_us=0)
+    log.append(_registrations(), arrival_us=0, control=True)
+    starts = [position_of(log.end(), 0)]
+    for one in units[1:]:
+        log.append(payload(one, TRAFFIC), arrival_us=0)
+        clock = {"op": "clock", "ts": stamp_ms(one.unit, TRAFFIC) * 1000 + 1}
+        log.append(json.dumps(clock).encode(), arrival_us=0, control=True)
+        starts.append(position_of(log.end(), 0))
+    return starts
+
+
+def _registrations() -> bytes:
+    """A square around each object."""
+    plans = [
+        Plan(stream="load", inside=MovingBox(focal=f, width=SIDE, height=SIDE))
+        for f in object_ids(np.arange(SQUARES))
+    ]
+    rows = (
+        QueryRow(
+            name=f"q{n}",
+            version=1,
+            op="register",
+            stream="load",
+            position=0,
+            arrival_us=0,
+            plan=plan,
+            text="",
+            owner="",
+        )
+        for n, plan in enumerate(plans)
+    )
+    return b"".join(map(encoded, rows))
 
 
 @pytest.mark.spec("P9", "P12", "G4", "G6")
@@ -47,45 +84,16 @@ def test_each_round_gives_the_changes_between_two_exact_answers(
     shared: Path, tmp_path: Path, cache_share: float
 ) -> None:
     """As many moving squares as objects, every one of them moving; `python -m bench.rounds` does it with 100,000."""
-    found = list(
-        rounds(read_network(shared / "data" / "roadnet-oldenburg"), TRAFFIC, seed=1)
-    )
-    stream, home = traffic_stream("load", TRAFFIC), Home(tmp_path)
+    network = read_network(shared / "data" / "roadnet-oldenburg")
+    units = list(rounds(network, TRAFFIC, seed=1))
+    home = Home(tmp_path)
     stream = replace(
-        stream, silence_s=60.0, max_speed_mps=10.0, cache_share=cache_share
+        traffic_stream("load", TRAFFIC),
+        silence_s=60.0,
+        max_speed_mps=10.0,
+        cache_share=cache_share,
     )
-    log = bare_log(home.log("load"))
-    plans = [
-        Plan(stream="load", inside=MovingBox(focal=f, width=SIDE, height=SIDE))
-        for f in object_ids(np.arange(SQUARES))
-    ]
-    log.append(payload(found[0], TRAFFIC), arrival_us=0)
-    log.append(
-        b"".join(
-            encoded(
-                QueryRow(
-                    name=f"q{n}",
-                    version=1,
-                    op="register",
-                    stream="load",
-                    position=0,
-                    arrival_us=0,
-                    plan=plan,
-                    text="",
-                    owner="",
-                )
-            )
-            for n, plan in enumerate(plans)
-        ),
-        arrival_us=0,
-        control=True,
-    )
-    starts = [position_of(log.end(), 0)]
-    for one in found[1:]:
-        log.append(payload(one, TRAFFIC), arrival_us=0)
-        clock = {"op": "clock", "ts": stamp_ms(one.unit, TRAFFIC) * 1000 + 1}
-        log.append(json.dumps(clock).encode(), arrival_us=0, control=True)
-        starts.append(position_of(log.end(), 0))
+    starts = _landed(home, units)
     engine = LocalEngine(home, stream)
     while engine.batch():
         pass
@@ -96,7 +104,7 @@ def test_each_round_gives_the_changes_between_two_exact_answers(
     } == {0.0}
     answer: set[tuple[int, int]] = set()
     moved = 0
-    for one, start, end in zip(found, [0, *starts], starts, strict=False):
+    for one, start, end in zip(units, [0, *starts], starts, strict=False):
         exact = _pairs(one)
         changes = [row for row in rows if start <= row["position"] < end]
         for sign, wanted in ((1, exact - answer), (-1, answer - exact)):
@@ -110,4 +118,4 @@ def test_each_round_gives_the_changes_between_two_exact_answers(
             moved += len(told) if one.unit else 0
         answer = exact
     assert moved > 2000
-    assert all((one.x != before.x).any() for before, one in pairwise(found))
+    assert all((one.x != before.x).any() for before, one in pairwise(units))
