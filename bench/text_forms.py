@@ -35,6 +35,16 @@ def _each_own(text: Callable[[int, str], str]) -> Plans:
     )
 
 
+def _ahead(within: str) -> Plans:
+    """Who will enter a box each."""
+    return lambda queries, _: _said(
+        [
+            f"SELECT * FROM {STREAM} WILL ENTER {box.text()} {within}"  # noqa: S608
+            for box in boxes_of(queries)
+        ]
+    )
+
+
 TEXT_FORMS: dict[str, Plans] = {
     "layer join in a box WHERE a tag": _in_boxes(
         f"SELECT * {_JOINED} WHERE t.load > TRY_CAST(q.least AS DOUBLE) {{inside}}"
@@ -73,6 +83,8 @@ TEXT_FORMS: dict[str, Plans] = {
             f"WHERE a.object = '{name}'"
         )
     ),
+    "WILL ENTER a box WITHIN 5 minutes": _ahead("WITHIN 5 min"),
+    "WILL ENTER a box WITHIN 5 minutes BY SPEED": _ahead("WITHIN 5 min BY SPEED"),
     "5 nearest inside of a car's circle": _each_own(
         lambda _, name: (
             f"SELECT * FROM {STREAM} INSIDE ('M', '{name}', 1 km) KNN ('M', 5, '{name}')"  # noqa: S608

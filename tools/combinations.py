@@ -64,6 +64,7 @@ FORMS = (
         name="`JOIN` of the stream with itself",
         join="JOIN taxis b ON ST_DWithin(t, b, 50 m)",
     ),
+    Form(name="`WILL ENTER`", inside="WILL ENTER (1.6, 1, 2, 2) WITHIN 1 hour"),
     Form(name="`KNN`", clause="KNN (3, 1, 1)"),
     Form(name="`USING`", clause="USING enlarge(50 m)"),
     Form(name="`COMPARE WITH`", clause="COMPARE WITH (1, 1, 2, 2)"),
@@ -120,7 +121,8 @@ def why_not(one: Form, other: Form) -> str:
 def together(one: Form, other: Form) -> tuple[Form, ...]:
     """Two forms, and what they need where they do not go together without it."""
     needed = tuple(dict.fromkeys((*one.needs, *other.needs)))
-    is_alone = not needed or not refused((one, other))
+    has_region = bool(one.inside or other.inside)
+    is_alone = not needed or has_region or not refused((one, other))
     return (one, other) if is_alone else (one, other, *needed)
 
 

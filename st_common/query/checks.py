@@ -20,12 +20,14 @@ from st_common.query.transform_checks import complaints_of_transforms
 from st_common.query.tree.growing import tree_of
 from st_common.query.tree.node import complaints_of_tree, walk_all
 from st_common.record import values_of
+from st_common.regions.forecast import Forecast
 from st_common.regions.region import Region
 
 if TYPE_CHECKING:
     from st_common.settings import StreamSettings
 
 _PLACE = ("x", "y")
+_JOINS = {"inner": "JOIN", "semi": "EXISTS", "anti": "NOT EXISTS"}
 _OF_INCIDENT = (*_PLACE, "started")
 
 
@@ -76,6 +78,7 @@ def complaints_of_values(plan: Plan, space: Space) -> Iterator[Complaint]:
         )
     yield from _told_already(plan)
     yield from _beside_features(plan)
+    yield from _beside_forecast(plan)
 
 
 def _beside_features(plan: Plan) -> Iterator[Complaint]:
@@ -92,6 +95,45 @@ def _beside_features(plan: Plan) -> Iterator[Complaint]:
             message=f"a condition on tags and {name} exclude each other",
             hint="a kind, and a tag that equals a text, choose features there",
         )
+
+
+def _beside_forecast(plan: Plan) -> Iterator[Complaint]:
+    """What does not ask of velocities cannot choose among those who will enter a region."""
+    if plan.inside is not None and _nests_forecast(plan.inside):
+        yield Complaint(
+            at="inside",
+            message="WILL ENTER and AND, OR, NOT of regions exclude each other",
+            hint="register one query for each region",
+        )
+    if not isinstance(plan.inside, Forecast):
+        return
+    parts = {
+        "KNN": plan.neighbours,
+        _JOINS[plan.join.how] if plan.join else "JOIN": plan.join,
+        "a JOIN of the stream with itself": plan.pairs,
+        "DETECT": plan.fence,
+        "FOR": plan.incident,
+        "WINDOW": plan.window,
+        "a window in brackets": plan.frame,
+        "USING": plan.transforms or None,
+        "COMPARE WITH": plan.compare,
+    }
+    for name in (name for name, part in parts.items() if part is not None):
+        yield Complaint(
+            at="inside",
+            message=f"WILL ENTER and {name} exclude each other",
+            hint="a forecast stands beside conditions, columns and aggregates",
+        )
+
+
+def _nests_forecast(region: Region) -> bool:
+    """Whether a forecast is a part of another region, or is of one that has no border."""
+    return any(
+        isinstance(part, Forecast)
+        or (isinstance(region, Forecast) and bool(part.no_border))
+        or _nests_forecast(part)
+        for part in region.operands
+    )
 
 
 def _with_columns_of_tags(plan: Plan) -> Iterator[Complaint]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from types import NoneType
 
 from st_common.query.explain_actual import (
     Actual,
@@ -30,6 +31,7 @@ from st_common.query.tree.rows import Rows
 from st_common.query.tree.spatial import Inside, Near
 from st_common.query.tree.words import columns_in_words, rows_in_words
 from st_common.query.tree.words import in_words as columns_as_text
+from st_common.regions.forecast import Forecast
 from st_common.regions.region import MovingRegion
 from st_common.settings import StreamSettings
 
@@ -203,7 +205,8 @@ def _count(value: float) -> str:
 def _order(
     plan: Plan, known: Estimates, running: Running | None
 ) -> tuple[Chosen | None, str]:
-    if plan.where is None or plan.inside is None:
+    if plan.where is None or isinstance(plan.inside, Forecast | NoneType):
+        # Of ways ahead nothing is estimated: they are looked up first.
         return None, ""
     if plan.frame is not None or plan.fence is not None:
         # Of a frame the condition is on its fixes and the region on the objects; of a fence it belongs to the region.

@@ -87,7 +87,7 @@ def _clauses(plan: Plan) -> Iterator[str]:
         yield f"WHERE {conditions}"
     yield from incident_clauses(plan.incident)
     if plan.inside is not None:
-        yield f"INSIDE {plan.inside.text()}"
+        yield plan.inside.clause()
     if plan.neighbours is not None:
         yield _near(plan.neighbours)
     if plan.fence is not None:

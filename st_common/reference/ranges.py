@@ -16,6 +16,7 @@ import shapely
 
 from st_common.query.neighbours import Place
 from st_common.reference.columns import Fixes
+from st_common.reference.forecast import entering
 from st_common.reference.metric import Bools, Floats, Members, Metric, Point, certain
 from st_common.reference.shapes import distances
 from st_common.regions.registry import (
@@ -25,6 +26,7 @@ from st_common.regions.registry import (
     Combined,
     Complement,
     Corridor,
+    Forecast,
     Intersection,
     MovingBox,
     MovingCircle,
@@ -54,6 +56,8 @@ def inside(region: Region, fixes: Fixes) -> Members:
         lines = np.full(len(x), shapely.from_wkt(region.wkt), np.object_)
         turned = [distances(lines, x + turn, y, metric) for turn in metric.turns]
         return metric.at_most_from_shape(np.min(turned, axis=0), region.width_m)
+    if isinstance(region, Forecast):
+        return entering(region, fixes) & ~inside(region.part, fixes)
     if isinstance(region, Combined):
         return _joined(region, fixes)
     return _around(region, fixes)

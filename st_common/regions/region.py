@@ -198,6 +198,10 @@ class Region(ABC):
     def text(self) -> str:
         """The region as it stands behind INSIDE; read again it is equal."""
 
+    def clause(self) -> str:
+        """The clause that says it: `INSIDE` and its text, for most."""
+        return f"INSIDE {self.text()}"
+
     @abstractmethod
     def words(self) -> str:
         """The region in words, for `explain`: "circle of 500 m around 3 4"."""

@@ -12,6 +12,7 @@ from st_common.regions.circle import Circle
 from st_common.regions.combined import Complement, Intersection, Union
 from st_common.regions.combining import Combined
 from st_common.regions.corridor import Corridor
+from st_common.regions.forecast import Forecast
 from st_common.regions.moving_box import MovingBox
 from st_common.regions.moving_circle import MovingCircle
 from st_common.regions.region import Borders, Index, MovingRegion, Region, StillRegion
@@ -31,6 +32,7 @@ REGIONS: tuple[type[Region], ...] = (
     Intersection,
     Union,
     Complement,
+    Forecast,
 )
 """All kinds of regions; who asks for one that is not among them gets an error that names it."""
 
@@ -77,18 +79,22 @@ def region_from_json(value: dict[str, Any]) -> Region:
     return kind(**fields)
 
 
-def _parts_to_json(parts: Region | Sequence[Region]) -> Any:
-    """What a combined region is made of: one region, or several."""
+def _parts_to_json(parts: Any) -> Any:
+    """What a combined region is made of: one region, several, or what is said of them, which stays."""
     if isinstance(parts, Region):
         return region_to_json(parts)
-    return [region_to_json(part) for part in parts]
+    if isinstance(parts, tuple):
+        return [region_to_json(part) for part in parts]
+    return parts
 
 
 def _parts_from_json(value: Any) -> Any:
     """What `_parts_to_json` gave."""
     if isinstance(value, dict):
         return region_from_json(value)
-    return tuple(region_from_json(part) for part in value)
+    if isinstance(value, list | tuple):
+        return tuple(region_from_json(part) for part in value)
+    return value
 
 
 def has_index(kind: type[Any]) -> bool:
@@ -192,6 +198,7 @@ __all__ = [
     "Combined",
     "Complement",
     "Corridor",
+    "Forecast",
     "Intersection",
     "MovingBox",
     "MovingCircle",

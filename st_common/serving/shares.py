@@ -11,6 +11,7 @@ from st_common.query.explain import Estimates
 from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
 from st_common.query.sides import alone
+from st_common.regions.forecast import Forecast
 from st_common.regions.region import MovingRegion, Region
 from st_common.regions.registry import region_mask
 from st_common.serving.sql import sql
@@ -90,6 +91,8 @@ def _fields(rows: pa.Table, stream: StreamSettings) -> pa.Table:
 
 def _standing(region: Region, rows: pa.Table, stream: StreamSettings) -> Region | None:
     """A region where it is now: that of a focal object stands around its last fix."""
+    if isinstance(region, Forecast):
+        return None  # last places alone do not say who is in
     if not isinstance(region, MovingRegion):
         return region
     focal = rows.filter(pc.equal(rows["object"], region.focal))

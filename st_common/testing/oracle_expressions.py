@@ -145,6 +145,12 @@ CONDITIONS: dict[str, Meaning] = {
 }
 """For WHERE."""
 
+MOTION: dict[str, Meaning] = {
+    "speed_mps": lambda reading, _: reading.speed_mps,
+    "heading_deg": lambda reading, _: reading.heading_deg,
+}
+"""For where fixes will be."""
+
 PLACES: dict[str, Meaning] = {
     "x": lambda reading, _: None if reading.fix.gone else reading.fix.x,
     "y": lambda reading, _: None if reading.fix.gone else reading.fix.y,
@@ -252,6 +258,7 @@ PAIRS: dict[str, OfPair] = {**OTHERS, **OF_BOTH, **OF_OTHERS}
 EXPRESSIONS: dict[str, Meaning] = {
     "epoch_us(event_ts)": lambda reading, _: reading.fix.event_us,
     **CONDITIONS,
+    **MOTION,
     **PLACES,
     **NUMBERS,
     **GROUPS,

@@ -27,6 +27,7 @@ from st_common.regions.registry import (
     Circle,
     Complement,
     Corridor,
+    Forecast,
     Intersection,
     MovingBox,
     MovingCircle,
@@ -53,8 +54,11 @@ EXAMPLES: dict[type[Region], Region] = {
     Intersection: Intersection(parts=(BOX, Complement(part=ROUND))),
     Union: Union(parts=(BOX, ROUND)),
     Complement: Complement(part=BOX),
+    Forecast: Forecast(part=ROUND, within_s=90.0, by="speed"),
 }
-STILL = [region for region in EXAMPLES.values() if isinstance(region, StillRegion)]
+# A forecast is asked about velocities: tests/unit/test_forecast.py.
+OF_PLACES = [one for kind, one in EXAMPLES.items() if kind is not Forecast]
+STILL = [region for region in OF_PLACES if isinstance(region, StillRegion)]
 MOVING = [region for region in EXAMPLES.values() if isinstance(region, MovingRegion)]
 every = pytest.mark.parametrize("region", EXAMPLES.values(), ids=lambda one: one.kind)
 still = pytest.mark.parametrize("region", STILL, ids=lambda one: one.kind)
@@ -80,7 +84,7 @@ def test_every_region_of_the_registry_has_an_example_here():
 
 @every
 def test_a_region_is_read_again_from_its_text_and_from_its_json(region):
-    text = f"SELECT * FROM s INSIDE {region.text()}"
+    text = f"SELECT * FROM s {region.clause()}"
     (statement,) = parse(f"REGISTER QUERY q AS {text}")
     assert statement.plan.inside == region
     assert region_from_json(json.loads(json.dumps(region_to_json(region)))) == region

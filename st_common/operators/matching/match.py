@@ -14,6 +14,7 @@ from st_common.operators.expressions.index import find_pairs
 from st_common.operators.expressions.screens import Asked, objects_of, passes
 from st_common.operators.expressions.truth import Truth
 from st_common.operators.matching.beside import hold_beside
+from st_common.operators.matching.forecasts import will_enter
 from st_common.operators.matching.layer import Layer, LayerOf
 from st_common.operators.matching.query_set import Indexes, JoinGroup, QuerySet
 from st_common.operators.state.numbering import Numbering
@@ -153,6 +154,10 @@ def _unit(
         out.append(
             _screened(queries, points, point if whole else chosen[point], numbers[row])
         )
+    for group in unit.ahead:
+        fixes = points.asked.readings.take(chosen)
+        point, query = will_enter(group, fixes, space=points.asked.space)
+        out.append(_screened(queries, points, chosen[point], query))
     out += [
         _screened(queries, points, *pairs)
         for pairs in _everywhere(unit, queries, points, chosen)
@@ -160,14 +165,14 @@ def _unit(
     alone = [(point, query, np.full(len(point), NO_PARTNER)) for point, query in out]
     return alone + [
         _join(
-            group,
+            joined,
             queries,
             points,
             chosen,
-            layer_of(group.join.layer, group.version),
+            layer_of(joined.join.layer, joined.version),
             numbering,
         )
-        for group in unit.joins
+        for joined in unit.joins
     ]
 
 

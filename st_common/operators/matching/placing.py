@@ -19,6 +19,7 @@ from st_common.operators.state.fixes import ALIVE, LastFixes
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.registered import Registered
 from st_common.query.order import choose
+from st_common.regions.forecast import Forecast
 from st_common.regions.registry import index_of
 
 _SAMPLE = 2_000
@@ -122,6 +123,8 @@ def placed(
         if queries[n].plan.where
         and queries[n].plan.order == "auto"
         and queries[n].plan.inside is not None
+        # Ways are looked up first: of places alone nothing can be estimated.
+        and not isinstance(queries[n].plan.inside, Forecast)
         and queries[n].plan.join is None
     ]
     if len({queries[n].plan.where for n in undecided}) > _MOST_PREDICATES:

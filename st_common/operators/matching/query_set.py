@@ -22,9 +22,11 @@ from st_common.operators.expressions.conditions import Conditions, compile_condi
 from st_common.operators.expressions.index import ConditionIndex, index_conditions
 from st_common.operators.expressions.predicates import Predicates, predicates_of
 from st_common.operators.expressions.screens import Screens, compile_screens
+from st_common.operators.matching.forecasts import Forecasts, compile_forecasts
 from st_common.operators.state.registered import Registered
 from st_common.query.plan import LayerJoin, Region
 from st_common.query.sides import alone, sides_of
+from st_common.regions.forecast import Forecast
 from st_common.regions.region import Index
 from st_common.regions.registry import has_index, index_of
 
@@ -67,6 +69,7 @@ class Indexes:
         everywhere: int64, the queries without a region.
         parts: the numbers of others and the index of their regions, by type of region.
         joins: those that join with a layer.
+        ahead: those that ask who will enter a region, by how they ask.
         conditions: of `everywhere` those that are found by their conditions; None where none are.
     """
 
@@ -74,6 +77,7 @@ class Indexes:
     everywhere: np.ndarray
     parts: tuple[tuple[np.ndarray, Index], ...]
     joins: tuple[JoinGroup, ...]
+    ahead: tuple[Forecasts, ...]
     conditions: ConditionIndex | None
 
     @property
@@ -83,6 +87,7 @@ class Indexes:
             [
                 self.everywhere,
                 *(n for n, _ in self.parts),
+                *(group.numbers for group in self.ahead),
                 *(group.queries for group in self.joins),
             ]
         )
@@ -246,9 +251,11 @@ def _indexes(
         elif version is not None:
             groups.setdefault((join, version, views.growth(number)), []).append(number)
     find = partial(_found_by, conditions, None if below >= 0 else found_by)
+    ahead = kinds.pop(Forecast, [])
     everywhere = _without_index(kinds)
     return Indexes(
         below=below,
+        ahead=_forecasts(ahead, views),
         parts=_parts(kinds, views),
         everywhere=everywhere,
         conditions=find(everywhere),
@@ -266,6 +273,12 @@ def _found_by(
     if found_by is None:
         return None
     return index_conditions(conditions, everywhere, found_by[everywhere])
+
+
+def _forecasts(numbers: list[int], views: _Views) -> tuple[Forecasts, ...]:
+    asked = [views.region(n) for n in numbers]
+    forecasts = [one for one in asked if isinstance(one, Forecast)]
+    return compile_forecasts(numbers, forecasts, space=views.space)
 
 
 def _join_group(

@@ -26,6 +26,7 @@ from st_common.query.grammar.nodes import (
     From,
     Greatest,
     Holding,
+    Inside,
     Knn,
     Lasting,
     Options,
@@ -226,6 +227,12 @@ class Building(BuildingExpressions, BuildingPlaces):
     def inside(self, parts: Parts) -> _Clause:
         (region,) = parts
         return _Clause("inside", region, region.meta[FIRST])
+
+    def ahead(self, parts: Parts) -> _Clause:
+        _, region, _, lasting, *by = parts
+        said = [region, lasting, *by[1:]]
+        form = exp.Var(this="ahead")
+        return _clause("inside", Inside(expressions=said, form=form), parts)
 
     def knn(self, parts: Parts) -> _Clause:
         kind = exp.Var(this=_NEAREST[parts[0].type])

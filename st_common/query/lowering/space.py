@@ -1,13 +1,14 @@
 """INSIDE and KNN: where a query looks, and which objects are near (SPEC G4, G5, G8)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from sqlglot import exp
 
 from st_common.query.areas import Areas
-from st_common.query.grammar.nodes import Inside, Knn, Refused, span_of
+from st_common.query.grammar.nodes import Inside, Knn, Quantity, Refused, span_of
 from st_common.query.lowering.quantity import (
+    duration,
     expect,
     is_moving,
     metres,
@@ -25,6 +26,7 @@ from st_common.query.neighbours import (
 )
 from st_common.query.problem import did_you_mean
 from st_common.regions.combining import ALONE, DEEPEST, depth_of
+from st_common.regions.forecast import By, Forecast
 from st_common.regions.region import MovingRegion, Region, ShapeError
 from st_common.regions.registry import (
     Area,
@@ -57,6 +59,8 @@ def region_of(inside: Inside, areas: Areas) -> Region:
 
 def _region(inside: Inside, areas: Areas) -> Region:
     parts, form = inside.expressions, inside.args["form"].name
+    if form == "ahead":
+        return _forecast(parts, areas)
     if form in _JOINED:
         return _JOINED[form](tuple(_part(part, areas) for part in parts))
     if form in _FORMS:
@@ -83,6 +87,20 @@ def _part(part: Inside, areas: Areas) -> Region:
     if isinstance(region, MovingRegion):
         raise Refused(ALONE, span_of(part), "register one query for each")
     return region
+
+
+def _forecast(parts: Sequence[exp.Expr], areas: Areas) -> Forecast:
+    """Who will enter a region within a time, by its heading where nothing else is said."""
+    region, lasting, *said = parts
+    part = _part(cast("Inside", region), areas)
+    by = said[0].name.lower() if said else "heading"
+    if by not in get_args(By):
+        raise Refused("expected HEADING or SPEED", span_of(said[0]), "BY SPEED")
+    if part.no_border:
+        message = f"WILL ENTER and {part.no_border} exclude each other"
+        raise Refused(message, span_of(region), "register one query for each region")
+    within_s = duration(cast("Quantity", lasting), "WITHIN")
+    return Forecast(part=part, within_s=within_s, by=cast("By", by))
 
 
 def _complement(parts: tuple[Region, ...]) -> Region:
