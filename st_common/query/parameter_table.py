@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ def read_table(path: Path) -> ParameterTable:
 
 
 def table_of(rows: Iterable[Mapping[str, Any]]) -> ParameterTable:
-    """The table of rows in Python, which have the same keys: numbers, texts, True and False; None is no value.
+    """The table of rows in Python, which have the same keys: numbers, texts, times, True, False; None is no value.
 
     Raises:
         QueryError: there is no row, or one has other keys or a value of another type.
@@ -147,17 +148,31 @@ def _cell(value: Any, place: str) -> Cell:
     """A value as a cell.
 
     Raises:
-        QueryError: it is neither a finite number nor a text, True, False or None.
+        QueryError: it is neither a finite number nor a text, a time, True, False or None.
     """
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, date):
+        return _time_written(value)
     write = _WRITTEN.get(type(value))
     if write is None:
         message = f"{place}: a value of type {type(value).__name__} cannot be bound"
-        raise QueryError(message, hint="numbers, texts, true and false can")
+        raise QueryError(message, hint="numbers, texts, times, true and false can")
     if not isinstance(value, int) and not math.isfinite(value):
         raise QueryError(f"{place}: {value} is no finite number")
     return Bare(write(value))
+
+
+def _time_written(value: date) -> str:
+    """A date or a time as ISO 8601: in UTC, which is meant where no zone is said, as in texts.
+
+    Example:
+        30 April 2024 10:00 in UTC+2:  2024-04-30T08:00:00Z
+    """
+    if not isinstance(value, datetime):
+        return value.isoformat()
+    known = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    return known.isoformat().replace("+00:00", "Z")
 
 
 _WRITTEN: Mapping[type, Callable[[Any], str]] = {

@@ -1,5 +1,6 @@
 """Parameters of a text: a statement for each row of a table, values that stay values, errors that name the cell."""
 
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 
 import duckdb
@@ -286,3 +287,27 @@ def test_the_example_of_the_page_registers_what_the_page_says(
     assert "shops.csv, line 3, column reach: a radius is 0 or more, and finite" in str(
         told.output
     )
+
+
+EAST = timezone(timedelta(hours=2))
+TIMES = [
+    (datetime(2024, 4, 30, 10, tzinfo=EAST), "2024-04-30T08:00:00Z"),
+    (datetime(2024, 4, 30, 8), "2024-04-30T08:00:00Z"),  # noqa: DTZ001 - without a zone
+    (datetime(2024, 4, 30, 8, 0, 0, 5, UTC), "2024-04-30T08:00:00.000005Z"),
+    (date(2024, 4, 30), "2024-04-30"),
+]
+
+
+@pytest.mark.spec("X12")
+@pytest.mark.parametrize(("value", "written"), TIMES)
+def test_times_of_python_and_parquet_are_bound_as_texts_in_utc(
+    tmp_path, value, written
+):
+    text = "REGISTER QUERY q AS SELECT * FROM cars WHERE event_ts > $t FROM $t"
+    (plain,) = parse(text.replace("$t", f"'{written}'"))
+    file = tmp_path / "times.parquet"
+    parquet.write_table(pa.table({"t": pa.array([value])}), file)
+    for table in (table_of([{"t": value}]), read_table(file)):
+        (bound,) = parse(text, params=table)
+        assert (bound.plan, bound.beginning) == (plain.plan, plain.beginning)
+        assert written in bound.plan.where
