@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -170,7 +170,7 @@ class Sink:
         end = position_of(_agreed(metas), 0) - 1
         changes = settled([table for table, _ in results])
         if end > self.committed:  # else it was done before a crash
-            changes = changes.filter(pa.compute.field("position") > self.committed)
+            changes = changes.filter(pc.greater(changes["position"], self.committed))
             tables.append(
                 self.table,
                 changes,
