@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from st_common.record import values_of
 
-_OfRows = Literal["count", "count_distinct", "sum", "avg", "min", "max"]
-Function = Literal[_OfRows, "distinct", "avgspd", "several"]
+_OfRows = Literal["count", "count_distinct", "sum", "avg", "min", "max", "avgspd"]
+Function = Literal[_OfRows, "distinct", "several"]
 ValueFunction = Literal[
     _OfRows, "stddev", "var", "median", "quantile", "first", "last", "collect"
 ]
@@ -30,6 +30,7 @@ class Value:
 
     `stddev` and `var` are of a sample; `share` says which quantile: 0 is the least, 1 the greatest value. `first` and
     `last` are by event time, of one time by the object's id; `collect` lists the different values in their order.
+    `avgspd` is as in `Aggregate`, in groups that are one object each.
     """
 
     name: str
@@ -83,6 +84,14 @@ class Aggregate:
         """The expressions that are counted, summed and so on."""
         given = (self.argument, *(value.argument for value in self.values))
         return tuple(text for text in given if text is not None)
+
+
+def asks_speed(aggregate: Aggregate | None) -> bool:
+    """Whether an average speed is asked for, alone or as one of several values."""
+    if aggregate is None:
+        return False
+    functions = [value.function for value in aggregate.values]
+    return "avgspd" in (aggregate.function, *functions)
 
 
 def has_value(aggregate: Aggregate) -> bool:

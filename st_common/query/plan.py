@@ -28,6 +28,7 @@ from st_common.query.counted import (
     ValueFunction,
     aggregate_from_json,
     aggregate_to_json,
+    asks_speed,
     has_value,
 )
 from st_common.query.fence import Fence, fence_from_json, fence_to_json
@@ -69,6 +70,7 @@ __all__ = [
     "Value",
     "ValueFunction",
     "Window",
+    "asks_speed",
     "has_value",
 ]
 VERSION = PLAN_VERSION

@@ -13,6 +13,7 @@ import json
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,16 +33,20 @@ def groups(
     rows: Ints,
     partners: Objects,
     features: Callable[[], Features] | None = None,
+    speeds: Mapping[str, float | None] = MappingProxyType({}),
 ) -> dict[str, Shown]:
     """The value of every group that has one, by the text of the group: `*` without groups, None for DISTINCT.
 
     What is counted are rows of `fixes`, one for each partner; `features` gives those that are partners. Nulls count
-    nowhere but in COUNT(*). Sums go by the order of the rows.
+    nowhere but in COUNT(*). Sums go by the order of the rows. `speeds` are average ones by object, where one of several
+    values is that.
     """
     if aggregate.function == "several":
         named = _keys(aggregate, fixes, rows, partners, features)
         given = [
-            _arguments(value.argument, fixes, rows, partners)
+            [speeds[name] for name in fixes.ids[rows]]
+            if value.function == "avgspd"
+            else _arguments(value.argument, fixes, rows, partners)
             for value in aggregate.values
         ]
         return {**several(aggregate, len(rows), named, given, _order(fixes, rows))}
@@ -167,6 +172,8 @@ def _value_of(
         return ordered[0 if asked.function == "first" else -1][1] if ordered else None
     if asked.function.startswith("count"):
         return int(value_of(asked.function, known) or 0)
+    if asked.function == "avgspd":  # each row of an object says the same
+        return known[0] if known else None
     if asked.function not in _SPREAD:
         return value_of(asked.function, known)
     numbers = [float(one) for one in known]  # type: ignore[arg-type] # they are checked at registration

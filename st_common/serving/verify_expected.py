@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from st_common.query.frame import Frame
-from st_common.query.plan import Outer, Plan
+from st_common.query.plan import Outer, Plan, asks_speed
 from st_common.reference.aggregate import Shown, groups
 from st_common.reference.columns import Features
 from st_common.reference.ranges import inside
@@ -51,9 +51,9 @@ def expected_answer(
             pair for pair, is_sure in zip(pairs, found["sure"], strict=True) if is_sure
         }, set(pairs)
     told = _texts(_known(query, history, _values(query, found, history)))
-    if found["sure"].all():
+    if found["sure"].all() and not _is_speed_on_globe(plan, history):
         return told, told
-    return set(), None  # doubts about members are doubts about all values
+    return set(), None  # doubts about members, or metres, are doubts about all values
 
 
 def _counted(query: Registered, history: History) -> pd.DataFrame:
@@ -73,12 +73,15 @@ def _values(
     plan = query.plan
     if plan.aggregate is None:
         return {}
-    if plan.frame is not None and plan.aggregate.function == "avgspd":
-        return dict(speeds(plan.frame, found, unit_m=history.unit_m))
+    of_ways: dict[str, float | None] = {}
+    if plan.frame is not None and asks_speed(plan.aggregate):
+        of_ways = speeds(plan.frame, found, unit_m=history.unit_m)
+    if plan.aggregate.function == "avgspd":
+        return dict(of_ways)
     counted = fixes_of(found, history.of)
     partners = found["partner"].to_numpy(object)
     features = _features(query, history, len(query.layers) - 1)
-    return groups(plan.aggregate, counted, counted.rows, partners, features)
+    return groups(plan.aggregate, counted, counted.rows, partners, features, of_ways)
 
 
 def _known(
@@ -143,8 +146,7 @@ def _rows_below(inner: Registered, history: History) -> pd.DataFrame:
 
 def _is_speed_on_globe(plan: Plan, history: History) -> bool:
     """Whether values depend on how exactly metres are measured."""
-    is_speed = plan.aggregate is not None and plan.aggregate.function == "avgspd"
-    return is_speed and not history.of.space.is_flat
+    return asks_speed(plan.aggregate) and not history.of.space.is_flat
 
 
 def answer_before(

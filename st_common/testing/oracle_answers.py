@@ -86,9 +86,11 @@ def _framed(world: World, query: Query, frame: Frame, known: Known) -> dict[Pair
         return {
             row.pair: Told(fields=fields_of(query.plan, row.reading)) for row in rows
         }
+    of_ways = speeds(query.frames, frame, counts)
     if aggregate.function == "avgspd":
-        return told_of(aggregate, speeds(query.frames, frame, counts))
-    values = groups(aggregate, [(row.reading, None) for row in rows], world.rules)
+        return told_of(aggregate, of_ways)
+    counted_rows: list[Counted] = [(row.reading, None) for row in rows]
+    values = groups(aggregate, counted_rows, world.rules, of_ways)
     return told_of(aggregate, values)
 
 

@@ -1,6 +1,7 @@
 """What is told beside an answer: the values of aggregates, and until when a member stays inside."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from st_common.query.plan import Aggregate
 from st_common.reference import aggregate as reference
@@ -16,12 +17,18 @@ Counted = tuple[Reading, str | None]
 
 
 def groups(
-    aggregate: Aggregate, counted: Sequence[Counted], rules: Rules
+    aggregate: Aggregate,
+    counted: Sequence[Counted],
+    rules: Rules,
+    speeds: Mapping[str, float | None] = MappingProxyType({}),
 ) -> dict[str, reference.Shown]:
-    """The value of every group that has one, by the text of the group; `*` without groups, None for DISTINCT."""
+    """The value of every group that has one, by the text of the group; `*` without groups, None for DISTINCT.
+
+    `speeds` are average ones by object, where one of several values is that.
+    """
     fixes = fixes_of([reading for reading, _ in counted], rules)
     partners = objects([partner for _, partner in counted])
-    return reference.groups(aggregate, fixes, fixes.rows, partners)
+    return reference.groups(aggregate, fixes, fixes.rows, partners, speeds=speeds)
 
 
 def groups_of(

@@ -171,7 +171,9 @@ def draw_several(
     """
     values = []
     functions = [
-        name for name in get_args(ValueFunction) if of_fixes or name not in AS_JSON
+        name
+        for name in get_args(ValueFunction)
+        if name != "avgspd" and (of_fixes or name not in AS_JSON)
     ]
     texts = [text for text in groups if text != "partner"]
     for place in range(rng.randint(1, 3)):
@@ -188,6 +190,20 @@ def draw_several(
     named = tuple((f"k{place}", text) for place, text in enumerate(dict.fromkeys(keys)))
     made = Aggregate(function="several", values=tuple(values), keys=named)
     return replace(made, top=_draw_top(rng, made))
+
+
+def draw_speed(rng: Random) -> Aggregate:
+    """The average speed of each object, alone or beside other values; perhaps of the fastest or slowest alone."""
+    if rng.random() < 0.5:
+        return Aggregate(function="avgspd")
+    beside = draw_several(rng, sorted(NUMBERS), sorted(GROUPS))
+    top = Top(value="speed", limit=1, descending=rng.random() < 0.5)
+    return replace(
+        beside,
+        values=(*beside.values, Value(name="speed", function="avgspd")),
+        keys=(("k0", "object"),),
+        top=top if rng.random() < 0.3 else None,
+    )
 
 
 def _draw_top(rng: Random, aggregate: Aggregate) -> Top | None:

@@ -9,7 +9,6 @@ from random import Random
 
 from st_common.query.comparing import Compare
 from st_common.query.plan import (
-    Aggregate,
     Emit,
     LayerJoin,
     Order,
@@ -29,6 +28,7 @@ from st_common.testing.random_clauses import (
     draw_join,
     draw_neighbours,
     draw_several,
+    draw_speed,
     draw_stream,
     draw_transform,
     draw_where,
@@ -187,9 +187,7 @@ def _frames(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     aggregate = None
     if rng.random() < 0.5:
         aggregate = (
-            Aggregate(function="avgspd")
-            if rng.random() < 0.5
-            else draw_aggregate(rng, joined=False)
+            draw_speed(rng) if rng.random() < 0.5 else draw_aggregate(rng, joined=False)
         )
     return Plan(
         stream=STREAM,
@@ -318,7 +316,10 @@ def _several(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     below = rng.choice((_windows, _counts, _counts, _frames))(rng, layers)
     has_partners = below.join is not None and below.frame is None
     groups = [*GROUPS, *(["partner"] * 3 if has_partners else [])]
-    counted = draw_several(rng, sorted(NUMBERS), groups)
+    asks_speed = below.frame is not None and rng.random() < 0.4
+    counted = (
+        draw_speed(rng) if asks_speed else draw_several(rng, sorted(NUMBERS), groups)
+    )
     plan = replace(below, aggregate=counted, columns=())
     if rng.random() < 0.7:
         return plan

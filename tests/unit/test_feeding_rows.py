@@ -48,6 +48,8 @@ QUERIES = {
     "FROM cars [RANGE '20 s', SLIDE '5 s'] GROUP BY kind",
     "each object's window": "SELECT object, COUNT(*) AS n, MAX(speed_mps) AS top, LAST(kind) AS kind, "
     "LAST(x) AS x, LAST(y) AS y FROM cars [RANGE '20 s', SLIDE '5 s'] GROUP BY object",
+    "the speeds of the windows' paper": "SELECT AVGSPD(R) AS v, LAST(kind) AS kind, LAST(x) AS x, "
+    "LAST(y) AS y FROM R = cars [RANGE BY '90 m' RATTR SPACE, SLIDE BY '30 m' SATTR SPACE]",
     "groups of groups": "SELECT kind, COUNT(*) AS n, SUM(px) AS x, AVG(py) AS y "
     "FROM (SELECT x AS px, y AS py, kind FROM cars KNN (3, 0, 0)) r GROUP BY kind",
     "rows of rows": "SELECT * FROM (SELECT x, y, kind FROM cars KNN (5, 0, 0)) r WHERE r.kind = 'bus'",
@@ -124,7 +126,7 @@ def rows_of(home: Home, stream: str, query: str, names: list[str]) -> dict[str, 
 @pytest.mark.spec("W6", "X12")
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_the_answer_on_the_fed_stream_is_that_of_the_query(tmp_path: Path, query: str):
-    more = {"n": "long", "top": "double"}
+    more = {"n": "long", "top": "double", "v": "double"}
     more = {name: kind for name, kind in more.items() if f"AS {name}" in query}
     home = home_of(tmp_path, "".join(f', {one} = "{more[one]}"' for one in more))
     names = ["x", "y", "kind", *more]
@@ -217,3 +219,47 @@ def test_a_new_value_is_one_record_and_of_dstream_the_old_one(tmp_path: Path):
         (1, 5, True),
         (2, 6, True),
     ]
+
+
+@pytest.mark.spec("W6", "W7", "W8")
+@pytest.mark.parametrize(
+    ("window", "told"),
+    [
+        (  # Q1: the way in the window by its whole length
+            "[RANGE '4 seconds', SLIDE '2 seconds']",
+            [(0, 0, None), (2, 20, 5), (4, 40, 10), (6, 50, 7.5), (8, 60, 5)],
+        ),
+        (  # Q3: the last 20 m by the time that they took, at each 10 m
+            "[RANGE BY '20 m' RATTR SPACE, SLIDE BY '10 m' SATTR SPACE]",
+            [
+                *((1, 10, 10), (2, 20, 10), (3, 30, 10), (4, 40, 10)),
+                *((6, 50, 20 / 3), (8, 60, 5)),
+            ],
+        ),
+    ],
+    ids=("Q1", "Q3"),
+)
+def test_the_average_speeds_of_the_windows_paper_feed_a_stream(
+    tmp_path: Path, window: str, told: list
+):
+    home = home_of(tmp_path, ', v = "double"')
+    speeds = "AvgSpd(R) AS v, LAST(R.kind) AS kind, LAST(R.x) AS x, LAST(R.y) AS y"
+    carried_out(
+        home,
+        f"REGISTER QUERY q AS SELECT RStream ({speeds}) FROM R=cars {window} WHERE R.kind=mycar; "
+        "REGISTER QUERY slow AS SELECT v FROM rows WHERE v < 8 EMIT EVERY",
+    )
+    ways = [0, 10, 20, 30, 40, 45, 50, 55, 60]
+    driven(
+        home,
+        [f"a,{second},{x},0,mycar,false" for second, x in enumerate(ways)]
+        + [f"b,{second},{3 * x},0,other,false" for second, x in enumerate(ways)],
+        end=True,
+    )
+    ran(home, "cars")
+    records = [one for one in fed(home, "q") if one["x"] is not None]
+    assert [(one["event_ts"] / 1e6, one["x"], one["v"]) for one in records] == [
+        (at, x, None if v is None else pytest.approx(v)) for at, x, v in told
+    ]
+    ran(home, "rows")
+    assert rows_of(home, "rows", "slow", ["v"]) == {"a": [5]}

@@ -99,6 +99,22 @@ def test_what_makes_sense_passes(tmp_path, select):
             "kind",
             "literals and the object alone",
         ),
+        ("SELECT AVGSPD(*) AS v FROM cars", "AVGSPD", "needs a window in brackets"),
+        (
+            f"SELECT kind, AVGSPD(*) AS v FROM cars {WAY} GROUP BY kind",
+            "kind",
+            "AVGSPD is of each object",
+        ),
+        (
+            f"SELECT COUNT(*), AVGSPD(*) FROM cars {WAY} GROUP BY object, kind",
+            "object",
+            "AVGSPD is of each object",
+        ),
+        (
+            f"SELECT AVGSPD(*) AS v FROM (SELECT x FROM cars {WAY}) r GROUP BY object",
+            "x FROM",
+            "AVGSPD needs a window in brackets",
+        ),
         ("SELECT * FROM cars [RANGE BY 0 km RATTR SPACE]", "[RANGE", "0"),
         (
             "SELECT * FROM cars [RANGE BY 5 km RATTR SPACE, SLIDE BY 0 s SATTR TIME]",

@@ -126,8 +126,7 @@ SELECT = "REGISTER QUERY q AS SELECT "
         ),
         (SELECT + "a, FROM s", "FROM", "expected an expression, not 'FROM'"),
         (SELECT + "a, b AS a FROM s", "a FROM", "two columns are called 'a'"),
-        (SELECT + "COUNT(*), AVGSPD(*) FROM s", "AVGSPD", "AVGSPD stands alone"),
-        (SELECT + "AVGSPD(*) AS v FROM s", "v FROM", "this needs no name"),
+        (SELECT + "COUNT(*), AVGSPD(a) FROM s", "a) FROM", "AVGSPD is of a stream"),
         (SELECT + "COUNT(*) + 1 FROM s", "COUNT(*", "nothing is computed from it"),
         (
             SELECT + "a, COUNT(*) FROM s",

@@ -353,6 +353,59 @@ def test_several_values_are_said_in_three_ways():
     )
 
 
+SPEED = "AVGSPD(*) AS v, COUNT(*) AS n, LAST(x) AS x FROM s [ROWS 3]"
+
+
+@pytest.mark.spec("W6", "W7", "G9")
+def test_an_average_speed_stands_beside_other_values_of_each_object():
+    speeds = plan_of(f"SELECT {SPEED}")
+    fixes = [fix("a", 0, 0), fix("b", 0, 0), fix("a", 2, 8), fix("b", 4, 4)]
+    rows = told(
+        [register("q", speeds), *fixes, fix("a", 6, 24), fix("a", 7, 25), end()]
+    )
+    kept = [(at, [one[name] for name in ("v", "n", "x")]) for at, _, one in rows]
+    assert [row for row in kept if "+a" in row[0]] == [
+        ("0 +a", [None, 1, 0.0]),
+        ("2 +a", [4.0, 2, 8.0]),
+        ("6 +a", [4.0, 3, 24.0]),
+        ("7 +a", [3.4, 3, 25.0]),  # 17 m in 5 s: the first fix has left
+    ]
+    assert [row for row in kept if "+b" in row[0]] == [
+        ("0 +b", [None, 1, 0.0]),
+        ("4 +b", [1.0, 2, 4.0]),
+    ]
+
+
+@pytest.mark.spec("W7", "G9")
+def test_the_fastest_is_told_and_who_is_fast_enough():
+    fixes = [fix("a", 0, 0), fix("b", 0, 0), fix("a", 1, 2), fix("b", 2, 6), end()]
+    top = plan_of(f"SELECT {SPEED} GROUP BY object ORDER BY v DESC LIMIT 1")
+    rows = told([register("q", top), *fixes])
+    assert [(at, one["v"]) for at, _, one in rows] == [
+        ("0 +a", None),
+        ("1 -a", None),
+        ("1 +a", 2.0),
+        ("2 -a", 2.0),
+        ("2 +b", 3.0),
+    ]
+    fast = plan_of(f"SELECT {SPEED} HAVING AVGSPD(*) > 2")
+    rows = told([register("q", fast), *fixes])
+    assert [(at, one["v"]) for at, _, one in rows] == [("2 +b", 3.0)]
+
+
+@pytest.mark.spec("W7", "G9")
+def test_an_average_speed_among_values_is_said_in_three_ways():
+    text = plan_of("SELECT object, AVGSPD(*) AS v, LAST(x) FROM s [RANGE 60 s]")
+    built = query("s").last("60 s").aggregate("last(x)", v="avgspd(*)").build()
+    values = text.aggregate.values
+    assert (values[1], values[0]) == built.aggregate.values
+    assert text.aggregate.keys == built.aggregate.keys == (("object", "object"),)
+    assert plan_from_json(json.dumps(text.to_json())) == text
+    assert plan_of(to_text(text, "q").partition(" AS ")[2]) == text
+    only = plan_of("SELECT AVGSPD(*) AS v FROM s [RANGE 60 s]")
+    assert plan_of(to_text(only, "q").partition(" AS ")[2]) == only
+
+
 def test_one_value_without_a_name_stays_the_value_of_a_change():
     assert plan_of(
         f"SELECT kind, COUNT(*) {FROM} GROUP BY kind"
@@ -420,7 +473,7 @@ def test_a_group_enters_and_leaves_by_having():
             7,
             "what the query is grouped by",
         ),
-        ("SELECT COUNT(*), AVGSPD(*) FROM s [ROWS 5]", 17, "AVGSPD stands alone"),
+        ("SELECT COUNT(*), AVGSPD(a) FROM s [ROWS 5]", 24, "AVGSPD is of a stream"),
         ("SELECT COUNT(*), SUM(a + ) FROM s", 25, "expected an expression"),
         ("SELECT QUANTILE(a, 1.5) FROM s", 19, "a share from 0 to 1"),
         ("SELECT QUANTILE(a) FROM s", 7, "a share from 0 to 1"),

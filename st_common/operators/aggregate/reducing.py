@@ -69,7 +69,8 @@ def reduced_cells(
         amounts: float64[n, w], what each adds to the values of its query, NaN for null: it adds nothing.
 
     Returns:
-        Values of groups with any; counts and distinct ones also of groups whose values are all null, as several ones.
+        Values of groups with any; counts, speeds and distinct ones also of groups whose values are all null, as
+        several.
         None of a cell without rows.
 
     Example:
@@ -96,7 +97,7 @@ def _of_function(
     cell, group = cell[order], group[order]
     starts = firsts(cell, group)
     values, count = _values(function, value[order], starts)
-    keep = (count > 0) | (function in ("count", "count_distinct", "distinct"))
+    keep = (count > 0) | (function in (*COUNTS, "distinct", "avgspd"))
     return Reduced(
         cell=cell[starts][keep], group=group[starts][keep], value=values[keep]
     )
@@ -215,4 +216,6 @@ REDUCE: dict[
     "var": lambda *run: _variance(*run).astype(float),
     "stddev": lambda *run: np.sqrt(_variance(*run)).astype(float),
     "distinct": lambda value, known, starts, count: np.full(len(starts), np.nan),  # noqa: ARG005
+    # Each row of an object adds the same: the speed over all of them.
+    "avgspd": lambda value, known, starts, count: value[starts],  # noqa: ARG005
 }

@@ -1,14 +1,15 @@
 """What ticks tell of frames: rows that enter and leave results, and groups over them (CQL-S, SPEC W2, W6, W7)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.operators.aggregate import relational
+from st_common.operators.aggregate import relational, several
 from st_common.operators.aggregate.lines import Lines
-from st_common.operators.aggregate.reducing import Reduced, both
+from st_common.operators.aggregate.reducing import Reduced, reduced_cells
 from st_common.operators.aggregate.regrouping import Parts, holders_of
 from st_common.operators.aggregate.telling import Stretch
 from st_common.operators.arrays.keys import packed, unique
@@ -26,6 +27,7 @@ from st_common.operators.turn.changes import (
 from st_common.operators.turn.course import BEFORE
 from st_common.operators.turn.spells import Spells
 from st_common.operators.turn.turn import Turn
+from st_common.runs import firsts
 
 
 def frame_lines(
@@ -115,7 +117,7 @@ class FrameParts(Parts):
     def reduced(
         self, turn: Turn, query: np.ndarray, cell: np.ndarray, spell: np.ndarray
     ) -> Reduced:
-        """What each cell and group has; average speeds here, all others as over members.
+        """What each cell and group has: as over members, with the speed of its object as what each row adds.
 
         Args:
             turn: the run.
@@ -123,15 +125,20 @@ class FrameParts(Parts):
             cell: int64[n], a query at a tick.
             spell: int64[n], the place of the row among the spells.
         """
-        is_speed = turn.known.function[query] == "avgspd"
-        plain, speeds = np.flatnonzero(~is_speed), np.flatnonzero(is_speed)
-        reduced = super(
-            FrameParts, self
-        ).reduced(  # slots: a bare super() is of another class
-            turn, query[plain], cell[plain], spell[plain]
-        )
-        of_ways = _speeds(self.frames, cell[speeds], self.row[spell[speeds]])
-        return both([reduced, of_ways])
+        amounts = self.amounts[spell]
+        for place, mine in _asking_speeds(turn, query):
+            speeds = _speeds(self.frames, cell[mine], self.row[spell[mine]])
+            amounts[mine, place] = speeds
+        return reduced_cells(turn, query, cell, self.group[spell], amounts)
+
+
+def _asking_speeds(turn: Turn, query: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Places of average speeds among values, each with the places of the rows (int64[n], their queries) that ask."""
+    yield 0, np.flatnonzero(turn.known.function[query] == "avgspd")
+    for spec, mine in several.by_aggregate(turn, query):
+        for place, value in enumerate(spec.values):
+            if value.function == "avgspd":
+                yield place, mine
 
 
 def parts_of_frames(stretch: Stretch, frames: Frames, held: Held) -> FrameParts | None:
@@ -197,20 +204,29 @@ def _again(turn: Turn, frames: Frames, held: Held) -> np.ndarray:
     )
 
 
-def _speeds(frames: Frames, cell: np.ndarray, row: np.ndarray) -> Reduced:
-    """The average speed of each object: its way over the legs in the result by their time, or by the whole window's.
+def _speeds(frames: Frames, cell: np.ndarray, row: np.ndarray) -> np.ndarray:
+    """The average speed of each row's object in its cell: its way over the legs in the result by their time.
 
-    A leg counts when both its ends are in the result and follow each other in one stay; without one the speed is null
-    (SPEC W7).
+    In a window of time it is by the whole window's. A leg counts when both its ends are in the result and follow each
+    other in one stay; without one the speed is null (SPEC W7).
+
+    Args:
+        frames: the frames with their rows.
+        cell: int64[n], a query, or a group of it, at a tick.
+        row: int64[n], the place of a row that is held there.
+
+    Returns:
+        float64[n], metres per second, NaN for null.
     """
     if not len(row):
-        return Reduced(cell=row, group=row, value=np.empty(0))
+        return np.empty(0)
     # Rows of one object stand as they came: legs lie between neighbours.
     order = np.lexsort((row, cell))
     cell, row = cell[order], row[order]
-    rows, same = frames.rows, np.append(False, cell[1:] == cell[:-1])
-    starts = np.flatnonzero(~same)
-    follows = same & (np.diff(rows.n[row], prepend=0) == 1) & (rows.begins[row] == 0)
+    rows = frames.rows
+    starts = firsts(cell, rows.key[row])
+    follows = (np.diff(rows.n[row], prepend=0) == 1) & (rows.begins[row] == 0)
+    follows[starts] = False
     way = np.add.reduceat(
         np.where(follows, np.diff(rows.way[row], prepend=0), 0), starts
     )
@@ -225,4 +241,6 @@ def _speeds(frames: Frames, cell: np.ndarray, row: np.ndarray) -> Reduced:
             np.where((legs > 0) & (seconds > 0), (way / 1e6) / seconds, np.nan)
             * frames.turn.settings.unit_m
         )
-    return Reduced(cell=cell[starts], group=rows.group[row[starts]], value=speed)
+    speeds = np.empty(len(row))
+    speeds[order] = np.repeat(speed, np.diff(np.r_[starts, len(row)]))
+    return speeds

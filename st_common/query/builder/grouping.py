@@ -8,7 +8,7 @@ from typing import Self
 from st_common.query.builder.expressions import Given, term, value
 from st_common.query.builder.refusing import refuse_unless, text_of_user
 from st_common.query.builder.step import Step
-from st_common.query.plan import Aggregate, Top, Value
+from st_common.query.plan import Aggregate, Top, Value, asks_speed
 from st_common.query.several import name_of_key, name_of_value, wrong_in_top
 
 Column = str | tuple[str, str]
@@ -23,7 +23,8 @@ class GroupingSteps(Step):
     def aggregate(self, *values: Column, **named: str) -> Self:
         """Several values of each group: `aggregate("count(*)", v="avg(speed_mps)")`; they replace what was counted.
 
-        A value without a name is called as it is written. Changes show all of them in `fields`.
+        A value without a name is called as it is written. Changes show all of them in `fields`. An average speed,
+        `avgspd(*)`, is of each object: without keys it is the object.
         """
         step = "aggregate(..)"
         chosen, given = list[Value](), list[Given]()
@@ -35,6 +36,8 @@ class GroupingSteps(Step):
         before = (self.plan.outer or self.plan).aggregate
         keys = () if before is None else _keys_of(before)
         made = Aggregate(function="several", values=tuple(chosen), keys=keys)
+        if asks_speed(made) and not keys:
+            made = replace(made, keys=(("object", "object"),))
         return self._grouping(step, made, given)
 
     def group_by(self, *expressions: Column, **named: str) -> Self:

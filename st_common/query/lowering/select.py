@@ -16,6 +16,7 @@ from st_common.query.lowering.incident import is_aggregate, only_worst, worst_of
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.several import (
     SINGLE,
+    check_of_stream,
     function_of,
     hint_of,
     key_of,
@@ -77,7 +78,7 @@ def _greatest(
     if not calls or select.args.get("distinct"):
         hint = "SELECT line, COUNT(*) AS n .. GROUP BY line ORDER BY n DESC LIMIT 3"
         raise Refused("ORDER BY needs an aggregate after SELECT", span_of(top), hint)
-    grouped = [_group_term(one, scope) for one in group.expressions] if group else []
+    grouped = _keys_of(calls, group, scope)
     several, terms = several_of(items, grouped, scope)
     several = replace(several, top=top_of(top, several, scope))
     return Selected(aggregate=several, terms=terms)
@@ -132,10 +133,9 @@ def _aggregate(
 ) -> Selected:
     """One value of each group, or several; one that has a name of its own stands where several do."""
     bare = calls[0].unalias()
-    if len(calls) == 1 and bare.name.upper() == "AVGSPD":
-        _refuse_alias(calls[0], "its value is the column `value` of a change")
+    if len(calls) == 1 and bare is calls[0] and bare.name.upper() == "AVGSPD":
         return _speed(items, bare, group, scope)
-    grouped = [_group_term(one, scope) for one in group.expressions] if group else []
+    grouped = _keys_of(calls, group, scope)
     is_named = any(isinstance(item, exp.Alias) for item in items)
     is_single = bare.name.upper() in SINGLE and not is_named
     if len(calls) > 1 or len(grouped) > 1 or not is_single:
@@ -156,6 +156,19 @@ def _aggregate(
     )
 
 
+def _keys_of(
+    calls: Sequence[exp.Expr], group: exp.Expr | None, scope: Scope
+) -> list[Term]:
+    """What stands after GROUP BY; without one the object where an average speed is asked for, else nothing."""
+    if group is not None:
+        return [_group_term(one, scope) for one in group.expressions]
+    speeds = [one for one in calls if one.unalias().name.upper() == "AVGSPD"]
+    return [
+        Term(text="object", needs="any", span=span_of(one), columns=())
+        for one in speeds[:1]
+    ]
+
+
 def _speed(
     items: Sequence[exp.Expr], call: exp.Expr, group: exp.Expr | None, scope: Scope
 ) -> Selected:
@@ -166,17 +179,7 @@ def _speed(
             span_of(group),
             "it is told for each object",
         )
-    argument = call.expressions[0] if len(call.expressions) == 1 else call
-    named = (
-        isinstance(argument, exp.Column)
-        and not argument.table
-        and argument.name.casefold() in scope.own
-    )
-    if not (named or isinstance(argument, exp.Star)):
-        span = span_of(argument) if span_of(argument)[1] else span_of(call)
-        raise Refused(
-            "AVGSPD is of a stream", span, f"AVGSPD({scope.label}), or AVGSPD(*)"
-        )
+    check_of_stream(call, scope)
     terms = [_beside_speed(item, scope) for item in items if item is not call]
     return Selected(aggregate=Aggregate(function="avgspd"), terms=tuple(terms))
 

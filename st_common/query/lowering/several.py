@@ -34,10 +34,11 @@ FUNCTIONS: Mapping[str, ValueFunction] = {
     "FIRST": "first",
     "LAST": "last",
     "COLLECT": "collect",
+    "AVGSPD": "avgspd",
 }
+"""The functions of values, as texts call them."""
 SINGLE = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 """Those that may be the one value of a change; all others stand among several."""
-"""The functions of values, as texts call them."""
 _ANOTHER_NAME = "give one of them another name: ... AS name"
 
 
@@ -102,11 +103,8 @@ def value_of(call: exp.Expr, scope: Scope, *, name: str = "") -> Called:
     """The value that a call of an aggregate asks for; without a name it is called as it is written: `avg(speed)`.
 
     Raises:
-        Refused: it is no function of values, or takes other arguments.
+        Refused: it takes other arguments.
     """
-    if call.name.upper() not in FUNCTIONS:
-        hint = f"register a second query for {call.name.upper()}"
-        raise Refused(f"{call.name.upper()} stands alone", span_of(call), hint)
     function, term = function_of(call, scope)
     argument = None if term is None else term.text
     share = _share_of(call) if function == "quantile" else None
@@ -122,6 +120,9 @@ def function_of(call: exp.Expr, scope: Scope) -> tuple[ValueFunction, Term | Non
         Refused: it takes another argument.
     """
     name = call.name.upper()
+    if name == "AVGSPD":
+        check_of_stream(call, scope)
+        return "avgspd", None
     given = call.expressions[: 1 if name == "QUANTILE" else None]
     if len(given) != 1:
         raise Refused(f"{name} takes one argument, not {len(given)}", span_of(call))
@@ -139,6 +140,24 @@ def function_of(call: exp.Expr, scope: Scope) -> tuple[ValueFunction, Term | Non
     if name == "COUNT" and term.text.lower() == "object":
         return "count_distinct", None
     return "count_distinct" if distinct else FUNCTIONS[name], term
+
+
+def check_of_stream(call: exp.Expr, scope: Scope) -> None:
+    """Sees to it that an average speed is of the stream: `AVGSPD(*)`, or `AVGSPD(r)` where the stream is called r.
+
+    Raises:
+        Refused: it is of something else.
+    """
+    argument = call.expressions[0] if len(call.expressions) == 1 else call
+    named = (
+        isinstance(argument, exp.Column)
+        and not argument.table
+        and argument.name.casefold() in scope.own
+    )
+    if not (named or isinstance(argument, exp.Star)):
+        span = span_of(argument) if span_of(argument)[1] else span_of(call)
+        hint = f"AVGSPD({scope.label}), or AVGSPD(*)"
+        raise Refused("AVGSPD is of a stream", span, hint)
 
 
 def needs_of(function: str) -> Needs:

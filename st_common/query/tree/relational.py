@@ -8,7 +8,7 @@ from st_common.query.binding import PARTNER, bound
 from st_common.query.complaint import Complaint
 from st_common.query.outer import type_of_value
 from st_common.query.pair_columns import is_of_pair, names_pair, of_feature, pair_names
-from st_common.query.plan import COUNTS, Aggregate, Emit, Order, Value
+from st_common.query.plan import COUNTS, Aggregate, Emit, Order, Value, asks_speed
 from st_common.query.several import name_of_key, wrong_in_top
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
 
@@ -127,7 +127,7 @@ class Group(Above):
             message = "GROUP BY a tag and WINDOW exclude each other"
             hint = "group by the feature: layer.fid"
             yield Complaint(at="group", message=message, hint=hint)
-        if self.aggregate.function == "avgspd":
+        if asks_speed(self.aggregate):
             yield from self._of_speed(is_of_fixes=is_of_fixes)
         wrong = wrong_in_top(self.aggregate)
         if wrong:
@@ -141,9 +141,9 @@ class Group(Above):
                 "FROM stream [RANGE BY 50 km RATTR SPACE, SLIDE BY 10 km SATTR SPACE]"
             )
             yield Complaint(at=self.at, message=message, hint=hint)
-        if self.aggregate.group is not None:
+        if [key.lower() for key in self.key] != ["object"]:
             message = "AVGSPD is of each object and has no other group"
-            yield Complaint(at="group", message=message, hint="leave it out")
+            yield Complaint(at="group", message=message, hint="GROUP BY object")
 
     def _unit(self, function: str, argument: str | None) -> str:
         """The unit of a value: that of the column that is summed, if it is a column."""
