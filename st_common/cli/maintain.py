@@ -66,6 +66,8 @@ def _cleared(ctx: typer.Context, today: "date") -> list[str]:
         "seeds of queries": cleared.seeds,
         "files of borders": cleared.borders,
         "days of lineage": cleared.lineage_files,
+        "alerts": cleared.alerts,
+        "files of reports": cleared.report_files,
     }
     return [f"deleted: {count:,} {what}" for what, count in counts.items() if count]
 

@@ -110,13 +110,21 @@ def _note(home: Home, alerts: list[Alert], lines: int) -> None:
 
 
 def _noted(home: Home, alerts: list[Alert]) -> int:
-    """How many alerts were dealt with; 0 when the file was emptied since: what stands in it now is new."""
+    """How many alerts were dealt with; 0 when the last of them is gone, for what stands in the file now is new.
+
+    It stands further up where old alerts were deleted since:
+
+        noted    3 lines, the last one c        a b c d
+        then     a and b are deleted            c d         1 was dealt with
+    """
     record = read_record(_place(home)) or {}
     lines, last = int(record.get("lines", 0)), record.get("last")
-    if not 0 < lines <= len(alerts):
-        return 0
-    is_kept = last is None or last == dataclasses.asdict(alerts[lines - 1])
-    return lines if is_kept else 0
+    upto = alerts[:lines]
+    if last is None:
+        return lines if lines == len(upto) else 0
+    while upto and last != dataclasses.asdict(upto[-1]):
+        upto.pop()
+    return len(upto)
 
 
 def _sent(

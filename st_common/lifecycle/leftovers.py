@@ -5,13 +5,16 @@ streams/S/seeds/9f86d0..        what a query knew when it was registered, if no 
 streams/S/batch/2024-05-02.*    what batch runs knew on a day whose fixes are purged
 streams/S/batch/T/              the same of a trial whose table is gone
 lineage/2024-05-02.jsonl        events older than `keep_days`
+alerts.jsonl                    lines older than `alerts_days`
+reports/quality/2024-05-02.*    pages and results older than `reports_days`, and Data Docs
 """
 
 import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as time_of_day
 from pathlib import Path
 
 from st_common import tables
@@ -22,10 +25,14 @@ from st_common.controls.reading import chosen
 from st_common.controls.rows import Register
 from st_common.engine.batch.borders import FOLDER
 from st_common.home import Home
+from st_common.lifecycle.kept_days import kept_days
 from st_common.lifecycle.layer_retention import judged_from
 from st_common.lineage.sending import delete_old_files
 from st_common.lineage.settings import lineage_settings
+from st_common.ops.alerts import delete_old_alerts
 from st_common.ops.history import days_of
+from st_common.quality.index_page import write_index
+from st_common.quality.report import delete_old_pages
 from st_common.query.lookup import logged_streams
 
 _YOUNG_S = 86_400  # so long a registration may take from its seed to its row, and a trial to its first visits
@@ -38,6 +45,8 @@ class Cleared:
     seeds: int = 0
     borders: int = 0
     lineage_files: int = 0
+    alerts: int = 0
+    report_files: int = 0
 
 
 def clear_leftovers(home: Home, conf: Path, *, today: date) -> Cleared:
@@ -61,10 +70,13 @@ def clear_leftovers(home: Home, conf: Path, *, today: date) -> Cleared:
         for folder in _forgotten_trials(home, stream):
             borders += folder.iterdir()
             shutil.rmtree(folder)
+    kept = kept_days(conf)
     return Cleared(
         seeds=len(seeds),
         borders=len(borders),
         lineage_files=_old_lineage(home, conf, today),
+        alerts=_old_alerts(home, before=today - timedelta(days=kept.alerts_days)),
+        report_files=_old_pages(home, before=today - timedelta(days=kept.reports_days)),
     )
 
 
@@ -124,3 +136,15 @@ def _old_lineage(home: Home, conf: Path, today: date) -> int:
     if lineage is None:
         return 0
     return delete_old_files(home, before=today - timedelta(days=lineage.keep_days))
+
+
+def _old_alerts(home: Home, *, before: date) -> int:
+    begin = datetime.combine(before, time_of_day.min, UTC)
+    return delete_old_alerts(home, before_us=int(begin.timestamp()) * 1_000_000)
+
+
+def _old_pages(home: Home, *, before: date) -> int:
+    count = delete_old_pages(home, before=before)
+    if count:
+        write_index(home)  # the page of all days names no page that is gone
+    return count

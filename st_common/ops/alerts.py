@@ -11,7 +11,7 @@ from pathlib import Path
 from st_common.home import Home
 from st_common.ops.records import append_record, held_lock
 from st_common.redaction import redacted
-from st_common.storage import refused_at
+from st_common.storage import LocalStorage, refused_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,11 @@ def append_alert(home: Home, alert: Alert) -> None:
     On a disk that takes nothing it goes to stderr, where logs are kept; it raises nothing, for who has to tell of a
     fault must not die of it.
     """
+    with _one_at_a_time(home):
+        _append(home, alert)
+
+
+def _append(home: Home, alert: Alert) -> None:
     text = redacted(alert.text)
     record = {
         "ts": alert.ts,
@@ -66,9 +71,11 @@ def tell(home: Home, stream: str, text: str, *, level: str = "warning") -> None:
         text: one line for people.
         level: `error`, `warning` or `info`.
     """
-    append_alert(
-        home, Alert(ts=time.time_ns() // 1000, stream=stream, level=level, text=text)
-    )
+    append_alert(home, _alert_of_now(stream, text, level))
+
+
+def _alert_of_now(stream: str, text: str, level: str) -> Alert:
+    return Alert(ts=time.time_ns() // 1000, stream=stream, level=level, text=text)
 
 
 def tell_once(home: Home, stream: str, text: str, *, level: str = "warning") -> bool:
@@ -89,8 +96,31 @@ def tell_once(home: Home, stream: str, text: str, *, level: str = "warning") -> 
             for alert in read_alerts(home)
         ):
             return False
-        tell(home, stream, text, level=level)
+        _append(home, _alert_of_now(stream, text, level))
     return True
+
+
+def delete_old_alerts(home: Home, *, before_us: int) -> int:
+    """Takes alerts that were told before a time (us since 1970) out of `alerts.jsonl`; gives how many went.
+
+    Nobody adds a line meanwhile. Lines that cannot be read stay, as do those of now.
+    """
+    path = alerts_file(home)
+    with _one_at_a_time(home):
+        if not path.exists():
+            return 0
+        lines = path.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if not _is_before(line, before_us)]
+        if len(kept) < len(lines):
+            LocalStorage(path.parent).put(path.name, b"".join(kept), private=True)
+    return len(lines) - len(kept)
+
+
+def _is_before(line: bytes, before_us: int) -> bool:
+    try:
+        return int(json.loads(line)["ts"]) < before_us
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from st_common.errors import ConfigError
 from st_common.ops.health import Limits
 from st_common.toml_values import Check, checked, known, number, read_toml, whole
 
-_TABLES = ("supervisor", "alerts", "notifier", "lineage")
+_TABLES = ("supervisor", "alerts", "notifier", "lineage", "retention")
 _LEAST_SILENT_S = 15.0  # engines say something every five seconds
 
 

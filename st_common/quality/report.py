@@ -101,6 +101,23 @@ def write_report(
     return path
 
 
+def delete_old_pages(home: Home, *, before: date) -> int:
+    """Deletes reports, results and Data Docs of days (UTC) before one; gives how many files there were.
+
+    The table `quality` still says what came of these days, for as long as its contract says.
+    """
+    folder = reports_dir(home)
+    pages = (*folder.glob("[0-9]*.*"), *folder.glob("data_docs/*.html"))
+    old = [
+        page
+        for page in pages
+        if page.stem[-len(before.isoformat()) :] < before.isoformat()
+    ]
+    for page in old:
+        page.unlink(missing_ok=True)
+    return len(old)
+
+
 def write_page(path: Path, text: str) -> None:
     """Puts a text into a file in one step: readers see the old one or the new one."""
     LocalStorage(path.parent).put(path.name, text.encode())

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ import pytest
 from playwright.sync_api import Page
 
 from st_common import tables
+from st_common.airflow.local.postgres import DATABASE, USER, find_programs
 from st_common.airflow.local.services import service_owner
+from st_common.airflow.local.setup import airflow_environment
 from st_common.capture.log import Log
 from st_common.home import Home
 from st_common.layers.announce import newest_version
 from st_common.ops.alerts import read_alerts
 from st_common.ops.status import read_status
 from st_common.partition.store import current
-from st_common.testing.installation import wait
+from st_common.testing.installation import ROOT, wait
 from st_common.testing.served_airflow import Served
 
 # The first test waits for the start of all of it.
@@ -218,6 +221,46 @@ def test_a_backfill_of_three_days_survives_the_death_of_the_scheduler(
     visits = tables.read(served.installation.home.table("visits", "taxis"))
     assert {str(day) for day in visits["event_date"].to_pylist()} == set(DAYS)
     assert set(visits["object"].to_pylist()) == {"a", "b"}
+
+
+@pytest.mark.spec("C5")
+def test_old_rows_of_the_database_of_airflow_are_deleted_and_no_others(
+    served: Served,
+) -> None:
+    def told() -> int:
+        return int(served.rest.get("eventLogs?limit=1")["total_entries"])
+
+    before = told()
+    psql(served, "UPDATE log SET dttm = dttm - interval '91 days' WHERE id <= 2")
+    assert before > 2
+    python = ROOT / ".venv-airflow" / "bin" / "python"
+    script = ROOT / "docker" / "clean_airflow.py"
+    environment = airflow_environment(
+        served.setup, home=served.installation.home.root, conf=served.installation.conf
+    )
+    subprocess.run(
+        [python, script, "--keep-days", "90"], env=environment, check=True, timeout=600
+    )
+    rest = told()
+    assert before - 2 <= rest < before + 20, "new ones may have come meanwhile"
+    assert psql(served, "SELECT count(*) FROM log WHERE id <= 2") == "0"
+    assert served.rest.get("dags/reprocess")["is_paused"] is False
+
+
+def psql(served: Served, statement: str) -> str:
+    """What the database of Airflow answers, without headings."""
+    place = ["--host=127.0.0.1", f"--port={served.setup.database_port}"]
+    who = [f"--username={USER}", f"--dbname={DATABASE}", "--no-password"]
+    done = subprocess.run(
+        [find_programs() / "psql", *place, *who, "--quiet", "--tuples-only"],
+        input=statement,
+        env={"PGPASSWORD": served.setup.database_password},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return done.stdout.strip()
 
 
 def kill_scheduler(served: Served) -> None:

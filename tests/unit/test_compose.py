@@ -39,6 +39,7 @@ def test_airflow_and_spark_are_all_there():
         "airflow-scheduler",
         "airflow-dag-processor",
         "airflow-triggerer",
+        "airflow-cleaner",
         "streams",
         "spark-master",
         "spark-worker",

@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,11 +18,13 @@ from st_common.controls.writing import payload_of
 from st_common.engine.batch.borders import Border, Borders
 from st_common.engine.batch.statements import Reached
 from st_common.engine.batch.trial import Trial, trial_table
+from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.levels.visits import MEMBERS
 from st_common.lifecycle.leftovers import Cleared, clear_leftovers
 from st_common.lifecycle.maintain import maintain
 from st_common.operators.state.state import State
+from st_common.ops.alerts import Alert, alerts_file, append_alert, read_alerts
 from st_common.ops.status import StreamStatus, write_status
 from st_common.position import position_of
 from st_common.query.plan import LayerJoin, Plan
@@ -182,3 +184,53 @@ def test_small_files_of_a_trial_become_one_with_the_same_rows(home: Home) -> Non
         1,
     )
     assert tables.read(path).sort_by("object") == before
+
+
+def alerts_told(home: Home, *days: int) -> None:
+    for day in days:
+        begin = datetime(2024, 5, day, tzinfo=UTC)
+        ts = int(begin.timestamp()) * 1_000_000
+        append_alert(home, Alert(ts=ts, stream="s", level="error", text=f"day {day}"))
+
+
+def retained(home: Home, **days: int) -> None:
+    lines = [f"{name} = {count}" for name, count in days.items()]
+    text = "\n".join(("[retention]", *lines))
+    (home.root / "operations.toml").write_text(text)
+
+
+def test_alerts_and_pages_of_reports_go_after_the_days_of_the_settings(home: Home):
+    retained(home, alerts_days=10, reports_days=20)
+    alerts_told(home, 1, 19, 20, 30)
+    with alerts_file(home).open("ab") as file:
+        file.write(b"cut by a cra\n")
+    pages = home.reports / "quality"
+    (pages / "data_docs").mkdir(parents=True)
+    names = ["{}.html", "{}.json", "data_docs/my-cars-{}.html"]
+    for day in ("2023-12-31", "2024-05-09", "2024-05-10", "2024-05-30"):
+        for name in names:
+            (pages / name.format(day)).write_text("")
+    cleared = clear(home)
+    assert (cleared.alerts, cleared.report_files) == (2, 6)
+    assert [alert.text for alert in read_alerts(home)] == ["day 20", "day 30"]
+    assert b"cut by a cra\n" in alerts_file(home).read_bytes()
+    rest = {str(page.relative_to(pages)) for page in pages.rglob("*.*")}
+    kept = {name.format(day) for name in names for day in ("2024-05-10", "2024-05-30")}
+    assert rest == kept | {"index.html"}
+    assert clear(home) == Cleared()
+
+
+def test_alerts_stay_for_two_years_when_nothing_is_said(home: Home):
+    alerts_told(home, 30)
+    assert clear_leftovers(home, home.root, today=date(2026, 5, 30)).alerts == 0
+    assert clear_leftovers(home, home.root, today=date(2026, 5, 31)).alerts == 1
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [({"alerts_days": 0}, "alerts_days"), ({"alert_days": 3}, "alert_days")],
+)
+def test_a_retention_that_is_not_understood_is_named(home: Home, days, said):
+    retained(home, **days)
+    with pytest.raises(ConfigError, match=f"retention.*{said}"):
+        clear(home)

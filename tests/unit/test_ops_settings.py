@@ -13,7 +13,13 @@ from st_common.delivery.alerting import alert_settings, begin_alerting, notify
 from st_common.delivery.webhook import WebhookSink
 from st_common.errors import ConfigError
 from st_common.home import Home
-from st_common.ops.alerts import alerts_file, tell
+from st_common.ops.alerts import (
+    Alert,
+    alerts_file,
+    append_alert,
+    delete_old_alerts,
+    tell,
+)
 from st_common.ops.health import Limits
 from st_common.ops.records import write_record
 from st_common.ops.settings import limits_of, notifier_of
@@ -151,6 +157,23 @@ def test_a_receiver_that_fails_gets_its_alerts_later_and_one_that_refuses_does_n
     done = notify(home, settings)
     assert (done.sent, done.refused, done.waiting) == (1, 1, 0)
     assert [one["text"] for one in receiver.taken] == ["first", "third"]
+
+
+@pytest.mark.spec("C4", "S4")
+@pytest.mark.parametrize("deleted", [1, 2, 3])
+def test_alerts_are_sent_once_when_old_ones_are_deleted_between(
+    said: Callable[[str], Path], tmp_path: Path, receiver: HttpReceiver, deleted: int
+) -> None:
+    home = Home(tmp_path)
+    settings = alert_settings(said(f'[alerts]\nurl = "{receiver.url}"\n'))
+    assert settings is not None
+    for ts, text in enumerate(("first", "second", "third")):
+        append_alert(home, Alert(ts=ts, stream="taxis", level="error", text=text))
+    assert notify(home, settings).sent == 3
+    assert delete_old_alerts(home, before_us=deleted) == deleted
+    append_alert(home, Alert(ts=9, stream="taxis", level="error", text="fourth"))
+    assert notify(home, settings).sent == 1
+    assert [one["text"] for one in receiver.taken][3:] == ["fourth"]
 
 
 @pytest.mark.spec("C4", "S10")
