@@ -347,7 +347,7 @@ def test_a_named_area_is_the_region_that_it_names_there():
         ("CREATE AREA a AS (1, 2, 3)", "1, 2", "expected 4 numbers, not 3"),
         ("CREATE AREA a AS (1, 2, 3, 4) WHERE x", "WHERE", "expected CROSSING or ';'"),
         ("SHOW QUERY", "QUERY", "did you mean QUERIES?"),
-        ("EXPLAIN", None, "expected the name of a query or SELECT"),
+        ("EXPLAIN", None, "expected the name of a query, ANALYZE or SELECT"),
         ("DROP ARIA a", "ARIA", "did you mean AREA?"),
     ],
 )
