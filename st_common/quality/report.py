@@ -107,12 +107,9 @@ def delete_old_pages(home: Home, *, before: date) -> int:
     The table `quality` still says what came of these days, for as long as its contract says.
     """
     folder = reports_dir(home)
+    first = before.isoformat()
     pages = (*folder.glob("[0-9]*.*"), *folder.glob("data_docs/*.html"))
-    old = [
-        page
-        for page in pages
-        if page.stem[-len(before.isoformat()) :] < before.isoformat()
-    ]
+    old = [page for page in pages if page.stem[-len(first) :] < first]
     for page in old:
         page.unlink(missing_ok=True)
     return len(old)

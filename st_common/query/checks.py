@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from st_common.settings import StreamSettings
 
 _PLACE = ("x", "y")
-_JOINS = {"inner": "JOIN", "semi": "EXISTS", "anti": "NOT EXISTS"}
 _OF_INCIDENT = (*_PLACE, "started")
 
 
@@ -109,7 +108,7 @@ def _beside_forecast(plan: Plan) -> Iterator[Complaint]:
         return
     parts = {
         "KNN": plan.neighbours,
-        _JOINS[plan.join.how] if plan.join else "JOIN": plan.join,
+        plan.join.noun if plan.join else "JOIN": plan.join,
         "a JOIN of the stream with itself": plan.pairs,
         "DETECT": plan.fence,
         "FOR": plan.incident,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import NoneType
 
 from st_common.query.explain_actual import (
     Actual,
@@ -31,7 +30,6 @@ from st_common.query.tree.rows import Rows
 from st_common.query.tree.spatial import Inside, Near
 from st_common.query.tree.words import columns_in_words, rows_in_words
 from st_common.query.tree.words import in_words as columns_as_text
-from st_common.regions.forecast import Forecast
 from st_common.regions.region import MovingRegion
 from st_common.settings import StreamSettings
 
@@ -205,7 +203,7 @@ def _count(value: float) -> str:
 def _order(
     plan: Plan, known: Estimates, running: Running | None
 ) -> tuple[Chosen | None, str]:
-    if plan.where is None or isinstance(plan.inside, Forecast | NoneType):
+    if plan.where is None or plan.inside is None or plan.inside.asks_way:
         # Of ways ahead nothing is estimated: they are looked up first.
         return None, ""
     if plan.frame is not None or plan.fence is not None:

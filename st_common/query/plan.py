@@ -114,6 +114,11 @@ class LayerJoin:
         """Whether it chooses objects, and gives no pairs."""
         return self.how != "inner"
 
+    @property
+    def noun(self) -> str:
+        """What it is called in texts and errors."""
+        return {"inner": "JOIN", "semi": "EXISTS", "anti": "NOT EXISTS"}[self.how]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairJoin:

@@ -62,8 +62,7 @@ class Statement:
     `text` is its own text without the semicolon; `line` and `column` count from 1. `terms` are the expressions in it,
     which only who knows the stream can check. `spans` has the offsets in `text` of the words `name`, `stream` and
     `layer`, and of the clauses. `conditional` is IF EXISTS or IF NOT EXISTS. `bound` is the text with values of
-    parameters that it stands
-    in, at `start`; None: it had none.
+    parameters that it stands in, at `start`; None: it had none.
     """
 
     op: Op

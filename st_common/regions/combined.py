@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from st_common.regions.combining import Combined
+from st_common.regions.combining import Combined, OfOne
 from st_common.regions.region import Limits, Region
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Union(_Several):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Complement(Combined):
+class Complement(OfOne):
     """All points that are not in a region: NOT a. The border of `a` belongs to `a`, and not to it.
 
     Attributes:
@@ -135,19 +135,6 @@ class Complement(Combined):
     kind = "complement"
     joined_by = "not"
     noun = "region of NOT"
-    fewest: ClassVar[int] = 1
-
-    part: Region
-
-    @property
-    def operands(self) -> tuple[Region, ...]:
-        """See `Region`."""
-        return (self.part,)
-
-    def with_operands(self, operands: tuple[Region, ...]) -> Self:
-        """See `Combined`."""
-        (part,) = operands
-        return replace(self, part=part)
 
     def operation(self) -> str:
         """`NOT (0, 0, 5, 5)`."""

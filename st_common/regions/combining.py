@@ -5,6 +5,7 @@ How far one is from a place, and which ways meet it, is not known: its border is
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from st_common.errors import StateError
@@ -144,6 +145,29 @@ class Combined(StillRegion):
             StateError: always; who registers queries asks `no_until` before.
         """
         raise refused("WITH VALID UNTIL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfOne(Combined):
+    """A region that is made of one other.
+
+    Attributes:
+        part: a region that stands still.
+    """
+
+    fewest: ClassVar[int] = 1
+
+    part: Region
+
+    @property
+    def operands(self) -> tuple[Region, ...]:
+        """See `Region`."""
+        return (self.part,)
+
+    def with_operands(self, operands: tuple[Region, ...]) -> Self:
+        """See `Combined`."""
+        (part,) = operands
+        return replace(self, part=part)
 
 
 def refused(what: str) -> StateError:

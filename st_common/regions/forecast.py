@@ -9,13 +9,13 @@
 ```
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from st_common.errors import StateError
-from st_common.regions.combining import Combined
-from st_common.regions.region import Checks, Index, Limits, Region, Wrong
+from st_common.regions.combining import OfOne
+from st_common.regions.region import Checks, Index, Limits
 from st_common.written import number
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ By = Literal["heading", "speed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast(Combined):
+class Forecast(OfOne):
     """The fixes outside of a region that meet it within a time.
 
     Attributes:
@@ -39,22 +39,11 @@ class Forecast(Combined):
 
     kind = "forecast"
     noun = "forecast of a region"
-    fewest: ClassVar[int] = 1
+    asks_way: ClassVar[bool] = True
     limits: ClassVar[Limits] = {"within_s": {"exclusiveMinimum": 0}}
 
-    part: Region
     within_s: float
     by: By = "heading"
-
-    @property
-    def operands(self) -> tuple[Region, ...]:
-        """See `Region`."""
-        return (self.part,)
-
-    def with_operands(self, operands: tuple[Region, ...]) -> Self:
-        """See `Combined`."""
-        (part,) = operands
-        return replace(self, part=part)
 
     def text(self) -> str:
         """`WILL ENTER (0, 0, 5, 5) WITHIN 600 s`: a clause by itself, in no other region."""
@@ -82,15 +71,8 @@ class Forecast(Combined):
         within_s = checks.number(self.within_s, "a time")
         checks.refuse_unless(within_s > 0, "WITHIN is a time above 0")
         checks.refuse_unless(self.by in ("heading", "speed"), f"by {self.by!r}")
-        known = Combined.checked(self, checks)
+        known = OfOne.checked(self, checks)
         return replace(known, within_s=within_s)
-
-    def wrong_anywhere(self) -> Iterator[Wrong]:
-        """What is wrong with the region; that it has no border."""
-        if self.part.no_border:
-            message = f"WILL ENTER and {self.part.no_border} exclude each other"
-            yield Wrong(message, "register one query for each region")
-        yield from Combined.wrong_anywhere(self)
 
     @property
     def no_until(self) -> str:

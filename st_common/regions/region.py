@@ -179,6 +179,7 @@ class Region(ABC):
         drawn: how a map shows it.
         no_until: what cannot be said together with WITH VALID UNTIL; empty where that can be said.
         no_border: what cannot be said together with a hysteresis and CROSS; empty where these can be said.
+        asks_way: whether who is in it follows from where a fix came from, and from its place alone nothing does.
         joined_by: how it is made of others, its `operands`: those that are in all, in any, or not in one of them.
     """
 
@@ -187,6 +188,7 @@ class Region(ABC):
     noun: ClassVar[str]
     limits: ClassVar[Limits] = {}
     drawn: ClassVar[Drawn]
+    asks_way: ClassVar[bool] = False
     joined_by: ClassVar[Literal["", "all", "any", "not"]] = ""
 
     @property

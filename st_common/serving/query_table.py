@@ -6,7 +6,6 @@ Q.region. The pairs come from one index join for all regions of a kind, as in th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import NoneType
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +20,6 @@ from st_common.operators.skeleton.world import Criteria, Table, World
 from st_common.query.control import QueryRow
 from st_common.query.explain import kind_in_words
 from st_common.query.lookup import queries
-from st_common.regions.forecast import Forecast
 from st_common.regions.region import MovingRegion, Region
 from st_common.regions.registry import index_of, still
 from st_common.serving.history import objects_at
@@ -114,11 +112,10 @@ def _of_stream(home: Home, stream: StreamSettings) -> QueriesAndObjects:
     # One index join judges all regions of a kind.
     by_kind: dict[type[Region], dict[int, Region]] = {}
     for number, row in enumerate(rows):
+        region = None if row.plan is None else row.plan.inside
         # Who will enter a region is in none yet.
-        if row.plan is not None and not isinstance(
-            row.plan.inside, Forecast | NoneType
-        ):
-            region = row.plan.inside.in_units(stream.unit_m)
+        if region is not None and not region.asks_way:
+            region = region.in_units(stream.unit_m)
             by_kind.setdefault(type(region), {})[number] = region
     for of_kind in by_kind.values():
         numbers, regions = list(of_kind), list(of_kind.values())

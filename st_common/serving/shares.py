@@ -11,7 +11,6 @@ from st_common.query.explain import Estimates
 from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
 from st_common.query.sides import alone
-from st_common.regions.forecast import Forecast
 from st_common.regions.region import MovingRegion, Region
 from st_common.regions.registry import region_mask
 from st_common.serving.sql import sql
@@ -91,7 +90,7 @@ def _fields(rows: pa.Table, stream: StreamSettings) -> pa.Table:
 
 def _standing(region: Region, rows: pa.Table, stream: StreamSettings) -> Region | None:
     """A region where it is now: that of a focal object stands around its last fix."""
-    if isinstance(region, Forecast):
+    if region.asks_way:
         return None  # last places alone do not say who is in
     if not isinstance(region, MovingRegion):
         return region

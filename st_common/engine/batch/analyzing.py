@@ -9,16 +9,13 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.engine.batch.asking import judged
+from st_common.engine.batch.asking import judged, known_until
 from st_common.engine.batch.reprocess import BatchArm
-from st_common.engine.batch.statements import time_of
 from st_common.engine.batch.trial import Trial
-from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.levels.told import begin_of
 from st_common.operators.runtime.sharing import operator_of
 from st_common.operators.turn.part import Counters
-from st_common.ops.days import slowest_clock
 from st_common.query.explain_actual import Actual
 from st_common.query.lookup import queries
 from st_common.query.plan import Plan
@@ -46,14 +43,9 @@ def analyzed(home: Home, stream: StreamSettings, plan: Plan, name: str) -> Actua
         LogError: a segment is missing or damaged.
     """
     arm = BatchArm.of(home, stream, Trial(name=_QUERY, queries={_QUERY: plan}))
-    clock_us = slowest_clock(home, stream.name)
-    if clock_us is None:
-        raise QueryError(
-            f"of stream {stream.name!r} nothing is known yet",
-            hint=f"`fairway run {stream.name}` first: engine and archive must have read fixes",
-        )
-    # Behind the clock lie the fixes of the lateness, and none behind these.
-    until = time_of(clock_us) + timedelta(seconds=stream.lateness_s, microseconds=1)
+    # Behind that time lie the fixes of the lateness, and none behind these.
+    lateness = timedelta(seconds=stream.lateness_s, microseconds=1)
+    until = known_until(home, stream.name) + lateness
     began_s = time.process_time()
     counters, signs = _run(arm, until)
     cpu_s = time.process_time() - began_s

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from st_common.contracts import load_contract
 from st_common.engine.batch.reprocess import BatchArm, Told
-from st_common.engine.batch.statements import time_of, us_of
+from st_common.engine.batch.statements import time_of
 from st_common.engine.batch.trial import Trial
 from st_common.errors import QueryError
 from st_common.home import Home
@@ -96,21 +96,30 @@ def _checked(home: Home, stream: str, past: Past | None) -> datetime:
     Raises:
         QueryError: fixes of then may still come.
     """
+    known = known_until(home, stream)
+    if past is None:
+        return known
+    if past.until > known:
+        raise QueryError(
+            f"stream {stream!r} has not come to {_written(past.until)} yet",
+            hint=f"ask about {_written(known)} or before",
+        )
+    return past.until
+
+
+def known_until(home: Home, stream: str) -> datetime:
+    """The last time of which everything is known of a stream: the clock of its slowest job.
+
+    Raises:
+        QueryError: nothing is known yet.
+    """
     known_us = slowest_clock(home, stream)
     if known_us is None:
         raise QueryError(
             f"of stream {stream!r} nothing is known yet",
             hint=f"`fairway run {stream}` first: engine and archive must have read fixes",
         )
-    known = time_of(known_us)
-    if past is None:
-        return known
-    if us_of(past.until) > known_us:
-        raise QueryError(
-            f"stream {stream!r} has not come to {_written(past.until)} yet",
-            hint=f"ask about {_written(known)} or before",
-        )
-    return past.until
+    return time_of(known_us)
 
 
 def _answer(arm: BatchArm, until: datetime) -> pa.Table:

@@ -154,14 +154,11 @@ def _unit(
         out.append(
             _screened(queries, points, point if whole else chosen[point], numbers[row])
         )
-    for group in unit.ahead:
-        fixes = points.asked.readings.take(chosen)
-        point, query = will_enter(group, fixes, space=points.asked.space)
-        out.append(_screened(queries, points, chosen[point], query))
-    out += [
-        _screened(queries, points, *pairs)
-        for pairs in _everywhere(unit, queries, points, chosen)
-    ]
+    others = (
+        *_ahead(unit, points, chosen),
+        *_everywhere(unit, queries, points, chosen),
+    )
+    out += [_screened(queries, points, *pairs) for pairs in others]
     alone = [(point, query, np.full(len(point), NO_PARTNER)) for point, query in out]
     return alone + [
         _join(
@@ -183,6 +180,16 @@ def _screened(
         return point, query
     keep = passes(queries.screens, points.asked, point, query)
     return point[keep], query[keep]
+
+
+def _ahead(unit: Indexes, points: Points, chosen: np.ndarray) -> Iterator[Pairs]:
+    """Queries whose region points will enter."""
+    if not unit.ahead:
+        return
+    fixes = points.asked.readings.take(chosen)
+    for group in unit.ahead:
+        point, query = will_enter(group, fixes, space=points.asked.space)
+        yield chosen[point], query
 
 
 def _everywhere(

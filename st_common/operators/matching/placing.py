@@ -19,7 +19,7 @@ from st_common.operators.state.fixes import ALIVE, LastFixes
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.registered import Registered
 from st_common.query.order import choose
-from st_common.regions.forecast import Forecast
+from st_common.query.plan import Plan
 from st_common.regions.registry import index_of
 
 _SAMPLE = 2_000
@@ -117,16 +117,7 @@ def placed(
         for n in numbers
         if queries[n].plan.where and queries[n].plan.order == "select_first"
     )
-    undecided = [
-        n
-        for n in numbers
-        if queries[n].plan.where
-        and queries[n].plan.order == "auto"
-        and queries[n].plan.inside is not None
-        # Ways are looked up first: of places alone nothing can be estimated.
-        and not isinstance(queries[n].plan.inside, Forecast)
-        and queries[n].plan.join is None
-    ]
+    undecided = [n for n in numbers if _is_open(queries[n].plan)]
     if len({queries[n].plan.where for n in undecided}) > _MOST_PREDICATES:
         undecided = []
     return placed_anew(
@@ -135,6 +126,13 @@ def placed(
         source,
         space=space,
     )
+
+
+def _is_open(plan: Plan) -> bool:
+    """Whether selection or region may come first; ways are looked up first, for places alone give no estimate."""
+    if not plan.where or plan.inside is None or plan.inside.asks_way:
+        return False
+    return plan.order == "auto" and plan.join is None
 
 
 def placed_anew(

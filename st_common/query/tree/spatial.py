@@ -51,7 +51,7 @@ class WithLayer(Above):
     @property
     def noun(self) -> str:
         """See `Node`."""
-        return {"inner": "JOIN", "semi": "EXISTS", "anti": "NOT EXISTS"}[self.join.how]
+        return self.join.noun
 
     @property
     def key(self) -> tuple[str, ...]:
