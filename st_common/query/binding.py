@@ -7,6 +7,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from st_common.query import near_columns
 from st_common.query.grammar.words import quoted
 from st_common.query.pair_columns import of_feature, of_pair
 
@@ -83,11 +84,13 @@ def columns_of(
     partner: bool = False,
     pair: bool = False,
     tags: Iterable[str] = (),
+    near: bool = False,
 ) -> Columns:
     """The columns that an expression may use, with their types in DuckDB; attributes as the settings declare them.
 
     Those of a `pair` are also those of its other object, and what is measured between the two (see `pair_columns`).
-    Of a fix and a feature it is the `tags`: all those names are a feature's, whatever it has.
+    Of a fix and a feature it is the `tags`: all those names are a feature's, whatever it has. With `near` it is what a
+    member is among the nearest.
     """
     own = {
         name: _TYPES[kind]
@@ -96,7 +99,8 @@ def columns_of(
     } | dict(BUILTINS)
     beside = {PARTNER: "VARCHAR"} if partner else {}
     both = dict(of_pair(own.items())) if pair else {}
-    return tuple({**own, **beside, **both, **dict(of_feature(tags))}.items())
+    place = near_columns.TYPES if near else {}
+    return tuple({**own, **beside, **both, **dict(of_feature(tags)), **place}.items())
 
 
 def bound(expressions: Sequence[str], columns: Columns) -> list[Bound]:

@@ -12,6 +12,8 @@ from st_common.query.earth import complaints_of_places, complaints_of_plane
 from st_common.query.fence_checks import complaints_of_fence
 from st_common.query.frame_checks import complaints_of_frame
 from st_common.query.incident_checks import complaints_of_incident
+from st_common.query.near_columns import names_near
+from st_common.query.neighbours import Nearest
 from st_common.query.outer import complaints_of_outer
 from st_common.query.pair_columns import names_pair
 from st_common.query.plain import is_plain
@@ -77,6 +79,7 @@ def complaints_of_values(plan: Plan, space: Space) -> Iterator[Complaint]:
         )
     yield from _told_already(plan)
     yield from _beside_features(plan)
+    yield from _without_place(plan)
     yield from _beside_forecast(plan)
 
 
@@ -93,6 +96,27 @@ def _beside_features(plan: Plan) -> Iterator[Complaint]:
             at="where",
             message=f"a condition on tags and {name} exclude each other",
             hint="a kind, and a tag that equals a text, choose features there",
+        )
+
+
+def _without_place(plan: Plan) -> Iterator[Complaint]:
+    """`rank()` and `distance()` where rows are no members of KNN, or are kept while their ranks change."""
+    if not any(names_near(text) for _, text in plan.columns):
+        return
+    if not isinstance(plan.neighbours, Nearest):
+        yield Complaint(
+            at="select",
+            message="rank() and distance() need KNN (k, ..)",
+            hint="SELECT rank(), distance() FROM taxis KNN ('M', 3, 'car7')",
+        )
+    others = _without_tags(plan)
+    if plan.outer is not None:
+        others.append("FROM (SELECT ..)")
+    for name in others:
+        yield Complaint(
+            at="select",
+            message=f"rank() and distance() and {name} exclude each other",
+            hint="they are of the nearest objects of now, as changes tell of them",
         )
 
 

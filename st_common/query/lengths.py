@@ -7,6 +7,7 @@ as `in_coordinates` gives it.
 from dataclasses import replace
 from functools import partial
 
+from st_common.query import near_columns
 from st_common.query.comparing import Transform
 from st_common.query.fence import Fence
 from st_common.query.frame import Extent, Frame, Sliding
@@ -16,8 +17,13 @@ from st_common.query.pair_columns import DISTANCE, of_other
 from st_common.query.plan import Plan
 from st_common.query.plan_expressions import with_expressions
 
-_IN_METRES = ("speed_mps", of_other("speed_mps"), DISTANCE)
-"""What fixes and pairs know in coordinates, and expressions in metres."""
+_IN_METRES = (
+    "speed_mps",
+    of_other("speed_mps"),
+    DISTANCE,
+    near_columns.DISTANCE,
+)
+"""What fixes, pairs and neighbours know in coordinates, and expressions in metres."""
 
 
 def in_coordinates(plan: Plan, unit_m: float) -> Plan:

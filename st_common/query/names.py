@@ -146,7 +146,11 @@ def _join(join: LayerJoin, layers: Collection[str], tags_of: LayerTags) -> Layer
 
 def _names_of(stream: "StreamSettings", term: Term) -> _Names:
     columns = columns_of(
-        stream.attributes, partner=term.partner, pair=term.of_objects, tags=term.tags
+        stream.attributes,
+        partner=term.partner,
+        pair=term.of_objects,
+        tags=term.tags,
+        near=term.of_near,
     )
     return _Names(
         stream=stream.name,

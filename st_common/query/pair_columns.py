@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
+from st_common.query import near_columns
 from st_common.query.grammar.statements import expression_of
 from st_common.units import Measure, unit_of
 
@@ -72,7 +73,8 @@ def plain_name(name: str) -> str:
     Example:
         state, other.state and pair.distance_m      state, state and distance
     """
-    functions = {column: function.lower() for function, column in MEASURES.items()}
+    said = (*MEASURES.items(), *near_columns.CALLS.items())
+    functions = {column: function.lower() for function, column in said}
     return functions.get(name) or own_name(name) or name
 
 

@@ -7,15 +7,16 @@ from functools import partial
 import numpy as np
 
 from st_common.query.frame import Frame
+from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Plan
 from st_common.reference.columns import objects
 from st_common.reference.window import counting as counting_at
-from st_common.testing.oracle_expressions import fields_of
+from st_common.testing.oracle_expressions import Near, fields_of
 from st_common.testing.oracle_frames import framed, speeds, time_of
-from st_common.testing.oracle_members import members
+from st_common.testing.oracle_members import members, metric_of
 from st_common.testing.oracle_outer import Told, answer_above, told_of
 from st_common.testing.oracle_readings import Known, Reading
-from st_common.testing.oracle_rows import Pair
+from st_common.testing.oracle_rows import Pair, Rules
 from st_common.testing.oracle_values import Counted, groups, stays_until
 from st_common.testing.oracle_world import FIX, Below, Query, World
 
@@ -40,15 +41,40 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
         }
     pairs_now = members(plan, known, world.features(query), world.rules)
     until = plan.inside if plan.valid_until else None
+    near = _near(plan, pairs_now, known, world.rules)
     return {
         pair: Told(
             value=None
             if until is None
             else stays_until(until, reading, known, at_us, world.rules),
-            fields=fields_of(plan, reading, _other_of(plan, pair, known)),
+            fields=fields_of(
+                plan, reading, _other_of(plan, pair, known), near.get(pair)
+            ),
         )
         for pair, reading in pairs_now.items()
     }
+
+
+def _near(
+    plan: Plan, members_now: Mapping[Pair, Reading], known: Known, rules: Rules
+) -> dict[Pair, Near]:
+    """Which of the nearest each member is, and how far away; of equally far ones the first by id."""
+    if not isinstance(plan.neighbours, Nearest) or not members_now:
+        return {}
+    metric, place = metric_of(rules), _place_now(plan.neighbours.place, known)
+    fixes = [reading.fix for reading in members_now.values()]
+    x, y = np.array([fix.x for fix in fixes]), np.array([fix.y for fix in fixes])
+    ranks, far = metric.rank(x, y, *place), metric.distance(x, y, *place)
+    ordered = sorted(zip(ranks.tolist(), members_now, far.tolist(), strict=True))
+    return {pair: (nth, far_m) for nth, (_, pair, far_m) in enumerate(ordered, 1)}
+
+
+def _place_now(place: Place, known: Known) -> tuple[float, float]:
+    """Where a place is that may go with an object."""
+    if place.focal is None:
+        return place.x, place.y
+    fix = known.last[place.focal].fix
+    return fix.x, fix.y
 
 
 def rows_below(

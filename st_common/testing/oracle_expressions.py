@@ -9,6 +9,8 @@ from st_common.query.plan import Plan
 from st_common.settings import AttributeType
 from st_common.testing.oracle_readings import Reading
 
+Near = tuple[int, float]
+"""Which of the nearest a member is, and how far away."""
 Meaning = Callable[[Reading, str | None], Any]
 """The value for a reading and, in the groups of a layer join, a partner; None is null."""
 
@@ -61,26 +63,36 @@ def _of_pair(text: str, one: Reading, other: Reading) -> Any:
     return value_of(text, one) if known is None else known(one, other)
 
 
-def fields_of(plan: Plan, reading: Reading, other: Reading | None = None) -> str | None:
+def fields_of(
+    plan: Plan,
+    reading: Reading,
+    other: Reading | None = None,
+    near: Near | None = None,
+) -> str | None:
     """The selected columns as a JSON object; of streams and fences with the place of the fix; None without any.
 
-    Of pairs they may be about the `other` object too.
+    Of pairs they may be about the `other` object too, of neighbours about which of the nearest it is; None: of none.
     """
     has_place = plan.tells_events or plan.emit in ("istream", "dstream", "rstream")
     stamps = {"x": "x", "y": "y"} if has_place else {}
     columns = {**stamps, **dict(plan.columns)}
     return (
         json.dumps(
-            {
-                name: value_of(text, reading)
-                if other is None
-                else value_of_pair(text, reading, other)
-                for name, text in columns.items()
-            }
+            {name: _shown(text, reading, other, near) for name, text in columns.items()}
         )
         if columns
         else None
     )
+
+
+def _shown(
+    text: str, reading: Reading, other: Reading | None, near: Near | None
+) -> Any:
+    if text in OF_NEAR:
+        return None if near is None else OF_NEAR[text](near)
+    if other is None:
+        return value_of(text, reading)
+    return value_of_pair(text, reading, other)
 
 
 def _attribute(name: str) -> Meaning:
@@ -220,6 +232,14 @@ OF_OTHERS: dict[str, OfPair] = {
     'load + "other.load"': _both(_load, lambda a, b: a + b),
 }
 """For columns of pairs."""
+
+
+OF_NEAR: dict[str, Callable[[Near], Any]] = {
+    '"near.rank"': lambda near: near[0],
+    'round("near.distance_m", 3)': lambda near: round(near[1], 3),
+    '"near.rank" * 2 + 1': lambda near: near[0] * 2 + 1,
+}
+"""For columns of neighbours."""
 
 
 def _size(feature: Mapping[str, Any], name: str = "other.size") -> float | None:

@@ -52,7 +52,9 @@ def _with_fixes(query: Query, stayed: set[Pair], events: list[Event]) -> set[Pai
     """Those whose object has a fix; also whose other object or focal one has one, where these are told about."""
     plan = query.plan
     names = {event.name for event in events if event.reading is not None}
-    anew = plan.valid_until and any(event.name in plan.focals for event in events)
+    shows_near = any('"near.' in text for _, text in plan.columns)
+    goes_with = plan.valid_until or shows_near
+    anew = goes_with and any(event.name in plan.focals for event in events)
     of_other = any('"other.' in text for _, text in plan.columns)
     return {
         pair

@@ -23,6 +23,7 @@ from st_common.testing.oracle_expressions import (
     NUMBERS,
     OF_BOTH,
     OF_FEATURES,
+    OF_NEAR,
     OF_OTHERS,
     OTHERS,
 )
@@ -123,6 +124,12 @@ def draw_where_beside(rng: Random) -> str | None:
 def draw_columns_of_pairs(rng: Random) -> tuple[tuple[str, str], ...]:
     """None, one or two columns of the first object, of the other one or of both."""
     texts = rng.sample(("kind", *sorted(OF_OTHERS)), rng.choice((0, 0, 1, 2)))
+    return tuple((f"c{number}", text) for number, text in enumerate(texts))
+
+
+def draw_columns_of_near(rng: Random) -> tuple[tuple[str, str], ...]:
+    """None, one or two columns, of the fix or of which of the nearest it is."""
+    texts = rng.sample(("kind", *sorted(OF_NEAR)), rng.choice((0, 0, 1, 2)))
     return tuple((f"c{number}", text) for number, text in enumerate(texts))
 
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 from random import Random
 
 from st_common.query.comparing import Compare
+from st_common.query.near_columns import names_near
+from st_common.query.neighbours import Nearest
 from st_common.query.plan import (
     Emit,
     LayerJoin,
@@ -22,6 +24,7 @@ from st_common.testing.oracle_expressions import GROUPS, NUMBERS
 from st_common.testing.random_clauses import (
     draw_aggregate,
     draw_columns,
+    draw_columns_of_near,
     draw_columns_of_pairs,
     draw_emit,
     draw_frame,
@@ -119,12 +122,14 @@ def _until(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
 def _near(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
     """Some among those inside a region, some with a condition."""
     inside = rng.choice((None, None, draw_still(rng), draw_moving(rng)))
+    neighbours = draw_neighbours(rng)
+    has_ranks = isinstance(neighbours, Nearest)
     return Plan(
         stream=STREAM,
-        neighbours=draw_neighbours(rng),
+        neighbours=neighbours,
         inside=inside,
         where=draw_where(rng),
-        columns=draw_columns(rng),
+        columns=draw_columns_of_near(rng) if has_ranks else draw_columns(rng),
         emit=draw_emit(rng),
     )
 
@@ -306,9 +311,14 @@ def _nested(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     below = replace(below, emit="changes", order="auto")
     if below.window is not None:
         below = replace(below, columns=())
-    elif below.aggregate is None and not below.columns:
+    elif below.aggregate is None and not _has_own_columns(below):
         below = replace(below, columns=draw_columns(rng))
     return replace(below, outer=draw_outer(rng, below))
+
+
+def _has_own_columns(plan: Plan) -> bool:
+    """Whether columns are selected, which another query may ask about."""
+    return bool(plan.columns) and not any(names_near(text) for _, text in plan.columns)
 
 
 def _several(rng: Random, layers: bool) -> Plan:  # noqa: FBT001

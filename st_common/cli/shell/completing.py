@@ -14,6 +14,8 @@ from st_common.errors import FairwayError
 from st_common.query.grammar.expecting import Expected, expected_after
 from st_common.query.grammar.words import quoted
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS, STAMPS
+from st_common.query.near_columns import CALLS
+from st_common.query.pair_columns import MEASURES
 from st_common.units import METRES, SECONDS, SHOWN, SPEEDS
 
 _CLAUSES = frozenset(
@@ -31,6 +33,7 @@ _CLAUSES = frozenset(
         ),
     )
 )
+_FUNCTIONS = (*FUNCTIONS, *AGGREGATES, STAMPS, *{**MEASURES, **CALLS})
 _UNITS = frozenset({*METRES, *SECONDS, *SPEEDS}) - {
     unit for shown in SHOWN.values() for unit in shown.split(", ")
 }
@@ -78,7 +81,7 @@ class Completing(Completer):
         if "column" in wanted:
             yield "column", known.columns(stream_of(whole))
         if "function" in wanted:
-            yield "function", (*FUNCTIONS, *AGGREGATES, STAMPS)
+            yield "function", _FUNCTIONS
 
     def _for_command(self, before: str) -> Iterable[str]:
         command, _, rest = before.lstrip().partition(" ")

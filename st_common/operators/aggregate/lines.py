@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+_NOTHING = {"other": -1, "nth": 0, "far": np.nan}
+"""What stands in columns that nothing is shown of."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
@@ -15,6 +18,8 @@ class Lines:
         place: int64[n], where the fix stands whose columns are shown, of groups the number of the text that they show;
             -1 where none are.
         other: int64[n], likewise that of the other object of a pair, -1 where no column is about it.
+        nth: int64[n], which of the nearest each is, 0 where no column is about that.
+        far: float64[n], how far that is from the place of KNN, NaN where no column is about that.
     """
 
     position: np.ndarray
@@ -28,10 +33,13 @@ class Lines:
     value: np.ndarray
     place: np.ndarray
     other: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    nth: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    far: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
-        if not len(self.other):
-            object.__setattr__(self, "other", np.full(len(self.sign), -1))
+        for name, nothing in _NOTHING.items():
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.full(len(self.sign), nothing))
 
     def __len__(self) -> int:
         return len(self.sign)
@@ -39,7 +47,7 @@ class Lines:
     @property
     def columns(self) -> dict[str, np.ndarray]:
         """What `change_rows` takes, by name: all but the fixes whose columns are shown."""
-        shown = ("place", "other")
+        shown = {"place", *_NOTHING}
         names = (name for name in self.__dataclass_fields__ if name not in shown)
         return {name: getattr(self, name) for name in names}
 

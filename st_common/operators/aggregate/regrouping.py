@@ -21,7 +21,7 @@ from st_common.operators.aggregate.groups import Groups
 from st_common.operators.aggregate.lines import Lines
 from st_common.operators.aggregate.reducing import Reduced, both, reduced_cells
 from st_common.operators.aggregate.several import nothing_of, same_values
-from st_common.operators.aggregate.telling import Stretch
+from st_common.operators.aggregate.stretch import Stretch
 from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.state.component import Change
 from st_common.operators.state.targets import NO_PARTNER

@@ -1,18 +1,17 @@
 """Changes at ticks: which rows say what entered, left and became another value."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from st_common.operators.aggregate.groups import Groups
 from st_common.operators.aggregate.lines import Lines
+from st_common.operators.aggregate.stretch import Stretch
 from st_common.operators.arrays.keys import MASK, SHIFT, packed
-from st_common.operators.arrays.turns import Turns
-from st_common.operators.events.agenda import ticks_of
 from st_common.operators.skeleton.kind_queries import KindQueries
 from st_common.operators.state.component import Change
-from st_common.operators.state.fixes import ALIVE, NEVER, SILENT
+from st_common.operators.state.fixes import ALIVE, SILENT
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.changes import (
     CAUSE,
@@ -21,10 +20,9 @@ from st_common.operators.turn.changes import (
     Names,
     change_rows,
 )
-from st_common.operators.turn.course import Course, Now
+from st_common.operators.turn.nearness import Held, Nearness, nearness
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.shown import shown_fields
-from st_common.operators.turn.spells import Members, members_of
 from st_common.operators.turn.swapping import At
 from st_common.operators.turn.turn import Turn
 from st_common.operators.turn.valid import Asked, valid_until
@@ -34,66 +32,10 @@ _CAUSE_OF_SIGN = np.array([CAUSE["inside"], CAUSE["enter"], CAUSE["leave"]])
 """By sign: 0, 1, -1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
-    """Some ticks of a run, one after the other, that are told of at once: their times and rows of the log.
-
-    `turns` are the keys that come and go at them in all answers, `members` those of the queries that ask for more,
-    `course` the last fixes of all objects that it is about.
-    """
-
-    turn: Turn
-    fixes: Present
-    course: Course | Now
-    tick: np.ndarray
-    position: np.ndarray
-    turns: Turns
-    members: Members
-
-    def counts(self, query: np.ndarray, at: np.ndarray) -> np.ndarray:
-        """Whether the events of ticks came after queries; bool[n], false in the tick in which a query was registered.
-
-        Args:
-            query: int64[n].
-            at: int64[n], places of ticks.
-        """
-        since, settings = self.turn.known.since[query], self.turn.settings
-        known = since != NEVER
-        pending = ticks_of(
-            np.where(known, since - settings.lateness_us, 0), settings.tick_us
-        )
-        counts: np.ndarray = ~known | (pending < self.tick[at])
-        return counts
-
-
-def one_tick(turn: Turn, fixes: Present, tick: int) -> Stretch:
-    """A stretch of one time at which nothing happens to objects, and no answer changes: for swaps.
-
-    Args:
-        turn: the run.
-        fixes: the last fixes.
-        tick: the event time in microseconds.
-    """
-    nothing, turns = np.empty(0, np.int64), Turns.joined([])
-    course = Now(fixes, nothing)
-    members = members_of(
-        turn, course, nothing, turns, np.zeros(len(turn.queries), bool)
-    )
-    return Stretch(
-        turn=turn,
-        fixes=fixes,
-        course=course,
-        tick=np.array([tick]),
-        position=np.zeros(1, np.int64),
-        turns=turns,
-        members=members,
-    )
-
-
 def wants_members(turn: Turn) -> np.ndarray:
     """The queries of which members are told or counted that neither come nor go; bool[queries]."""
     known = turn.known
-    fixes = (known.every | known.valid_until) & ~known.windowed
+    fixes = (known.every | known.valid_until | known.showing_near) & ~known.windowed
     return np.where(
         known.grouped, ~known.windowed, fixes | (known.retelling & ~known.framed)
     )
@@ -120,9 +62,7 @@ def pair_lines(stretch: Stretch) -> Lines | None:
     sign = np.concatenate([moves, np.zeros(len(stay), np.int64)])
     query, version = of_target[key >> SHIFT], course.at_ticks(key & MASK, at)
     asked = Asked(query=query, row=version, at=at, at_us=stretch.tick[at])
-    value = np.full(len(key), np.nan)
-    here = np.flatnonzero((sign >= 0) & turn.known.valid_until[query])
-    value[here] = valid_until(turn, course, asked.take(here))
+    near = _near(stretch, key, at, sign)
     return Lines(
         position=stretch.position[at],
         event_ts=stretch.tick[at],
@@ -132,10 +72,20 @@ def pair_lines(stretch: Stretch) -> Lines | None:
         target=key >> SHIFT,
         sign=sign,
         cause=_causes(stretch, key, at, sign),
-        value=value,
+        value=_until(stretch, asked, sign),
         place=np.where(turn.known.selecting[query], course.place[version], -1),
         other=_others_shown(stretch, key >> SHIFT, at),
+        nth=near.rank,
+        far=near.distance,
     )
+
+
+def _until(stretch: Stretch, asked: Asked, sign: np.ndarray) -> np.ndarray:
+    """Until when members stay that are told of, of queries that say it; float64[n], NaN of others and of who left."""
+    until = np.full(len(sign), np.nan)
+    here = np.flatnonzero((sign >= 0) & stretch.turn.known.valid_until[asked.query])
+    until[here] = valid_until(stretch.turn, stretch.course, asked.take(here))
+    return until
 
 
 def _causes(
@@ -159,6 +109,30 @@ def _others_shown(stretch: Stretch, target: np.ndarray, at: np.ndarray) -> np.nd
         others = stretch.fixes.lookups.others(target[shown])
         place[shown] = course.place[course.at_ticks(others, at[shown])]
     return place
+
+
+def _near(
+    stretch: Stretch, key: np.ndarray, at: np.ndarray, sign: np.ndarray
+) -> Nearness:
+    """Which of the nearest each line is, of queries that show it; nothing of who left."""
+    turn, members = stretch.turn, stretch.members
+    near, query = Nearness.nothing(len(key)), turn.numbering.targets.query[key >> SHIFT]
+    here = np.flatnonzero(turn.known.showing_near[query] & (sign >= 0))
+    if not len(here):
+        return near
+    cells, cell_of = np.unique(packed(query[here], at[here]), return_inverse=True)
+    cell, member = members.spells.at(cells >> SHIFT, cells & MASK)
+    held = Held(
+        cell=cell,
+        query=members.spells.query[member],
+        at=(cells & MASK)[cell],
+        row=members.version[member],
+        object=members.key[member] & MASK,
+    )
+    lookups, course = stretch.fixes.lookups, stretch.course
+    asked = nearness(turn, lookups, course, held).of(cell_of, key[here] & MASK)
+    near.rank[here], near.distance[here] = asked.rank, asked.distance
+    return near
 
 
 def tell_pairs(turn: Turn, fixes: Present, lines: Lines) -> pa.Table:
@@ -187,10 +161,10 @@ def _with_fixes(stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
     wanted = (known.every | known.valid_until) & ~known.grouped & ~known.windowed
     member = np.flatnonzero(members.anew & wanted[spells.query])
     at = spells.start[member]
-    if (
-        known.valid_until.any()
-    ):  # how long a member stays depends on what its region goes with as well
-        query, tick = _focal_changes(stretch)
+    goes_with = known.valid_until | (known.showing_near & known.every)
+    if goes_with.any():
+        # How long a member stays, and how near it is, depends on what its query goes with as well.
+        query, tick = _focal_changes(stretch, goes_with)
         cell, more = spells.at(query, tick)
         stays = spells.start[more] < tick[cell]
         at, member = (
@@ -227,8 +201,10 @@ def _with_others(
     return np.concatenate([at, tick[also]]), np.concatenate([member, row[also]])
 
 
-def _focal_changes(stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
-    """The queries that say until when members stay, and the ticks at which an object that they go with changed."""
+def _focal_changes(
+    stretch: Stretch, goes_with: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which of some queries (bool[queries]) go with an object that changed, and the ticks at which it did."""
     turn, course = stretch.turn, stretch.course
     moved = np.zeros((len(stretch.tick), len(turn.queries)), bool)
     for known in turn.known.kinds.values():
@@ -236,7 +212,7 @@ def _focal_changes(stretch: Stretch) -> tuple[np.ndarray, np.ndarray]:
         place = np.flatnonzero(column >= 0)
         tick, which = np.nonzero(course.changed[:, column[place]])
         moved[tick, known.numbers[known.focal_row[place[which]]]] = True
-    tick, query = np.nonzero(moved & turn.known.valid_until)
+    tick, query = np.nonzero(moved & goes_with)
     return query, tick
 
 
@@ -326,6 +302,7 @@ def _fields(turn: Turn, fixes: Present, lines: Lines) -> pa.Array | None:
         readings=fixes.values.readings(places),
         wanted=lines.place >= 0,
         target=lines.target,
+        near=Nearness(rank=lines.nth, distance=lines.far),
     )
 
 

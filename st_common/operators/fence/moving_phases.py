@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from st_common.operators.aggregate.lines import Lines, joined_lines
-from st_common.operators.aggregate.telling import Stretch
+from st_common.operators.aggregate.stretch import Stretch
 from st_common.operators.arrays.keys import MASK, SHIFT, packed, unique
 from st_common.operators.fence.dwelling import Dwells, Effects, find_dwells
 from st_common.operators.fence.machine import Course, Ran, run

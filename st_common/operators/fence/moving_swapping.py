@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from st_common.operators.aggregate.telling import one_tick
+from st_common.operators.aggregate.stretch import one_tick
 from st_common.operators.arrays.keys import SHIFT, is_in, swap_halves, without
 from st_common.operators.fence.moving_specs import MovingFences
 from st_common.operators.fence.swapping import are_of, begun, lines_of, taken_over

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from st_common.operators.aggregate.telling import Stretch
+from st_common.operators.aggregate.stretch import Stretch
 from st_common.operators.arrays.keys import MASK, SHIFT, packed, swap_halves, unique
 from st_common.operators.fence.machine import END, IN, NEAR, OUT
 from st_common.operators.fence.moving_near import NEAR as NEAR_TO

@@ -33,17 +33,17 @@ def swap_ticks(swapping: Swapping) -> Part:
     groups = _groups(swapping, keys)
     lines = group_lines(turn, state.memories[Groups], _of_aggregates(turn, groups), at)
     said = said_at_once(turn, swapping.present, keys.plus, at.tick)
-    framed = swap_frames(swapping, merged(keys.kept, keys.plus))
-    fenced = swap_moving_fences(swapping, merged(keys.kept, keys.plus))
+    after = merged(keys.kept, keys.plus)
+    framed = swap_frames(swapping, after)
+    fenced = swap_moving_fences(swapping, after)
     groups_after = Change(
         removed=np.union1d(groups.removed, framed.groups.removed),
         added=joined([groups.added, framed.groups.added, said]),
     )
+    plus = merged(keys.plus, _rows_anew(swapping, keys.kept))
     return Part(
         changes=(
-            tell_swapped(
-                swapping, keys.minus, merged(keys.plus, _rows_anew(swapping, keys.kept))
-            ),
+            tell_swapped(swapping, keys.minus, plus, after),
             tell_groups(turn, lines),
             framed.changes,
             *fenced.changes,

@@ -10,8 +10,8 @@ from st_common.operators.aggregate import relational
 from st_common.operators.aggregate.groups import Groups
 from st_common.operators.aggregate.lines import Lines, joined_lines
 from st_common.operators.aggregate.regrouping import joined, parts_of_members, regroup
+from st_common.operators.aggregate.stretch import Stretch
 from st_common.operators.aggregate.telling import (
-    Stretch,
     group_lines,
     pair_lines,
     tell_groups,

@@ -8,7 +8,8 @@ import pyarrow as pa
 from st_common.operators.aggregate.groups import Groups
 from st_common.operators.aggregate.regrouping import regroup
 from st_common.operators.aggregate.relational import regrouped_targets, zeros
-from st_common.operators.aggregate.telling import group_lines, one_tick, tell_groups
+from st_common.operators.aggregate.stretch import one_tick
+from st_common.operators.aggregate.telling import group_lines, tell_groups
 from st_common.operators.arrays.keys import SHIFT
 from st_common.operators.state.component import Change, joined
 from st_common.operators.state.fixes import NEVER

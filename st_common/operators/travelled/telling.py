@@ -11,7 +11,7 @@ from st_common.operators.aggregate import relational, several
 from st_common.operators.aggregate.lines import Lines
 from st_common.operators.aggregate.reducing import Reduced, reduced_cells
 from st_common.operators.aggregate.regrouping import Parts, holders_of
-from st_common.operators.aggregate.telling import Stretch
+from st_common.operators.aggregate.stretch import Stretch
 from st_common.operators.arrays.keys import packed, unique
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.targets import Targets

@@ -8,6 +8,7 @@ import numpy as np
 from st_common.operators.expressions.fields import shown_columns
 from st_common.operators.state.registered import Queries, Registered
 from st_common.query.binding import PARTNER
+from st_common.query.near_columns import names_near
 from st_common.query.pair_columns import names_pair
 from st_common.query.plan import Aggregate, Plan, Top, Value, Window
 
@@ -39,6 +40,7 @@ class Flags:
         selecting: bool, columns are selected.
         showing_other: bool, columns of the other object of a pair are among them, or what is measured between the two.
         showing_tags: bool, tags of the feature of a pair are among them.
+        showing_near: bool, which of the nearest a member is, or how far away, is among them.
         valid_until: bool, members are told with the time until which they stay (SPEC G8).
         paired: bool, objects are paired.
         nested: bool, another query asks about its rows, and is told in place of them.
@@ -61,6 +63,7 @@ class Flags:
     selecting: np.ndarray
     showing_other: np.ndarray
     showing_tags: np.ndarray
+    showing_near: np.ndarray
     valid_until: np.ndarray
     paired: np.ndarray
     nested: np.ndarray
@@ -122,6 +125,7 @@ def _flags(queries: Sequence[Registered]) -> Flags:
         selecting=np.array([bool(shown_columns(plan)) for plan in plans], bool),
         showing_other=np.array([_shows_other(plan) for plan in plans], bool),
         showing_tags=np.array([_shows_tags(plan) for plan in plans], bool),
+        showing_near=np.array([_shows_near(plan) for plan in plans], bool),
         valid_until=np.array([plan.valid_until for plan in plans], bool),
         nested=np.array(nested, bool),
         paired=np.array([plan.pairs is not None for plan in plans], bool),
@@ -146,6 +150,11 @@ def _shows_other(plan: Plan) -> bool:
 def _shows_tags(plan: Plan) -> bool:
     """Whether tags of the feature of a pair are selected."""
     return plan.join is not None and any(names_pair(text) for _, text in plan.columns)
+
+
+def _shows_near(plan: Plan) -> bool:
+    """Whether it is selected which of the nearest a member is, or how far away."""
+    return any(names_near(text) for _, text in plan.columns)
 
 
 def counts_nothing(aggregate: Aggregate | None) -> bool:

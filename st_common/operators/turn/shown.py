@@ -5,6 +5,7 @@ import pyarrow as pa
 
 from st_common.operators.expressions.fields import fields_of
 from st_common.operators.expressions.readings import Readings
+from st_common.operators.turn.nearness import Nearness
 from st_common.operators.turn.tagged import tagged, versions_of
 from st_common.operators.turn.turn import Turn
 from st_common.query.pair_columns import pair_names
@@ -20,6 +21,7 @@ def shown_fields(
     other: np.ndarray | None = None,
     target: np.ndarray | None = None,
     version: np.ndarray | None = None,
+    near: Nearness | None = None,
 ) -> pa.Array | None:
     """The selected columns of rows of changes, as JSON texts.
 
@@ -32,6 +34,7 @@ def shown_fields(
         other: int64[n], the place of the reading of the other object of a pair; None: nothing shows one.
         target: int64[n]; its partner is the feature of a pair; None: nothing shows tags.
         version: int64[n], the versions of the layers of features; None: those that the queries have now.
+        near: which of the nearest each row is; None: none of them is any more.
 
     Returns:
         string[n], null where no columns are shown; None where no row shows any, and nothing was evaluated.
@@ -40,6 +43,9 @@ def shown_fields(
     if not shows.any():
         return None
     tags = {} if target is None else _tags(turn, query, target, version)
+    places = {}
+    if turn.known.showing_near[query].any():
+        places = (near or Nearness.nothing(len(query))).columns()
     return fields_of(
         turn.queries,
         turn.objects,
@@ -48,7 +54,7 @@ def shown_fields(
         wanted=shows,
         readings=readings,
         space=turn.settings.space,
-        beside=tags,
+        beside={**tags, **places},
         other=other,
     )
 

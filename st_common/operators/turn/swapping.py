@@ -11,6 +11,7 @@ from st_common.operators.state.fixes import ALIVE
 from st_common.operators.state.registered import Queries
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import CAUSE, change_rows
+from st_common.operators.turn.nearness import Held, Nearness, nearness
 from st_common.operators.turn.part import Part
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.shown import shown_fields
@@ -141,13 +142,16 @@ def swapped_keys(
     return Keys(minus=minus, plus=without(after, before), kept=without(answer, minus))
 
 
-def tell_swapped(swapping: Swapping, minus: np.ndarray, plus: np.ndarray) -> pa.Table:
+def tell_swapped(
+    swapping: Swapping, minus: np.ndarray, plus: np.ndarray, answer: np.ndarray
+) -> pa.Table:
     """The rows of changes of members that leave and come; those of aggregates and frames are told by these themselves.
 
     Args:
         swapping: when and why.
         minus: int64, keys `target << 32 | object` of what leaves.
         plus: int64, keys of what comes; with the time until which it stays, for queries that ask for that.
+        answer: int64, the keys of all members afterwards.
 
     Returns:
         A table of `SHARD_SCHEMA`.
@@ -174,7 +178,7 @@ def tell_swapped(swapping: Swapping, minus: np.ndarray, plus: np.ndarray) -> pa.
         sign=np.where(comes, 1, -1),
         cause=np.repeat([CAUSE[at.minus or ""], CAUSE[at.plus or ""]], counts),
         value=value,
-        fields=_fields(swapping, query, target, who, comes),
+        fields=_fields(swapping, query, target, who, comes, answer),
     )
 
 
@@ -184,6 +188,7 @@ def _fields(
     target: np.ndarray,
     who: np.ndarray,
     comes: np.ndarray,
+    answer: np.ndarray,
 ) -> pa.Array | None:
     """What rows of members show, of pairs of the other object too; who leaves has the tags of before."""
     turn, present = swapping.turn, swapping.present
@@ -196,7 +201,32 @@ def _fields(
         other=present.lookups.others(target) if shows_other else None,
         target=target,
         version=_versions(swapping, query, comes),
+        near=_near(swapping, query, who, comes, answer),
     )
+
+
+def _near(
+    swapping: Swapping,
+    query: np.ndarray,
+    who: np.ndarray,
+    comes: np.ndarray,
+    answer: np.ndarray,
+) -> Nearness | None:
+    """Which of the nearest each row is that comes; None where none does that shows it."""
+    turn, present = swapping.turn, swapping.present
+    shows = turn.known.showing_near
+    here = np.flatnonzero(shows[query] & comes)
+    if not len(here):
+        return None
+    of = turn.numbering.targets.query[answer >> SHIFT]
+    members, of = answer[shows[of]] & MASK, of[shows[of]]
+    # All at one time: a query is a cell.
+    nothing = np.zeros(len(members), np.int64)
+    held = Held(cell=of, query=of, at=nothing, row=members, object=members)
+    asked = nearness(turn, present.lookups, present, held).of(query[here], who[here])
+    near = Nearness.nothing(len(query))
+    near.rank[here], near.distance[here] = asked.rank, asked.distance
+    return near
 
 
 def _versions(

@@ -161,13 +161,16 @@ class AnswerSteps(GroupingSteps):
             aggregate = Aggregate(function="count_distinct")  # each object once
         return self._next(step, given=[argument], aggregate=aggregate)
 
+    def _shown(self, text: str, step: str) -> Given:
+        """The expression of a column."""
+        return term(text, self._scope, step, part="columns", of_pair=True, of_near=True)
+
     def _column(self, column: Column, step: str) -> tuple[str, Given]:
-        scope = self._scope
         if isinstance(column, tuple):
             name, text = column
             called = text_of_user(name, "the name of a column", step)
-            return called, term(text, scope, step, part="columns", of_pair=True)
-        shown = term(column, scope, step, part="columns", of_pair=True)
+            return called, self._shown(text, step)
+        shown = self._shown(column, step)
         bare = expression_of(shown.text)
         is_column = isinstance(bare, exp.Column)
         return (plain_name(bare.name) if is_column else shown.text), shown

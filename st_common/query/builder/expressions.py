@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from st_common.query import near_columns
 from st_common.query.binding import BUILTINS
 from st_common.query.builder.refusing import refuse_unless
 from st_common.query.grammar.nodes import Refused, span_of
@@ -50,6 +51,7 @@ def term(
     needs: Needs = "any",
     partner: bool = False,
     of_pair: bool = False,
+    of_near: bool = False,
 ) -> Given:
     """The expression of a step.
 
@@ -61,7 +63,7 @@ def term(
         read = _checked(
             key_of(tree, scope)
             if partner
-            else term_of(tree, scope, needs=needs, of_pair=of_pair)
+            else term_of(tree, scope, needs=needs, of_pair=of_pair, of_near=of_near)
         )
     return Given(part=part, step=step, source=text, term=read)
 
@@ -143,4 +145,5 @@ def _checked(term: Term) -> Term:
 def _is_of_every_fix(name: str) -> bool:
     """Whether a column needs no declaration: it is of every fix, or measured, or the speed that a tag says."""
     own = own_name(name) or name
-    return name == DISTANCE or speed_tag(name) is not None or own in BUILTINS
+    measured = (DISTANCE, *near_columns.TYPES)
+    return name in measured or speed_tag(name) is not None or own in BUILTINS

@@ -2,6 +2,7 @@
 
 from sqlglot import exp
 
+from st_common.query import near_columns
 from st_common.query.grammar.nodes import Refused, span_of
 from st_common.query.pair_columns import DISTANCE, own_name, plain_name
 from st_common.units import WHAT, Domain
@@ -12,6 +13,7 @@ _MEASURES: dict[str, Domain] = {
     "speed_mps": "speed",
     "elapsed_s": "time",
     DISTANCE: "space",
+    near_columns.DISTANCE: "space",
 }
 
 

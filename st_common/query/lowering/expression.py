@@ -18,9 +18,11 @@ from st_common.query.grammar.nodes import SPATIAL, Exists, Refused, Span, span_o
 from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.compared import MEASURE, check_units
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS
+from st_common.query.lowering.nearness import with_places
 from st_common.query.lowering.pairing import as_of_pair, measured
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.tags import with_numbers
+from st_common.query.near_columns import CALLS, is_of_near
 from st_common.query.pair_columns import MEASURES, is_of_pair
 from st_common.query.problem import did_you_mean
 from st_common.units import Measure
@@ -90,6 +92,7 @@ class Term:
 
     `measures` are its numbers with units: which of the text's literals each is, from left to right, and its place.
     `of_pair`: it names columns that a pair has and its first object has not; `of_feature`: the other is a feature.
+    `of_near`: it names what a member is among the nearest (see `near_columns`).
     """
 
     text: str
@@ -99,6 +102,7 @@ class Term:
     partner: bool = False
     of_pair: bool = False
     of_feature: bool = False
+    of_near: bool = False
     measures: tuple[tuple[int, Measure, Span], ...] = ()
 
     @property
@@ -120,18 +124,21 @@ def term_of(
     needs: Needs = "any",
     partner: bool = False,
     of_pair: bool = False,
+    of_near: bool = False,
 ) -> Term:
     """The term of a tree, which is changed by this. With `partner` the layer's `fid` may stand in it.
 
     With `of_pair`, where the stream is joined with itself, columns of the other object may, and what is measured
-    between the two.
+    between the two. With `of_near` `rank()` and `distance()` may, where rows are objects.
 
     Raises:
         Refused: at the first thing that an expression cannot have.
     """
     span = span_of(node)
     of_pair = of_pair and scope.joined in ("stream", "layer")
-    root = _with_pair(node.unnest(), scope) if of_pair else node.unnest()
+    of_near = of_near and scope.joined in ("nothing", "layer")
+    root = with_places(node.unnest()) if of_near else node.unnest()
+    root = _with_pair(root, scope) if of_pair else root
     columns: list[tuple[str, Span]] = []
     for each in list(root.walk()):
         _check(each, span)
@@ -139,22 +146,26 @@ def term_of(
             columns.append(_resolved(each, scope, partner=partner, of_pair=of_pair))
         elif isinstance(each, exp.Identifier):
             each.set("quoted", not words.is_plain(each.name))
-    literals = enumerate(root.find_all(exp.Literal, bfs=False))
-    measures = tuple(
-        (at, each.meta[MEASURE], span_of(each))
-        for at, each in literals
-        if MEASURE in each.meta
-    )
-    text = text_of(root)
+    measures = _measures(root)
     return Term(
-        text=text,
+        text=text_of(root),
         needs=needs,
         span=span,
         columns=tuple(columns),
         partner=partner,
         of_pair=of_pair and any(is_of_pair(name) for name, _ in columns),
         of_feature=of_pair and scope.joined == "layer",
+        of_near=of_near and any(is_of_near(name) for name, _ in columns),
         measures=measures,
+    )
+
+
+def _measures(root: exp.Expr) -> tuple[tuple[int, Measure, Span], ...]:
+    """The numbers of a tree that have units: see `Term`."""
+    return tuple(
+        (at, each.meta[MEASURE], span_of(each))
+        for at, each in enumerate(root.find_all(exp.Literal, bfs=False))
+        if MEASURE in each.meta
     )
 
 
@@ -202,7 +213,8 @@ def and_of(terms: list[Term], trees: list[exp.Expr]) -> Term:
         for term, wrapped in zip(terms, loose, strict=True)
     ]
     columns = tuple(column for term in terms for column in term.columns)
-    before = accumulate((_literals_in(tree) for tree in trees), initial=0)
+    counts = (len(list(tree.find_all(exp.Literal))) for tree in trees)
+    before = accumulate(counts, initial=0)
     measures = tuple(
         (first + at, measure, place)
         for first, term in zip(before, terms, strict=False)
@@ -217,10 +229,6 @@ def and_of(terms: list[Term], trees: list[exp.Expr]) -> Term:
         of_feature=any(term.of_feature for term in terms),
         measures=measures,
     )
-
-
-def _literals_in(tree: exp.Expr) -> int:
-    return sum(1 for _ in tree.find_all(exp.Literal))
 
 
 def conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -297,6 +305,9 @@ def _check_call(node: exp.Expr, whole: Span) -> None:
         raise Refused(
             f"{name} stands alone in the list after SELECT", _place(node, whole), hint
         )
+    if name in CALLS and not node.expressions:
+        hint = "among the columns after SELECT, of a query with KNN (k, ..)"
+        raise Refused(f"{name.lower()}() has no place here", _place(node, whole), hint)
     if name in MEASURES:
         hint = "in WHERE, and as a column beside no aggregate, of a stream that is joined with itself"
         raise Refused(f"{name} has no place here", _place(node, whole), hint)

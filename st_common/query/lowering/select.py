@@ -13,6 +13,7 @@ from st_common.query.lowering.expression import Term, is_same, term_of
 from st_common.query.lowering.functions import STAMPS
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.incident import is_aggregate, only_worst, worst_of
+from st_common.query.lowering.nearness import is_of_place
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.several import (
     SINGLE,
@@ -251,7 +252,7 @@ def _column(item: exp.Expr, scope: Scope) -> Sequence[_Column]:
     if isinstance(bare, exp.Anonymous) and bare.name.upper() == STAMPS:
         return _stamps(bare, alias)
     name = _name(bare)
-    term = term_of(bare, scope, of_pair=True)
+    term = term_of(bare, scope, of_pair=True, of_near=True)
     if alias is not None:
         return [(alias.name, term, span_of(alias))]
     return [(name or term.text, term, term.span)]
@@ -282,4 +283,4 @@ def _name(node: exp.Expr) -> str | None:
     if isinstance(bare, exp.Column):
         return bare.name
     is_measure = isinstance(bare, exp.Anonymous) and bare.name.upper() in MEASURES
-    return bare.name.lower() if is_measure else None
+    return bare.name.lower() if is_measure or is_of_place(bare) else None

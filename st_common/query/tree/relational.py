@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from st_common.query.binding import PARTNER, bound
 from st_common.query.complaint import Complaint
+from st_common.query.near_columns import is_of_near
 from st_common.query.outer import type_of_value
 from st_common.query.pair_columns import is_of_pair, names_pair, of_feature, pair_names
 from st_common.query.plan import COUNTS, Aggregate, Emit, Order, Value, asks_speed
@@ -177,7 +178,7 @@ class Project(Above):
         )
         out = []
         for (name, text), type_ in zip(self.selected, types, strict=True):
-            same = below.get(text[1:-1] if is_of_pair(text[1:-1]) else text)
+            same = below.get(_called(text))
             unit, nullable = (same.unit, same.nullable) if same else ("", True)
             out.append(Column(name=name, type=type_.type, unit=unit, nullable=nullable))
         events = [one for node in walk(self.input) for one in node.event_columns()]
@@ -239,6 +240,12 @@ class Told(Above):
             message = f"the option plan and {events.noun} exclude each other"
             hint = "leave it out: there is one order"
             yield Complaint(at="options", message=message, hint=hint)
+
+
+def _called(text: str) -> str:
+    """The name of a column that plans call otherwise than people, without its quotes; any other text as it is."""
+    name = text[1:-1]
+    return name if is_of_pair(name) or is_of_near(name) else text
 
 
 def _keys_below(node: Node) -> set[str]:

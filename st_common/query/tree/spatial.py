@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+from st_common.query import near_columns
 from st_common.query.complaint import Complaint
-from st_common.query.neighbours import Neighbours
+from st_common.query.neighbours import Nearest, Neighbours
 from st_common.query.pair_columns import BEARING, DISTANCE, of_other
 from st_common.query.plan import LayerJoin, PairJoin
 from st_common.query.tree.node import Above, Column, Node, excluded, walk
@@ -15,6 +16,10 @@ OBJECT = ("object",)
 _MEASURED = (
     Column(name=DISTANCE, type="DOUBLE", unit="m", nullable=False),
     Column(name=BEARING, type="DOUBLE", unit="degrees"),
+)
+_PLACE = (
+    Column(name=near_columns.RANK, type="BIGINT", nullable=True),
+    Column(name=near_columns.DISTANCE, type="DOUBLE", unit="m", nullable=True),
 )
 
 
@@ -136,6 +141,11 @@ class Near(Above):
     def ticks_itself(self) -> bool:
         """Who is nearest depends on all others at that time."""
         return True
+
+    def columns(self) -> tuple[Column, ...]:
+        """Those of the object; with one place, which of the nearest it is and how far away."""
+        place = _PLACE if isinstance(self.neighbours, Nearest) else ()
+        return (*self.input.columns(), *place)
 
     def refused(self) -> Iterator[Complaint]:
         """Neighbours are objects: pairs have no place of their own."""
