@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 
+from st_common.capture.log import Log
+from st_common.capture.log_purging import arrived_before, to_cut
 from st_common.home import Home
 from st_common.layers.announce import layer_names
 from st_common.lifecycle.layer_retention import needed_versions, retain_layer
@@ -12,6 +14,8 @@ from st_common.lifecycle.stored import stored_tables
 from st_common.settings import StreamSettings
 
 _MIB = 1 << 20
+_US_PER_DAY = 86_400_000_000
+_OLD_DAYS = 30
 
 
 def held(
@@ -29,6 +33,7 @@ def held(
 
             positions/taxis: 1,210.5 MiB in 12 files could go: fairway maintain
             changes/taxis: rows before 2024-05-03 are kept: delivery slow stands at 12
+            log of taxis: 3,120.4 MiB of records are older than 30 days; none go without log_days
             layers/parks: old versions are kept: stream taxis needs version 3
     """
     today = datetime.fromtimestamp(now_us / 1e6, UTC).date()
@@ -40,6 +45,24 @@ def held(
             yield f"log of {log.stream}: {what} could go: fairway maintain"
         if log.held_by:
             yield f"log of {log.stream}: older records are kept: {log.held_by}"
+    yield from _of_logs_for_ever(home, streams, now_us=now_us)
+
+
+def _of_logs_for_ever(
+    home: Home, streams: Mapping[str, StreamSettings], *, now_us: int
+) -> Iterator[str]:
+    """Logs whose records never go, once some of these are old: nobody shall find that out by a full disk."""
+    old_us = now_us - _OLD_DAYS * _US_PER_DAY
+    for stream in streams.values():
+        log = Log(home.log(stream.name))
+        if stream.log_days is None and log.end():
+            old = to_cut(log, arrived_before(log, old_us))
+            if old.segments:
+                what = f"{old.bytes / _MIB:,.1f} MiB of records"
+                yield (
+                    f"log of {stream.name}: {what} are older than {_OLD_DAYS} days; "
+                    "none go without log_days"
+                )
 
 
 def _of_tables(home: Home, today: date) -> Iterator[str]:

@@ -154,6 +154,19 @@ def test_a_stream_that_never_ran_or_says_nothing_keeps_its_log(home):
     assert list(retain_logs(home, silent, now_us=NOW_US)) == []
 
 
+def test_doctor_says_what_a_log_without_an_end_has_kept_for_long(home):
+    conf = home.root / "conf" / "streams.toml"
+    conf.write_text(CONF.replace("log_days = 3\n", ""))
+    streams = load_streams(conf.parent)
+    assert not [line for line in held(home, streams, now_us=NOW_US) if "log" in line]
+    month_us = 30 * DAY_US
+    (line,) = held(home, streams, now_us=NOW_US - 3 * DAY_US + month_us)
+    old = to_cut(Log(home.log("grid")), numbers_left(home)[-2])
+    assert old.segments > 0
+    said = f"{old.bytes / (1 << 20):,.1f} MiB of records are older than 30 days"
+    assert line == f"log of grid: {said}; none go without log_days"
+
+
 @contextmanager
 def dying_at(step: int) -> Iterator[None]:
     """The step-th write of an object is the last thing that the process does."""
