@@ -1,16 +1,22 @@
 """What Spark keeps is a cache of the log: torn, or ahead of a table that was restored, it is made again."""
 
+import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from time import sleep
 
 import pytest
+from deltalake import DeltaTable
 
 from st_common import tables
 from st_common.engine.owner import owned
 from st_common.engine.run import run
 from st_common.engine.topology import frozen
 from st_common.home import Home
+from st_common.lifecycle.backup import back_up
+from st_common.lineage.telling import telling_stream
 from st_common.ops.alerts import read_alerts
 from st_common.spark import stream as streaming
 from st_common.testing.log_writer import settings_of, write_log
@@ -104,6 +110,47 @@ def test_a_stream_goes_on_when_files_of_spark_s_state_are_damaged(spark, home, w
         "is damaged; the stream is read again from segment 0"
         in read_alerts(home)[-1].text
     )
+
+
+@pytest.mark.spec("S4")
+def test_a_copy_made_beside_the_stream_goes_on_with_the_same_rows(
+    spark, home, whole, tmp_path
+):
+    _write(home, 1)
+    copy, tries = Home(tmp_path / "copy0"), 0
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(_follow, spark, home, STREAM)
+        while not running.done():
+            copy, tries = Home(tmp_path / f"copy{tries}"), tries + 1
+            back_up(home, copy.root)
+            sleep(0.2)
+        running.result()
+    assert tries > 1
+    assert _changes(home).equals(whole)
+    spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+    earlier = Home(tmp_path / f"copy{tries // 2}")
+    assert len(_changes(earlier)) <= len(whole)
+    _follow(spark, earlier, STREAM)
+    assert _changes(earlier).equals(whole)
+
+
+@pytest.mark.spec("S10")
+def test_lineage_tells_what_a_stream_on_spark_read_and_wrote(spark, home):
+    conf = home.root / "conf"
+    conf.mkdir(exist_ok=True)
+    (conf / "operations.toml").write_text('[lineage]\nto = "file"\n')
+    _write(home, 1)
+    with telling_stream(home, conf, "grid"):
+        _follow(spark, home, STREAM)
+    (told,) = (home.root / "lineage").glob("*.jsonl")
+    begun, ended = map(json.loads, told.read_text().splitlines())
+    assert (begun["eventType"], ended["eventType"]) == ("START", "COMPLETE")
+    read = {one["name"] for one in ended["inputs"]}
+    assert str(home.log("grid")) in read
+    written = {one["name"]: one["facets"] for one in ended["outputs"]}
+    table = home.table("changes", "grid")
+    version = written[str(table)]["version"]["datasetVersion"]
+    assert version == str(DeltaTable(str(table)).version())
 
 
 def _damage(state):
