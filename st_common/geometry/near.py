@@ -20,11 +20,10 @@ _PIECE = 4  # segments that share a box: most are ruled out by it
 _MOST_CANDIDATES = (
     1 << 15
 )  # pairs of points and pieces looked at together: they stay in the processor's cache
-_SHORT_M, _TEMPERATE = (
-    1_000.0,
-    85.0,
-)  # up to here the plane at the point's latitude is right to 0.2 %
-_CLEAR = 0.01  # what the plane puts nearer to the limit than this share of it is measured on the ellipsoid
+SHORT_M, TEMPERATE = 1_000.0, 85.0
+"""Up to this distance and latitude the plane at the point's latitude is right to 0.2 %."""
+CLEAR = 0.01
+"""What the plane puts nearer to a limit than this share of it is measured on the ellipsoid."""
 _NOTHING = 1e-300  # stands for the length of a segment without length
 _COLLECTION = 4  # shapely's type ids from here on are collections
 _POLYGON = 3
@@ -168,7 +167,7 @@ def _near(
     space: Space,
 ) -> Bools:
     result = np.zeros(len(which), np.bool_)
-    pair, piece = _pieces_within_reach(shapes, which, x, y, distance_m, space=space)
+    pair, piece = pieces_within_reach(shapes, which, x, y, distance_m, space=space)
     sizes = shapes.start[piece + 1] - shapes.start[piece]
     segment = ranges(shapes.start[piece], sizes)
     pair = np.repeat(pair, sizes)
@@ -178,7 +177,7 @@ def _near(
     return result
 
 
-def _pieces_within_reach(
+def pieces_within_reach(
     shapes: Outlines,
     which: Ints,
     x: Floats,
@@ -215,19 +214,19 @@ def _hits(
     across, along = space.scale(y)
     gap2 = squared_gaps(ends, x[pair], y[pair], across[pair], along[pair])
     hit = gap2 <= distance_m**2
-    left = _in_doubt(gap2, distance_m, (np.abs(y) > _TEMPERATE)[pair])
+    left = _in_doubt(gap2, distance_m, (np.abs(y) > TEMPERATE)[pair])
     at = pair[left]
-    places = _nearest_places(ends[:, left], x[at], y[at])
+    places = nearest_places(ends[:, left], x[at], y[at])
     hit[left] = space.is_within(x[at], y[at], *places, of_pairs(distance_m, left))
     return hit
 
 
 def _in_doubt(gap2: Floats, distance_m: Distance, is_polar: Bools) -> Ints:
     """The pairs that are measured on the ellipsoid: near to the limit in the plane, next to a pole, or far apart."""
-    is_far = np.asarray(distance_m > _SHORT_M)
+    is_far = np.asarray(distance_m > SHORT_M)
     if is_far.all():
         return np.arange(len(gap2))
-    low, high = (distance_m * (1 - _CLEAR)) ** 2, (distance_m * (1 + _CLEAR)) ** 2
+    low, high = (distance_m * (1 - CLEAR)) ** 2, (distance_m * (1 + CLEAR)) ** 2
     unclear = (gap2 >= low) & (gap2 <= high)
     unclear |= is_polar
     if is_far.any():
@@ -285,7 +284,7 @@ def _share(px: Floats, py: Floats, dx: Floats, dy: Floats) -> Floats:
     return share
 
 
-def _nearest_places(ends: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+def nearest_places(ends: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """The places on segments that are nearest to points.
 
     They are found in the plane at the point's latitude, then in the plane midway to that place.

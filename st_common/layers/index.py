@@ -21,7 +21,7 @@ from st_common.geometry.space import GLOBE, Space
 from st_common.home import Home
 from st_common.layers.keyed import KeyIndex
 from st_common.layers.readable import readable
-from st_common.layers.shapes import ShapeCache
+from st_common.layers.shapes import RegionShapes, ShapeCache
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -140,8 +140,7 @@ class LayerIndex:
         half = None if growth.is_point else growth.half_sides(y, space=self._space)
         keep = np.zeros(len(points), np.bool_)
         for region, pairs in _groups(self._region[feature]):
-            with readable():
-                shapes = self._cache.get(self._region_ids[region])
+            shapes = self._shapes_of(region)
             which, at = self._local[feature[pairs]], points[pairs]
             if distance_m is not None:
                 keep[pairs] = shapes.near(
@@ -151,10 +150,24 @@ class LayerIndex:
                 holds = shapes.contain if within else shapes.intersect
                 keep[pairs] = holds(which, x[at], y[at])
             else:
-                boxes = _boxes(x[at], y[at], half[0][at], half[1][at])
+                px, py, dx, dy = (one[at] for one in (x, y, *half))
+                boxes = np.stack([px - dx, py - dy, px + dx, py + dy], axis=1)
                 keep[pairs] = shapes.meet(which, boxes, within=within)
         points, feature = owner[points[keep]], feature[keep]
         return (points, feature) if len(owner) == total else each_once(points, feature)
+
+    def distances(self, x: Floats, y: Floats, feature: Ints) -> Floats:
+        """How far each point is from the feature beside it: the least `distance_m` by which `match` finds the pair.
+
+        Metres, or the unit of planar coordinates; 0 inside an area. NaN where x or y is, and from a feature without a
+        shape. Errors are those of `match`.
+        """
+        far = np.full(len(feature), np.nan)
+        for region, pairs in _groups(self._region[feature]):
+            shapes = self._shapes_of(region)
+            which = self._local[feature[pairs]]
+            far[pairs] = shapes.distances(which, x[pairs], y[pairs], space=self._space)
+        return far
 
     def crossed(
         self,
@@ -183,8 +196,7 @@ class LayerIndex:
         feature = features[feature]
         keep = np.zeros(len(feature), np.bool_)
         for region, pairs in _groups(self._region[feature]):
-            with readable():
-                shapes = self._cache.get(self._region_ids[region])
+            shapes = self._shapes_of(region)
             which, mine = self._local[feature[pairs]], lines[at[pairs]]
             keep[pairs] = (
                 shapes.cut(which, mine)
@@ -274,6 +286,10 @@ class LayerIndex:
             has = pc.fill_null(pc.equal(self.values(name), value), fill_value=False)
             meant &= has.to_numpy(zero_copy_only=False)
         return meant
+
+    def _shapes_of(self, region: int) -> RegionShapes:
+        with readable():
+            return self._cache.get(self._region_ids[region])
 
     def _column(self, name: str) -> pa.Array:
         if name in ("fid", "kind"):
@@ -371,11 +387,6 @@ def _rank_in_group(groups: Ints) -> Ints:
     rank = np.empty(len(groups), np.int64)
     rank[order] = np.arange(len(groups)) - np.repeat(np.cumsum(counts) - counts, counts)
     return rank
-
-
-def _boxes(x: Floats, y: Floats, across: Floats, along: Floats) -> Floats:
-    """Boxes around points by half their sides; float64[n, 4]."""
-    return np.stack([x - across, y - along, x + across, y + along], axis=1)
 
 
 def _groups(groups: Ints) -> list[tuple[int, Ints]]:

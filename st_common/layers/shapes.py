@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import shapely
 
+from st_common.geometry.apart import distances
+from st_common.geometry.longitudes import turned
 from st_common.geometry.near import Outlines, near, outlines
 from st_common.geometry.passing import passing
 from st_common.geometry.space import Space
@@ -107,6 +109,29 @@ class RegionShapes:
         left = np.flatnonzero(~result)
         result[left] = near(
             self._lines(), which[left], x[left], y[left], distance_m, space=space
+        )
+        return result
+
+    def distances(self, which: Ints, x: Floats, y: Floats, *, space: Space) -> Floats:
+        """How far each point is from its feature, over 180 degrees too; 0 inside an area, NaN from an empty feature.
+
+        Args:
+            which: int64[m], numbers of features.
+            x: float64[m], of the points.
+            y: likewise.
+            space: what the coordinates mean; in metres on the globe, in their unit on a plane.
+        """
+        far = self._distances(which, x, y, space)
+        beyond = space.reaching_across(x, space.reach(y, far)[0])
+        there = which[beyond], turned(x[beyond]), y[beyond]
+        far[beyond] = np.fmin(far[beyond], self._distances(*there, space))
+        return far
+
+    def _distances(self, which: Ints, x: Floats, y: Floats, space: Space) -> Floats:
+        result = np.zeros(len(which))
+        left = np.flatnonzero(~(self._areas[which] & self.intersect(which, x, y)))
+        result[left] = distances(
+            self._lines(), which[left], x[left], y[left], space=space
         )
         return result
 

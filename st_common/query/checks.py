@@ -84,7 +84,7 @@ def complaints_of_values(plan: Plan, space: Space) -> Iterator[Complaint]:
 
 
 def _beside_features(plan: Plan) -> Iterator[Complaint]:
-    """Tags where features are judged without their tags, or rows are kept while their tags change."""
+    """Tags and distances where features are judged without them, or rows are kept while they change."""
     if plan.join is None:
         return
     if any(names_pair(text) for _, text in plan.columns):
@@ -94,7 +94,7 @@ def _beside_features(plan: Plan) -> Iterator[Complaint]:
     for name in _without_tags(plan):
         yield Complaint(
             at="where",
-            message=f"a condition on tags and {name} exclude each other",
+            message=f"a condition on tags or the distance of features and {name} exclude each other",
             hint="a kind, and a tag that equals a text, choose features there",
         )
 
@@ -166,7 +166,7 @@ def _with_columns_of_tags(plan: Plan) -> Iterator[Complaint]:
     for name in others:
         yield Complaint(
             at="select",
-            message=f"columns of tags and {name} exclude each other",
+            message=f"columns of tags or the distance of features and {name} exclude each other",
             hint="changes name the feature: its tags are in the layer",
         )
 

@@ -11,6 +11,7 @@ Of a fix and a feature of a layer:
 r.name                              "other.name"
 t.speed_mps > r.maxspeed            "other.maxspeed in m/s": the speed that the tag says
 t.speed > r.maxspeed                "other.maxspeed in km/h", where the settings say speed = "double km/h"
+distance(t, r)                      "pair.distance_m": from the fix to the nearest point of the feature, 0 inside
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,9 +47,14 @@ def speed_tag(name: str) -> tuple[str, Measure] | None:
 
 
 def of_feature(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The columns among some that are a feature's, with their types: tags are texts, speeds that they say numbers."""
+    """The columns of a fix and a feature among some, with their types.
+
+    Tags are texts, speeds that they say numbers; so is the distance.
+    """
     for name in names:
-        if own_name(name) is not None:
+        if name == DISTANCE:
+            yield name, "DOUBLE"
+        elif own_name(name) is not None:
             yield name, "VARCHAR" if speed_tag(name) is None else "DOUBLE"
 
 

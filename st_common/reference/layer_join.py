@@ -5,6 +5,7 @@
 """
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import shapely
@@ -21,12 +22,13 @@ from st_common.reference.metric import (
     everyone,
 )
 from st_common.reference.pair_join import Joined
-from st_common.reference.shapes import distances, reach
+from st_common.reference.shapes import distances, from_shapes, reach
 from st_common.reference.steps import Boxes, having, stepped, tagged
 from st_common.reference.tag_speeds import speed_said
 from st_common.units import unit_of
 
 _NAMED = re.compile(r'"other\.([^"]+)"')
+_DISTANCE = "pair.distance_m"
 _SPEED = re.compile(r"(.+) in ([^ ]+(?: ?/ ?[^ ]+)?)")
 
 
@@ -65,11 +67,43 @@ def of_which_features(
 ) -> Joined:
     """The pairs of which a condition on fix and feature is true, all of it asked of each pair; null is not."""
     columns = columns_beside(condition, features, pairs.partner)
-    values = fixes.of.of_features(condition, fixes.rows[pairs.row], columns)
-    keep = np.array([value is not None and bool(value) for value in values], bool)
+    truths = [
+        _are_true(condition, fixes.rows[pairs.row], fixes, {**columns, **far})
+        for far in _far(condition, fixes.take(pairs.row), features, pairs.partner)
+    ]
+    keep, sure = np.any(truths, axis=0), np.all(truths, axis=0)
     return Joined(
-        row=pairs.row[keep], partner=pairs.partner[keep], sure=pairs.sure[keep]
+        row=pairs.row[keep],
+        partner=pairs.partner[keep],
+        sure=(pairs.sure & sure)[keep],
     )
+
+
+def _are_true(
+    condition: str, rows: Ints, fixes: Fixes, columns: dict[str, Objects]
+) -> Bools:
+    values = fixes.of.of_features(condition, rows, columns)
+    return np.array([value is not None and bool(value) for value in values], bool)
+
+
+def _far(
+    condition: str, fixes: Fixes, features: Features, partners: Objects
+) -> Iterator[dict[str, Objects]]:
+    """How far fixes are from features, side by side, as the column that a condition names.
+
+    Where two ways to measure may differ it comes once more with the least and the most that it may be.
+    """
+    if f'"{_DISTANCE}"' not in condition:
+        yield {}
+        return
+    place = {fid: row for row, fid in enumerate(features.fids)}
+    shapes = features.shapes[[place[fid] for fid in partners]]
+    far = from_shapes(shapes, fixes.x, fixes.y, fixes.metric)
+    doubt = fixes.metric.doubt_of_shape(far)
+    shares = (-1, 0, 1) if doubt.any() else (0,)
+    for share in shares:
+        values = far + share * doubt
+        yield {_DISTANCE: objects([None if np.isnan(d) else d for d in values])}
 
 
 def names_tags(text: str) -> bool:

@@ -112,6 +112,12 @@ class Metric:
         """Which distances from shapes are at most `limit`: engines find them in a plane that is good to some km."""
         return self.at_most(metres, limit, SCALED if limit <= _NEAR_M else _FAR)
 
+    def doubt_of_shape(self, metres: Floats) -> Floats:
+        """By how much distances from shapes may be found larger or smaller in another way, f64[n]."""
+        if not self.doubts:
+            return np.zeros(len(metres))
+        return metres * np.where(metres <= _NEAR_M, SCALED, _FAR) + _ROUNDED_M
+
     def slack(self, rank: Floats | float) -> Floats:
         """How far from such a rank others may lie that another way to measure takes for equal, or for the other."""
         if not self.doubts:

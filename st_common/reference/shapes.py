@@ -36,3 +36,15 @@ def distances(shapes: np.ndarray, x: Floats, y: Floats, metric: Metric) -> Float
     ends = shapely.get_coordinates(shapely.get_point(lines, 1)).reshape(-1, 2)
     there = ends / scale + at
     return metric.distance(x, y, there[:, 0], there[:, 1])
+
+
+def from_shapes(shapes: np.ndarray, x: Floats, y: Floats, metric: Metric) -> Floats:
+    """How far each place is from its shape the shortest way around, f64[n]; NaN from an empty one."""
+    far = np.full(len(shapes), np.nan)
+    some = np.flatnonzero(~shapely.is_empty(shapes))
+    ways = [
+        distances(shapes[some], x[some] + turn, y[some], metric)
+        for turn in metric.turns
+    ]
+    far[some] = np.min(ways, axis=0)
+    return far

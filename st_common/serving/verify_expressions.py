@@ -8,7 +8,7 @@ import pandas as pd
 from pyproj import Geod
 
 from st_common.geometry.space import Space
-from st_common.query.pair_columns import speed_tag
+from st_common.query.pair_columns import DISTANCE, speed_tag
 
 _GEOD = Geod(ellps="WGS84")
 ATTRIBUTE = (
@@ -61,13 +61,17 @@ def values_beside(
 ) -> np.ndarray:
     """The value of an expression for each row beside other columns; object[n], None where it has none or fails."""
     more = {
-        name: pd.Series(values, dtype=float if speed_tag(name) else "string")
+        name: pd.Series(values, dtype=float if _is_number(name) else "string")
         for name, values in columns.items()
     }
     own = _named(frame, attributes, space=space).reset_index(drop=True)
     fixes = own.assign(**more, place_of_row=np.arange(len(frame)))
     column = _evaluated(fixes, [text])["0"].astype(object)
     return column.where(column.notna(), None).to_numpy(object)
+
+
+def _is_number(name: str) -> bool:
+    return name == DISTANCE or speed_tag(name) is not None
 
 
 def _between(

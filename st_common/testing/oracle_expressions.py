@@ -270,6 +270,10 @@ OF_FEATURES: dict[str, Callable[[Reading, Mapping[str, Any]], Any]] = {
         lambda reading: reading.speed_mps, "other.size in m/s"
     ),
     'load > "other.size in km/h"': _with_size(_load, "other.size in km/h"),
+    '"pair.distance_m" <= 1.5': lambda _, f: f["pair.distance_m"] <= 1.5,
+    'load > "pair.distance_m"': lambda one, f: (
+        None if _load(one) is None else _load(one) > f["pair.distance_m"]
+    ),
 }
 """Conditions on a fix and a feature of a random layer."""
 

@@ -93,6 +93,19 @@ class ShapelyLayer:
         found_pairs = np.array(pairs, np.int64).reshape(-1, 2)
         return found_pairs[:, 0], found_pairs[:, 1]
 
+    def distances(
+        self, x: np.ndarray, y: np.ndarray, feature: np.ndarray
+    ) -> np.ndarray:
+        """How far points are from features, pair by pair; planar."""
+        pairs = zip(x.tolist(), y.tolist(), feature.tolist(), strict=True)
+        return np.array(
+            [
+                shapely.Point(a, b).distance(self.features[place].geometry)
+                for a, b, place in pairs
+            ],
+            float,
+        )
+
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag of every feature."""
         return pa.array(

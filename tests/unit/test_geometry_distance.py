@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Geod
 
+from st_common.geometry.apart import distances
 from st_common.geometry.circles import points_in_circles
 from st_common.geometry.distance import (
     metres_about,
@@ -21,6 +22,7 @@ from st_common.geometry.distance import (
 from st_common.geometry.enlarged import grown
 from st_common.geometry.near import near, outlines
 from st_common.geometry.space import GLOBE, PLANE
+from st_common.testing.effort import tries
 
 GEOD = Geod(ellps="WGS84")
 LATITUDE = st.floats(-85, 85)
@@ -296,3 +298,66 @@ def test_places_less_than_an_atom_apart_are_the_same():
     ten, next_to, zero = np.array([10.0]), np.array([1e-155]), np.array([0.0])
     assert metres_about(ten, next_to, ten, zero) == 0.0
     assert within_metres(ten, next_to, ten, zero, 0.001)
+
+
+def ways(geometries, points):
+    """All pairs of a geometry and a point."""
+    which, at = (
+        grid.ravel()
+        for grid in np.meshgrid(np.arange(len(geometries)), np.arange(len(points)))
+    )
+    return which, at, *np.array(points, float).T
+
+
+@given(st.lists(SHAPES, min_size=1, max_size=6), PLACES)
+def test_a_planar_distance_is_shapely_s_and_the_least_that_is_near(geometries, points):
+    array = np.array([*geometries, None], dtype=object)[:-1]
+    which, at, x, y = ways(array, points)
+    shapes = outlines(array)
+    far = distances(shapes, which, x[at], y[at], space=PLANE)
+    rings = [s.boundary if s.geom_type == "Polygon" else s for s in geometries]
+    exact = [
+        shapely.Point(points[i]).distance(rings[g])
+        for g, i in zip(which, at, strict=True)
+    ]
+    assert far == pytest.approx(exact, rel=1e-12, nan_ok=True)
+    some = ~np.isnan(far)
+    pairs = which[some], x[at][some], y[at][some]
+    assert near(shapes, *pairs, far[some], space=PLANE).all()
+    less = np.nextafter(far[some], 0)
+    assert not near(shapes, *pairs, less, space=PLANE)[less < far[some]].any()
+
+
+@tries(40)
+@given(
+    st.integers(0, 1 << 32),
+    st.sampled_from([0, 41, -60, 80, -84]),
+    st.sampled_from([5.0, 200.0, 3_000.0, 30_000.0]),
+)
+def test_a_distance_on_the_globe_is_that_to_dense_points(seed, latitude, size_m):
+    random = np.random.default_rng(seed)
+    across, along = metres_per_degree(np.array([float(latitude)]))
+    degrees = size_m / np.array([across[0], along[0]])
+    places = np.array([10.0, latitude]) + random.uniform(-1, 1, (6, 4, 2)) * degrees
+    shapes = [shapely.LineString(p) for p in places[:4]]
+    shapes += [shapely.Point(p[0]) for p in places[4:]]
+    points = np.array([10.0, latitude]) + random.uniform(-2, 2, (8, 2)) * degrees
+    which, at, x, y = ways(shapes, points)
+    outline = outlines(np.array(shapes, object))
+    far = distances(outline, which, x[at], y[at], space=GLOBE)
+    exact = [
+        dense_distance(shapes[g], x[i], y[i], size_m / 500)
+        for g, i in zip(which, at, strict=True)
+    ]
+    assert far == pytest.approx(exact, rel=5e-3, abs=size_m / 500)
+    for share, holds in ((1 + 1e-9, True), (1 - 1e-9, False)):
+        found = near(outline, which, x[at], y[at], far * share, space=GLOBE)
+        assert (found == holds).all()
+
+
+def test_what_is_nowhere_has_no_distance():
+    shapes = outlines(np.array([shapely.Point(1, 2), shapely.Polygon()], dtype=object))
+    which, x = np.array([0, 1, 0]), np.array([4.0, 4.0, np.nan])
+    far = distances(shapes, which, x, np.full(3, 6.0), space=PLANE)
+    assert np.isnan(far).tolist() == [False, True, True]
+    assert far[0] == 5

@@ -162,7 +162,9 @@ def test_a_tag_says_metres_per_second_where_coordinates_are_feet():
 
 @pytest.mark.parametrize("clause", ["DETECT ENTER, EXIT", "FOR 1 min"])
 def test_events_at_features_know_no_tags(clause):
-    with pytest.raises((QueryError, TextError), match="condition on tags"):
+    with pytest.raises(
+        (QueryError, TextError), match="condition on tags or the distance"
+    ):
         plan_from_json(
             json.dumps(plan_of(f"SELECT * {JOIN} WHERE r.lanes > 2 {clause}").to_json())
         )

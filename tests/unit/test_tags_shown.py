@@ -140,5 +140,7 @@ def test_where_rows_are_kept_without_their_feature_tags_are_refused(clause):
         text = f"SELECT * FROM (SELECT r.name {JOIN}) x WHERE x.name = 'a'"
     elif clause[0] == "[":
         text = f"SELECT r.name {JOIN}".replace(" s t", f" s {clause} t")
-    with pytest.raises((QueryError, TextError), match="columns of tags"):
+    with pytest.raises(
+        (QueryError, TextError), match="columns of tags or the distance"
+    ):
         plan_from_json(json.dumps(plan_of(text).to_json()))

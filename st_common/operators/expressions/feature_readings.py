@@ -1,7 +1,8 @@
-"""Pairs of a fix and a feature of a layer as expressions see them: the columns of the fix, and tags by their names."""
+"""Pairs of a fix and a feature of a layer as expressions see them: the columns of the fix, tags, and the distance."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -9,8 +10,20 @@ import pyarrow as pa
 from st_common.geometry.space import Space
 from st_common.operators.expressions.readings import Readings
 from st_common.query.grammar.words import always_quoted
-from st_common.query.pair_columns import is_of_pair, own_name, speed_tag
+from st_common.query.pair_columns import DISTANCE, is_of_pair, own_name, speed_tag
 from st_common.query.tag_speeds import speed_of
+
+
+class Features(Protocol):
+    """What is asked of a layer; see `operators.matching.layer.Layer`."""
+
+    def values(self, column: str) -> pa.Array:
+        """The fid, the kind or a tag (by name) of every feature, as text; null for none."""
+
+    def distances(
+        self, x: np.ndarray, y: np.ndarray, feature: np.ndarray
+    ) -> np.ndarray:
+        """How far points are from features, pair by pair; float64[n], NaN for nowhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,13 +33,13 @@ class FeatureReadings:
     Attributes:
         one: the fix of each pair.
         feature: int64[n], the place of its feature in the layer.
-        values: gives fid, kind or a tag (by name) of all features of the layer as texts.
-        names: the columns of features that conditions name.
+        of: the layer.
+        names: the columns of pairs that conditions name.
     """
 
     one: Readings
     feature: np.ndarray
-    values: Callable[[str], pa.Array]
+    of: Features
     names: frozenset[str]
 
     def __len__(self) -> int:
@@ -35,17 +48,12 @@ class FeatureReadings:
 
     def take(self, index: np.ndarray) -> "FeatureReadings":
         """Some of the pairs: by place (int64) or by mask (bool[n])."""
-        return FeatureReadings(
-            one=self.one.take(index),
-            feature=self.feature[index],
-            values=self.values,
-            names=self.names,
-        )
+        return replace(self, one=self.one.take(index), feature=self.feature[index])
 
     def column(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array | None:
         """See `Readings.column`."""
         if name in self.names:
-            return self._of_features([name])[name]
+            return self._of_both([name])[name]
         return None if is_of_pair(name) else self.one.column(name, ids, space=space)
 
     def table(
@@ -58,7 +66,7 @@ class FeatureReadings:
             name for name in self.names if said is None or always_quoted(name) in said
         ]
         own = dict(zip(one.column_names, one.columns, strict=True))
-        return pa.table({**_unhidden(own), **self._of_features(wanted)})
+        return pa.table({**_unhidden(own), **self._of_both(wanted)})
 
     def columns(
         self, names: Sequence[str], ids: pa.Array, *, space: Space
@@ -68,12 +76,21 @@ class FeatureReadings:
         of_one = self.one.columns(first, ids, space=space)
         return {
             **_unhidden(of_one),
-            **self._of_features(name for name in names if name in self.names),
+            **self._of_both(name for name in names if name in self.names),
         }
 
-    def _of_features(self, names: Iterable[str]) -> dict[str, pa.Array]:
+    def _of_both(self, names: Iterable[str]) -> dict[str, pa.Array]:
         places = pa.array(self.feature)
-        return {name: tag_values(self.values, name, places) for name in names}
+        return {
+            name: self._distance()
+            if name == DISTANCE
+            else tag_values(self.of.values, name, places)
+            for name in names
+        }
+
+    def _distance(self) -> pa.Array:
+        far = self.of.distances(self.one.x, self.one.y, self.feature)
+        return pa.array(far, from_pandas=True)
 
 
 def tag_values(

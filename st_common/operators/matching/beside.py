@@ -38,7 +38,7 @@ def hold_beside(
     readings = FeatureReadings(
         one=asked.readings.take(pairs >> SHIFT),
         feature=pairs & MASK,
-        values=layer.values,
+        of=layer,
         names=asked_of.names,
     )
     ids, space = asked.objects.ids, asked.space

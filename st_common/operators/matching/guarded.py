@@ -111,6 +111,16 @@ class _Guarded:
             len(ways),
         )
 
+    def distances(
+        self, x: np.ndarray, y: np.ndarray, feature: np.ndarray
+    ) -> np.ndarray:
+        far = np.full(len(x), np.nan)
+        try:
+            far[:] = self._layer.distances(x, y, feature)
+        except LayerError as error:
+            _note(self._name, self._version, error)
+        return far
+
     def values(self, column: str) -> pa.Array:
         try:
             return self._layer.values(column)
@@ -155,6 +165,11 @@ class _Nothing:
 
     def crossed(self, *_asked: object, **_options: object) -> _Pairs:
         return np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def distances(
+        self, x: np.ndarray, _y: np.ndarray, _feature: np.ndarray
+    ) -> np.ndarray:
+        return np.full(len(x), np.nan)
 
     def values(self, _column: str) -> pa.Array:
         return pa.nulls(0, pa.string())

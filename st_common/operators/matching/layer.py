@@ -90,6 +90,23 @@ class Layer(Protocol):
             Two int64 arrays, places of ways and of features; each pair once, sorted.
         """
 
+    def distances(
+        self, x: np.ndarray, y: np.ndarray, feature: np.ndarray
+    ) -> np.ndarray:
+        """How far points are from features, pair by pair: metres, or the unit of planar coordinates; 0 inside an area.
+
+        Args:
+            x: float64[n]; `y` likewise, in the coordinates of the stream.
+            y: see `x`.
+            feature: int64[n], places of features.
+
+        Returns:
+            float64[n], NaN where the point is nowhere or the feature has no shape.
+
+        Raises:
+            LayerError: a part of the layer that is needed cannot be read.
+        """
+
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag (by name) of every feature, as text; null for none."""
 

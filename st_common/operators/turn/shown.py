@@ -6,9 +6,9 @@ import pyarrow as pa
 from st_common.operators.expressions.fields import fields_of
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.turn.nearness import Nearness
-from st_common.operators.turn.tagged import tagged, versions_of
+from st_common.operators.turn.tagged import distances_of, tagged, versions_of
 from st_common.operators.turn.turn import Turn
-from st_common.query.pair_columns import pair_names
+from st_common.query.pair_columns import DISTANCE, pair_names
 
 
 def shown_fields(
@@ -42,7 +42,9 @@ def shown_fields(
     shows = turn.known.selecting[query] if wanted is None else wanted
     if not shows.any():
         return None
-    tags = {} if target is None else _tags(turn, query, target, version)
+    beside = {}
+    if target is not None:
+        beside = _beside(turn, query, target, version, readings, reading)
     places = {}
     if turn.known.showing_near[query].any():
         places = (near or Nearness.nothing(len(query))).columns()
@@ -54,15 +56,20 @@ def shown_fields(
         wanted=shows,
         readings=readings,
         space=turn.settings.space,
-        beside={**tags, **places},
+        beside={**beside, **places},
         other=other,
     )
 
 
-def _tags(
-    turn: Turn, query: np.ndarray, target: np.ndarray, version: np.ndarray | None
+def _beside(
+    turn: Turn,
+    query: np.ndarray,
+    target: np.ndarray,
+    version: np.ndarray | None,
+    readings: Readings,
+    reading: np.ndarray,
 ) -> dict[str, pa.Array]:
-    """The tags that rows show, by name; null for rows of which no query asks for any."""
+    """The tags and distances that rows show, by name; null for rows without a feature."""
     mine = np.flatnonzero(turn.known.showing_tags[query])
     if not len(mine):
         return {}
@@ -71,6 +78,30 @@ def _tags(
         name for plan in plans for _, text in plan.columns for name in pair_names(text)
     }
     versions = versions_of(turn.queries, query) if version is None else version
-    return tagged(
-        turn, sorted(names), query=query, target=target, version=versions
+    tags = tagged(
+        turn, sorted(names - {DISTANCE}), query=query, target=target, version=versions
     ).columns()
+    if DISTANCE not in names:
+        return tags
+    rows, far = _shows_distance(turn, query), np.full(len(query), np.nan)
+    seen = readings.placed().take(reading[rows])
+    far[rows] = distances_of(
+        turn,
+        seen.x,
+        seen.y,
+        query=query[rows],
+        target=target[rows],
+        version=versions[rows],
+    )
+    return {**tags, DISTANCE: pa.array(far, from_pandas=True)}
+
+
+def _shows_distance(turn: Turn, query: np.ndarray) -> np.ndarray:
+    """The rows whose queries select the distance to a feature; int64, ascending."""
+    numbers, at = np.unique(query, return_inverse=True)
+    columns = [
+        turn.queries[number].plan.columns if turn.known.showing_tags[number] else ()
+        for number in numbers
+    ]
+    shows = [any(DISTANCE in pair_names(text) for _, text in one) for one in columns]
+    return np.flatnonzero(np.array(shows, bool)[at])

@@ -1,6 +1,6 @@
-"""Tags of the features of pairs, by their targets: from the version of the layer that their query has."""
+"""Tags of the features of pairs, and how far these are: from the version of the layer that their query has."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,34 +66,85 @@ def tagged(
     """
     types = dict(of_feature(names))
     partner = turn.numbering.targets.partner[target]
-    numbers, at = np.unique(query, return_inverse=True)
-    joins = [turn.queries[number].plan.join for number in numbers]
-    layers = [None if join is None else join.layer for join in joins]
     row, parts, rows = np.full(len(query), -1), [], 0
-    for layer in dict.fromkeys(layers):
-        has_feature = (partner != NO_PARTNER) & (version >= 0)
-        is_mine = np.array([one == layer for one in layers])[at] & has_feature
-        for one in np.unique(version[is_mine]) if layer is not None else ():
-            mine = np.flatnonzero(is_mine & (version == one))
-            different, which = np.unique(partner[mine], return_inverse=True)
-            ids = turn.numbering.partners.ids.take(pa.array(different))
-            parts.append(_tags(turn.layer_of(layer or "", int(one)), ids, types))
-            row[mine] = rows + which
-            rows += len(different)
+    for layer, mine in _by_layer(turn, query, target, version):
+        different, which = np.unique(partner[mine], return_inverse=True)
+        parts.append(_tags(layer, _places(turn, layer, different), types))
+        row[mine] = rows + which
+        rows += len(different)
     parts.append({name: pa.nulls(1, _TYPES[kind]) for name, kind in types.items()})
     columns = {name: pa.concat_arrays([part[name] for part in parts]) for name in types}
     return Tagged(row=np.where(row < 0, rows, row), table=pa.table(columns))
 
 
-def _tags(layer: Layer, ids: pa.Array, types: dict[str, str]) -> dict[str, pa.Array]:
-    """The tags of the features that have some ids; null of one that the layer has not."""
+def distances_of(
+    turn: Turn,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    query: np.ndarray,
+    target: np.ndarray,
+    version: np.ndarray,
+) -> np.ndarray:
+    """How far places are from the features of some pairs; float64[n], NaN where there is no feature.
+
+    Args:
+        turn: the run.
+        x: float64[n], the place of each pair's fix; `y` likewise.
+        y: see `x`.
+        query: see `tagged`.
+        target: likewise.
+        version: likewise.
+    """
+    partner = turn.numbering.targets.partner[target]
+    far = np.full(len(query), np.nan)
+    for layer, mine in _by_layer(turn, query, target, version):
+        different, which = np.unique(partner[mine], return_inverse=True)
+        places, is_there = _found(turn, layer, different)
+        known = np.flatnonzero(is_there[which])
+        rows, feature = mine[known], places[which[known]]
+        far[rows] = layer.distances(x[rows], y[rows], feature)
+    return far
+
+
+def _by_layer(
+    turn: Turn, query: np.ndarray, target: np.ndarray, version: np.ndarray
+) -> Iterator[tuple[Layer, np.ndarray]]:
+    """The versions of layers whose features some pairs have, with the places of these pairs; see `tagged`."""
+    partner = turn.numbering.targets.partner[target]
+    has_feature = (partner != NO_PARTNER) & (version >= 0)
+    numbers, at = np.unique(query, return_inverse=True)
+    joins = [turn.queries[number].plan.join for number in numbers]
+    layers = [None if join is None else join.layer for join in joins]
+    for name in dict.fromkeys(layers):
+        is_mine = np.array([one == name for one in layers])[at] & has_feature
+        for one in np.unique(version[is_mine]) if name is not None else ():
+            mine = np.flatnonzero(is_mine & (version == one))
+            yield turn.layer_of(name or "", int(one)), mine
+
+
+def _places(turn: Turn, layer: Layer, partner: np.ndarray) -> pa.Array:
+    """The places in a layer of the features that partners are; null of one that the layer has not."""
+    places, is_there = _found(turn, layer, partner)
+    return pa.array(places, pa.int64(), mask=~is_there)
+
+
+def _found(
+    turn: Turn, layer: Layer, partner: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The places in a layer of the features that partners (int64[n]) are, and whether each is there."""
+    ids = turn.numbering.partners.ids.take(pa.array(partner))
     wanted = ids.to_numpy(zero_copy_only=False)
     places = np.searchsorted(layer.fids, wanted)
     places = np.minimum(places, max(len(layer.fids) - 1, 0))
     is_there = np.zeros(len(wanted), bool)
     if len(layer.fids):
         is_there = layer.fids[places] == wanted
-    at = pa.array(places, pa.int64(), mask=~is_there)
+    return places, is_there
+
+
+def _tags(layer: Layer, at: pa.Array, types: dict[str, str]) -> dict[str, pa.Array]:
+    """The tags of features by their places in a layer; null where a place is."""
     return {
         name: tag_values(layer.values, name, at).cast(_TYPES[kind])
         for name, kind in types.items()

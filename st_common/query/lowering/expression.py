@@ -171,9 +171,10 @@ def _measures(root: exp.Expr) -> tuple[tuple[int, Measure, Span], ...]:
 
 def _with_pair(root: exp.Expr, scope: Scope) -> exp.Expr:
     """The tree with what is said of a pair as plans say it."""
+    told = measured(root, scope)
     if scope.joined == "stream":
-        return measured(root, scope)
-    return with_numbers(root, scope, COMPARISONS, MEASURE)
+        return told
+    return with_numbers(told, scope, COMPARISONS, MEASURE)
 
 
 def shifted(term: Term, by: int) -> Term:
@@ -309,7 +310,7 @@ def _check_call(node: exp.Expr, whole: Span) -> None:
         hint = "among the columns after SELECT, of a query with KNN (k, ..)"
         raise Refused(f"{name.lower()}() has no place here", _place(node, whole), hint)
     if name in MEASURES:
-        hint = "in WHERE, and as a column beside no aggregate, of a stream that is joined with itself"
+        hint = "in WHERE, and as a column beside no aggregate, of a stream that is joined with itself or with a layer"
         raise Refused(f"{name} has no place here", _place(node, whole), hint)
     if name not in FUNCTIONS:
         hint = (

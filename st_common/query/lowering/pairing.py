@@ -10,7 +10,7 @@ from st_common.query.pair_columns import BEARING, MEASURES, is_of_pair, of_other
 
 
 def measured(root: exp.Expr, scope: Scope) -> exp.Expr:
-    """The tree of an expression with a column in the place of each call such as `distance(a, b)`.
+    """The tree of an expression with a column in the place of each call such as `distance(a, b)`, of a feature too.
 
     Raises:
         Refused: a call is not about the two of the pair.
@@ -37,6 +37,9 @@ def _changed(root: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr
 
 def _measure(call: exp.Expr, scope: Scope) -> exp.Expr:
     name, span = call.name.upper(), span_of(call)
+    if scope.joined == "layer" and MEASURES[name] == BEARING:
+        message = f"{name} is of two objects, and a feature may lie all around"
+        raise Refused(message, span, "distance(a, b) is of an object and a feature too")
     sides = [_side(each, scope) for each in call.expressions]
     like = f"{name.lower()}({scope.label}, {scope.other_label})"
     is_turned = sides == ["other", "first"]

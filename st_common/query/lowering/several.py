@@ -10,7 +10,7 @@ from st_common.query.grammar.nodes import Refused, Span, span_of
 from st_common.query.lowering.expression import Needs, Term, is_same, term_of
 from st_common.query.lowering.functions import AGGREGATES
 from st_common.query.lowering.scope import Scope
-from st_common.query.pair_columns import is_of_pair
+from st_common.query.pair_columns import MEASURES, is_of_pair
 from st_common.query.plan import (
     AS_JSON,
     COUNTS,
@@ -199,6 +199,9 @@ def key_of(node: exp.Expr, scope: Scope) -> Term:
     if any(of_feature) and not all(of_feature):
         message = "a key is about the object, or about the feature"
         raise Refused(message, span, "group by both: GROUP BY a, b")
+    if any(name in MEASURES.values() for name, _ in term.columns):
+        message = "a key is about the object, or about the feature, not about both"
+        raise Refused(message, span, "show it: SELECT distance(a, b)")
     return term
 
 

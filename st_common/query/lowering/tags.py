@@ -15,10 +15,10 @@ from sqlglot import exp
 from st_common.query.binding import BUILTINS
 from st_common.query.grammar.nodes import Refused, span_of
 from st_common.query.lowering.scope import Scope
-from st_common.query.pair_columns import as_speed, of_other, speed_tag
+from st_common.query.pair_columns import DISTANCE, as_speed, of_other, speed_tag
 
 _WITHIN = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren)
-_NUMBERS = ("x", "y", "elapsed_s", "heading_deg")
+_NUMBERS = ("x", "y", "elapsed_s", "heading_deg", DISTANCE)
 _SPEED = "speed_mps"
 
 
@@ -112,7 +112,8 @@ def _is_number(node: exp.Expr) -> bool:
 
 def _is_attribute(node: exp.Expr) -> bool:
     """Whether the settings of the stream say what unit a column is in, or none."""
-    return isinstance(node, exp.Column) and node.name.lower() not in BUILTINS
+    known = (*BUILTINS, DISTANCE)
+    return isinstance(node, exp.Column) and node.name.lower() not in known
 
 
 def _name(tag: exp.Expr) -> str:
