@@ -11,7 +11,7 @@ from st_common.query.lowering.expression import Term
 from st_common.query.mixed import Mixed, mixed
 from st_common.query.names import beside_speed
 from st_common.query.near_columns import is_of_near
-from st_common.query.pair_columns import is_of_pair, own_name
+from st_common.query.pair_columns import OTHER, is_of_pair, own_name
 from st_common.query.problem import Problem, did_you_mean
 from st_common.query.trying import Tried, tried
 
@@ -131,12 +131,18 @@ def _unknown_column(
 ) -> Problem:
     """A name that is no column, as it is written; an object has the columns that every other one has."""
     own = own_name(name)
-    label = "" if own is None else f"{statement.written(span).partition('.')[0]}."
+    label = "" if own is None else f"{_owner(statement.written(span))}."
     names = [known for known, _ in columns if not _is_called(known)]
     near = did_you_mean(own or name, names).replace("mean ", f"mean {label}")
     known = ", ".join(f"{label}{each}" for each in sorted(names))
     message = f"unknown column {label + (own or name)!r}"
     return statement.problem(message, at=span, hint=near or f"known columns: {known}")
+
+
+def _owner(written: str) -> str:
+    """What stands before the dot of a column; in a plan the name is quoted with its dot: `"other.load"`."""
+    said = written[1:-1] if written.startswith(f'"{OTHER}') else written
+    return said.partition(".")[0]
 
 
 def _as_written(statement: "Statement", term: Term, text: str) -> str:

@@ -249,3 +249,11 @@ def test_a_plan_with_columns_beside_an_aggregate_is_refused():
     )
     (found,) = complaints(plan, CARS)
     assert found.message == "columns and an aggregate exclude each other"
+
+
+@pytest.mark.spec("B14")
+def test_an_unknown_column_of_the_other_object_is_called_as_in_a_text(client: Client):
+    pairs = query("cars").join("cars").on_dwithin(5)
+    with pytest.raises(TextError) as caught:
+        client.register(pairs.where('"other.lod" > 3'), "q")
+    assert "unknown column 'other.lod' (did you mean other.load?)" in str(caught.value)
