@@ -18,7 +18,7 @@ from st_common.operators.expressions import readings
 from st_common.operators.matching.match import Hits
 from st_common.operators.runtime import gpac
 from st_common.operators.state.state import State
-from st_common.operators.turn.changes import CAUSE, change_rows
+from st_common.operators.turn.changes import CAUSE, SHARD_SCHEMA, change_rows
 from st_common.operators.turn.part import Counters, Part
 from st_common.operators.turn.points import look_up
 from st_common.operators.turn.shown import shown_fields
@@ -40,6 +40,9 @@ def judge_ranges(state: State, turn: Turn) -> Part:
     Returns:
         Changes, the answers of all objects with events, and counts by GPAC's cases.
     """
+    if turn.known.fixwise.empty and not len(state.answer):
+        nothing = SHARD_SCHEMA.empty_table()
+        return Part(changes=(nothing,), delta={"answer": state.answer})
     events = turn.events
     fixes = np.flatnonzero((events.kind == FIX) & turn.own(events.object))
     hits = _hits(turn, fixes)

@@ -85,6 +85,8 @@ class LastFixes:
             rows: k rows, the last fix of each of these.
             total: how many objects there are then; those that have no row yet get that of an object never seen.
         """
+        if len(objects) == total:  # everybody reported: nothing of before is left
+            return self._replaced(rows)
         new = total - len(self)
         columns = {}
         for name, filler in FILLERS.items():
@@ -95,6 +97,20 @@ class LastFixes:
         return LastFixes(
             **columns, attributes=self._attributes_with(objects, rows.attributes, total)
         )
+
+    def _replaced(self, rows: "LastFixes") -> "LastFixes":
+        """The rows of all objects in the place of these; attributes that only these have are null."""
+        attributes = {
+            name: rows.attributes[name]
+            if name in rows.attributes
+            else pa.nulls(len(rows), self.attributes[name].type)
+            for name in {**self.attributes, **rows.attributes}
+        }
+        columns = {
+            name: getattr(rows, name).astype(values.dtype, copy=False)
+            for name, values in self.columns().items()
+        }
+        return LastFixes(**columns, attributes=attributes)
 
     def with_seen(self, objects: np.ndarray, seen_ts: np.ndarray) -> "LastFixes":
         """These fixes, where of some objects (int64[k]) a newer one was seen than the last used, at `seen_ts`."""
