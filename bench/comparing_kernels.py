@@ -117,6 +117,9 @@ def _fixes(x: np.ndarray, y: np.ndarray) -> LastFixes:
         before_ts=np.full(count, NEVER),
         before_x=np.full(count, np.nan),
         before_y=np.full(count, np.nan),
+        earlier_ts=np.full(count, np.iinfo(np.int64).min),
+        earlier_x=np.full(count, np.nan),
+        earlier_y=np.full(count, np.nan),
     )
 
 

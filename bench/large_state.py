@@ -44,6 +44,9 @@ def state_of(objects: int) -> State:
         before_ts=np.full(objects, START_US - 1),
         before_x=place,
         before_y=place,
+        earlier_ts=np.full(objects, START_US - 2),
+        earlier_x=place,
+        earlier_y=place,
     )
     return State(
         objects=Interner.empty().with_new(hashes_of(ids), ids),

@@ -23,9 +23,10 @@ BUILTINS = MappingProxyType(
         "elapsed_s": "DOUBLE",
         "speed_mps": "DOUBLE",
         "heading_deg": "DOUBLE",
+        "acceleration_mps2": "DOUBLE",
     }
 )
-"""What every fix has beside its attributes; the last three are against the reading before."""
+"""What every fix has beside its attributes; all from `elapsed_s` on are against readings before."""
 
 PARTNER = "partner"
 _TYPES = {"string": "VARCHAR", "double": "DOUBLE", "long": "BIGINT", "bool": "BOOLEAN"}

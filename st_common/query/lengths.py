@@ -17,9 +17,10 @@ from st_common.query.pair_columns import DISTANCE, of_other
 from st_common.query.plan import Plan
 from st_common.query.plan_expressions import with_expressions
 
+_OF_FIX = ("speed_mps", "acceleration_mps2")
 _IN_METRES = (
-    "speed_mps",
-    of_other("speed_mps"),
+    *_OF_FIX,
+    *map(of_other, _OF_FIX),
     DISTANCE,
     near_columns.DISTANCE,
 )

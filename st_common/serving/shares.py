@@ -49,7 +49,8 @@ def _last_readings(home: Home, stream: StreamSettings) -> pa.Table:
     """The last fix of every object that is there, with time and place of the one before (null without one)."""
     view = f"positions_{stream.name.replace('-', '_')}"
     before = ", ".join(
-        f"lag({name}) OVER readings AS before_{name}"
+        f"lag({name}, {back}) OVER readings AS {which}_{name}"
+        for back, which in ((1, "before"), (2, "earlier"))
         for name in ("event_ts", "x", "y", "gone")
     )
     text = f"""
@@ -65,27 +66,37 @@ def _last_readings(home: Home, stream: StreamSettings) -> pa.Table:
 
 def _fields(rows: pa.Table, stream: StreamSettings) -> pa.Table:
     """The columns that expressions may use."""
-    seconds = pc.divide(
-        pc.cast(pc.subtract(rows["event_ts"], rows["before_event_ts"]), pa.int64()), 1e6
-    )
-    # An object that left and came back, or two fixes of one time, have no speed.
-    known = pc.and_(pc.greater(seconds, 0.0), pc.invert(rows["before_gone"]))
-    elapsed_s = pc.if_else(known, seconds, None)
-    x, y, before_x, before_y = (
-        _floats(rows[name]) for name in ("x", "y", "before_x", "before_y")
-    )
-    metres = stream.space.distance(before_x, before_y, x, y)
-    heading = stream.space.bearing(before_x, before_y, x, y)
+    elapsed_s, metres = _leg(rows, "before", "", stream)
+    before_s, before_m = _leg(rows, "earlier", "before", stream)
+    speed_mps = pc.divide(metres, elapsed_s)
+    change = pc.subtract(speed_mps, pc.divide(before_m, before_s))
+    ends = (_floats(rows[name]) for name in ("before_x", "before_y", "x", "y"))
+    heading = pa.array(stream.space.bearing(*ends), from_pandas=True)
     columns = {name: rows[name] for name in (*stream.attributes, "object", "x", "y")}
     return pa.table(
         {
             **columns,
             "event_ts": pc.cast(rows["event_ts"], pa.timestamp("us")),
             "elapsed_s": elapsed_s,
-            "speed_mps": pc.divide(pa.array(metres, from_pandas=True), elapsed_s),
-            "heading_deg": pc.if_else(known, pa.array(heading, from_pandas=True), None),
+            "speed_mps": speed_mps,
+            "heading_deg": pc.if_else(pc.is_valid(elapsed_s), heading, None),
+            "acceleration_mps2": pc.divide(change, elapsed_s),
         }
     )
+
+
+def _leg(
+    rows: pa.Table, start: str, end: str, stream: StreamSettings
+) -> tuple[pa.Array, pa.Array]:
+    """The seconds and metres from one reading to the next ("" for the last); null where that began a stay."""
+    said = [f"{end}_{name}".strip("_") for name in ("event_ts", "x", "y")]
+    passed = pc.subtract(rows[said[0]], rows[f"{start}_event_ts"])
+    seconds = pc.divide(pc.cast(passed, pa.int64()), 1e6)
+    # An object that left and came back, or two fixes of one time, have no speed.
+    known = pc.and_(pc.greater(seconds, 0.0), pc.invert(rows[f"{start}_gone"]))
+    names = (f"{start}_x", f"{start}_y", *said[1:])
+    metres = stream.space.distance(*(_floats(rows[name]) for name in names))
+    return pc.if_else(known, seconds, None), pa.array(metres, from_pandas=True)
 
 
 def _standing(region: Region, rows: pa.Table, stream: StreamSettings) -> Region | None:

@@ -204,16 +204,25 @@ def stays_of(events: pd.DataFrame) -> np.ndarray:
 
 
 def _with_before(events: pd.DataFrame) -> pd.DataFrame:
-    """With the reading before each fix in the same stay: `before_x`, `before_y`, `elapsed_s`, NaN without one."""
+    """With the two readings before each fix in the same stay; NaN without them.
+
+    They are `before_x`, `before_y` and `elapsed_s`, and of the one before that `earlier_x`, `earlier_y` and
+    `before_elapsed_s`, from it to the one before.
+    """
     same = (
         (events["object"] == events["object"].shift())
         & (events["kind"].shift() == FIX)
         & (events["kind"] == FIX)
     )
+    elapsed_s = ((events["ts"] - events["ts"].shift()) / 1e6).where(same)
+    both = same & same.shift(fill_value=False)
     return events.assign(
         before_x=events["x"].shift().where(same),
         before_y=events["y"].shift().where(same),
-        elapsed_s=((events["ts"] - events["ts"].shift()) / 1e6).where(same),
+        elapsed_s=elapsed_s,
+        earlier_x=events["x"].shift(2).where(both),
+        earlier_y=events["y"].shift(2).where(both),
+        before_elapsed_s=elapsed_s.shift().where(both),
     )
 
 

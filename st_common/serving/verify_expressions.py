@@ -104,6 +104,7 @@ def _named(
         .assign(
             speed_mps=_speed(frame, space=space),
             heading_deg=_heading(frame, space=space),
+            acceleration_mps2=_acceleration(frame, space=space),
             event_ts=pd.to_datetime(frame["ts"], unit="us"),
         )
     )
@@ -137,18 +138,27 @@ def _heading(frame: pd.DataFrame, *, space: Space) -> np.ndarray:
 
 
 def _speed(frame: pd.DataFrame, *, space: Space) -> np.ndarray:
-    if not space.is_flat:
-        ends = [
-            frame[name].to_numpy(float) for name in ("before_x", "before_y", "x", "y")
-        ]
-        known = ~np.isnan(ends[0])
-        way = np.full(len(frame), np.nan)
-        way[known] = _GEOD.inv(*(values[known] for values in ends))[2]
-    else:
-        way = np.hypot(
-            *(
-                frame[n].to_numpy(float) - frame[f"before_{n}"].to_numpy(float)
-                for n in ("x", "y")
-            )
-        )
+    """Metres per second since the reading before; NaN without one."""
+    way = _way(frame, "before", "", space=space)
     return np.asarray(way / frame["elapsed_s"].to_numpy())
+
+
+def _acceleration(frame: pd.DataFrame, *, space: Space) -> np.ndarray:
+    """How the speed has changed in a second since the reading before; NaN without two before."""
+    way = _way(frame, "earlier", "before", space=space)
+    change = _speed(frame, space=space) - way / frame["before_elapsed_s"].to_numpy()
+    return np.asarray(change / frame["elapsed_s"].to_numpy())
+
+
+def _way(frame: pd.DataFrame, start: str, end: str, *, space: Space) -> np.ndarray:
+    """The distance from one reading to a later one ("" for the last); NaN where there is none."""
+    x1, y1, x2, y2 = (
+        frame[f"{which}_{name}".strip("_")].to_numpy(float)
+        for which in (start, end)
+        for name in "xy"
+    )
+    if space.is_flat:
+        return np.asarray(np.hypot(x2 - x1, y2 - y1))
+    known, way = ~np.isnan(x1), np.full(len(frame), np.nan)
+    way[known] = _GEOD.inv(x1[known], y1[known], x2[known], y2[known])[2]
+    return way

@@ -147,6 +147,10 @@ CONDITIONS: dict[str, Meaning] = {
         lambda reading: reading.heading_deg, lambda way: way < 100
     ),
     "heading_deg IS NULL": lambda reading, _: reading.heading_deg is None,
+    "acceleration_mps2 > 0.25": _if_known(
+        lambda reading: reading.acceleration_mps2, lambda change: change > 0.25
+    ),
+    "acceleration_mps2 IS NULL": lambda r, _: r.acceleration_mps2 is None,
     "elapsed_s <= 2": _if_known(
         lambda reading: reading.elapsed_s, lambda elapsed: elapsed <= 2
     ),
@@ -160,6 +164,7 @@ CONDITIONS: dict[str, Meaning] = {
 MOTION: dict[str, Meaning] = {
     "speed_mps": lambda reading, _: reading.speed_mps,
     "heading_deg": lambda reading, _: reading.heading_deg,
+    "acceleration_mps2": lambda reading, _: reading.acceleration_mps2,
 }
 """For where fixes will be."""
 

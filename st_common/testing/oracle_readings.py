@@ -27,6 +27,7 @@ class Reading:
     speed_mps: float | None = None
     velocity: Point | None = None
     heading_deg: float | None = None
+    acceleration_mps2: float | None = None
 
     @property
     def at(self) -> Point:
@@ -84,6 +85,7 @@ def reading_of(fix: Fix, before: Reading | None, rules: Rules) -> Reading:
         return Reading(fix=fix)
     elapsed_s = (fix.event_us - before.fix.event_us) / 1e6
     way = metres(before.at, (fix.x, fix.y), geographic=rules.geographic)
+    speed_mps, was_mps = way / elapsed_s, before.speed_mps
     turn = fix.x - before.fix.x
     if rules.geographic and abs(turn) > 180:
         turn -= math.copysign(360, turn)
@@ -91,7 +93,10 @@ def reading_of(fix: Fix, before: Reading | None, rules: Rules) -> Reading:
     return Reading(
         fix=fix,
         elapsed_s=elapsed_s,
-        speed_mps=way / elapsed_s,
+        speed_mps=speed_mps,
+        acceleration_mps2=None
+        if was_mps is None
+        else (speed_mps - was_mps) / elapsed_s,
         velocity=velocity,
         heading_deg=heading(before.at, (fix.x, fix.y), geographic=rules.geographic),
     )

@@ -22,7 +22,7 @@ from st_common.operators.expressions.general import (
     shapes_of,
 )
 from st_common.operators.expressions.readings import Readings
-from st_common.operators.state.fixes import NEVER
+from st_common.operators.state.fixes import NEVER, READING
 from st_common.query.grammar.nodes import Refused
 from st_common.query.grammar.statements import expression_of
 from st_common.query.lowering.expression import text_of
@@ -186,6 +186,9 @@ def readings(draw):
         before_ts=np.array(some((NEVER, 0, 1)), np.int64),
         before_x=np.array(some((0.0, math.nan))),
         before_y=np.array(some((0.0, 5.0))),
+        earlier_ts=np.array(some((NEVER, -1)), np.int64),
+        earlier_x=np.array(some((0.0, math.nan))),
+        earlier_y=np.array(some((0.0, 5.0))),
         attributes=attributes,
     )
 
@@ -257,8 +260,8 @@ SHAPED = {
 }
 NOBODY = np.empty(0)
 COLUMNS = Readings(
-    **dict.fromkeys(("object", "ts", "before_ts"), NOBODY.astype(np.int64)),
-    **dict.fromkeys(("x", "y", "before_x", "before_y"), NOBODY),
+    **dict.fromkeys(("object", "ts", "before_ts", "earlier_ts"), NOBODY.astype(int)),
+    **dict.fromkeys([name for name in READING if name[-1] in "xy"], NOBODY),
     attributes={
         "load": pa.array([], pa.float64()),
         "seats": pa.array([], pa.int64()),

@@ -68,6 +68,9 @@ def matched(plans, places, *, ids=None, attributes=None, features=None, space=PL
         before_ts=np.full(count, np.iinfo(np.int64).min),
         before_x=np.full(count, np.nan),
         before_y=np.full(count, np.nan),
+        earlier_ts=np.full(count, np.iinfo(np.int64).min),
+        earlier_x=np.full(count, np.nan),
+        earlier_y=np.full(count, np.nan),
         attributes=attributes or {},
     )
     names = pa.array(ids or [f"o{n}" for n in range(count)])

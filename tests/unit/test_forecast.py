@@ -131,6 +131,9 @@ def readings_of(x, y, before_x, before_y, seconds):
         before_ts=np.where(seconds > 0, ts - (seconds * 1e6).astype(np.int64), NEVER),
         before_x=before_x,
         before_y=before_y,
+        earlier_ts=np.full(len(x), NEVER),
+        earlier_x=np.full(len(x), np.nan),
+        earlier_y=np.full(len(x), np.nan),
         attributes={},
     )
 

@@ -32,12 +32,19 @@ FIXES = [
     for name, x, y in (("a", 0.0, 8.0), ("b", 7.5, 0.0))
 ]
 READ = [
-    Reading(fix=fix, elapsed_s=elapsed, speed_mps=speed, heading_deg=heading)
+    Reading(
+        fix=fix,
+        elapsed_s=elapsed,
+        speed_mps=speed,
+        heading_deg=heading,
+        acceleration_mps2=change,
+    )
     for fix in FIXES
-    for elapsed, speed, heading in (
-        (None, None, None),
-        (2.0, 1.0, 45.0),
-        (2.000001, 1.5, 359.5),
+    for elapsed, speed, heading, change in (
+        (None, None, None, None),
+        (2.0, 1.0, 45.0, None),
+        (2.000001, 1.5, 359.5, 0.25),
+        (2.0, 1.5, 359.5, 0.5),
     )
 ]
 
@@ -63,6 +70,9 @@ def table() -> pa.Table:
             "elapsed_s": pa.array([r.elapsed_s for r in READ], pa.float64()),
             "speed_mps": pa.array([r.speed_mps for r in READ], pa.float64()),
             "heading_deg": pa.array([r.heading_deg for r in READ], pa.float64()),
+            "acceleration_mps2": pa.array(
+                [r.acceleration_mps2 for r in READ], pa.float64()
+            ),
             **{
                 name: pa.array([fix.attributes.get(name) for fix in fixes], kind)
                 for name, kind in kinds.items()

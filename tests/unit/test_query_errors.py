@@ -471,7 +471,7 @@ SENSORS = "REGISTER QUERY q AS SELECT * FROM sensors "
         (
             Q + "WHERE zz > 3",
             "zz",
-            "known columns: elapsed_s, event_ts, free, heading_deg, object",
+            "known columns: acceleration_mps2, elapsed_s, event_ts, free, heading_deg, object",
         ),
         (Q + "WHERE taxis.sped > 3 AND free", "taxis.sped", "did you mean speed?"),
         (

@@ -14,6 +14,7 @@ FIX = (
     "elapsed_s",
     "speed_mps",
     "heading_deg",
+    "acceleration_mps2",
 )  # what every stream's fixes have
 
 

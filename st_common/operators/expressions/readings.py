@@ -9,7 +9,14 @@ import pyarrow as pa
 
 from st_common.geometry.space import Space
 from st_common.operators.events.timeline import FIX, Events
-from st_common.operators.state.fixes import ALIVE, NEVER, Attributes, LastFixes
+from st_common.operators.state.fixes import (
+    ALIVE,
+    FILLERS,
+    NEVER,
+    READING,
+    Attributes,
+    LastFixes,
+)
 from st_common.operators.state.taken import Joined, taken
 from st_common.runs import is_first, last_set, shifted, starts_of
 
@@ -46,6 +53,8 @@ class Readings:
         before_ts: int64[n], event time of the reading before, NEVER without one.
         before_x: float64[n], where that was, NaN without one; of an object that ended the place of its last fix.
             `before_y` likewise.
+        earlier_ts: int64[n], event time of the reading before that one, NEVER without one.
+        earlier_x: float64[n], where that was, NaN without one. `earlier_y` likewise.
         attributes: other columns, n values each.
     """
 
@@ -56,6 +65,9 @@ class Readings:
     before_ts: np.ndarray
     before_x: np.ndarray
     before_y: np.ndarray
+    earlier_ts: np.ndarray
+    earlier_x: np.ndarray
+    earlier_y: np.ndarray
     attributes: Attributes
 
     def __len__(self) -> int:
@@ -79,10 +91,7 @@ class Readings:
 
     def elapsed_s(self) -> np.ndarray:
         """Seconds since the reading before; float64[n], NaN without one (SPEC P5)."""
-        known = self.before_ts != NEVER
-        return np.where(
-            known, (self.ts - np.where(known, self.before_ts, 0)) / 1e6, np.nan
-        )
+        return _seconds(self.before_ts, self.ts)
 
     def speed_mps(self, *, space: Space) -> np.ndarray:
         """Metres (or units of a plane) per second since the reading before; float64[n], NaN without one.
@@ -104,6 +113,20 @@ class Readings:
         """
         way = space.bearing(self.before_x, self.before_y, self.x, self.y)
         return np.where(self.before_ts != NEVER, way, np.nan)
+
+    def acceleration_mps2(self, *, space: Space) -> np.ndarray:
+        """By how much the speed has changed since the reading before, by the seconds since then; float64[n].
+
+        NaN without two readings before.
+
+        Example:
+            5 m/s, and 7 m/s 4 s later:  0.5
+        """
+        ends = (self.earlier_x, self.earlier_y, self.before_x, self.before_y)
+        before_mps = space.distance(*ends) / _seconds(self.earlier_ts, self.before_ts)
+        change_mps = self.speed_mps(space=space) - before_mps
+        changed: np.ndarray = change_mps / self.elapsed_s()
+        return changed
 
     def column(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array | None:
         """One of the columns that expressions may use, but times; None for no column of that name, or more than one.
@@ -175,14 +198,30 @@ class Readings:
             values = self.speed_mps(space=space)
         elif name == "heading_deg":
             values = self.heading_deg(space=space)
+        elif name == "acceleration_mps2":
+            values = self.acceleration_mps2(space=space)
         else:
             values = getattr(self, name)
         return pa.array(values, from_pandas=True)
 
 
-_BUILTIN = ("object", "x", "y", "elapsed_s", "speed_mps", "heading_deg")
+_BUILTIN = (
+    "object",
+    "x",
+    "y",
+    "elapsed_s",
+    "speed_mps",
+    "heading_deg",
+    "acceleration_mps2",
+)
 _COLUMNS = ("event_ts", *_BUILTIN)
-_ARRAYS = ("object", "ts", "x", "y", "before_ts", "before_x", "before_y")
+_ARRAYS = ("object", *READING)
+
+
+def _seconds(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """The seconds between two times in microseconds; float64[n], NaN where the one before is NEVER."""
+    known = before != NEVER
+    return np.where(known, (after - np.where(known, before, 0)) / 1e6, np.nan)
 
 
 def _occurring(names: Iterable[str], texts: Sequence[str] | None) -> list[str]:
@@ -227,17 +266,48 @@ def of_events(fixes: LastFixes, events: Events, attributes: Attributes) -> Readi
         attributes: of fixes, by the `source` of events.
     """
     is_fix, before = events.kind == FIX, _before(fixes, events)
-    kept = before.alive | ~is_fix
+    kept, goes_on = before.alive | ~is_fix, is_fix & before.alive
+    columns = {
+        "before_ts": np.where(goes_on, before.ts, NEVER),
+        "before_x": np.where(kept, before.x, np.nan),
+        "before_y": np.where(kept, before.y, np.nan),
+    }
     return Readings(
         object=events.object,
         ts=events.fix_ts,
         x=events.x,
         y=events.y,
-        before_ts=np.where(is_fix & before.alive, before.ts, NEVER),
-        before_x=np.where(kept, before.x, np.nan),
-        before_y=np.where(kept, before.y, np.nan),
+        **columns,
+        **_earlier(fixes, events, before.place, goes_on, columns),
         attributes=_attributes(fixes, events, attributes, before.place),
     )
+
+
+def _earlier(
+    fixes: LastFixes,
+    events: Events,
+    place: np.ndarray,
+    goes_on: np.ndarray,
+    columns: dict[str, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """What was before the reading before each event: that reading's own, from the run or from before it.
+
+    Args:
+        fixes: the last fixes before the events.
+        events: sorted by object and effect.
+        place: int64[n], the fix before each among the events, -1 for one from before the run.
+        goes_on: bool[n], the fixes that have a reading before.
+        columns: what was before each event.
+    """
+    here = np.flatnonzero(goes_on & (place >= 0))
+    old = np.flatnonzero(goes_on & (place < 0))
+    out = {}
+    for name, values in columns.items():
+        column = np.full_like(values, FILLERS[name])
+        column[here] = values[place[here]]
+        column[old] = getattr(fixes, name)[events.object[old]]
+        out[name.replace("before", "earlier")] = column
+    return out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

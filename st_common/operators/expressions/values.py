@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from st_common.geometry.space import Space
 from st_common.operators.expressions import evaluation as expressions
 from st_common.operators.expressions.readings import Readings
+from st_common.operators.state.fixes import READING
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.taken import Attributes, taken
@@ -118,7 +119,7 @@ class Values:
         """The fixes at some places; what stands nowhere (-1) is any fix."""
         columns = {
             name: np.concatenate([getattr(part, name) for part in self._parts])[places]
-            for name in ("object", "ts", "x", "y", "before_ts", "before_x", "before_y")
+            for name in ("object", *READING)
         }
         return Readings(**columns, attributes=taken(self.attributes, places))
 

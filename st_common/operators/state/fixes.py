@@ -9,7 +9,16 @@ import pyarrow as pa
 from st_common.operators.state.codec import flat_attributes
 from st_common.operators.state.taken import Attributes, taken
 
-__all__ = ["ALIVE", "ENDED", "FILLERS", "NEVER", "SILENT", "Attributes", "LastFixes"]
+__all__ = [
+    "ALIVE",
+    "ENDED",
+    "FILLERS",
+    "NEVER",
+    "READING",
+    "SILENT",
+    "Attributes",
+    "LastFixes",
+]
 
 NEVER = np.iinfo(np.int64).min  # event time of an object or a clock that saw no fix
 ENDED, ALIVE, SILENT = (
@@ -26,8 +35,13 @@ FILLERS: dict[str, float] = {
     "before_ts": NEVER,
     "before_x": np.nan,
     "before_y": np.nan,
+    "earlier_ts": NEVER,
+    "earlier_x": np.nan,
+    "earlier_y": np.nan,
     "seen_ts": NEVER,
 }
+READING = tuple(name for name in FILLERS if name not in ("status", "seen_ts"))
+"""The columns that are of a reading: it, the one before, and the one before that."""
 
 
 def _ints() -> np.ndarray:
@@ -45,6 +59,8 @@ class LastFixes:
         before_ts: int64, event time of the reading before it in the same stay, NEVER without one.
         before_x: float64, where that was, NaN without one; of an object that ended it is the place of its last fix,
             with no time. `before_y` likewise.
+        earlier_ts: int64, event time of the reading before that one in the same stay, NEVER without one.
+        earlier_x: float64, where that was, NaN without one. `earlier_y` likewise.
         seen_ts: int64, event time of the newest fix that was seen, later than `ts` when that one was filtered (SPEC
             X11).
         attributes: those of the last used fix: Arrow arrays that may hold nulls.
@@ -57,6 +73,9 @@ class LastFixes:
     before_ts: np.ndarray = field(default_factory=_ints)
     before_x: np.ndarray = field(default_factory=lambda: np.empty(0))
     before_y: np.ndarray = field(default_factory=lambda: np.empty(0))
+    earlier_ts: np.ndarray = field(default_factory=_ints)
+    earlier_x: np.ndarray = field(default_factory=lambda: np.empty(0))
+    earlier_y: np.ndarray = field(default_factory=lambda: np.empty(0))
     seen_ts: np.ndarray = field(default_factory=_ints)
     attributes: Attributes = field(default_factory=dict)
 
@@ -143,17 +162,21 @@ class LastFixes:
 
     @staticmethod
     def nothing_before() -> dict[str, Any]:
-        """The columns of the reading before, without a row."""
-        return {"before_ts": _ints(), "before_x": np.empty(0), "before_y": np.empty(0)}
+        """The columns of the two readings before, without a row."""
+        return {
+            f"{which}_{name}": _ints() if name == "ts" else np.empty(0)
+            for which in ("before", "earlier")
+            for name in ("ts", "x", "y")
+        }
 
     def before(self, objects: np.ndarray) -> dict[str, Any]:
-        """The columns of the reading before, of objects that report now: their last fix, if their stay goes on.
+        """The columns of the two readings before, of objects that report now: their last fix, if their stay goes on.
 
         Args:
             objects: int64[k]; unknown ones (numbers from `len(self)` on) too.
 
         Returns:
-            `before_ts`, `before_x` and `before_y`; NEVER and NaN for objects that are unknown, gone or silent.
+            `before_ts`, `before_x`, `before_y`, `earlier_ts` and so on; NEVER and NaN for who is unknown or not there.
         """
         # An unknown object reads the last row here, and is left out by `stays`.
         known = np.minimum(objects, len(self) - 1)
@@ -164,9 +187,11 @@ class LastFixes:
         )
         out = {}
         for name, filler in (("ts", NEVER), ("x", np.nan), ("y", np.nan)):
-            values = getattr(self, name)
-            out[f"before_{name}"] = np.full(len(objects), filler, values.dtype)
-            out[f"before_{name}"][stays] = values[known[stays]]
+            for now, then in ((name, "before"), (f"before_{name}", "earlier")):
+                values = getattr(self, now)
+                column = np.full(len(objects), filler, values.dtype)
+                column[stays] = values[known[stays]]
+                out[f"{then}_{name}"] = column
         return out
 
     def take(self, objects: np.ndarray) -> "LastFixes":

@@ -16,7 +16,7 @@ from st_common.operators.state.codec import (
     from_blob,
     to_blob,
 )
-from st_common.operators.state.fixes import NEVER, Attributes, LastFixes
+from st_common.operators.state.fixes import FILLERS, NEVER, Attributes, LastFixes
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.limits import LimitSpans, spans_from_json, spans_to_json
 from st_common.operators.state.memories import (
@@ -261,10 +261,19 @@ def fixes_from_arrays(arrays: Mapping[str, np.ndarray | pa.Array]) -> LastFixes:
         for name, values in attributes_of(arrays).items()
         if name.startswith("fixes/")
     }
-    return LastFixes(
-        **{name: arrays[f"fixes/{name}"] for name in LastFixes().columns()},
-        attributes=attributes,
-    )
+    columns = {name: arrays.get(f"fixes/{name}") for name in FILLERS}
+    stored = {name: values for name, values in columns.items() if values is not None}
+    # Bytes of before there were such have no readings before the one before.
+    lacking = {
+        name: np.full(len(stored["before_ts"]), FILLERS[name], stored[like].dtype)
+        for name, like in _LATER.items()
+        if name not in stored
+    }
+    return LastFixes(**stored, **lacking, attributes=attributes)
+
+
+_LATER = {"earlier_ts": "before_ts", "earlier_x": "before_x", "earlier_y": "before_y"}
+"""Columns that were not always stored, each with one of the same type."""
 
 
 def check_format(meta: dict[str, Any], wanted: int = FORMAT) -> None:

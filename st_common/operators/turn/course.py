@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.skeleton.world import World
-from st_common.operators.state.fixes import ALIVE
+from st_common.operators.state.fixes import ALIVE, READING
 from st_common.operators.state.taken import taken
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.turn import Turn
@@ -207,8 +207,7 @@ class Course:
 
     def readings(self, versions: np.ndarray) -> Readings:
         """Some versions as readings of their objects, for expressions; a row for each of int64[n] versions."""
-        names = ("ts", "x", "y", "before_ts", "before_x", "before_y")
-        columns = {name: getattr(self, name)[versions] for name in names}
+        columns = {name: getattr(self, name)[versions] for name in READING}
         attributes = taken(self._fixes.attributes, self.place[versions])
         return Readings(object=self.object[versions], attributes=attributes, **columns)
 
@@ -253,16 +252,7 @@ class Now:
     ticks = 1
 
     def __init__(self, fixes: Present, objects: np.ndarray) -> None:
-        for name in (
-            "ts",
-            "x",
-            "y",
-            "status",
-            "before_ts",
-            "before_x",
-            "before_y",
-            "place",
-        ):
+        for name in (*READING, "status", "place"):
             setattr(self, name, getattr(fixes, name))
         self.values, self.object = fixes.values, np.arange(len(fixes))
         self.tick, self.until = (

@@ -9,7 +9,14 @@ import pyarrow as pa
 from st_common.operators.expressions import readings
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.expressions.values import Values
-from st_common.operators.state.fixes import ALIVE, ENDED, FILLERS, SILENT, LastFixes
+from st_common.operators.state.fixes import (
+    ALIVE,
+    ENDED,
+    FILLERS,
+    READING,
+    SILENT,
+    LastFixes,
+)
 from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.taken import Attributes, Joined, taken
 from st_common.operators.turn.lookups import Lookups
@@ -18,7 +25,6 @@ from st_common.runs import is_last
 
 _STATUS = np.array([ALIVE, ENDED, SILENT], np.int8)  # by kind of event
 _SHOWN = {name: filler for name, filler in FILLERS.items() if name != "seen_ts"}
-_READ = tuple(name for name in _SHOWN if name != "status")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +83,8 @@ class Present:
         turn: the run, whose objects may be more.
 
     Attributes:
-        ts: int64[n] microseconds; `x`, `y`, `status`, `before_ts`, `before_x`, `before_y` are as in `LastFixes`.
+        ts: int64[n] microseconds; `x`, `y`, `status`, `before_ts`, `before_x`, `before_y`, `earlier_ts`, `earlier_x`,
+            `earlier_y` are as in `LastFixes`.
         alive: bool[n], where `status` is ALIVE.
         place: int64[n], where the last fix of each object stands: its number for one from before the run, after those
             the events of the run; -1 without one.
@@ -92,6 +99,9 @@ class Present:
     before_ts: np.ndarray
     before_x: np.ndarray
     before_y: np.ndarray
+    earlier_ts: np.ndarray
+    earlier_x: np.ndarray
+    earlier_y: np.ndarray
 
     def __init__(self, fixes: LastFixes, turn: Turn) -> None:
         known, total = len(fixes), len(turn.objects)
@@ -132,7 +142,7 @@ class Present:
         objects = self._turn.events.object[events]
         last = events[is_last(objects)]
         who = self._turn.events.object[last]
-        for name in _READ:
+        for name in READING:
             getattr(self, name)[who] = getattr(self._after, name)[last]
         self.status[who] = self._status[last]
         self.alive[who] = self._status[last] == ALIVE
@@ -153,7 +163,7 @@ class Present:
             events: int64[m], the place of the event; -1: the last fix as it is now.
         """
         old = np.flatnonzero(events < 0)
-        columns = {name: getattr(self._after, name) for name in _READ} | {
+        columns = {name: getattr(self._after, name) for name in READING} | {
             "status": self._status
         }
         out = {}
@@ -174,7 +184,7 @@ class Present:
 
     def readings(self, objects: np.ndarray) -> Readings:
         """The last readings of some objects, for expressions; a row for each of int64[n] objects."""
-        columns = {name: getattr(self, name)[objects] for name in _READ}
+        columns = {name: getattr(self, name)[objects] for name in READING}
         return Readings(
             object=objects,
             attributes=taken(self._attributes, self.place[objects]),
@@ -218,4 +228,7 @@ def _after(turn: Turn) -> Readings:
         before_ts=readings.before_ts,
         before_x=readings.before_x,
         before_y=readings.before_y,
+        earlier_ts=readings.earlier_ts,
+        earlier_x=readings.earlier_x,
+        earlier_y=readings.earlier_y,
     )

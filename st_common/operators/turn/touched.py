@@ -34,6 +34,9 @@ def rows_after(
         before_ts=readings.before_ts[last],
         before_x=readings.before_x[last],
         before_y=readings.before_y[last],
+        earlier_ts=readings.earlier_ts[last],
+        earlier_x=readings.earlier_x[last],
+        earlier_y=readings.earlier_y[last],
         seen_ts=events.fix_ts[last],
         attributes=taken(readings.attributes, last),
     )

@@ -1,5 +1,7 @@
 """Numbers with units beside columns whose unit every stream has."""
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from st_common.query import near_columns
@@ -7,6 +9,7 @@ from st_common.query.grammar.nodes import Refused, span_of
 from st_common.query.pair_columns import DISTANCE, own_name, plain_name
 from st_common.units import WHAT, Domain
 
+_ACCELERATION = "acceleration_mps2"
 MEASURE = "measure"
 """In the meta of a number that has a unit."""
 _MEASURES: dict[str, Domain] = {
@@ -25,6 +28,8 @@ def check_units(node: exp.Expr) -> None:
     ]
     names = [side.name.lower() for side in sides if isinstance(side, exp.Column)]
     columns = [own_name(name) or name for name in names]
+    if _ACCELERATION in columns:
+        _refuse_units(sides)
     measured = next((name for name in columns if name in _MEASURES), "")
     wanted = _MEASURES.get(measured)
     for side in sides if wanted is not None else ():
@@ -34,3 +39,12 @@ def check_units(node: exp.Expr) -> None:
             raise Refused(
                 message, span_of(side), f"{plain_name(measured)} is {WHAT[wanted]}"
             )
+
+
+def _refuse_units(sides: Sequence[exp.Expr]) -> None:
+    """No unit is one of accelerations."""
+    for side in sides:
+        if isinstance(side, exp.Literal) and MEASURE in side.meta:
+            message = f"a number with a unit beside {_ACCELERATION}"
+            hint = f"metres per second squared are a number alone: {_ACCELERATION} < -3"
+            raise Refused(message, span_of(side), hint)

@@ -18,7 +18,7 @@ from st_common.query.lowering.scope import Scope
 from st_common.query.pair_columns import DISTANCE, as_speed, of_other, speed_tag
 
 _WITHIN = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren)
-_NUMBERS = ("x", "y", "elapsed_s", "heading_deg", DISTANCE)
+_NUMBERS = ("x", "y", "elapsed_s", "heading_deg", "acceleration_mps2", DISTANCE)
 _SPEED = "speed_mps"
 
 

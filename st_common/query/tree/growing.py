@@ -36,7 +36,12 @@ OF_FIXES = frozenset(
     kind.at for kind in (*_WHO, *_ANSWER, Travelled) if kind.of_fixes
 ) - {"emit"} | {"options", "until"}
 """Clauses that ask for what fixes alone have, and those that say more about them."""
-_UNITS = {"elapsed_s": "s", "speed_mps": "m/s", "heading_deg": "degrees"}
+_UNITS = {
+    "elapsed_s": "s",
+    "speed_mps": "m/s",
+    "heading_deg": "degrees",
+    "acceleration_mps2": "m/s2",
+}
 _NEVER_NULL = frozenset({"object", "event_ts", "x", "y"})
 
 
