@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -84,13 +85,14 @@ def owner_of(pid: int) -> Owner | None:
         process = psutil.Process(pid)
         if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
             return None
+        ticks = _start_ticks(pid)
         return Owner(
             host=this_host(),
             pid=pid,
-            started_s=process.create_time(),
+            started_s=_started_s(ticks),
             boot=this_boot(),
             namespace=this_namespace(),
-            ticks=_start_ticks(pid),
+            ticks=ticks,
         )
     except (psutil.Error, OSError):
         return None
@@ -139,6 +141,16 @@ def _start_ticks(pid: int) -> int:
         .split()
     )
     return int(fields[_START_FIELD])
+
+
+def _started_s(ticks: int) -> float:
+    """When a process started, seconds since 1970, to a hundredth.
+
+    The start of the machine in /proc/stat is whole seconds: by it a process would seem to have started up to a second
+    early, and to have said what the one before it said last.
+    """
+    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return time.time_ns() / 1e9 - age_s
 
 
 def find_command(arguments: Sequence[str]) -> Owner | None:

@@ -19,7 +19,7 @@ from st_common.ops.lease import (
     release,
     take,
 )
-from st_common.ops.process import Owner, this_process
+from st_common.ops.process import Owner, owner_of, this_process
 from st_common.ops.records import read_record, write_record
 
 HOLD = """
@@ -198,3 +198,15 @@ def test_of_many_processes_that_take_at_once_one_gets_the_lease(tmp_path: Path) 
     results = [racer.communicate() for racer in racers]
     assert sorted(out for out, _ in results) == ["", "", "", "taken\n"]
     assert sum("FencedError" in err for _, err in results) == 3
+
+
+def test_a_process_is_known_to_have_started_when_it_did():
+    before_us = time.time_ns() // 1000
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE
+    ) as child:
+        owner = owner_of(child.pid)
+        child.kill()
+    assert owner is not None
+    tick_us, started_us = 11_000, owner.started_s * 1e6
+    assert before_us - tick_us <= started_us <= time.time_ns() // 1000
