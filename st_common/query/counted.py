@@ -44,13 +44,15 @@ class Top:
     """The groups with the greatest values, or the least ones: `limit` of all, or of those alike in the key `per`.
 
     `value` and `per` are names. Of groups with the same value the one whose name is first as text goes first; groups
-    without a value go last.
+    without a value go last. With `having`, canonical SQL over names of keys and numbers, they are chosen among the
+    groups of which it holds.
     """
 
     value: str
     limit: int
     descending: bool = False
     per: str | None = None
+    having: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

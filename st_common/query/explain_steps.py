@@ -165,7 +165,8 @@ def _greatest(aggregate: Aggregate, top: Top) -> str:
     """Which groups are told."""
     per = "" if top.per is None else f" for each {dict(aggregate.keys)[top.per]}"
     which = "greatest" if top.descending else "least"
-    return f"the {top.limit} with the {which} {top.value}{per}"
+    among = "" if top.having is None else f", among those with {top.having}"
+    return f"the {top.limit} with the {which} {top.value}{per}{among}"
 
 
 def _counted(value: Aggregate | Value, *, framed: bool) -> str:

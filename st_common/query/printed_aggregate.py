@@ -63,6 +63,8 @@ def group_by(aggregate: Aggregate | None, label: str) -> Iterator[str]:
     keys = [_of_partner(text, label) for text in aggregate.grouped_by]
     if keys:
         yield f"GROUP BY {', '.join(keys)}"
+    if aggregate.top is not None and aggregate.top.having is not None:
+        yield f"HAVING {aggregate.top.having}"
     if aggregate.top is not None:
         yield _top(aggregate, aggregate.top, label)
 

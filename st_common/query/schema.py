@@ -62,6 +62,7 @@ _LIMITS: MappingProxyType[str, Schema] = MappingProxyType(
         "Value.name": {"minLength": 1},
         "Top.value": {"minLength": 1},
         "Top.limit": {"minimum": 1, "maximum": MOST_TOLD},
+        "Top.having": {"minLength": 1},
         "Value.share": {"minimum": 0, "maximum": 1},
         "Worst.argument": {"minLength": 1},
         "Worst.name": {"minLength": 1},

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from st_common.query.grammar.words import number
+from st_common.query.having import having_called_anew, wrong_in_having
 from st_common.query.pair_columns import plain_name
 from st_common.query.plan import AS_JSON, MOST_TOLD, Aggregate, Top, Value
 
@@ -51,7 +52,10 @@ def _top_called_anew(
     named = dict(zip((one.name for one in before.values), values, strict=True))
     keyed = dict(zip((name for name, _ in before.keys), keys, strict=True))
     per = None if top.per is None else keyed[top.per][0]
-    return replace(top, value=named[top.value].name, per=per)
+    names = {name: value.name for name, value in named.items()}
+    names |= {name: key for name, (key, _) in keyed.items()}
+    called = having_called_anew(top, names)
+    return replace(called, value=named[top.value].name, per=per)
 
 
 def name_of_key(text: str) -> str:
@@ -79,8 +83,9 @@ def wrong_in_top(aggregate: Aggregate) -> str:
         return f"{top.value!r} is none of the numbers of the groups"
     if not 1 <= top.limit <= MOST_TOLD:
         return f"LIMIT is a whole number from 1 to {MOST_TOLD}"
-    is_key = top.per is None or (top.per in names and len(names) > 1)
-    return "" if is_key else f"PER names one of several keys, and not {top.per!r}"
+    if top.per is not None and (top.per not in names or len(names) == 1):
+        return f"PER names one of several keys, and not {top.per!r}"
+    return wrong_in_having(aggregate)
 
 
 def own_name(value: Value) -> str:

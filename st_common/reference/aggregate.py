@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from st_common.query.plan import MOST_COLLECTED, Aggregate, Top, Value
-from st_common.reference.columns import Features, Fixes
+from st_common.query.plan import AS_JSON, MOST_COLLECTED, Aggregate, Top, Value
+from st_common.reference.columns import Expressions, Features, Fixes
 from st_common.reference.layer_join import columns_beside, names_tags
 from st_common.reference.metric import Ints, Objects
 
@@ -49,7 +49,8 @@ def groups(
             else _arguments(value.argument, fixes, rows, partners)
             for value in aggregate.values
         ]
-        return {**several(aggregate, len(rows), named, given, _order(fixes, rows))}
+        shown = several(aggregate, len(rows), named, given, _order(fixes, rows))
+        return {**told(aggregate, shown, fixes.of)}
     parts: dict[str, list[object]] = {}
     if aggregate.group is None and aggregate.function in ("count", "count_distinct"):
         parts["*"] = []
@@ -114,7 +115,7 @@ def several(
     given: Sequence[Sequence[object] | Objects],
     order: Sequence[tuple[Any, str]] = (),
 ) -> dict[str, dict[str, Any]]:
-    """What every group shows, by the text of the group; without keys there is one, whatever is counted.
+    """What every group shows, told or not, by the text of the group; without keys there is one, whatever is counted.
 
     Args:
         aggregate: it has several values.
@@ -140,7 +141,36 @@ def several(
         is_partner = aggregate.grouped_by == ("partner",)
         name = str(key[0]) if is_partner else name_of_keys(key)
         shown[name] = {**dict(zip(names, key, strict=True)), **values}
-    return shown if aggregate.top is None else _greatest(aggregate.top, shown)
+    return shown
+
+
+def told(
+    aggregate: Aggregate,
+    shown: dict[str, dict[str, Any]],
+    of: Expressions | None = None,
+) -> dict[str, dict[str, Any]]:
+    """The groups that are told, of all that there are; `of` knows what HAVING asks, and is not needed without one."""
+    top = aggregate.top
+    if top is None:
+        return shown
+    if top.having is None:
+        return _greatest(top, shown)
+    if of is None:
+        raise ValueError("HAVING beside LIMIT is about groups of fixes")
+    rows = [_asked(aggregate, values) for values in shown.values()]
+    holds = of.of_groups(top.having, rows)
+    chosen = zip(shown.items(), holds, strict=True)
+    return _greatest(top, {name: values for (name, values), is_one in chosen if is_one})
+
+
+def _asked(aggregate: Aggregate, values: Mapping[str, Any]) -> dict[str, object]:
+    """What HAVING may ask about a group: keys and numbers, null where they are not finite; the only one as `value`."""
+    others = {one.name for one in aggregate.values if one.function in AS_JSON}
+    asked = {
+        name: _plain(value) for name, value in values.items() if name not in others
+    }
+    numbers = [one.name for one in aggregate.values]
+    return {"value": asked.get(numbers[0]), **asked} if len(numbers) == 1 else asked
 
 
 def _greatest(top: Top, shown: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -37,6 +37,10 @@ class Expressions(Protocol):
         """The value of an expression of each row beside a feature, whose `columns` are given by their names."""
         ...
 
+    def of_groups(self, text: str, shown: Sequence[Mapping[str, object]]) -> Objects:
+        """The value of an expression of each group, which shows keys and values by their names."""
+        ...
+
     def attributes(self, name: str, rows: Ints) -> Objects:
         """The text of an attribute of each row; None for all where there is no such attribute."""
         ...

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from st_common.query.plan import Aggregate, Outer
-from st_common.reference.aggregate import Shown, name_of, several, value_of
+from st_common.reference.aggregate import Shown, name_of, several, told, value_of
 
 Row = Mapping[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -59,7 +59,7 @@ def _several(
         for value in aggregate.values
     ]
     of_rows = replace(aggregate, keys=tuple((name, "") for name, _ in aggregate.keys))
-    return several(of_rows, len(rows), keys, given)
+    return told(aggregate, several(of_rows, len(rows), keys, given))
 
 
 def _text_or_none(value: object) -> str | None:

@@ -1,10 +1,12 @@
 """Expressions of plans over fixes, by DuckDB; they were checked when the query was registered."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pyproj import Geod
 
 from st_common.geometry.space import Space
@@ -72,6 +74,25 @@ def values_beside(
 
 def _is_number(name: str) -> bool:
     return name == DISTANCE or speed_tag(name) is not None
+
+
+def values_of_rows(
+    texts: Sequence[str], rows: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Any]]:
+    """The values of expressions of each row of a query, by expression; None for null."""
+    if not rows or not texts:
+        return {text: [] for text in texts}
+    listed = ", ".join(f'TRY({text}) AS "{at}"' for at, text in enumerate(texts))
+    table = pa.Table.from_pylist([dict(row) for row in rows])
+    with duckdb.connect(
+        config={"threads": 1, "enable_external_access": False}
+    ) as connection:
+        connection.register("rows_of_a_query", table)
+        found = connection.sql(f"SELECT {listed} FROM rows_of_a_query")  # noqa: S608 - checked expressions
+        columns = found.to_arrow_table().columns
+    return {
+        text: column.to_pylist() for text, column in zip(texts, columns, strict=True)
+    }
 
 
 def _between(

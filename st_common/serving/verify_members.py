@@ -19,6 +19,7 @@ from st_common.serving.verify_expressions import (
     values_beside,
     values_of,
     values_of_pairs,
+    values_of_rows,
 )
 
 FeaturesOf = Callable[[], Features]
@@ -76,6 +77,10 @@ class _Database:
         own, space = self.lookup.attributes, self.lookup.space
         frame = self.frame.iloc[rows]
         return values_beside(frame, columns, text, own, space=space)
+
+    def of_groups(self, text: str, shown: Sequence[Mapping[str, object]]) -> Objects:
+        """See `Expressions.of_groups`."""
+        return objects(values_of_rows([text], shown)[text])
 
     def attributes(self, name: str, rows: Ints) -> Objects:
         """See `Expressions.attributes`."""

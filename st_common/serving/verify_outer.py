@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from st_common.query.outer import sources_of
 from st_common.query.plan import Outer, Plan
 from st_common.reference import outer as reference
 from st_common.reference.aggregate import Shown
 from st_common.reference.pair_join import asks_of_pairs
+from st_common.serving.verify_expressions import values_of_rows
 from st_common.serving.verify_members import Lookup, fixes_of
 
 _ROW = "row"
@@ -90,7 +89,7 @@ def answer_above(outer: Outer, rows: Sequence[Mapping[str, Any]]) -> AnswerAbove
         keys = tuple((name, _as_text(text)) for name, text in aggregate.keys)
         aggregate = replace(aggregate, keys=keys)
     asked = replace(outer, aggregate=aggregate)
-    known = _evaluated(asked.expressions, rows)
+    known = values_of_rows(asked.expressions, rows)
     placed = {place: {**row, _ROW: place} for place, row in enumerate(rows)}
 
     def value(text: str, row: reference.Row) -> Any:
@@ -106,22 +105,3 @@ def answer_above(outer: Outer, rows: Sequence[Mapping[str, Any]]) -> AnswerAbove
 
 def _as_text(text: str) -> str:
     return f"CAST({text} AS VARCHAR)"
-
-
-def _evaluated(
-    texts: Sequence[str], rows: Sequence[Mapping[str, Any]]
-) -> dict[str, list[Any]]:
-    """The values of expressions of each row, None for null."""
-    if not rows or not texts:
-        return {text: [] for text in texts}
-    listed = ", ".join(f'TRY({text}) AS "{at}"' for at, text in enumerate(texts))
-    table = pa.Table.from_pylist([dict(row) for row in rows])
-    with duckdb.connect(
-        config={"threads": 1, "enable_external_access": False}
-    ) as connection:
-        connection.register("rows_of_a_query", table)
-        found = connection.sql(f"SELECT {listed} FROM rows_of_a_query")  # noqa: S608 - checked expressions
-        columns = found.to_arrow_table().columns
-    return {
-        text: column.to_pylist() for text, column in zip(texts, columns, strict=True)
-    }

@@ -15,6 +15,7 @@ from st_common.testing.oracle_expressions import (
     value_of,
     value_of_pair,
 )
+from st_common.testing.oracle_outer import EXPRESSIONS
 from st_common.testing.oracle_readings import Known, Reading
 from st_common.testing.oracle_rows import Feature, Pair, Rules
 
@@ -57,6 +58,10 @@ class _Meanings:
                 for at, row in enumerate(rows.tolist())
             ]
         )
+
+    def of_groups(self, text: str, shown: Sequence[Mapping[str, object]]) -> Objects:
+        """See `Expressions.of_groups`."""
+        return objects([EXPRESSIONS[text](row) for row in shown])
 
     def attributes(self, name: str, rows: Ints) -> Objects:
         """See `Expressions.attributes`."""

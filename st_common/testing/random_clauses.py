@@ -196,7 +196,7 @@ def draw_several(
     keys = rng.sample(groups, min(rng.choice((0, 1, 1, 2, 2)), len(set(groups))))
     named = tuple((f"k{place}", text) for place, text in enumerate(dict.fromkeys(keys)))
     made = Aggregate(function="several", values=tuple(values), keys=named)
-    return replace(made, top=_draw_top(rng, made))
+    return replace(made, top=_draw_top(rng, made, may_ask=of_fixes))
 
 
 def draw_speed(rng: Random) -> Aggregate:
@@ -213,8 +213,11 @@ def draw_speed(rng: Random) -> Aggregate:
     )
 
 
-def _draw_top(rng: Random, aggregate: Aggregate) -> Top | None:
-    """The greatest groups or the least, by values that are the same however they are found."""
+def _draw_top(rng: Random, aggregate: Aggregate, *, may_ask: bool) -> Top | None:
+    """The greatest groups or the least, by values that are the same however they are found.
+
+    Where HAVING `may_ask`, in some cases among those that it chooses.
+    """
     numbers = [one.name for one in aggregate.values if one.function in _EXACT]
     names = [name for name, _ in aggregate.keys]
     if not numbers or not names or rng.random() < 0.5:
@@ -224,7 +227,16 @@ def _draw_top(rng: Random, aggregate: Aggregate) -> Top | None:
         limit=rng.randint(1, 2),
         descending=rng.random() < 0.5,
         per=rng.choice(names) if len(names) > 1 and rng.random() < 0.6 else None,
+        having=_draw_having(rng, numbers, names) if may_ask else None,
     )
+
+
+def _draw_having(rng: Random, numbers: list[str], keys: list[str]) -> str | None:
+    """A condition on a number or a key of groups, or none."""
+    if rng.random() < 0.5:
+        return None
+    number, key = rng.choice(numbers), rng.choice(keys)
+    return rng.choice((f"{number} > 1", f"{number} <= 4", f"{key} <> 'a'"))
 
 
 _EXACT = ("count", "count_distinct", "sum", "avg", "min", "max", "median")

@@ -211,6 +211,68 @@ def test_a_group_enters_and_leaves_by_how_great_others_are():
 
 
 @pytest.mark.spec("G9")
+def test_having_comes_before_the_limit():
+    among = plan_of(
+        f"SELECT kind, COUNT(*) AS n, AVG(load) AS v {FROM} GROUP BY kind "
+        "HAVING AVG(load) < 5 AND kind <> 'taxi' ORDER BY n DESC LIMIT 1"
+    )
+    rows = [
+        fix("a", 1, 1, 1, kind="bus", load=2.0),
+        fix("b", 1, 1, 1, kind="bus", load=3.0),
+        fix("c", 1, 1, 1, kind="tram", load=1.0),
+        fix("d", 1, 1, 1, kind="taxi", load=1.0),
+        fix("e", 1, 1, 1, kind="taxi", load=1.0),
+        fix("f", 1, 1, 1, kind="taxi", load=1.0),
+        fix("b", 2, 1, 1, kind="bus", load=9.0),
+        fix("c", 3, 1, 1, kind="tram", load=8.0),
+        end(),
+    ]
+    for how in ({}, {"through_bytes": True}):
+        lines = told([register("q", among), *rows], **how)
+        assert [(row[0], row[2]["n"]) for row in lines] == [
+            ("1 +bus", 2),  # three taxis are more, and not asked for
+            ("2 -bus", 2),  # their mean is 5.5 now: the trams are next
+            ("2 +tram", 1),
+            ("3 -tram", 1),
+        ]
+
+
+@pytest.mark.spec("G9")
+def test_having_before_the_limit_asks_of_null_as_where_does():
+    text = f"SELECT kind, SUM(load) AS v {FROM} GROUP BY kind"
+    rows = [
+        fix("a", 1, 1, 1, kind="bus"),
+        fix("b", 1, 1, 1, load=2.0),
+        fix("c", 1, 1, 1, kind="tram", load=1.0),
+        end(),
+    ]
+
+    def names(having):
+        plan = plan_of(f"{text} HAVING {having} ORDER BY v DESC LIMIT 9")
+        return sorted(row[0][3:] for row in told([register("q", plan), *rows]))
+
+    assert names("v > 0") == ["NULL", "tram"]
+    assert names("v IS NULL") == ["bus"]
+    assert names("kind IS NULL") == ["NULL"]
+    assert names("kind <> 'bus'") == ["tram"]
+    assert names("value > 1") == ["NULL"]
+
+
+def test_having_before_the_limit_is_said_in_three_ways():
+    text = plan_of(
+        f"{GREATEST} HAVING COUNT(*) > 2 AND kind <> 'x' ORDER BY n DESC LIMIT 3"
+    )
+    assert text.outer is None
+    assert text.aggregate.top.having == "n > 2 AND kind <> 'x'"
+    box = query("s").inside(Box(minx=0, miny=0, maxx=10, maxy=10))
+    counted = box.aggregate(n="count(*)").group_by("kind", "load")
+    asked = "count(*) > 2 AND kind <> 'x'"
+    assert counted.top(3, "n", having=asked).build() == text
+    assert plan_from_json(json.dumps(text.to_json())) == text
+    assert plan_of(to_text(text, "q").partition(" AS ")[2]) == text
+
+
+@pytest.mark.spec("G9")
 def test_the_greatest_of_objects_in_windows_are_found_among_all():
     frame = plan_of(
         "SELECT object, COUNT(*) AS n FROM s [RANGE 100 s] GROUP BY object ORDER BY n DESC LIMIT 1"
@@ -509,9 +571,9 @@ def test_a_group_enters_and_leaves_by_having():
         ("SELECT COUNT(*) AS n FROM s ORDER BY n LIMIT 3", 28, "needs a GROUP BY"),
         ("SELECT * FROM s ORDER BY x LIMIT 3", 16, "needs an aggregate"),
         (
-            "SELECT a, COUNT(*) AS n FROM s GROUP BY a HAVING n > 1 ORDER BY n LIMIT 3",
-            49,
-            "HAVING and LIMIT",
+            "SELECT a, LAST(b) AS l, COUNT(*) AS n FROM s GROUP BY a HAVING l > 1 ORDER BY n LIMIT 3",
+            63,
+            "l is no number, and HAVING beside LIMIT asks about numbers and keys",
         ),
         ("SELECT * FROM s HAVING a > 3", 23, "HAVING needs an aggregate"),
         ("SELECT COUNT(*) FROM s HAVING SUM(a) > 3", 30, "values that are selected"),

@@ -96,7 +96,10 @@ def test_a_tag_is_in_the_unit_of_the_attribute_beside_it(streams, condition, mea
             PAIRS + "b.kindd = 'x'",
             ["unknown column 'b.kindd'", "did you mean b.kind?"],
         ),
-        (PAIRS + "b.zzz = 'x'", ["known columns: b.Speed, b.elapsed_s"]),
+        (
+            PAIRS + "b.zzz = 'x'",
+            ["known columns: b.Speed, b.acceleration_mps2, b.elapsed_s"],
+        ),
         (
             PAIRS + "a.load > b.kind",
             ["b.kind is a text", "TRY_CAST(b.kind AS DOUBLE)"],

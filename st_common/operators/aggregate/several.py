@@ -292,6 +292,12 @@ def _keys(spec: Several) -> list[str]:
     ]
 
 
+def keys_of_names(spec: Several, names: pa.Array) -> list[pa.Array]:
+    """The keys of groups by their names (string[n]): string[n] of each, null for null."""
+    table = pa.table({_GROUP: names})
+    return [key.cast(pa.string()) for key in expressions.evaluated(_keys(spec), table)]
+
+
 _KIND = "typeof({})"
 _KIND_OF_JSON = (
     "CASE json_type({}) WHEN 'BOOLEAN' THEN 'BOOLEAN' WHEN 'DOUBLE' THEN 'DOUBLE'"

@@ -95,6 +95,15 @@ def having(text: str, aggregate: Aggregate | None, scope: Scope, step: str) -> s
         return text_of(of_rows(tree, aggregate, scope))
 
 
+def condition_of_groups(
+    text: str, aggregate: Aggregate, scope: Scope, step: str
+) -> str:
+    """The condition by which the greatest groups are chosen, over names of keys and numbers."""
+    rows = Scope(label="rows", own=frozenset({"rows"}), joined="rows")
+    asked = having(text, aggregate, scope, step)
+    return condition(asked, rows, step).term.text
+
+
 def condition(text: str, scope: Scope, step: str, *, part: str = "where") -> Given:
     """The condition of a step; each part of what AND joins is looked at by itself, as after WHERE."""
     trees = list(conjuncts(_tree(text, step)))

@@ -5,7 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Self
 
-from st_common.query.builder.expressions import Given, term, value
+from st_common.query.builder.expressions import (
+    Given,
+    condition_of_groups,
+    term,
+    value,
+)
 from st_common.query.builder.refusing import refuse_unless, text_of_user
 from st_common.query.builder.step import Step
 from st_common.query.plan import Aggregate, Top, Value, asks_speed
@@ -66,11 +71,20 @@ class GroupingSteps(Step):
         made = replace(_as_several(aggregate), keys=tuple(keys))
         return self._grouping(step, made, given)
 
-    def top(self, limit: int, by: str, *, per: str = "", least: bool = False) -> Self:
+    def top(
+        self,
+        limit: int,
+        by: str,
+        *,
+        per: str = "",
+        least: bool = False,
+        having: str = "",
+    ) -> Self:
         """Only the groups with the greatest values, or the least: `top(3, "n")`, `top(1, "avg(speed)", per="line")`.
 
         What was counted and grouped before stays; `by` is the name of a value, `per` that of a key: then so many groups
-        of each of its values.
+        of each of its values. With `having`, a condition on numbers and keys, they are chosen among the groups of which
+        it holds: `top(3, "n", having="avg(speed) > 2")`.
         """
         step = "top(..)"
         before = (self.plan.outer or self.plan).aggregate
@@ -81,6 +95,9 @@ class GroupingSteps(Step):
         several = replace(_as_several(counted), keys=_keys_of(counted))
         top = Top(value=by, limit=limit, descending=not least, per=per or None)
         made = replace(several, top=top)
+        if having:
+            asked = condition_of_groups(having, made, self._scope, step)
+            made = replace(several, top=replace(top, having=asked))
         wrong = wrong_in_top(made)
         refuse_unless(
             not wrong, step, wrong, "top(3, 'n') behind aggregate(n='count(*)')"

@@ -228,7 +228,8 @@ def _several(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:
     if top is None:
         return grouped
     least = not top.descending
-    return grouped.top(top.limit, top.value, per=top.per or "", least=least)
+    per, having = top.per or "", top.having or ""
+    return grouped.top(top.limit, top.value, per=per, least=least, having=having)
 
 
 def _function(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:

@@ -15,7 +15,7 @@ from st_common.query.lowering.expression import is_same
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.several import is_call, term_like_key, value_of
 from st_common.query.pair_columns import names_pair
-from st_common.query.plan import Aggregate, Value, has_value
+from st_common.query.plan import AS_JSON, Aggregate, Value, has_value
 
 _WHOLE = (exp.Column, exp.Anonymous, exp.Binary, exp.Case, exp.Cast, exp.Extract)
 """What a key may be."""
@@ -30,7 +30,7 @@ def of_rows(condition: exp.Expr, aggregate: Aggregate | None, scope: Scope) -> e
         scope: what names in it mean.
 
     Raises:
-        Refused: it asks for what is neither a value nor a key.
+        Refused: it asks for what is neither a value nor a key, or beside LIMIT for a value that is no number.
     """
     if aggregate is None:
         hint = "SELECT line, COUNT(*) .. GROUP BY line HAVING COUNT(*) > 3"
@@ -39,7 +39,21 @@ def of_rows(condition: exp.Expr, aggregate: Aggregate | None, scope: Scope) -> e
     tree: exp.Expr = condition.copy().transform(
         lambda node: _replaced(node, aggregate, scope), copy=False
     )
+    if aggregate.top is not None:
+        _refuse_others(tree, aggregate)
     return tree
+
+
+def _refuse_others(tree: exp.Expr, aggregate: Aggregate) -> None:
+    """Beside LIMIT groups are chosen by what they are found from: numbers and keys, and no values as JSON."""
+    others = {one.name for one in aggregate.values if one.function in AS_JSON}
+    for column in tree.find_all(exp.Column):
+        if column.name in others:
+            message = f"{column.name} is no number, and HAVING beside LIMIT asks about numbers and keys"
+            hint = (
+                "WHERE around FROM (SELECT .. LIMIT 3) asks about those that are told"
+            )
+            raise Refused(message, span_of(column), hint)
 
 
 def _replaced(node: exp.Expr, aggregate: Aggregate, scope: Scope) -> exp.Expr:

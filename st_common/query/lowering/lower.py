@@ -91,6 +91,7 @@ def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | Non
     if gathered.found or related is None:
         return None
     more, terms = related
+    more, outer = _chosen_first(more, outer)
     tree = grown(Source(stream=source.name), {**fields, **more})
     plan = replace(plan_of(tree), outer=outer)
     return Lowered(plan=plan, terms=terms, spans=_spans(select, source, choice.join))
@@ -103,11 +104,18 @@ def _asked_of_groups(
     having = select.args.get("having")
     if having is None:
         return None
-    if select.args.get("top") is not None:
-        message = "HAVING and LIMIT exclude each other"
-        hint = "a WHERE around FROM (SELECT .. LIMIT 3) asks about those that are told"
-        gathered.found.append(Refused(message, span_of(having), hint))
     return asked_of_groups(having, aggregate, scope, gathered)
+
+
+def _chosen_first(
+    said: dict[str, Any], outer: Outer | None
+) -> tuple[dict[str, Any], Outer | None]:
+    """Beside LIMIT what HAVING asks stands in the aggregate, for it comes before; else as it was given."""
+    counted: Aggregate | None = said["aggregate"]
+    if counted is None or counted.top is None or outer is None:
+        return said, outer
+    top = replace(counted.top, having=outer.where)
+    return {**said, "aggregate": replace(counted, top=top)}, None
 
 
 def _above_rows(
