@@ -6,6 +6,7 @@ from pathlib import Path
 
 from st_common.capture.log import Log
 from st_common.ops.launcher import Running, find
+from st_common.ops.process import start_of
 from st_common.ops.status import (
     Exit,
     Phase,
@@ -207,7 +208,7 @@ def judge(
     """
     if seen.running is None:
         return Health.FINISHED if _is_finished(seen) else Health.DEAD
-    started_us = int(seen.running.owner.started_s * 1e6)
+    started_us = start_of(seen.running.owner)
     age_us = now_us - started_us
     spoke = seen.status is not None and seen.status.beat_ts >= started_us
     if not spoke and age_us < limits.start_grace_s * 1e6:
@@ -238,7 +239,7 @@ def phase_of(seen: Observation, *, now_us: int, limits: Limits) -> Phase | None:
     """
     if seen.running is None or seen.status is None or seen.slowest is None:
         return None
-    started_us = int(seen.running.owner.started_s * 1e6)
+    started_us = start_of(seen.running.owner)
     if seen.status.beat_ts < max(started_us, now_us - limits.silent_s * 1e6):
         return None
     # A job that has not spoken since the start left its last words in another process.

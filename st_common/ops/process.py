@@ -85,14 +85,13 @@ def owner_of(pid: int) -> Owner | None:
         process = psutil.Process(pid)
         if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
             return None
-        ticks = _start_ticks(pid)
         return Owner(
             host=this_host(),
             pid=pid,
-            started_s=_started_s(ticks),
+            started_s=process.create_time(),
             boot=this_boot(),
             namespace=this_namespace(),
-            ticks=ticks,
+            ticks=_start_ticks(pid),
         )
     except (psutil.Error, OSError):
         return None
@@ -143,14 +142,17 @@ def _start_ticks(pid: int) -> int:
     return int(fields[_START_FIELD])
 
 
-def _started_s(ticks: int) -> float:
-    """When a process started, seconds since 1970, to a hundredth.
+def start_of(owner: Owner) -> int:
+    """When a process of this machine started, us since 1970, to a hundredth of a second; of others what is recorded.
 
-    The start of the machine in /proc/stat is whole seconds: by it a process would seem to have started up to a second
-    early, and to have said what the one before it said last.
+    The start of the machine in /proc/stat is whole seconds: by the recorded time a process seems to have started up to
+    a second early, and to have said what the one before it said last.
     """
-    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    return time.time_ns() / 1e9 - age_s
+    if owner.ticks < 0 or owner.boot != this_boot():
+        return int(owner.started_s * 1e6)
+    up_us = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+    age_us = up_us - owner.ticks * 1_000_000 // os.sysconf("SC_CLK_TCK")
+    return time.time_ns() // 1000 - age_us
 
 
 def find_command(arguments: Sequence[str]) -> Owner | None:
