@@ -109,10 +109,7 @@ def _without_place(plan: Plan) -> Iterator[Complaint]:
             message="rank() and distance() need KNN (k, ..)",
             hint="SELECT rank(), distance() FROM taxis KNN ('M', 3, 'car7')",
         )
-    others = _without_tags(plan)
-    if plan.outer is not None:
-        others.append("FROM (SELECT ..)")
-    for name in others:
+    for name in _keeping_rows(plan):
         yield Complaint(
             at="select",
             message=f"rank() and distance() and {name} exclude each other",
@@ -160,15 +157,18 @@ def _nests_forecast(region: Region) -> bool:
 
 
 def _with_columns_of_tags(plan: Plan) -> Iterator[Complaint]:
-    others = _without_tags(plan)
-    if plan.outer is not None:
-        others.append("FROM (SELECT ..)")
-    for name in others:
+    for name in _keeping_rows(plan):
         yield Complaint(
             at="select",
             message=f"columns of tags or the distance of features and {name} exclude each other",
             hint="changes name the feature: its tags are in the layer",
         )
+
+
+def _keeping_rows(plan: Plan) -> list[str]:
+    """What a plan has whose rows are kept while what they show would change, in words."""
+    above = [] if plan.outer is None else ["FROM (SELECT ..)"]
+    return _without_tags(plan) + above
 
 
 def _without_tags(plan: Plan) -> list[str]:

@@ -9,14 +9,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlglot import exp
-from sqlglot.dialects.duckdb import DuckDB
 
 from st_common.query.binding import Columns, bound
-from st_common.query.grammar.statements import expression_of
+from st_common.query.grammar.statements import expression_of, text_of
 from st_common.query.grammar.words import is_plain
 from st_common.query.plan import AS_JSON, COUNTS, Aggregate, Top, has_value
-
-_DUCKDB = DuckDB()
 
 
 def columns_of_groups(aggregate: Aggregate) -> Columns:
@@ -69,4 +66,4 @@ def having_called_anew(top: Top, names: Mapping[str, str]) -> Top:
     for column in tree.find_all(exp.Column):
         name = now.get(column.name.casefold(), column.name)
         column.set("this", exp.to_identifier(name, quoted=not is_plain(name)))
-    return replace(top, having=_DUCKDB.generate(tree, comments=False))
+    return replace(top, having=text_of(tree))

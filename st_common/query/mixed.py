@@ -7,8 +7,8 @@ from sqlglot import exp
 
 from st_common.query.binding import Columns, bound
 from st_common.query.grammar.nodes import Span
-from st_common.query.grammar.statements import expression_of
-from st_common.query.lowering.expression import Term, text_of
+from st_common.query.grammar.statements import expression_of, text_of
+from st_common.query.lowering.expression import Term
 
 _COMPARISONS = (
     exp.EQ,

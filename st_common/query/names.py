@@ -14,8 +14,8 @@ from sqlglot import exp
 from st_common.query.attribute_units import columns_now, fit_tags
 from st_common.query.binding import Columns, bound, columns_of
 from st_common.query.grammar import words
-from st_common.query.grammar.statements import expression_of
-from st_common.query.lowering.expression import COMPARISONS, Term, text_of
+from st_common.query.grammar.statements import expression_of, text_of
+from st_common.query.lowering.expression import COMPARISONS, Term
 from st_common.query.measures import fit_units, measured
 from st_common.query.pair_columns import of_other, own_name
 from st_common.query.plan import COUNTS, Aggregate, LayerJoin, Plan, Value

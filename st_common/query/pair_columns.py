@@ -100,6 +100,16 @@ def names_pair(text: str) -> bool:
     return f'"{OTHER}' in said or f'"{_PAIR}' in said
 
 
+def is_other_column(name: str) -> bool:
+    """Whether a column is none of the fix: one of a pair, or of a member's place among the nearest."""
+    return is_of_pair(name) or near_columns.is_of_near(name)
+
+
+def names_other_columns(text: str) -> bool:
+    """Whether an expression may name such a column."""
+    return names_pair(text) or near_columns.names_near(text)
+
+
 @lru_cache(maxsize=4096)
 def pair_names(text: str) -> tuple[str, ...]:
     """The columns of a pair that an expression names, each once."""

@@ -5,9 +5,8 @@ from typing import Literal
 
 from sqlglot import exp
 
-from st_common.query.grammar.statements import expression_of
+from st_common.query.grammar.statements import expression_of, text_of
 from st_common.query.grammar.words import always_quoted, number, quoted, text_literal
-from st_common.query.lowering.expression import text_of
 from st_common.query.near_columns import names_near
 from st_common.query.neighbours import (
     GroupNearest,
@@ -16,7 +15,7 @@ from st_common.query.neighbours import (
     Place,
     ReverseNearest,
 )
-from st_common.query.pair_columns import names_pair, other_label
+from st_common.query.pair_columns import names_other_columns, names_pair, other_label
 from st_common.query.plan import LayerJoin, PairJoin, Plan, Window
 from st_common.query.printed_aggregate import (
     aggregate_text,
@@ -36,7 +35,6 @@ from st_common.query.printed_incident import (
     interval_text,
     worst_text,
 )
-from st_common.query.printed_near import with_calls
 from st_common.query.printed_pair import identifier_of, written
 from st_common.query.problem import did_you_mean
 from st_common.query.sides import sides_of
@@ -140,7 +138,7 @@ def _selected(plan: Plan, label: str) -> str:
         return aggregate_text(plan.aggregate, label)
     items = [
         column_text(name, text)
-        if not names_pair(text) and not names_near(text)
+        if not names_other_columns(text)
         else f"{said(text, plan)} AS {quoted(name)}"
         for name, text in plan.columns
     ]
@@ -252,9 +250,8 @@ def _is_loose(text: str) -> bool:
 
 def said(text: str, plan: Plan) -> str:
     """An expression of a plan as it is written: `distance()`, columns of a pair by the names of its two."""
-    if names_near(text):
-        text = with_calls(text)
-    if (plan.pairs is None and plan.join is None) or not names_pair(text):
+    has_other = plan.pairs is not None or plan.join is not None
+    if not (names_near(text) or (has_other and names_pair(text))):
         return text
     return written(text, plan.stream, _label(plan))
 

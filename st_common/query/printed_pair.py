@@ -1,20 +1,21 @@
-"""Expressions about pairs as they are written: `other.speed_mps`, `distance(cars, other)`."""
+"""Expressions about pairs and neighbours as they are written: `other.speed_mps`, `distance(cars, other)`, `rank()`."""
 
 from sqlglot import exp
 
 from st_common.query.grammar import words
-from st_common.query.grammar.statements import expression_of
-from st_common.query.lowering.expression import text_of
+from st_common.query.grammar.statements import expression_of, text_of
+from st_common.query.near_columns import CALLS
 from st_common.query.pair_columns import MEASURES, own_name
 
 _FUNCTIONS = {column: name.lower() for name, column in MEASURES.items()}
+_OF_PLACE = {column: name.lower() for name, column in CALLS.items()}
 
 
 def written(text: str, first: str, other: str) -> str:
-    """An expression of a plan about pairs, by what the statement calls the first object and the other one.
+    """An expression about pairs or neighbours, by what the statement calls the first object and the other one.
 
     Args:
-        text: canonical SQL over the columns of a pair (see `pair_columns`).
+        text: canonical SQL over the columns of `pair_columns` and `near_columns`.
         first: the name of the stream.
         other: the alias of the other object or of the layer, in quotes where it needs them.
     """
@@ -26,6 +27,8 @@ def written(text: str, first: str, other: str) -> str:
             column.set("table", identifier_of(other))
         elif column.name in _FUNCTIONS:
             column.replace(_call(_FUNCTIONS[column.name], first, other))
+        elif column.name in _OF_PLACE:
+            column.replace(_call(_OF_PLACE[column.name]))
     return text_of(tree.this)
 
 
@@ -35,9 +38,9 @@ def identifier_of(label: str) -> exp.Identifier:
     return exp.Identifier(this=name, quoted=label.startswith('"'))
 
 
-def _call(function: str, first: str, other: str) -> exp.Expr:
+def _call(function: str, *of: str) -> exp.Expr:
     sides = [
         exp.Column(this=exp.to_identifier(name, quoted=not words.is_plain(name)))
-        for name in (first, other)
+        for name in of
     ]
     return exp.Anonymous(this=function, expressions=sides)

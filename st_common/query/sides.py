@@ -14,8 +14,8 @@ from functools import lru_cache
 from sqlglot import exp
 
 from st_common.query.grammar import words
-from st_common.query.grammar.statements import expression_of
-from st_common.query.lowering.expression import conjuncts, text_of
+from st_common.query.grammar.statements import expression_of, text_of
+from st_common.query.lowering.expression import conjuncts
 from st_common.query.pair_columns import is_of_pair, names_pair, own_name
 from st_common.query.plan import Plan
 

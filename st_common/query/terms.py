@@ -10,8 +10,7 @@ from st_common.query.grammar.words import always_quoted, quoted
 from st_common.query.lowering.expression import Term
 from st_common.query.mixed import Mixed, mixed
 from st_common.query.names import beside_speed
-from st_common.query.near_columns import is_of_near
-from st_common.query.pair_columns import OTHER, is_of_pair, own_name
+from st_common.query.pair_columns import OTHER, is_other_column, own_name
 from st_common.query.problem import Problem, did_you_mean
 from st_common.query.trying import Tried, tried
 
@@ -132,7 +131,7 @@ def _unknown_column(
     """A name that is no column, as it is written; an object has the columns that every other one has."""
     own = own_name(name)
     label = "" if own is None else f"{_owner(statement.written(span))}."
-    names = [known for known, _ in columns if not _is_called(known)]
+    names = [known for known, _ in columns if not is_other_column(known)]
     near = did_you_mean(own or name, names).replace("mean ", f"mean {label}")
     known = ", ".join(f"{label}{each}" for each in sorted(names))
     message = f"unknown column {label + (own or name)!r}"
@@ -148,14 +147,9 @@ def _owner(written: str) -> str:
 def _as_written(statement: "Statement", term: Term, text: str) -> str:
     """A part of a term with what plans call otherwise as it is written: `b.state` in place of `"other.state"`."""
     for name, span in term.columns:
-        if _is_called(name):
+        if is_other_column(name):
             text = text.replace(always_quoted(name), statement.written(span))
     return text
-
-
-def _is_called(name: str) -> bool:
-    """Whether a column has a name of its own in plans."""
-    return is_of_pair(name) or is_of_near(name)
 
 
 def _compared(statement: "Statement", term: Term, one: Mixed) -> Problem:

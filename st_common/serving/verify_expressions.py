@@ -1,6 +1,7 @@
 """Expressions of plans over fixes, by DuckDB; they were checked when the query was registered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -82,13 +83,8 @@ def values_of_rows(
     """The values of expressions of each row of a query, by expression; None for null."""
     if not rows or not texts:
         return {text: [] for text in texts}
-    listed = ", ".join(f'TRY({text}) AS "{at}"' for at, text in enumerate(texts))
     table = pa.Table.from_pylist([dict(row) for row in rows])
-    with duckdb.connect(
-        config={"threads": 1, "enable_external_access": False}
-    ) as connection:
-        connection.register("rows_of_a_query", table)
-        found = connection.sql(f"SELECT {listed} FROM rows_of_a_query")  # noqa: S608 - checked expressions
+    with _selected(table, texts) as found:
         columns = found.to_arrow_table().columns
     return {
         text: column.to_pylist() for text, column in zip(texts, columns, strict=True)
@@ -133,17 +129,22 @@ def _named(
 
 def _evaluated(fixes: pd.DataFrame, texts: Sequence[str]) -> pd.DataFrame:
     """The values of expressions in the order of `place_of_row`."""
-    listed = ", ".join(
-        f'TRY({text}) AS "{number}"' for number, text in enumerate(texts)
-    )
+    with _selected(fixes, texts, "ORDER BY place_of_row") as found:
+        values: pd.DataFrame = found.df()
+    return values
+
+
+@contextmanager
+def _selected(
+    rows: pd.DataFrame | pa.Table, texts: Sequence[str], order: str = ""
+) -> Iterator[duckdb.DuckDBPyRelation]:
+    """The values of expressions, as columns 0, 1, .., null where one has none or fails."""
+    listed = ", ".join(f'TRY({text}) AS "{at}"' for at, text in enumerate(texts))
     with duckdb.connect(
         config={"threads": 1, "enable_external_access": False}
     ) as connection:
-        connection.register("fixes", fixes)
-        values: pd.DataFrame = connection.sql(
-            f"SELECT {listed} FROM fixes ORDER BY place_of_row"  # noqa: S608
-        ).df()
-    return values
+        connection.register("rows_asked", rows)
+        yield connection.sql(f"SELECT {listed} FROM rows_asked {order}")  # noqa: S608 - checked expressions
 
 
 def _heading(frame: pd.DataFrame, *, space: Space) -> np.ndarray:

@@ -4,18 +4,8 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from st_common.home import Home
+from st_common.query.binding import BUILTINS
 from st_common.settings import StreamSettings
-
-FIX = (
-    "object",
-    "event_ts",
-    "x",
-    "y",
-    "elapsed_s",
-    "speed_mps",
-    "heading_deg",
-    "acceleration_mps2",
-)  # what every stream's fixes have
 
 
 class Known:
@@ -56,7 +46,7 @@ class Known:
             ),
             None,
         )
-        return [*FIX, *(columns.attributes if columns else ())]
+        return [*BUILTINS, *(columns.attributes if columns else ())]
 
     def forget(self) -> None:
         """The names may have changed."""

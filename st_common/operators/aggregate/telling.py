@@ -116,10 +116,10 @@ def _near(
 ) -> Nearness:
     """Which of the nearest each line is, of queries that show it; nothing of who left."""
     turn, members = stretch.turn, stretch.members
-    near, query = Nearness.nothing(len(key)), turn.numbering.targets.query[key >> SHIFT]
+    query = turn.numbering.targets.query[key >> SHIFT]
     here = np.flatnonzero(turn.known.showing_near[query] & (sign >= 0))
     if not len(here):
-        return near
+        return Nearness.nothing(len(key))
     cells, cell_of = np.unique(packed(query[here], at[here]), return_inverse=True)
     cell, member = members.spells.at(cells >> SHIFT, cells & MASK)
     held = Held(
@@ -130,9 +130,8 @@ def _near(
         object=members.key[member] & MASK,
     )
     lookups, course = stretch.fixes.lookups, stretch.course
-    asked = nearness(turn, lookups, course, held).of(cell_of, key[here] & MASK)
-    near.rank[here], near.distance[here] = asked.rank, asked.distance
-    return near
+    ranked = nearness(turn, lookups, course, held)
+    return ranked.of(cell_of, key[here] & MASK).at(here, len(key))
 
 
 def tell_pairs(turn: Turn, fixes: Present, lines: Lines) -> pa.Table:

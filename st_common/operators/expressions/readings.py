@@ -18,6 +18,7 @@ from st_common.operators.state.fixes import (
     LastFixes,
 )
 from st_common.operators.state.taken import Joined, taken
+from st_common.query.binding import BUILTINS
 from st_common.runs import is_first, last_set, shifted, starts_of
 
 
@@ -205,16 +206,8 @@ class Readings:
         return pa.array(values, from_pandas=True)
 
 
-_BUILTIN = (
-    "object",
-    "x",
-    "y",
-    "elapsed_s",
-    "speed_mps",
-    "heading_deg",
-    "acceleration_mps2",
-)
-_COLUMNS = ("event_ts", *_BUILTIN)
+_COLUMNS = tuple(BUILTINS)
+_BUILTIN = tuple(name for name in _COLUMNS if name != "event_ts")
 _ARRAYS = ("object", *READING)
 
 

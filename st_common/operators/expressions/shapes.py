@@ -16,8 +16,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from st_common.query.grammar.nodes import Refused
-from st_common.query.grammar.statements import expression_of
-from st_common.query.lowering.expression import text_of
+from st_common.query.grammar.statements import expression_of, text_of
 
 Class = Literal["arithmetic", "comparison", "text"]
 """What an operator does: it decides which types of constants may stand in a column instead."""

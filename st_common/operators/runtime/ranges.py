@@ -65,8 +65,7 @@ def swap_ranges(swapping: Swapping) -> Part:
     answer = swapping.state.answer
     keys = swapped_keys(swapping, answer, answer & MASK, _members(swapping))
     # Answers fix by fix are sorted by object, what is told by target.
-    minus, plus = swap_halves(keys.minus), swap_halves(keys.plus)
-    told = tell_swapped(swapping, minus, plus, plus)
+    told = tell_swapped(swapping, swap_halves(keys.minus), swap_halves(keys.plus))
     return Part(
         changes=(told,),
         delta={"answer_minus": keys.minus, "answer_plus": keys.plus},

@@ -43,7 +43,7 @@ def swap_ticks(swapping: Swapping) -> Part:
     plus = merged(keys.plus, _rows_anew(swapping, keys.kept))
     return Part(
         changes=(
-            tell_swapped(swapping, keys.minus, plus, after),
+            tell_swapped(swapping, keys.minus, plus, answer=after),
             tell_groups(turn, lines),
             framed.changes,
             *fenced.changes,

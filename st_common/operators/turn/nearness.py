@@ -8,7 +8,6 @@ It follows from the members and where they are, and nothing of it is kept.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,20 +16,11 @@ from st_common.operators.arrays.keys import packed
 from st_common.operators.arrays.ranked import ranks_of_texts
 from st_common.operators.turn.lookups import Lookups
 from st_common.operators.turn.turn import Turn
+from st_common.operators.turn.valid import Placed
 from st_common.query.near_columns import DISTANCE, RANK
 from st_common.runs import is_first, ranks_of
 
 _KIND = "nearest"
-
-
-class Placed(Protocol):
-    """Where objects, or versions of objects, are: a row each."""
-
-    x: np.ndarray
-    y: np.ndarray
-
-    def at_ticks(self, objects: np.ndarray, ticks: np.ndarray) -> np.ndarray:
-        """The row of each object (int64[n]) at a tick (int64[n], its place); int64[n]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +58,12 @@ class Nearness:
     def nothing(cls, count: int) -> "Nearness":
         """Of so many nothing is known."""
         return cls(rank=np.zeros(count, np.int64), distance=np.full(count, np.nan))
+
+    def at(self, rows: np.ndarray, count: int) -> "Nearness":
+        """The same at some rows (int64[n]) of so many; of the others nothing is known."""
+        out = Nearness.nothing(count)
+        out.rank[rows], out.distance[rows] = self.rank, self.distance
+        return out
 
     def columns(self) -> dict[str, pa.Array]:
         """The columns that expressions name, null where nothing is known."""

@@ -115,7 +115,7 @@ class Present:
         self.alive = self.status == ALIVE
         self.place = np.where(np.arange(total) < known, np.arange(total), -1)
         self._turn, self._known, self._status = turn, known, _STATUS[turn.events.kind]
-        self._after = _after(turn)
+        self._after = turn.readings
         # Put together when somebody asks: most runs evaluate no expression.
         self._attributes = Joined(
             fixes.attributes, known, turn.readings.attributes, len(turn.events)
@@ -214,21 +214,3 @@ class Present:
             among: how many expressions are asked of these fixes in all (see `Values`).
         """
         return self.values.masks(texts, self.place[objects], among=among)
-
-
-def _after(turn: Turn) -> Readings:
-    """The reading of its object after each event of the run."""
-    events, readings = turn.events, turn.readings
-    return Readings(
-        object=events.object,
-        ts=events.fix_ts,
-        x=events.x,
-        y=events.y,
-        attributes=readings.attributes,
-        before_ts=readings.before_ts,
-        before_x=readings.before_x,
-        before_y=readings.before_y,
-        earlier_ts=readings.earlier_ts,
-        earlier_x=readings.earlier_x,
-        earlier_y=readings.earlier_y,
-    )

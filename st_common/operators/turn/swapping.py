@@ -143,7 +143,11 @@ def swapped_keys(
 
 
 def tell_swapped(
-    swapping: Swapping, minus: np.ndarray, plus: np.ndarray, answer: np.ndarray
+    swapping: Swapping,
+    minus: np.ndarray,
+    plus: np.ndarray,
+    *,
+    answer: np.ndarray | None = None,
 ) -> pa.Table:
     """The rows of changes of members that leave and come; those of aggregates and frames are told by these themselves.
 
@@ -151,7 +155,7 @@ def tell_swapped(
         swapping: when and why.
         minus: int64, keys `target << 32 | object` of what leaves.
         plus: int64, keys of what comes; with the time until which it stays, for queries that ask for that.
-        answer: int64, the keys of all members afterwards.
+        answer: int64, the keys of all members afterwards; None: no row shows which of the nearest it is.
 
     Returns:
         A table of `SHARD_SCHEMA`.
@@ -188,7 +192,7 @@ def _fields(
     target: np.ndarray,
     who: np.ndarray,
     comes: np.ndarray,
-    answer: np.ndarray,
+    answer: np.ndarray | None,
 ) -> pa.Array | None:
     """What rows of members show, of pairs of the other object too; who leaves has the tags of before."""
     turn, present = swapping.turn, swapping.present
@@ -210,23 +214,21 @@ def _near(
     query: np.ndarray,
     who: np.ndarray,
     comes: np.ndarray,
-    answer: np.ndarray,
+    answer: np.ndarray | None,
 ) -> Nearness | None:
     """Which of the nearest each row is that comes; None where none does that shows it."""
     turn, present = swapping.turn, swapping.present
     shows = turn.known.showing_near
     here = np.flatnonzero(shows[query] & comes)
-    if not len(here):
+    if answer is None or not len(here):
         return None
     of = turn.numbering.targets.query[answer >> SHIFT]
     members, of = answer[shows[of]] & MASK, of[shows[of]]
     # All at one time: a query is a cell.
     nothing = np.zeros(len(members), np.int64)
     held = Held(cell=of, query=of, at=nothing, row=members, object=members)
-    asked = nearness(turn, present.lookups, present, held).of(query[here], who[here])
-    near = Nearness.nothing(len(query))
-    near.rank[here], near.distance[here] = asked.rank, asked.distance
-    return near
+    ranked = nearness(turn, present.lookups, present, held)
+    return ranked.of(query[here], who[here]).at(here, len(query))
 
 
 def _versions(

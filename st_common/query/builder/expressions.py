@@ -10,15 +10,8 @@ from st_common.query import near_columns
 from st_common.query.binding import BUILTINS
 from st_common.query.builder.refusing import refuse_unless
 from st_common.query.grammar.nodes import Refused, span_of
-from st_common.query.grammar.statements import expression_of
-from st_common.query.lowering.expression import (
-    Needs,
-    Term,
-    and_of,
-    conjuncts,
-    term_of,
-    text_of,
-)
+from st_common.query.grammar.statements import expression_of, text_of
+from st_common.query.lowering.expression import Needs, Term, and_of, conjuncts, term_of
 from st_common.query.lowering.having import of_rows
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.several import is_call, key_of, terms_of, value_of

@@ -4,6 +4,7 @@ from typing import TypeVar
 
 from sqlglot import exp
 
+from st_common.query.grammar.nodes import span_of
 from st_common.query.grammar.tokens import Token
 
 _Node = TypeVar("_Node", bound=exp.Expr)
@@ -16,6 +17,14 @@ def at(node: _Node, first: Part, last: Part) -> _Node:
     meta["start"] = first.start_pos if isinstance(first, Token) else first.meta["start"]
     meta["end"] = last.end_pos - 1 if isinstance(last, Token) else last.meta["end"]
     return node
+
+
+def quoted_column(name: str, instead_of: exp.Expr) -> exp.Column:
+    """The column with a name of plans, in quotes, where another node stands; that one may stand nowhere."""
+    column = exp.Column(this=exp.Identifier(this=name, quoted=True))
+    start, end = span_of(instead_of)
+    column.meta.update(start=start, end=end - 1)
+    return column
 
 
 def identifier(token: Token) -> exp.Identifier:

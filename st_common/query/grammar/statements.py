@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 
 from st_common.query.grammar.automaton import END
 from st_common.query.grammar.language import table
@@ -28,6 +29,7 @@ from st_common.query.grammar.terminals import tokens_in
 from st_common.query.grammar.tokens import Token, UnclosedError
 
 _MOST = 20  # problems of one statement
+_DUCKDB = DuckDB()
 _CLAUSES = frozenset(
     (
         *(
@@ -105,6 +107,11 @@ def expression_of(text: str) -> exp.Expr:
         message = f"{error.mark} is not closed"
         raise Refused(message, (error.start, error.start + 1)) from None
     return tree
+
+
+def text_of(node: exp.Expr) -> str:
+    """The text of an expression's tree, which may be changed by this."""
+    return _DUCKDB.generate(node, comments=False, copy=False)
 
 
 def _refused_in(tree: exp.Expr, cuts: Sequence[_Cut]) -> Sequence[Refused]:

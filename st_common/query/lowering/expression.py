@@ -11,11 +11,10 @@ from itertools import accumulate
 from typing import Literal
 
 from sqlglot import exp
-from sqlglot.dialects.duckdb import DuckDB
 
 from st_common.query.grammar import words
 from st_common.query.grammar.nodes import SPATIAL, Exists, Refused, Span, span_of
-from st_common.query.grammar.statements import expression_of
+from st_common.query.grammar.statements import expression_of, text_of
 from st_common.query.lowering.compared import MEASURE, check_units
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS
 from st_common.query.lowering.nearness import with_places
@@ -83,7 +82,6 @@ _PARTS = frozenset(
         "WEEK",
     }
 )
-_DUCKDB = DuckDB()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,11 +184,6 @@ def shifted(term: Term, by: int) -> Term:
     columns = tuple((name, moved(span)) for name, span in term.columns)
     measures = tuple((at, measure, moved(span)) for at, measure, span in term.measures)
     return replace(term, span=moved(term.span), columns=columns, measures=measures)
-
-
-def text_of(node: exp.Expr) -> str:
-    """The text of a checked tree."""
-    return _DUCKDB.generate(node, comments=False, copy=False)
 
 
 def is_same(one: str, other: str) -> bool:

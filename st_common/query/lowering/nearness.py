@@ -2,7 +2,8 @@
 
 from sqlglot import exp
 
-from st_common.query.grammar.nodes import span_of
+from st_common.query.grammar.located import quoted_column
+from st_common.query.lowering.pairing import replaced
 from st_common.query.near_columns import CALLS
 
 
@@ -14,17 +15,10 @@ def is_of_place(node: exp.Expr) -> bool:
 
 def with_places(root: exp.Expr) -> exp.Expr:
     """The tree of an expression, changed in place, with a column for each such call."""
-    held = exp.Paren(this=root)
-    for call in list(held.find_all(exp.Anonymous)):
-        if is_of_place(call):
-            call.replace(_column(call))
-    changed: exp.Expr = held.this
-    return changed
 
+    def column_of(node: exp.Expr) -> exp.Expr:
+        if not is_of_place(node):
+            return node
+        return quoted_column(CALLS[node.name.upper()], node)
 
-def _column(call: exp.Expr) -> exp.Column:
-    name = CALLS[call.name.upper()]
-    column = exp.Column(this=exp.Identifier(this=name, quoted=True))
-    start, end = span_of(call)
-    column.meta.update(start=start, end=end - 1)
-    return column
+    return replaced(root, column_of)

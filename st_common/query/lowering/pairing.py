@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from st_common.query.grammar.located import quoted_column
 from st_common.query.grammar.nodes import Refused, Span, span_of
 from st_common.query.lowering.scope import Scope
 from st_common.query.pair_columns import BEARING, MEASURES, is_of_pair, of_other
@@ -20,10 +21,10 @@ def measured(root: exp.Expr, scope: Scope) -> exp.Expr:
         is_call = isinstance(node, exp.Anonymous) and node.name.upper() in MEASURES
         return _measure(node, scope) if is_call else node
 
-    return _changed(root, column_of)
+    return replaced(root, column_of)
 
 
-def _changed(root: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+def replaced(root: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """The tree with some nodes changed, in place; the root may be another one."""
     for node in list(root.walk()):
         new = change(node)
@@ -46,9 +47,7 @@ def _measure(call: exp.Expr, scope: Scope) -> exp.Expr:
     if sides != ["first", "other"] and not (is_turned and MEASURES[name] != BEARING):
         message = f"{name} is of the two of a pair, in this order"
         raise Refused(message, span, like)
-    column = exp.Column(this=exp.Identifier(this=MEASURES[name], quoted=True))
-    column.meta.update(start=span[0], end=span[1] - 1)
-    return column
+    return quoted_column(MEASURES[name], call)
 
 
 def _side(node: exp.Expr, scope: Scope) -> str:

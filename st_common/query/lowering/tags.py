@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from st_common.query.binding import BUILTINS
+from st_common.query.grammar.located import quoted_column
 from st_common.query.grammar.nodes import Refused, span_of
 from st_common.query.lowering.scope import Scope
 from st_common.query.pair_columns import DISTANCE, as_speed, of_other, speed_tag
@@ -50,13 +51,13 @@ def with_numbers(
         others = [leaf for leaf in leaves if not _is_tag(leaf, scope)]
         if any(_is_speed(leaf, measure) for leaf in others):
             for tag in tags:
-                tag.replace(_column(tag, as_speed(_name(tag))))
+                tag.replace(quoted_column(as_speed(_name(tag)), tag))
         elif any(map(_is_number, others)) and not any(map(_is_attribute, others)):
             for tag in tags:
-                tag.replace(as_number(_column(tag, _name(tag))))
+                tag.replace(as_number(quoted_column(_name(tag), tag)))
     for tag in list(held.find_all(exp.Column)):
         if _is_tag(tag, scope):
-            tag.replace(_column(tag, _name(tag)))
+            tag.replace(quoted_column(_name(tag), tag))
     changed: exp.Expr = held.this
     return changed
 
@@ -123,13 +124,6 @@ def _name(tag: exp.Expr) -> str:
         message = f"a tag in an expression is in small letters, not {name!r}"
         raise Refused(message, span_of(tag), "a tag that equals a text may be any")
     return of_other(name)
-
-
-def _column(tag: exp.Expr, name: str) -> exp.Column:
-    made = exp.Column(this=exp.Identifier(this=name, quoted=True))
-    start, end = span_of(tag)
-    made.meta.update(start=start, end=end - 1)
-    return made
 
 
 def as_number(column: exp.Expr) -> exp.Expr:

@@ -6,9 +6,13 @@ from typing import ClassVar
 
 from st_common.query.binding import PARTNER, bound
 from st_common.query.complaint import Complaint
-from st_common.query.near_columns import is_of_near
 from st_common.query.outer import type_of_value
-from st_common.query.pair_columns import is_of_pair, names_pair, of_feature, pair_names
+from st_common.query.pair_columns import (
+    is_other_column,
+    names_pair,
+    of_feature,
+    pair_names,
+)
 from st_common.query.plan import COUNTS, Aggregate, Emit, Order, Value, asks_speed
 from st_common.query.several import name_of_key, wrong_in_top
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
@@ -245,7 +249,7 @@ class Told(Above):
 def _called(text: str) -> str:
     """The name of a column that plans call otherwise than people, without its quotes; any other text as it is."""
     name = text[1:-1]
-    return name if is_of_pair(name) or is_of_near(name) else text
+    return name if is_other_column(name) else text
 
 
 def _keys_below(node: Node) -> set[str]:
