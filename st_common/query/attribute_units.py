@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from st_common.query.binding import BUILTINS
+from st_common.query.fix_columns import BUILTINS
 from st_common.query.grammar.nodes import Refused, Span
 from st_common.query.lowering.expression import COMPARISONS, Term
 from st_common.query.lowering.tags import as_number, measured_together

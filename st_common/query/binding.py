@@ -4,29 +4,15 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from st_common.query import near_columns
+from st_common.query.fix_columns import BUILTINS
 from st_common.query.grammar.words import quoted
 from st_common.query.pair_columns import of_feature, of_pair
 
 if TYPE_CHECKING:
     import duckdb
-
-BUILTINS = MappingProxyType(
-    {
-        "object": "VARCHAR",
-        "event_ts": "TIMESTAMP",
-        "x": "DOUBLE",
-        "y": "DOUBLE",
-        "elapsed_s": "DOUBLE",
-        "speed_mps": "DOUBLE",
-        "heading_deg": "DOUBLE",
-        "acceleration_mps2": "DOUBLE",
-    }
-)
-"""What every fix has beside its attributes; all from `elapsed_s` on are against readings before."""
 
 PARTNER = "partner"
 _TYPES = {"string": "VARCHAR", "double": "DOUBLE", "long": "BIGINT", "bool": "BOOLEAN"}

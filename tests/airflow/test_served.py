@@ -165,7 +165,7 @@ def test_streams_maps_and_reports_are_within_reach_of_the_page(
     run = served.rest.trigger("stream_report", stream="taxis")
     assert served.rest.ended("stream_report", run, within_s=600) == "success"
     page.goto(f"{served.setup.url}/")
-    page.get_by_role("link", name="Fairway").click()
+    page.get_by_role("link", name="Fairway", exact=True).click()
     frame = page.frame_locator("iframe")
     frame.get_by_role("cell", name="taxis", exact=True).first.wait_for()
     frame.get_by_text("dead: its process").first.wait_for()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from st_common.home import Home
-from st_common.query.binding import BUILTINS
+from st_common.query.fix_columns import BUILTINS
 from st_common.settings import StreamSettings
 
 

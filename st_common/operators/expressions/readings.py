@@ -18,7 +18,7 @@ from st_common.operators.state.fixes import (
     LastFixes,
 )
 from st_common.operators.state.taken import Joined, taken
-from st_common.query.binding import BUILTINS
+from st_common.query.fix_columns import BUILTINS
 from st_common.runs import is_first, last_set, shifted, starts_of
 
 
@@ -152,7 +152,7 @@ class Readings:
     def table(
         self, ids: pa.Array, *, space: Space, texts: Sequence[str] | None = None
     ) -> pa.Table:
-        """The columns that expressions may use: attributes, and what every fix has (see `query.binding.BUILTINS`).
+        """The columns that expressions may use: attributes, and what every fix has (see `query.fix_columns.BUILTINS`).
 
         Args:
             ids: string, the ids of all objects.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from st_common.query import near_columns
-from st_common.query.binding import BUILTINS
 from st_common.query.builder.refusing import refuse_unless
+from st_common.query.fix_columns import BUILTINS
 from st_common.query.grammar.nodes import Refused, span_of
 from st_common.query.grammar.statements import expression_of, text_of
 from st_common.query.lowering.expression import Needs, Term, and_of, conjuncts, term_of

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from st_common.query.binding import BUILTINS
+from st_common.query.fix_columns import BUILTINS
 from st_common.query.grammar.located import quoted_column
 from st_common.query.grammar.nodes import Refused, span_of
 from st_common.query.lowering.scope import Scope
