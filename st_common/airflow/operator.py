@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from st_common.airflow.form import refusal, unknown_values
 from st_common.airflow.lineage import parent
 from st_common.airflow.links import ReportLink
+from st_common.airflow.notes import NOTE, line_of
 from st_common.airflow.place import find_place, job_environment
 from st_common.airflow.task import Task, summary_of
 from st_common.errors import ConfigError
@@ -77,10 +78,13 @@ class JobOperator(BaseOperator):
         last = redacted(lines[-1]) if lines else "no output"
         # Also of one that failed: a day that breaks its contract has its report.
         summary = self.summary = summary_of(lines)
-        if code in _FINAL:
-            raise AirflowFailException(f"jobs.{self.job}: {_FINAL[code]}: {last}")
-        if code != 0:
-            raise AirflowException(f"jobs.{self.job} ended with code {code}: {last}")
+        failure = (
+            f"{_FINAL.get(code, f'ended with code {code}')}: {last}" if code else ""
+        )
+        context["ti"].xcom_push(key=NOTE, value=line_of(summary, failure))
+        if code:
+            raised = AirflowFailException if code in _FINAL else AirflowException
+            raise raised(f"jobs.{self.job}: {failure}")
         for outlet in self.outlets:
             context["outlet_events"][outlet].extra = summary
         return summary

@@ -1,16 +1,17 @@
-"""What Airflow's API server takes from us: see the entry point `airflow.plugins` in pyproject.toml."""
+"""What Airflow's API server and its scheduler take from us: see the entry point `airflow.plugins` in pyproject.toml."""
 
 from typing import Any, ClassVar
 
 from airflow.plugins_manager import AirflowPlugin
 
+from st_common.airflow import notes
 from st_common.airflow.form_guard import FormGuard
 from st_common.airflow.links import ReportLink
 from st_common.airflow.site import PREFIX, site, view
 
 
 class FairwayPlugin(AirflowPlugin):
-    """Shows how streams are and what was reported; refuses values that a form does not have."""
+    """Shows how streams are, what was reported and what runs did; refuses values that a form does not have."""
 
     name = "fairway"
     fastapi_root_middlewares: ClassVar[list[dict[str, Any]]] = [
@@ -20,4 +21,5 @@ class FairwayPlugin(AirflowPlugin):
         {"name": "fairway", "app": site, "url_prefix": PREFIX}
     ]
     external_views: ClassVar[list[dict[str, Any]]] = [view()]
+    listeners: ClassVar[list[Any]] = [notes]
     operator_extra_links: ClassVar[list[Any]] = [ReportLink()]

@@ -157,6 +157,12 @@ def told(home: Home) -> list[int]:
     return [row["version"] for row in said if row["op"] == "layer"]
 
 
+def noted(served: Served, dag: str, run: str) -> str | None:
+    """The note of a run."""
+    note: str | None = served.rest.get(f"dags/{dag}/dagRuns/{run}")["note"]
+    return note
+
+
 @pytest.mark.spec("C9")
 def test_streams_maps_and_reports_are_within_reach_of_the_page(
     served: Served, page: Page
@@ -164,6 +170,7 @@ def test_streams_maps_and_reports_are_within_reach_of_the_page(
     served.rest.unpause("stream_report")
     run = served.rest.trigger("stream_report", stream="taxis")
     assert served.rest.ended("stream_report", run, within_s=600) == "success"
+    assert noted(served, "stream_report", run) == "draw: pages 1"
     page.goto(f"{served.setup.url}/")
     page.get_by_role("link", name="Fairway", exact=True).click()
     frame = page.frame_locator("iframe")

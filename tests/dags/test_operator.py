@@ -25,13 +25,21 @@ if "none" not in given and "warn" not in given:
     print(f"error: {given}", file=sys.stderr)
     sys.exit(int(given[0]))
 """
+NOTED: list[tuple[str, str]] = []
+"""What tasks handed on beside their summaries, the newest last."""
 
 
 def context(**conf: object) -> dict[str, Any]:
     """As Airflow gives it to a task of a DAG whose form has the value `day`."""
     dag = SimpleNamespace(dag_id="fake", params={"day": None})
     run = SimpleNamespace(conf=conf, logical_date=None, run_after=DUE, clear_number=1)
-    ti = SimpleNamespace(dag_id="fake", task_id="job", try_number=2, map_index=-1)
+    ti = SimpleNamespace(
+        dag_id="fake",
+        task_id="job",
+        try_number=2,
+        map_index=-1,
+        xcom_push=lambda key, value: NOTED.append((key, value)),
+    )
     return {"outlet_events": {}, "dag": dag, "dag_run": run, "ti": ti}
 
 
@@ -63,6 +71,7 @@ def test_what_cannot_get_better_fails_for_good(call: Any, code: int) -> None:
 
     with pytest.raises(AirflowFailException, match=rf"error: \['{code}'\]"):
         call(str(code))
+    assert NOTED[-1][1].endswith(f"error: ['{code}']")
 
 
 @pytest.mark.parametrize("code", [1, 75])
@@ -79,6 +88,7 @@ def test_the_summary_is_the_last_json_line_and_airflows_secrets_stay_with_airflo
 ) -> None:
     summary = call("warn", "--group=", "--name=x y;$(z)")
     assert summary == {"given": ["warn", "--name=x y;$(z)"], "secrets": []}
+    assert NOTED[-1] == ("fairway_note", "given 2, secrets 0")
     assert call("none") == {}
 
 
@@ -107,3 +117,12 @@ def test_without_a_home_or_with_an_unknown_value_a_task_fails_for_good_and_says_
         job_task("fake", "fake").execute(context())
     with pytest.raises(AirflowFailException, match=r"'dya' \(it has: day\)"):
         job_task("fake", "fake").execute(context(dya="2024-01-01"))
+
+
+def test_a_note_has_the_numbers_of_a_summary_and_no_path() -> None:
+    from st_common.airflow.notes import line_of
+
+    summary = {"path": "/r", "version": 3, "cleared": {"files": 7}, "days": [1, 2]}
+    assert line_of(summary) == "version 3, cleared files 7, days 2"
+    assert line_of({}, "wrong settings") == "wrong settings"
+    assert line_of({"name": "", "none": None}) == ""
