@@ -247,6 +247,14 @@ def of_objects(fixes: LastFixes, objects: np.ndarray) -> Readings:
     return Readings(object=objects, attributes=rows.attributes, **columns)
 
 
+def of_all(fixes: LastFixes) -> Readings:
+    """The last readings of all known objects, by their numbers: the columns as they are, without a copy."""
+    columns = {name: getattr(fixes, name) for name in _ARRAYS if name != "object"}
+    return Readings(
+        object=np.arange(len(fixes)), attributes=fixes.attributes, **columns
+    )
+
+
 def of_events(fixes: LastFixes, events: Events, attributes: Attributes) -> Readings:
     """A reading per event, in the order of the events.
 

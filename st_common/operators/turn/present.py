@@ -121,9 +121,8 @@ class Present:
             fixes.attributes, known, turn.readings.attributes, len(turn.events)
         )
         self.lookups = Lookups(turn.objects, turn.numbering)
-        before = readings.of_objects(fixes, np.arange(known))
         self.values = Values(
-            before,
+            readings.of_all(fixes),
             self._after,
             self._attributes,
             turn.objects,

@@ -170,7 +170,9 @@ def judged(turn: Turn, entries: Open, due: np.ndarray) -> Judged:
         due: int64[ticks], ascending, event times in microseconds.
     """
     held = entries.all
-    query = turn.numbering.targets.query[held.target] if len(held) else held.target
+    if not len(held):
+        return _nothing(turn, entries, len(due))
+    query = turn.numbering.targets.query[held.target]
     start = np.searchsorted(due, held.tick)
     start = np.where(held.tick < due[0], BEFORE, start) if len(due) else start
     seconds = turn.known.window_us[query]
@@ -190,6 +192,20 @@ def judged(turn: Turn, entries: Open, due: np.ndarray) -> Judged:
         until=until,
         ticks=len(due),
         turns=ByTick(turns, len(due)),
+    )
+
+
+def _nothing(turn: Turn, entries: Open, ticks: int) -> Judged:
+    """What windows without an entry hold, as those of most streams are."""
+    none = np.empty(0, np.int64)
+    return Judged(
+        entries=entries,
+        query=none,
+        amounts=relational.amounts_of(turn, none, none, entries.all),
+        start=none,
+        until=none,
+        ticks=ticks,
+        turns=ByTick(of_entries(none, none, none, ticks), ticks),
     )
 
 
