@@ -64,6 +64,10 @@ FORMS = (
         name="`JOIN` of the stream with itself",
         join="JOIN taxis b ON ST_DWithin(t, b, 50 m)",
     ),
+    Form(
+        name="`NOT EXISTS` about the stream itself",
+        where="NOT EXISTS (SELECT 1 FROM taxis b WHERE ST_DWithin(t, b, 5 m))",
+    ),
     Form(name="`WILL ENTER`", inside="WILL ENTER (1.6, 1, 2, 2) WITHIN 1 hour"),
     Form(name="`KNN`", clause="KNN (3, 1, 1)"),
     Form(name="`USING`", clause="USING enlarge(50 m)"),

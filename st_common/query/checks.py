@@ -129,8 +129,7 @@ def _beside_forecast(plan: Plan) -> Iterator[Complaint]:
         return
     parts = {
         "KNN": plan.neighbours,
-        plan.join.noun if plan.join else "JOIN": plan.join,
-        "a JOIN of the stream with itself": plan.pairs,
+        plan.joined_with.noun if plan.joined_with else "JOIN": plan.joined_with,
         "DETECT": plan.fence,
         "FOR": plan.incident,
         "WINDOW": plan.window,

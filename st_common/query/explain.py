@@ -352,6 +352,13 @@ def kind_in_words(plan: Plan) -> str:
     )
 
 
+_PAIRED = {
+    "inner": "pairs of objects",
+    "semi": "objects with another one",
+    "anti": "objects without another one",
+}
+
+
 def _objects_in_words(plan: Plan) -> str:
     """Which objects a query is about."""
     if plan.neighbours is not None:
@@ -364,7 +371,7 @@ def _objects_in_words(plan: Plan) -> str:
             " among those inside" if plan.inside is not None else ""
         )
     if plan.pairs is not None:
-        return "pairs of objects"
+        return _PAIRED[plan.pairs.how]
     if plan.join is not None and not plan.join.chooses:
         return "layer join" + (" inside of a region" if plan.inside is not None else "")
     words = [plan.inside.noun] if plan.inside is not None else []

@@ -66,11 +66,13 @@ def _window(window: Window) -> str:
 
 def _with_layer(node: WithLayer, plan: Plan) -> Iterator[Step]:
     """What is asked of features stands above the join."""
-    operator = {"inner": "join", "semi": "exists", "anti": "not exists"}[node.join.how]
-    yield from _evaluated(operator, layer_in_words(node.join))
+    yield from _evaluated(_JOINED[node.join.how], layer_in_words(node.join))
     beside = sides_of(plan.where).beside
     if beside is not None:
         yield from _evaluated("select", f"of both: {said(beside, plan)}")
+
+
+_JOINED = {"inner": "join", "semi": "exists", "anti": "not exists"}
 
 
 def _pairs(node: WithObjects, plan: Plan) -> Iterator[Step]:
@@ -78,7 +80,8 @@ def _pairs(node: WithObjects, plan: Plan) -> Iterator[Step]:
     sides = sides_of(plan.where)
     if sides.other is not None:
         yield from _evaluated("select", f"of the other object: {sides.other}")
-    yield from _evaluated("pairs", pairs_in_words(node.join))
+    operator = "pairs" if node.join.how == "inner" else _JOINED[node.join.how]
+    yield from _evaluated(operator, pairs_in_words(node.join))
     if sides.both is not None:
         yield from _evaluated("select", f"of both: {said(sides.both, plan)}")
 

@@ -142,7 +142,14 @@ def pairs_in_words(pairs: PairJoin) -> str:
     conditions = [f"equal {key}" for key in pairs.keys]
     if pairs.distance_m is not None:
         conditions.insert(0, f"within {number(pairs.distance_m)} m")
-    return f"with the other objects: {', '.join(conditions)}"
+    return f"{_PAIRS[pairs.how]}{', '.join(conditions)}"
+
+
+_PAIRS = {
+    "inner": "with the other objects: ",
+    "semi": "objects with another one: ",
+    "anti": "objects without another one: ",
+}
 
 
 def aggregate_step(aggregate: Aggregate, *, framed: bool) -> Step:

@@ -125,11 +125,30 @@ class PairJoin:
     """A join of a stream's last fixes with themselves: pairs of two objects, each pair in both orders.
 
     `distance_m` (None: any distance) is closed. Each of `keys` is an expression whose values must be equal on both
-    sides and not null.
+    sides and not null. `how` says what becomes of the pairs, as that of `LayerJoin` does: with `semi` and `anti` the
+    rows are the objects that come first in one, or in none.
     """
 
     distance_m: float | None = None
     keys: tuple[str, ...] = ()
+    how: How = "inner"
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it chooses objects, and gives no pairs."""
+        return self.how != "inner"
+
+    @property
+    def noun(self) -> str:
+        """What it is called in texts and errors."""
+        return _PAIR_NOUNS[self.how]
+
+
+_PAIR_NOUNS: dict[How, str] = {
+    "inner": "a JOIN of the stream with itself",
+    "semi": "EXISTS about the stream itself",
+    "anti": "NOT EXISTS about the stream itself",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,10 +250,20 @@ class Plan:
         return self.join if self.join is not None and self.join.chooses else None
 
     @property
+    def joined_with(self) -> LayerJoin | PairJoin | None:
+        """What objects are joined with: a layer, or each other; None without."""
+        return self.join if self.join is not None else self.pairs
+
+    @property
+    def chooses(self) -> bool:
+        """Whether a join chooses objects, by the features of a layer or by other objects, and gives no pairs."""
+        joined = self.joined_with
+        return joined is not None and joined.chooses
+
+    @property
     def gives_pairs(self) -> bool:
         """Whether each object stands beside a partner in the answer: a feature, or another object."""
-        is_joined = self.join is not None and not self.join.chooses
-        return is_joined or self.pairs is not None
+        return self.joined_with is not None and not self.chooses
 
     @property
     def tells_events(self) -> bool:

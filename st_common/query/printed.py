@@ -78,10 +78,8 @@ def _clauses(plan: Plan) -> Iterator[str]:
     label = _label(plan)
     windows = frame_text(plan.frame) if plan.frame is not None else ""
     yield f"{_told(plan, label)} FROM {quoted(plan.stream)}{windows}"
-    if plan.join is not None and not plan.join.chooses:
-        yield f"JOIN {_joined(plan.stream, plan.join, label, ' ON ')}"
-    if plan.pairs is not None:
-        yield _paired(plan.stream, plan.pairs, label)
+    if plan.joined_with is not None and not plan.chooses:
+        yield f"JOIN {_joined_by(plan, label, ' ON ')}"
     conditions = " AND ".join(_conditions(plan, label))
     if conditions:
         yield f"WHERE {conditions}"
@@ -147,6 +145,13 @@ def _selected(plan: Plan, label: str) -> str:
     return ", ".join(items) or "*"
 
 
+def _joined_by(plan: Plan, label: str, then: str) -> str:
+    """What the stream is joined with, and the conditions that join it, with a word between the two."""
+    if plan.join is not None:
+        return _joined(plan.stream, plan.join, label, then)
+    return _paired(plan.stream, plan.pairs or PairJoin(), label, then)
+
+
 def _joined(stream: str, join: LayerJoin, label: str, then: str) -> str:
     """The layer and the conditions that join it, with a word between the two."""
     layer = quoted(join.layer)
@@ -191,7 +196,7 @@ def _feature_column(name: str) -> str:
     return quoted(name)
 
 
-def _paired(name: str, pairs: PairJoin, label: str) -> str:
+def _paired(name: str, pairs: PairJoin, label: str, then: str) -> str:
     stream = quoted(name)
     conditions = [
         f"{_qualified(key, stream)} = {_qualified(key, label)}" for key in pairs.keys
@@ -200,7 +205,7 @@ def _paired(name: str, pairs: PairJoin, label: str) -> str:
         conditions.insert(
             0, f"ST_DWithin({stream}, {label}, {number(pairs.distance_m)} m)"
         )
-    return f"JOIN {stream} {label} ON {' AND '.join(conditions)}"
+    return f"{stream} {label}{then}{' AND '.join(conditions)}"
 
 
 def _qualified(text: str, label: str) -> str:
@@ -216,8 +221,8 @@ def _tight(text: str) -> str:
 
 
 def _conditions(plan: Plan, label: str) -> Iterator[str]:
-    if plan.chosen_by is not None:
-        yield from _with_exists(plan, plan.chosen_by, label)
+    if plan.joined_with is not None and plan.chooses:
+        yield from _with_exists(plan, plan.joined_with, label)
         return
     kinds = plan.join.kinds if plan.join else ()
     if kinds:
@@ -227,13 +232,13 @@ def _conditions(plan: Plan, label: str) -> Iterator[str]:
         yield f"({where})" if kinds and _is_loose(plan.where) else where
 
 
-def _with_exists(plan: Plan, join: LayerJoin, label: str) -> Iterator[str]:
-    """What is asked of a fix, then EXISTS with all that is asked of it and a feature."""
+def _with_exists(plan: Plan, join: LayerJoin | PairJoin, label: str) -> Iterator[str]:
+    """What is asked of a fix, then EXISTS with all that is asked of it and a feature, or another object."""
     sides = sides_of(plan.where)
     if sides.first is not None:
         yield f"({sides.first})" if _is_loose(sides.first) else sides.first
-    inside = [_joined(plan.stream, join, label, " WHERE ")]
-    if join.kinds:
+    inside = [_joined_by(plan, label, " WHERE ")]
+    if isinstance(join, LayerJoin) and join.kinds:
         inside.append(f"{label}.kind {_choice(join.kinds)}")
     if sides.beside is not None:
         both = said(sides.beside, plan)
@@ -253,7 +258,9 @@ def said(text: str, plan: Plan) -> str:
     has_other = plan.pairs is not None or plan.join is not None
     if not (names_near(text) or (has_other and names_pair(text))):
         return text
-    return written(text, plan.stream, _label(plan))
+    # In an EXISTS about the stream itself a bare column could be of either.
+    qualified = plan.pairs is not None and plan.pairs.chooses
+    return written(text, plan.stream, _label(plan), qualified=qualified)
 
 
 def _choice(kinds: tuple[str, ...]) -> str:

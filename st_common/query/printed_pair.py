@@ -11,13 +11,14 @@ _FUNCTIONS = {column: name.lower() for name, column in MEASURES.items()}
 _OF_PLACE = {column: name.lower() for name, column in CALLS.items()}
 
 
-def written(text: str, first: str, other: str) -> str:
+def written(text: str, first: str, other: str, *, qualified: bool = False) -> str:
     """An expression about pairs or neighbours, by what the statement calls the first object and the other one.
 
     Args:
         text: canonical SQL over the columns of `pair_columns` and `near_columns`.
         first: the name of the stream.
         other: the alias of the other object or of the layer, in quotes where it needs them.
+        qualified: whether columns of the first object name the stream.
     """
     tree = exp.Paren(this=expression_of(text))
     for column in list(tree.find_all(exp.Column)):
@@ -29,6 +30,8 @@ def written(text: str, first: str, other: str) -> str:
             column.replace(_call(_FUNCTIONS[column.name], first, other))
         elif column.name in _OF_PLACE:
             column.replace(_call(_OF_PLACE[column.name]))
+        elif qualified:
+            column.set("table", identifier_of(words.quoted(first)))
     return text_of(tree.this)
 
 

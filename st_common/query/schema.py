@@ -86,7 +86,7 @@ _RULES: MappingProxyType[str, Schema] = MappingProxyType(
     {
         "Window": {"minProperties": 1, "maxProperties": 1},
         "Place": {"anyOf": [{"not": {"required": ["focal"]}}, {"maxProperties": 1}]},
-        "PairJoin": {"minProperties": 1},
+        "PairJoin": {"anyOf": [{"required": ["distance_m"]}, {"required": ["keys"]}]},
         "Frame": {"anyOf": [{"required": ["sliding"]}, {"required": ["regions"]}]},
         "LayerJoin": {
             "allOf": [_when("predicate", "equals", "left", "right")],

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from st_common.query.plan import Plan
+from st_common.query.plan import PairJoin, Plan
 from st_common.reference.columns import Features, Fixes
 from st_common.reference.layer_join import of_which_features, with_features
 from st_common.reference.metric import Members, certain, everyone
@@ -35,8 +35,7 @@ def members(plan: Plan, fixes: Fixes, features: FeaturesOf) -> Joined:
         eligible &= _chosen(plan, fixes, features)
         eligible = neighbours(plan.neighbours, fixes, eligible)
     if plan.pairs is not None:
-        near = pairs(plan.pairs, fixes, eligible)
-        return of_which(plan.where or "", fixes, near) if _asks_pairs(plan) else near
+        return _with_others(plan, plan.pairs, fixes, eligible)
     return joined(plan, fixes, eligible, features)
 
 
@@ -62,7 +61,7 @@ def conditions_of_fixes(plan: Plan) -> tuple[str, ...]:
     """
     if plan.where is None:
         return ()
-    if plan.chosen_by is not None:
+    if plan.chooses:
         return cut(plan.where)[0]
     return () if _asks_pairs(plan) else (plan.where,)
 
@@ -71,6 +70,31 @@ def _asks_pairs(plan: Plan) -> bool:
     """Whether the condition of a plan is about pairs."""
     is_joined = plan.pairs is not None or plan.join is not None
     return is_joined and asks_of_pairs(plan.where)
+
+
+def _with_others(plan: Plan, join: PairJoin, fixes: Fixes, eligible: Members) -> Joined:
+    """The pairs of eligible fixes with others; where others only choose, the fixes that have one, or none."""
+    near = pairs(join, fixes, eligible)
+    if _asks_pairs(plan):
+        asked = plan.where or ""
+        both = " AND ".join(cut(asked)[1]) if join.chooses else asked
+        near = of_which(both, fixes, near)
+    if not join.chooses:
+        return near
+    chosen = eligible & _some(near, len(fixes), anti=join.how == "anti")
+    kept = np.flatnonzero(chosen.maybe)
+    nobody = np.full(len(kept), None, np.object_)
+    return Joined(row=kept, partner=nobody, sure=chosen.sure[kept])
+
+
+def _some(near: Joined, count: int, *, anti: bool) -> Members:
+    """Which of some fixes are in a pair at least, or in none."""
+    some, surely = np.zeros((2, count), np.bool_)
+    some[near.row] = True
+    surely[near.row[near.sure]] = True
+    return (
+        Members(sure=~some, maybe=~surely) if anti else Members(sure=surely, maybe=some)
+    )
 
 
 def joined(plan: Plan, fixes: Fixes, eligible: Members, features: FeaturesOf) -> Joined:
@@ -90,12 +114,7 @@ def _chosen(plan: Plan, fixes: Fixes, features: FeaturesOf) -> Members:
     if plan.chosen_by is None:
         return everyone(len(fixes))
     pairs = _with_features(plan, fixes, features())
-    some, surely = np.zeros((2, len(fixes)), np.bool_)
-    some[pairs.row] = True
-    surely[pairs.row[pairs.sure]] = True
-    if plan.chosen_by.how == "anti":
-        return Members(sure=~some, maybe=~surely)
-    return Members(sure=surely, maybe=some)
+    return _some(pairs, len(fixes), anti=plan.chosen_by.how == "anti")
 
 
 def _with_features(plan: Plan, fixes: Fixes, known: Features) -> Joined:

@@ -122,7 +122,8 @@ def _with_feature(part: LayerJoin) -> str:
 def _(part: PairJoin) -> str:
     within = f" within {part.distance_m:g} m" if part.distance_m is not None else ""
     same = f" with the same {', '.join(part.keys)}" if part.keys else ""
-    return f"beside another object{within}{same}"
+    who = "no other object" if part.how == "anti" else "another object"
+    return f"beside {who}{within}{same}"
 
 
 @_worded.register

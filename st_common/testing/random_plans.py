@@ -12,12 +12,14 @@ from st_common.query.near_columns import names_near
 from st_common.query.neighbours import Nearest
 from st_common.query.plan import (
     Emit,
+    How,
     LayerJoin,
     Order,
     PairJoin,
     Plan,
     Window,
 )
+from st_common.reference.pair_join import cut
 from st_common.regions.region import MovingRegion
 from st_common.regions.registry import Area
 from st_common.testing.oracle_expressions import GROUPS, NUMBERS
@@ -57,6 +59,7 @@ from st_common.testing.random_grid import (
 from st_common.testing.random_incidents import draw_incident
 from st_common.testing.random_outer import draw_outer
 
+_HOW: tuple[How, ...] = ("inner", "inner", "semi", "anti")
 ORDERS: tuple[Order, ...] = ("auto", "space_first", "select_first")
 
 
@@ -135,17 +138,26 @@ def _near(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
 
 
 def _pairs(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
+    """Pairs of two objects; or the objects that have a partner, or none, about which a region may go, too."""
     keys = tuple(rng.sample(("kind", "free", "seats % 2"), rng.choice((0, 0, 1, 2))))
     distance_m = None if keys and rng.random() < 0.5 else rng.choice(RADII)
-    inside = draw_still(rng) if rng.random() < 0.3 else None
+    how = rng.choice(_HOW)
+    inside = rng.choice((draw_still, draw_moving))(rng) if rng.random() < 0.4 else None
+    where, chooses = draw_where_of_pairs(rng), how != "inner"
     return Plan(
         stream=STREAM,
-        pairs=PairJoin(distance_m=distance_m, keys=keys),
+        pairs=PairJoin(distance_m=distance_m, keys=keys, how=how),
         inside=inside,
-        where=draw_where_of_pairs(rng),
-        columns=draw_columns_of_pairs(rng),
+        where=_first_before_both(where) if chooses else where,
+        columns=draw_columns(rng) if chooses else draw_columns_of_pairs(rng),
         emit=draw_emit(rng),
     )
+
+
+def _first_before_both(where: str | None) -> str | None:
+    """A condition with what it asks of the object alone before what stands in EXISTS, as texts have it."""
+    own, both = ((), ()) if where is None else cut(where)
+    return " AND ".join([*own, *both]) or None
 
 
 def _windows(rng: Random, layers: bool) -> Plan:  # noqa: FBT001

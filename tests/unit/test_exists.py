@@ -217,11 +217,6 @@ def test_text_builder_and_json_say_the_same():
             "NOT",
         ),
         (
-            "SELECT * FROM s t WHERE EXISTS (SELECT 1 FROM s u WHERE ST_DWithin(t, u, 5 m))",
-            "EXISTS asks about a layer",
-            "s u",
-        ),
-        (
             "SELECT * FROM s t WHERE EXISTS (SELECT 1 FROM parks p WHERE x > 1)",
             "expected ST_Intersects",
             "x > 1",

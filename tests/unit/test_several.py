@@ -237,6 +237,15 @@ def test_having_comes_before_the_limit():
         ]
 
 
+@pytest.mark.spec("B14", "P7")
+def test_the_greatest_groups_among_those_of_having_can_be_asked_about():
+    inner = f"{GREATEST} HAVING COUNT(*) > 2 ORDER BY n DESC LIMIT 3"
+    plan = plan_of(f"SELECT * FROM ({inner}) r WHERE n < 9")
+    assert plan.aggregate.top.having is not None
+    assert plan.outer.where == "n < 9"
+    assert parse(to_text(plan, "q"))[0].plan == plan
+
+
 @pytest.mark.spec("G9")
 def test_having_before_the_limit_asks_of_null_as_where_does():
     text = f"SELECT kind, SUM(load) AS v {FROM} GROUP BY kind"

@@ -253,6 +253,11 @@ def test_a_watch_that_begins_later_tells_only_what_comes(home, capsys):
         ("DROP QUERY ce", {"centre"}, {"centre2"}),
         ("DROP QUERY 'ce", set(), {"centre"}),
         ("REGISTER QUERY q AS SELECT * FROM taxis INSIDE to", {"town"}, set()),
+        (
+            "SELECT * FROM taxis a WHERE NOT EXISTS (SELECT 1 FROM ",
+            {"taxis", "LAYER"},
+            {"town"},
+        ),
         ("SHOW AREAS; SHOW ", {"QUERIES"}, {"REGISTER"}),
         ("\\w", {"watch"}, {"REGISTER"}),
         ("\\watch ", {"centre"}, {"watch"}),

@@ -6,6 +6,7 @@ moved. A pair that holds at a tick holds until something happens to one of the t
 
 import numpy as np
 
+from st_common.operators.ahead.kinds import cells
 from st_common.operators.ahead.regions import (
     Firsts,
     Regions,
@@ -26,6 +27,7 @@ from st_common.operators.pairs.moving_regions import selected
 from st_common.operators.pairs.pairing import codes_of
 from st_common.operators.pairs.specs import PairSpecs
 from st_common.operators.skeleton.kinds import KINDS
+from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.course import Course
 from st_common.operators.turn.points import points_at
 from st_common.operators.turn.present import Present
@@ -47,8 +49,28 @@ def pairs_ahead(
         Keys that come and go, and how many pairs were tested.
     """
     specs = turn.known.of(PairSpecs)
-    codes = [codes_of(keys, course, course.world) for keys in specs.keys]
     regions = regions_of(specs.moving, course, turn, fixes)
+    firsts, others, tested = _holding(turn, course, regions)
+    spells = [_spells(turn, course, fixes, firsts, others)]
+    if specs.anti.any():
+        spells.append(_firsts_kept(turn, course, regions))
+    key, tick, end = map(np.concatenate, zip(*spells, strict=True))
+    old = old_keys(turn, answer, specs.numbers)
+    old_end = _lasting(turn, course, fixes, regions, old)
+    return of_spells(
+        np.concatenate([old, key]),
+        np.concatenate([np.full(len(old), -1), tick]),
+        np.concatenate([old_end, end]),
+        course.ticks,
+    ), tested
+
+
+def _holding(
+    turn: Turn, course: Course, regions: list[Regions]
+) -> tuple[Firsts, np.ndarray, int]:
+    """The pairs that hold of those of which something changed: firsts, versions of others, and how many were tested."""
+    keys = turn.known.of(PairSpecs).keys
+    codes = [codes_of(key, course, course.world) for key in keys]
     tick, first, other = _touching(turn, course, codes)
     parts = [_all_around(turn, course, of) for of in regions]
     parts.append(_still_firsts(turn, course, tick, first, other))
@@ -62,22 +84,15 @@ def pairs_ahead(
     keep = np.flatnonzero(hold(turn, course, firsts.query, firsts.version, others))
     firsts, others = firsts.take(keep), others[keep]
     keep = _screened(turn, course, firsts)
-    key, tick, end = _spells(turn, course, fixes, firsts.take(keep), others[keep])
-    old = old_keys(turn, answer, specs.numbers)
-    old_end = _lasting(turn, course, fixes, regions, old)
-    return of_spells(
-        np.concatenate([old, key]),
-        np.concatenate([np.full(len(old), -1), tick]),
-        np.concatenate([old_end, end]),
-        course.ticks,
-    ), tested
+    return firsts.take(keep), others[keep], tested
 
 
 def _lasting(
     turn: Turn, course: Course, fixes: Present, regions: list[Regions], old: np.ndarray
 ) -> np.ndarray:
     """The first tick at which each pair of before is decided anew."""
-    partner = fixes.lookups.objects_of_partners()[
+    # -1, the last one: who may come first stands there without a partner.
+    partner = np.append(fixes.lookups.objects_of_partners(), -1)[
         turn.numbering.targets.partner[old >> SHIFT]
     ]
     column = course.columns_of(partner)
@@ -139,10 +154,8 @@ def _still_firsts(
     if still.empty:
         return joined([]), other[:0]
     versions = unique(first)
-    points = points_at(still, course, versions, turn.objects, space=turn.settings.space)
-    hits = match(still, points, layer_of=turn.layer_of, numbering=turn.numbering)
-    query = turn.numbering.targets.query[hits.target]
-    hit, row = expanded(hits.point, np.searchsorted(versions, first))
+    query, point = _matched(turn, course, versions)
+    hit, row = expanded(point, np.searchsorted(versions, first))
     firsts = Firsts(
         tick=tick[row],
         query=query[hit],
@@ -150,6 +163,39 @@ def _still_firsts(
         until=course.until[first[row]],
     )
     return firsts, other[row]
+
+
+def _matched(
+    turn: Turn, course: Course, versions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The queries that stand still and that versions satisfy, and the place of the version of each."""
+    still = turn.known.of(PairSpecs).still
+    points = points_at(still, course, versions, turn.objects, space=turn.settings.space)
+    hits = match(still, points, layer_of=turn.layer_of, numbering=turn.numbering)
+    return turn.numbering.targets.query[hits.target], hits.point
+
+
+def _firsts_kept(
+    turn: Turn, course: Course, regions: list[Regions]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Who may come first, of queries that ask for objects without a partner: as `_spells`, without one."""
+    specs = turn.known.of(PairSpecs)
+    new = course.new[course.alive[course.new]]
+    parts = []
+    if not specs.still.empty and len(new):
+        query, point = _matched(turn, course, new)
+        version = new[point]
+        tick, until = course.tick[version], course.until[version]
+        parts.append(Firsts(tick=tick, query=query, version=version, until=until))
+    for of in regions:
+        tick, query, column = cells(of.asked.moved, course)
+        inside = insiders(of, course, tick, query, course.at[tick, column])
+        parts.append(inside.take(_screened(turn, course, inside)))
+    firsts = joined(parts)
+    firsts = firsts.take(np.flatnonzero(specs.anti[firsts.query]))
+    alone = np.full(len(firsts.query), NO_PARTNER)
+    target = turn.numbering.targets_of(firsts.query, alone)
+    return packed(target, course.object[firsts.version]), firsts.tick, firsts.until
 
 
 def _unmoved(

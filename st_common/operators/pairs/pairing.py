@@ -67,6 +67,8 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     keep = hold(turn, fixes, query, one, other)
     query, one, other = query[keep], one[keep], other[keep]
     _decide(scope, turn, fixes, within.moved)
+    if specs.anti.any():
+        _keep_firsts(scope, turn, firsts, within.moved)
     partner = fixes.lookups.partners(other)
     scope.found(turn.numbering.targets_of(query, partner), one)
     return sum(part[3] for part in pairs)
@@ -235,6 +237,19 @@ def _alike(
     count = np.searchsorted(codes[ordered], codes[one], side="right") - start
     count[codes[one] < 0] = 0
     return np.repeat(np.arange(len(one)), count), ordered[ranges(start, count)]
+
+
+def _keep_firsts(scope: Scope, turn: Turn, firsts: _Firsts, moved: np.ndarray) -> None:
+    """Decides who may come first, of queries that ask for objects without a partner: those that changed, or all."""
+    anti = turn.known.of(PairSpecs).anti
+    numbers = np.flatnonzero(anti)
+    alone = np.full(len(numbers), NO_PARTNER)
+    own = turn.numbering.targets_of(numbers, alone)
+    scope.by_object(own)
+    scope.whole(own[np.isin(numbers, moved)])
+    mine = np.flatnonzero(anti[firsts.query] & firsts.anyone)
+    place = np.searchsorted(numbers, firsts.query[mine])
+    scope.found(own[place], firsts.object[mine])
 
 
 def _decide(scope: Scope, turn: Turn, fixes: Present, moved: np.ndarray) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from st_common.geometry.space import Space
+from st_common.operators.expressions.comparing import steps_of
 from st_common.operators.expressions.predicates import Predicates, predicates_of
 from st_common.operators.matching.query_set import QuerySet, compile_queries
 from st_common.operators.skeleton.kind_queries import KindQueries, kind_queries
@@ -45,6 +46,7 @@ class PairSpecs:
         key: int64[queries of the stream], the place of its keys in `keys`, -1 without.
         keys: different keys of joins, each some expressions.
         spread: bool[queries of the stream], whether every shard judges the pairs of its own objects.
+        anti: bool[queries of the stream], whether objects without a partner are asked for: who may come first is kept.
         other: what is asked of the other object of a pair, in the names of its own columns.
         both: what is asked of both, in those of `pair_columns`.
     """
@@ -56,6 +58,7 @@ class PairSpecs:
     key: np.ndarray
     keys: tuple[tuple[str, ...], ...]
     spread: np.ndarray
+    anti: np.ndarray
     other: QuerySet
     both: Predicates
 
@@ -99,6 +102,8 @@ def compile_pairs(
         key[number] = keys.get(join.keys, -1)
     is_spread = np.zeros(len(queries), bool)
     is_spread[list(spread)] = True
+    is_anti = np.zeros(len(queries), bool)
+    is_anti[[n for n, join in joins.items() if join.how == "anti"]] = True
     still = [n for n in numbers if not moves(queries[n].plan)]
     sides = {n: sides_of(queries[n].plan.where) for n in numbers}
     firsts = _asking_firsts(queries, sides)
@@ -110,6 +115,7 @@ def compile_pairs(
         key=key,
         keys=tuple(keys),
         spread=is_spread,
+        anti=is_anti,
         other=_asking_others(queries, sides, space),
         both=_asking_both(queries, sides),
     )
@@ -168,17 +174,16 @@ def compile_moving(
         space: what coordinates mean.
     """
     kinds: dict[str, list[int]] = {}
-    # Each plan in two: its region for the kind, all else for matching.
-    bare, still = list(queries), list(queries)
+    bare = list(queries)
     for number in numbers:
         plan = queries[number].plan
-        if isinstance(plan.inside, MovingRegion):
+        # Who is asked for by two ids is nobody.
+        if isinstance(plan.inside, MovingRegion) and len(steps_of(plan).keys) < 2:
             kinds.setdefault(plan.inside.kind, []).append(number)
         bare[number] = replace(
             queries[number], plan=Plan(stream=plan.stream, inside=plan.inside)
         )
-        still[number] = replace(queries[number], plan=replace(plan, inside=None))
     return Moving(
         kinds={name: kind_queries(bare, of, space=space) for name, of in kinds.items()},
-        screened=compile_queries(still, numbers, space=space),
+        screened=compile_queries(queries, numbers, space=space),
     )

@@ -10,7 +10,7 @@
     a layer below a region that goes             at ticks        the query                  `joining`
     pairs of objects                             at ticks        the first object           `paired`
 
-Pairs that are counted, or told again as a whole, are judged by the query's shard as well (`is_spread`).
+Pairs that are counted, told again as a whole, or choose objects are judged by the query's shard (`is_spread`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -60,9 +60,8 @@ _HOLDS_MOST = 1 << 17
 
 def kind_of(plan: Plan) -> str | None:
     """The kind of the skeleton that judges a plan, or `pairs`; None where it stands still and has no neighbours."""
-    if plan.gives_pairs and (
-        plan.pairs is not None or isinstance(plan.inside, MovingRegion)
-    ):
+    is_joined = plan.gives_pairs and isinstance(plan.inside, MovingRegion)
+    if plan.pairs is not None or is_joined:
         return _PAIRS
     if plan.neighbours is not None:
         if isinstance(plan.neighbours, Nearest):
@@ -90,10 +89,11 @@ def is_spread(plan: Plan) -> bool:
     """Whether a plan that is judged at ticks is judged by every shard for its own objects: pairs that nobody counts.
 
     A query that tells everything again when one of its members changed needs them all in one place (SPEC W6: RSTREAM),
-    and so does one about whose rows another one asks.
+    and so does one about whose rows another one asks. Who has a partner, or none, is told as any member is.
     """
     return (
         plan.pairs is not None
+        and not plan.pairs.chooses
         and plan.aggregate is None
         and plan.emit != "rstream"
         and plan.outer is None

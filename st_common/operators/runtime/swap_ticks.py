@@ -10,6 +10,7 @@ from st_common.operators.aggregate.telling import group_lines, tell_groups
 from st_common.operators.aggregate.until_notes import said_at_once
 from st_common.operators.arrays.keys import SHIFT, merged
 from st_common.operators.fence.moving_swapping import swap_moving_fences
+from st_common.operators.pairs.choosing import shown_answer
 from st_common.operators.runtime.inner import Memo, inner_answer
 from st_common.operators.state.component import Change, joined
 from st_common.operators.state.fixes import NEVER
@@ -28,8 +29,7 @@ from st_common.operators.window.entries import Entries
 def swap_ticks(swapping: Swapping) -> Part:
     """The part of a swap about answers at ticks: members, groups above them, windows, frames and moving fences."""
     state, turn, at = swapping.state, swapping.turn, swapping.at
-    answer = state.tick_answer
-    keys = swapped_keys(swapping, answer, answer >> SHIFT, _members(swapping))
+    stored, keys = _swapped(swapping)
     groups = _groups(swapping, keys)
     lines = group_lines(turn, state.memories[Groups], _of_aggregates(turn, groups), at)
     said = said_at_once(turn, swapping.present, keys.plus, at.tick)
@@ -48,7 +48,7 @@ def swap_ticks(swapping: Swapping) -> Part:
             framed.changes,
             *fenced.changes,
         ),
-        delta={"tick_minus": keys.minus, "tick_plus": keys.plus},
+        delta={"tick_minus": stored.minus, "tick_plus": stored.plus},
         memories={
             Entries: _entries(swapping),
             Groups: groups_after,
@@ -57,6 +57,17 @@ def swap_ticks(swapping: Swapping) -> Part:
         },
         counters=Counters(),
     )
+
+
+def _swapped(swapping: Swapping) -> tuple[Keys, Keys]:
+    """The keys that are swapped as they are stored, and as they are told: pairs that choose objects are not."""
+    turn, answer = swapping.turn, swapping.state.tick_answer
+    members = _members(swapping)
+    stored = swapped_keys(swapping, answer, answer >> SHIFT, members)
+    if not turn.known.choosing.any():
+        return stored, stored
+    told, members = shown_answer(turn, answer), shown_answer(turn, members)
+    return stored, swapped_keys(swapping, told, told >> SHIFT, members)
 
 
 def _rows_anew(swapping: Swapping, kept: np.ndarray) -> np.ndarray:

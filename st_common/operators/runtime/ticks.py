@@ -32,6 +32,7 @@ from st_common.operators.events.agenda import Agenda, agenda_of
 from st_common.operators.fence.moving_phases import FencesAtTicks
 from st_common.operators.fence.moving_specs import MovingFences
 from st_common.operators.fence.visits import MovingVisits
+from st_common.operators.pairs.choosing import shown
 from st_common.operators.runtime.inner import Memo, inner_answer, with_ahead
 from st_common.operators.skeleton.cache_counts import Caches, summed
 from st_common.operators.state.component import Change, Component
@@ -205,6 +206,7 @@ class _Work:
         self._turns.append(turns)
         self._ticks += len(moments)
         versions = Now(self._fixes, moments[0].objects) if course is None else course
+        before, turns = shown(turn, before, turns)
         stretch = Stretch(
             turn=turn,
             fixes=self._fixes,

@@ -12,6 +12,10 @@ from st_common.query.near_columns import names_near
 from st_common.query.pair_columns import names_pair
 from st_common.query.plan import Aggregate, Plan, Top, Value, Window
 
+PAIRED, SEMI, ANTI = 0, 1, 2
+"""Pairs are rows as they are; or rows are the objects that have a partner, or that have none."""
+_HOW = {"inner": PAIRED, "semi": SEMI, "anti": ANTI}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Several:
@@ -43,6 +47,7 @@ class Flags:
         showing_near: bool, which of the nearest a member is, or how far away, is among them.
         valid_until: bool, members are told with the time until which they stay (SPEC G8).
         paired: bool, objects are paired.
+        choosing: int8, what becomes of pairs of objects: `PAIRED`, or objects are chosen by them, `SEMI` or `ANTI`.
         nested: bool, another query asks about its rows, and is told in place of them.
         ticking: bool, it is judged at ticks.
         fenced: bool, it is a fence: it tells of events at a border, not of members.
@@ -66,6 +71,7 @@ class Flags:
     showing_near: np.ndarray
     valid_until: np.ndarray
     paired: np.ndarray
+    choosing: np.ndarray
     nested: np.ndarray
     ticking: np.ndarray
     fenced: np.ndarray
@@ -128,13 +134,24 @@ def _flags(queries: Sequence[Registered]) -> Flags:
         showing_near=np.array([_shows_near(plan) for plan in plans], bool),
         valid_until=np.array([plan.valid_until for plan in plans], bool),
         nested=np.array(nested, bool),
-        paired=np.array([plan.pairs is not None for plan in plans], bool),
+        paired=np.array([_pairs_objects(plan) for plan in plans], bool),
+        choosing=np.array([_chosen_how(plan) for plan in plans], np.int8),
         ticking=np.array([plan.by_ticks for plan in plans], bool),
         fenced=np.array([plan.fence is not None for plan in plans], bool),
         **counted_flags([plan.aggregate for plan in plans], nested=nested),
         since=np.array([query.since for query in queries], np.int64),
         **_windows(plans),
     )
+
+
+def _pairs_objects(plan: Plan) -> bool:
+    """Whether its rows are pairs of objects."""
+    return plan.pairs is not None and not plan.pairs.chooses
+
+
+def _chosen_how(plan: Plan) -> int:
+    """What becomes of its pairs of objects; `PAIRED` where there are none."""
+    return PAIRED if plan.pairs is None else _HOW[plan.pairs.how]
 
 
 def _tells_every(plan: Plan) -> bool:
@@ -144,7 +161,8 @@ def _tells_every(plan: Plan) -> bool:
 
 def _shows_other(plan: Plan) -> bool:
     """Whether columns of a pair are selected that its first object has not."""
-    return plan.pairs is not None and any(names_pair(text) for _, text in plan.columns)
+    shown = (text for _, text in plan.columns)
+    return _pairs_objects(plan) and any(names_pair(text) for text in shown)
 
 
 def _shows_tags(plan: Plan) -> bool:

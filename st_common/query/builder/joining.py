@@ -41,7 +41,8 @@ class Joining(Generic[_Built]):
         far = metres_of(distance, "a distance", step)
         if self.is_layer:
             return self._with_layer(step, predicate="dwithin", distance_m=far)
-        return self._joined(step, join=None, pairs=PairJoin(distance_m=far))
+        pairs = PairJoin(distance_m=far, how=self._how)
+        return self._joined(step, join=None, pairs=pairs)
 
     def on_equal(self, expression: str, key: str | None = None) -> _Built:
         """A value of the fix equals the feature's `key` (fid, kind or a tag), or the same value of the other object."""
@@ -54,7 +55,7 @@ class Joining(Generic[_Built]):
                 "two objects pair by the same expression",
                 "on_equal(expression)",
             )
-            pairs = PairJoin(keys=(left.text,))
+            pairs = PairJoin(keys=(left.text,), how=self._how)
             return self._joined(step, given=[left], join=None, pairs=pairs)
         hint = 'on_equal("line", "ref"): "fid", "kind" or the name of a tag'
         refuse_unless(key is not None, step, "the feature's key is missing", hint)
@@ -109,6 +110,14 @@ class JoinSteps(Step):
     def not_exists(self, layer: str, alias: str | None = None) -> Joining[Self]:
         """Only objects for which the layer has no feature; conditions call a feature `alias`."""
         return replace(self.join_layer(layer, alias), _how="anti")
+
+    def exists_other(self) -> Joining[Self]:
+        """Only objects for which the stream has another one, each once; conditions call that one `other`."""
+        return replace(self.join(self.plan.stream), _how="semi")
+
+    def not_exists_other(self) -> Joining[Self]:
+        """Only objects for which the stream has no other one; conditions call such a one `other`."""
+        return replace(self.join(self.plan.stream), _how="anti")
 
     def kinds(self, *kinds: str) -> Self:
         """Only features of these kinds."""

@@ -93,7 +93,7 @@ _JOINS: dict[How, Callable[[QueryBuilder, str], Joining[QueryBuilder]]] = {
 def _pairs(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     if plan.pairs is None:
         return builder
-    joining, keys = builder.join(plan.stream), plan.pairs.keys
+    joining, keys = _PAIRS[plan.pairs.how](builder), plan.pairs.keys
     if plan.pairs.distance_m is not None:
         builder = joining.on_dwithin(plan.pairs.distance_m)
     else:
@@ -101,6 +101,13 @@ def _pairs(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     for key in keys:
         builder = builder.and_equal(key)
     return builder
+
+
+_PAIRS: dict[How, Callable[[QueryBuilder], Joining[QueryBuilder]]] = {
+    "inner": lambda builder: builder.join(builder.plan.stream),
+    "semi": QueryBuilder.exists_other,
+    "anti": QueryBuilder.not_exists_other,
+}
 
 
 def _frame(builder: QueryBuilder, plan: Plan) -> QueryBuilder:

@@ -65,9 +65,9 @@ class Step:
 
     @property
     def _scope(self) -> Scope:
-        """What names in expressions mean; where features choose objects, only conditions name these."""
+        """What names in expressions mean; where a join chooses objects, only conditions name what chooses them."""
         plan = self.plan
-        if plan.chosen_by is not None and plan.outer is None:
+        if plan.chooses and plan.outer is None:
             return Scope(label=plan.stream, own=frozenset({plan.stream}))
         return self._scope_of_conditions
 

@@ -64,6 +64,37 @@ def parts_of(join: exp.Expr | None, where: exp.Expr | None, scope: Scope) -> Par
     )
 
 
+def parts_in_exists(join: exp.Expr, scope: Scope) -> Parts:
+    """The conditions of an EXISTS. About the stream itself those that are about both join, as where a comma does.
+
+    Raises:
+        Refused: nothing joins, or a column does not say which of two objects of one stream it is of.
+    """
+    if scope.joined == "layer":
+        return parts_of(join, None, scope)
+    asked = tuple(conjuncts(join.args["on"]))
+    joining = _joining(asked, scope)
+    if not joining:
+        like = f"ST_DWithin({scope.label}, {scope.other_label}, 1 km), or {scope.label}.a = {scope.other_label}.a"
+        message = "expected a distance or a key in EXISTS"
+        raise Refused(message, span_of(join.args["on"]), like)
+    others = tuple(part for part in asked if part not in joining)
+    for part in others:
+        _refuse_unqualified(part, scope)
+    return Parts(joining=joining, others=others)
+
+
+def _refuse_unqualified(part: exp.Expr, scope: Scope) -> None:
+    """In SQL a bare column in EXISTS is of the inner one, elsewhere here of the first: so it must say which."""
+    sides = scope.own | scope.other
+    for column in part.find_all(exp.Column):
+        is_side = column.name.casefold() in sides  # as in distance(a, b)
+        if column.args.get("table") is None and not is_side:
+            like = f"{scope.label}.{column.name}, or {scope.other_label}.{column.name}"
+            message = "expected a column of one of the two"
+            raise Refused(message, span_of(column), like)
+
+
 def _joining(parts: tuple[exp.Expr, ...], scope: Scope) -> tuple[exp.Expr, ...]:
     """Those that join; a word alone beside a key is a column when nothing else joins."""
     clear = tuple(part for part in parts if _joins(part, scope, words=False))

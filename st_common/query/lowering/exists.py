@@ -13,7 +13,12 @@ from typing import Literal
 from sqlglot import exp
 
 from st_common.query.grammar.nodes import Exists, Refused, Span, span_of
-from st_common.query.lowering.condition import Conditions, conditions_of, parts_of
+from st_common.query.lowering.condition import (
+    Conditions,
+    conditions_of,
+    parts_in_exists,
+    parts_of,
+)
 from st_common.query.lowering.expression import Term, conjuncts
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.scope import Scope, scope_of
@@ -105,7 +110,8 @@ def said_of(
         parts = parts_of(choice.join, where, scope)
         chosen = conditions_of(parts.others, scope, gathered)
         return Said(joining=parts.joining, conditions=_sorted(chosen, choice))
-    parts = parts_of(choice.join, None, scope)
+    assert choice.join is not None  # noqa: S101 - it is what EXISTS asks about
+    parts = parts_in_exists(choice.join, scope)
     inside = conditions_of(parts.others, scope, gathered)
     if choice.how == "anti":
         _refuse_of_fixes(inside.terms, gathered)

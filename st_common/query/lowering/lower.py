@@ -129,7 +129,8 @@ def _above_rows(
         return None
     inner = lowered(rows.this, areas, gathered)
     having = rows.this.args.get("having")
-    if having is not None:
+    # Beside LIMIT it stands in the aggregate, and nothing is asked of rows yet.
+    if having is not None and inner is not None and inner.plan.outer is not None:
         message = "HAVING and FROM (SELECT ..) exclude each other"
         hint = "ask in the WHERE of the query around it"
         gathered.found.append(Refused(message, span_of(having), hint))
@@ -214,12 +215,8 @@ def _joined(
         name = choice.join.this.name
         join, keys = layer_join_of(name, said.joining, scope, said.conditions)
         return "join", replace(join, how=choice.how), keys
-    if choice.in_exists:
-        message = "EXISTS asks about a layer, and this is the stream itself"
-        hint = "JOIN pairs the objects of a stream"
-        raise Refused(message, span_of(choice.join.this), hint)
     pairs, keys = pair_join_of(said.joining, scope)
-    return "pairs", pairs, keys
+    return "pairs", replace(pairs, how=choice.how), keys
 
 
 def _spans(

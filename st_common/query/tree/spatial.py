@@ -97,7 +97,7 @@ class WithObjects(Above):
     @property
     def noun(self) -> str:
         """See `Node`."""
-        return "a JOIN of the stream with itself"
+        return self.join.noun
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -106,8 +106,10 @@ class WithObjects(Above):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """See `Node`."""
-        return (*self.input.key, "other object")
+        """An object that is chosen is there once, however many others there are for it."""
+        return (
+            self.input.key if self.join.chooses else (*self.input.key, "other object")
+        )
 
     @property
     def ticks_itself(self) -> bool:
@@ -115,7 +117,9 @@ class WithObjects(Above):
         return True
 
     def columns(self) -> tuple[Column, ...]:
-        """Those of the first object, the other's id, and what else expressions may name of a pair."""
+        """Those of the first object; of a pair the other's id, and what else expressions may name of the two."""
+        if self.join.chooses:
+            return self.input.columns()
         other = Column(name="other object", type="VARCHAR", nullable=False)
         of_other_one = (
             replace(one, name=of_other(one.name)) for one in self.other.columns()
@@ -155,6 +159,10 @@ class Near(Above):
                 "EXISTS (SELECT 1 FROM layer WHERE ..) chooses objects and pairs none"
             )
             yield Complaint(at=self.at, message=message, hint=hint)
+        others = [one for one in walk(self.input) if isinstance(one, WithObjects)]
+        hint = "who is nearest is searched before it is known who has a partner"
+        choosing = [one for one in others if one.join.chooses]
+        yield from excluded(self, choosing, hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
