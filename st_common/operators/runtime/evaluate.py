@@ -217,8 +217,9 @@ def _objects_after(
     events = turn.events
     touched, fixes = rows_after(events, turn.readings, np.arange(len(events)))
     seen_ts = np.maximum(fixes.ts, padded(state.fixes.seen_ts, touched, NEVER))
-    is_touched = np.isin(sifted.seen, touched, assume_unique=True)
+    is_touched = np.zeros(0, bool)
     if len(sifted.seen):  # then who is touched is among them
+        is_touched = np.isin(sifted.seen, touched, assume_unique=True)
         seen_ts = np.maximum(seen_ts, sifted.seen_ts[is_touched])
     return {
         "object_ids": run.object_ids,
@@ -247,11 +248,7 @@ def _follows(events: Events) -> bool:
 def _counters(run: Run, sifted: Sifted, turn: Turn) -> Counters:
     """What became of the fixes of own objects before they were judged."""
     ordered, filtered = sifted.ordered, sifted.filtered
-    events = ordered.events
-
-    def count(objects: np.ndarray) -> int:
-        return int(np.count_nonzero(turn.own(objects)))
-
+    events, count = ordered.events, turn.count_own
     return Counters(
         fixes=count(run.rows.object),
         late=count(ordered.late),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.operators.state.state import OBJECT_SHIFT, TARGET_MASK
-from st_common.runs import is_first, is_last, ranges
+from st_common.runs import is_first, ranges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +63,18 @@ def judge(
     width = 1 + int(max(hit_target.max(initial=0), before_target.max(initial=0)))
     before = before_slot * width + before_target
     after = slots.of_event[hit_event] * width + hit_target
-    return _cases(slots, np.sort(np.concatenate([before, after])), width)
+    return _cases(slots, objects, np.sort(np.concatenate([before, after])), width)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slots:
     """The slots of events: `of_event` int64[events]; the `event` of each slot, -1 before an object's first one.
 
-    `before` is the first slot of each of the `touched` objects, `last` its last event. One slot follows all others.
+    `before` is the first slot of each of the `touched` objects. One slot follows all others.
     """
 
     touched: np.ndarray
     before: np.ndarray
-    last: np.ndarray
     of_event: np.ndarray
     event: np.ndarray
 
@@ -91,7 +90,6 @@ def _slots_of(objects: np.ndarray) -> _Slots:
     return _Slots(
         touched=objects[first],
         before=first + np.arange(len(first)),
-        last=np.flatnonzero(is_last(objects)),
         of_event=of_event,
         event=event,
     )
@@ -105,8 +103,8 @@ def _answers_of(slots: _Slots, answer: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return np.repeat(slots.before, count), answer[ranges(start, count)] & TARGET_MASK
 
 
-def _cases(slots: _Slots, key: np.ndarray, width: int) -> Cases:
-    """The cases of sorted keys `slot * width + target`."""
+def _cases(slots: _Slots, objects: np.ndarray, key: np.ndarray, width: int) -> Cases:
+    """The cases of sorted keys `slot * width + target`, given the object of each event."""
     slot, target = np.divmod(key, width)
     comes, goes = _alone(key, width)
     event, next_event = slots.event[slot], slots.event[slot + 1]
@@ -114,12 +112,12 @@ def _cases(slots: _Slots, key: np.ndarray, width: int) -> Cases:
     is_after_all = next_event < 0  # the next slot is another object's, or there is none
     leaves = goes & ~is_after_all
     enters, stays = is_event & comes, is_event & ~comes
-    group = np.searchsorted(slots.last, event[is_after_all])
+    who = objects[event[is_after_all]]
     return Cases(
         stays=(event[stays], target[stays]),
         leaves=(next_event[leaves], target[leaves]),
         enters=(event[enters], target[enters]),
-        answer=(slots.touched[group] << OBJECT_SHIFT) | target[is_after_all],
+        answer=(who << OBJECT_SHIFT) | target[is_after_all],
     )
 
 

@@ -44,6 +44,13 @@ READING = tuple(name for name in FILLERS if name not in ("status", "seen_ts"))
 """The columns that are of a reading: it, the one before, and the one before that."""
 
 
+def _grown(values: np.ndarray, filler: float, more: int) -> np.ndarray:
+    """A copy of a column, with some more rows of what stands for nothing."""
+    if not more:
+        return values.copy()
+    return np.concatenate([values, np.full(more, filler, values.dtype)])
+
+
 def _ints() -> np.ndarray:
     return np.empty(0, np.int64)
 
@@ -109,8 +116,7 @@ class LastFixes:
         new = total - len(self)
         columns = {}
         for name, filler in FILLERS.items():
-            values = getattr(self, name)
-            grown = np.concatenate([values, np.full(new, filler, values.dtype)])
+            grown = _grown(getattr(self, name), filler, new)
             grown[objects] = getattr(rows, name)
             columns[name] = grown
         return LastFixes(

@@ -39,7 +39,8 @@ class Targets:
     def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
         keys = _keys(self.query, self.partner)
         order = np.argsort(keys, kind="stable")
-        return keys[order], order
+        # One more than there are, for what is greater than all.
+        return np.append(keys[order], -1), np.append(order, -1)
 
     def _find(self, keys: np.ndarray) -> np.ndarray:
         """The number of each key, -1 without one. A table of hashes takes longer to make than few are to search."""
@@ -49,8 +50,8 @@ class Targets:
             )
             return numbers
         known, order = self._sorted
-        at = np.searchsorted(known, keys)
-        return np.where(np.append(known, -1)[at] == keys, np.append(order, -1)[at], -1)
+        at = np.searchsorted(known[:-1], keys)
+        return np.where(known[at] == keys, order[at], -1)
 
     def number(
         self, query: np.ndarray, partner: np.ndarray

@@ -61,6 +61,12 @@ class Turn:
             return np.ones(len(objects), bool)
         return np.asarray(self.is_own[objects])
 
+    def count_own(self, objects: np.ndarray) -> int:
+        """How many of some objects (int64[n]) are this shard's."""
+        if self.is_own is None:
+            return len(objects)
+        return int(np.count_nonzero(self.is_own[objects]))
+
 
 def own_objects(objects: Interner, settings: Settings) -> np.ndarray | None:
     """Which objects this shard owns; bool[objects], None for all, where there is one shard.
