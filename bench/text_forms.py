@@ -1,4 +1,4 @@
-"""Forms of queries as people write them, in any number: tags, EXISTS, greatest groups, neighbours of those joined."""
+"""Forms of queries as people write them, in any number: tags, EXISTS, events, groups, neighbours of those joined."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,7 @@ from bench.forms import FORMS, Plans, boxes_of, focals_of
 from bench.oldenburg import STREAM
 from st_common.query.plan import Plan
 from st_common.query.text import parse
+from st_common.regions.registry import Box
 
 _JOINED = f"FROM {STREAM} t JOIN squares q ON ST_Intersects(t, q)"
 _IN_SQUARE = "EXISTS (SELECT 1 FROM squares q WHERE ST_Intersects(t, q))"
@@ -43,6 +44,12 @@ def _ahead(within: str) -> Plans:
             for box in boxes_of(queries)
         ]
     )
+
+
+def _without_middle(box: Box) -> str:
+    """All of a box but a circle in its middle."""
+    x, y = (box.minx + box.maxx) / 2, (box.miny + box.maxy) / 2
+    return f"INSIDE {box.text()} AND NOT INSIDE CIRCLE ({x}, {y}, 500 m)"
 
 
 TEXT_FORMS: dict[str, Plans] = {
@@ -88,6 +95,54 @@ TEXT_FORMS: dict[str, Plans] = {
     "5 nearest inside of a car's circle": _each_own(
         lambda _, name: (
             f"SELECT * FROM {STREAM} INSIDE ('M', '{name}', 1 km) KNN ('M', 5, '{name}')"  # noqa: S608
+        )
+    ),
+    "reverse nearest of a car": _each_own(
+        lambda _, name: f"SELECT * FROM {STREAM} REVERSE KNN ('M', '{name}')"  # noqa: S608
+    ),
+    "group nearest of a car and a place": _each_own(
+        lambda _, name: (
+            f"SELECT * FROM {STREAM} GROUP KNN (2, SUM, (50000, 50000), ('M', '{name}'))"  # noqa: S608
+        )
+    ),
+    "a box AND NOT a circle": lambda queries, _: _said(
+        [
+            f"SELECT * FROM {STREAM} {_without_middle(box)}"  # noqa: S608
+            for box in boxes_of(queries)
+        ]
+    ),
+    "DETECT ENTER, EXIT, DWELL in a box": _in_boxes(
+        f"SELECT * FROM {STREAM} {{inside}} DETECT ENTER, EXIT, DWELL 2 min"  # noqa: S608
+    ),
+    "DETECT ENTER, EXIT at a car's circle": _each_own(
+        lambda _, name: (
+            f"SELECT * FROM {STREAM} INSIDE ('M', '{name}', 1 km) DETECT ENTER, EXIT"  # noqa: S608
+        )
+    ),
+    "FOR 2 minutes in a box": _in_boxes(
+        f"SELECT * FROM {STREAM} WHERE load > 5 FOR 2 min {{inside}}"  # noqa: S608
+    ),
+    "NOT EXISTS another car near, in a box": _in_boxes(
+        f"SELECT * FROM {STREAM} a WHERE NOT EXISTS (SELECT 1 FROM {STREAM} b "  # noqa: S608
+        "WHERE ST_DWithin(a, b, 1 km)) {inside}"
+    ),
+    "three aggregates by two keys in a box": _in_boxes(
+        f"SELECT kind, class, COUNT(*) AS n, AVG(load) AS mean, MEDIAN(load) AS half FROM {STREAM} "  # noqa: S608
+        "{inside} GROUP BY kind, class"
+    ),
+    "COUNT HAVING in a box": _in_boxes(
+        f"SELECT class, COUNT(*) AS n FROM {STREAM} {{inside}} GROUP BY class HAVING COUNT(*) > 1"  # noqa: S608
+    ),
+    "DISTINCT classes in a box": _in_boxes(
+        f"SELECT DISTINCT class FROM {STREAM} {{inside}}"  # noqa: S608
+    ),
+    "COUNT of the rows of a query in a box": _in_boxes(
+        f"SELECT COUNT(*) FROM (SELECT load FROM {STREAM} {{inside}}) r WHERE load > 10"  # noqa: S608
+    ),
+    "a car's mean load of 5 minutes, each minute": _each_own(
+        lambda _, name: (
+            f"SELECT RSTREAM(AVG(load)) FROM {STREAM} [RANGE BY '5 minutes' RATTR TIME, "  # noqa: S608
+            f"SLIDE BY '1 minute' SATTR TIME] WHERE object = '{name}'"
         )
     ),
 }

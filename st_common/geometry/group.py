@@ -6,9 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.geometry.circles import points_in_circles
+from st_common.geometry.clusters import Clusters, clusters_of
 from st_common.geometry.nearest import Neighbours, Objects
 from st_common.geometry.ranked import kth_smallest, last_of_equals
 from st_common.geometry.space import Space
+from st_common.runs import is_first
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -180,8 +182,9 @@ def _bounds(groups: Groups, k: Ints, tree: Neighbours) -> Floats:
 def near_groups(groups: Groups, length: Floats, x: Floats, y: Floats) -> Pairs:
     """Pairs of a group and a point, sorted by group, each once: all whose total is at most `length`, and few others.
 
-    What is near to all places is near to the one in their middle: by the triangle inequality, if the sum of distances
-    to p places is s, no place is farther than (s + the sum of its distances to the others) / p.
+    Points are looked for in clusters: first those around the place in the middle of the others (by the triangle
+    inequality, if the sum of distances to p places is s, no place is farther than (s + the sum of its distances to the
+    others) / p), of these the ones that can have a point with such a total, then their points.
 
     Args:
         groups: m groups.
@@ -189,25 +192,68 @@ def near_groups(groups: Groups, length: Floats, x: Floats, y: Floats) -> Pairs:
         x: float64[n], finite.
         y: float64[n].
     """
+    space = groups.space
+    most = length * space.growth + space.rounding
+    coarse, fine = clusters_of(x, y, space=space)
+    row, cluster = _around(groups, length, coarse)
+    for clusters in (coarse, fine):
+        keep = _least(groups, row, clusters, cluster) <= most[row]
+        of, inner = clusters.points(cluster[keep])
+        row, cluster = row[keep][of], inner
+    point = cluster
+    far = totals(groups, row, x[point], y[point])
+    keep = _measured(far, groups.total[row], space) <= most[row]
+    return row[keep], point[keep]
+
+
+def _around(groups: Groups, length: Floats, clusters: Clusters) -> Pairs:
+    """Pairs of a group and a cluster that reaches into a circle around the group, sorted by group, each once."""
     across = np.where(np.isnan(groups.x), np.inf, np.nansum(_apart(groups), axis=2))
     radius = np.where(
         groups.total == SUM, (length + across.min(axis=1)) / _sizes(groups), length
     )
     middle = np.arange(across.shape[1]) == across.argmin(axis=1)[:, None]
-    of, column = np.nonzero(
-        ~np.isnan(groups.x) & (middle | (groups.total == MIN)[:, None])
-    )
+    is_least = groups.total == MIN
+    of, column = np.nonzero(~np.isnan(groups.x) & (middle | is_least[:, None]))
     space = groups.space
-    circles = (
+    reach = radius * space.growth + space.rounding + clusters.radius.max(initial=0.0)
+    circle, cluster = points_in_circles(
         groups.x[of, column],
         groups.y[of, column],
-        (radius * space.growth + space.rounding)[of],
+        (reach * space.growth)[of],
+        clusters.x,
+        clusters.y,
+        space=space,
     )
-    circle, point = points_in_circles(*circles, x, y, space=space)
-    row, point = np.divmod(np.unique(of[circle] * len(x) + point), max(len(x), 1))
-    far = lengths(groups.take(row), totals(groups, row, x[point], y[point]))
-    keep = far <= (length * space.growth + space.rounding)[row]
-    return row[keep], point[keep]
+    row = of[circle]
+    if not is_least.any():  # then a group has one circle
+        return row, cluster
+    pairs = np.sort(row * len(clusters.x) + cluster)
+    row, cluster = np.divmod(pairs[is_first(pairs)], max(len(clusters.x), 1))
+    return row, cluster
+
+
+def _least(groups: Groups, row: Ints, clusters: Clusters, cluster: Ints) -> Floats:
+    """Lengths that no point of a cluster has a shorter total than, for pairs of a group and a cluster.
+
+    A point is nearer to a place than the middle of its cluster is, but at most by the cluster's radius.
+    """
+    space, total = groups.space, groups.total[row]
+    x, y = clusters.x[cluster], clusters.y[cluster]
+    radius = clusters.radius[cluster] * space.growth + space.rounding
+    least, most, summed = (
+        np.full(len(row), np.inf),
+        np.zeros(len(row)),
+        np.zeros(len(row)),
+    )
+    for px, py in zip(groups.x.T, groups.y.T, strict=True):
+        far = space.measure(space.unrounded(px[row], py[row], x, y))
+        near = np.maximum(far - radius, 0.0)
+        there = ~np.isnan(far)
+        np.minimum(least, near, out=least, where=there)
+        np.maximum(most, near, out=most, where=there)
+        np.add(summed, near, out=summed, where=there)
+    return np.select([total == MAX, total == MIN], [most, least], summed)
 
 
 def lengths(groups: Groups, limit: Floats) -> Floats:
@@ -217,7 +263,11 @@ def lengths(groups: Groups, limit: Floats) -> Floats:
         groups: m groups.
         limit: float64[m], totals as `totals` gives them.
     """
-    return np.where(groups.total == SUM, limit, groups.space.measure(limit))
+    return _measured(limit, groups.total, groups.space)
+
+
+def _measured(far: Floats, total: npt.NDArray[np.int8], space: Space) -> Floats:
+    return np.where(total == SUM, far, space.measure(far))
 
 
 def grown_by(groups: Groups, limit: Floats, margin: float) -> Floats:
