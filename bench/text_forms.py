@@ -92,6 +92,12 @@ TEXT_FORMS: dict[str, Plans] = {
     ),
     "WILL ENTER a box WITHIN 5 minutes": _ahead("WITHIN 5 min"),
     "WILL ENTER a box WITHIN 5 minutes BY SPEED": _ahead("WITHIN 5 min BY SPEED"),
+    "WILL ENTER a box WITHIN a time of its own": lambda queries, _: _said(
+        [
+            f"SELECT * FROM {STREAM} WILL ENTER {box.text()} WITHIN {60 + number % 1000} s"  # noqa: S608
+            for number, box in enumerate(boxes_of(queries))
+        ]
+    ),
     "5 nearest inside of a car's circle": _each_own(
         lambda _, name: (
             f"SELECT * FROM {STREAM} INSIDE ('M', '{name}', 1 km) KNN ('M', 5, '{name}')"  # noqa: S608

@@ -193,12 +193,12 @@ def test_all_queries_at_once_are_what_brute_force_says_of_each(space, seed, by):
     readings = readings_of(x, y, before_x, y - step[1], seconds)
     asked = [
         forecast(part, within_s, by)
-        for within_s in (2.0, 15.0)
+        for within_s in (2.0, 3.5, 15.0)
         for at in rng.uniform(-6 * unit, 0, (3, 2))
         for part in regions_at(lon + at[0] - (lon == 180) * 2 * unit, lat + at[1], unit)
     ]
     groups = compile_forecasts(range(len(asked)), asked, space=space)
-    assert len(groups) == 8  # kinds of regions, and times
+    assert len(groups) == 8  # kinds of regions, and doublings of times
     pairs = np.zeros((len(asked), count), bool)
     for group in groups:
         point, query = will_enter(group, readings, space=space)
