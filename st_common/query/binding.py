@@ -1,12 +1,12 @@
 """Whether expressions fit a stream: DuckDB binds them to an empty table of its attributes, nothing is evaluated."""
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from st_common.query import near_columns
+from st_common.query.connections import OfThread
 from st_common.query.fix_columns import BUILTINS
 from st_common.query.grammar.words import quoted
 from st_common.query.pair_columns import of_feature, of_pair
@@ -33,7 +33,7 @@ _NUMBERS = frozenset(
     }
 )
 _AT_ONCE = 100  # expressions in one SELECT: binding them together is five times as fast
-_local = threading.local()
+_of_thread = OfThread()
 
 Columns = tuple[tuple[str, str], ...]
 Kind = Literal["boolean", "number", "text", "other"]
@@ -124,19 +124,20 @@ def _bound_together(texts: Sequence[str], columns: Columns) -> list[Bound] | Non
 
 def _types(texts: Sequence[str], columns: Columns) -> list[str]:
     chosen = ", ".join(f"({text}) AS c{number}" for number, text in enumerate(texts))
-    relation = _connection().sql(f"SELECT {chosen} FROM {_table(columns)}")  # noqa: S608 - checked expressions
+    statement = f"SELECT {chosen} FROM {_table(columns)}"  # noqa: S608 - checked expressions
+    relation = _of_thread.connection(chosen).sql(statement)
     return [str(kind) for kind in relation.types]
 
 
 def _table(columns: Columns) -> str:
     """The name of the empty table with these columns, made when this thread has none yet."""
-    connection, tables = _connection(), _local.tables
+    tables = _of_thread.tables
     if columns not in tables:
         fields = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
-        connection.execute(f"CREATE TABLE t{len(tables)} ({fields})")
+        statement = f"CREATE TABLE t{len(tables)} ({fields})"
+        _of_thread.connection(statement).execute(statement)
         tables[columns] = f"t{len(tables)}"
-    name: str = tables[columns]
-    return name
+    return tables[columns]
 
 
 def said(error: "duckdb.Error") -> str:
@@ -152,30 +153,3 @@ def said(error: "duckdb.Error") -> str:
     )[0]
     text = text.replace(" - an explicit cast is required", "").replace("_LITERAL", "")
     return text[:1].lower() + text[1:]
-
-
-def _connection() -> "duckdb.DuckDBPyConnection":
-    """One connection per thread."""
-    if not hasattr(_local, "connection"):
-        _local.connection, _local.tables = connect(), {}
-    connection: duckdb.DuckDBPyConnection = _local.connection
-    return connection
-
-
-def connect() -> "duckdb.DuckDBPyConnection":
-    """A connection for expressions: they reach no file and no network, and no row fails because of another one.
-
-    DuckDB's optimiser is off: it moves parts out of TRY, and then one row fails all of them.
-    """
-    import duckdb
-
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "threads": 1,
-            "enable_external_access": False,
-            "autoload_known_extensions": False,
-        },
-    )
-    connection.execute("PRAGMA disable_optimizer")
-    return connection

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from st_common.geometry.space import Space
 from st_common.query.binding import columns_of
+from st_common.query.cell_checks import complaints_of_cells
 from st_common.query.complaint import Complaint
 from st_common.query.earth import complaints_of_places, complaints_of_plane
 from st_common.query.fence_checks import complaints_of_fence
@@ -37,6 +38,7 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     if not is_plain(plan):
         yield from complaints_of_tree(tree_of(plan))
         yield from complaints_of_values(plan, stream.space)
+        yield from complaints_of_cells(plan, stream.space)
         yield from complaints_of_outer(
             plan, columns_of(stream.attributes, pair=plan.pairs is not None)
         )

@@ -1,18 +1,15 @@
 """Expressions tried on made-up fixes before they are registered: what can never have a value is an error (SPEC S3)."""
 
 import math
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from st_common.query.binding import Columns, connect, said
+from st_common.query.binding import Columns, said
+from st_common.query.connections import OfThread
 from st_common.query.grammar.words import quoted
-
-if TYPE_CHECKING:
-    import duckdb
 
 _PLAIN = 2  # rows with values as they come every day; after them come edges, and a row of nulls
 _ROWS = 8
@@ -30,7 +27,7 @@ _VALUES: dict[str, tuple[Any, ...]] = {
 }
 _AT_ONCE = 100
 _TOLD = 20
-_local = threading.local()
+_of_thread = OfThread()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +87,8 @@ def _error(chosen: str, columns: Columns, which: str, number: int) -> str | None
     import duckdb
 
     try:
-        connection, name = _table(columns)
-        connection.sql(
+        name = _table(columns)
+        _of_thread.connection(chosen).sql(
             f"SELECT {chosen} FROM {name} WHERE rowid {which} {number}"  # noqa: S608 - checked
         ).fetchall()
     except duckdb.Error as error:
@@ -101,24 +98,24 @@ def _error(chosen: str, columns: Columns, which: str, number: int) -> str | None
     return None
 
 
-def _table(columns: Columns) -> "tuple[duckdb.DuckDBPyConnection, str]":
-    """The table of made-up fixes with these columns, made when this thread has none yet."""
-    if not hasattr(_local, "connection"):
-        _local.connection, _local.tables = connect(), {}
-    if columns not in _local.tables:
-        name = f"m{len(_local.tables)}"
+def _table(columns: Columns) -> str:
+    """The name of the table of made-up fixes with these columns, made when this thread has none yet."""
+    tables = _of_thread.tables
+    if columns not in tables:
+        name = f"m{len(tables)}"
         fields = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns)
-        _local.connection.execute(f"CREATE TABLE {name} ({fields})")
+        connection = _of_thread.connection(fields)
+        connection.execute(f"CREATE TABLE {name} ({fields})")
         rows = [
             *zip(*(_made_up(kind) for _, kind in columns), strict=True),
             [None] * len(columns),
         ]
-        _local.connection.executemany(
+        connection.executemany(
             f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})",  # noqa: S608
             rows,
         )
-        _local.tables[columns] = name
-    return _local.connection, _local.tables[columns]
+        tables[columns] = name
+    return tables[columns]
 
 
 def _made_up(kind: str) -> list[Any]:

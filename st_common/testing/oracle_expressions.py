@@ -190,6 +190,9 @@ GROUPS: dict[str, Meaning] = {
     "seats % 2": _if_known(_seats, lambda seats: seats % 2),
     "floor(x / 4)": lambda reading, _: float(math.floor(reading.fix.x / 4)),
     "object": lambda reading, _: reading.fix.object,
+    "GRID_CELL(x, y, 3)": lambda reading, _: (
+        f"{math.floor(reading.fix.x / 3)}:{math.floor(reading.fix.y / 3)}"
+    ),
 }
 """For GROUP BY, DISTINCT and keys."""
 

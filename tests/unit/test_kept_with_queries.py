@@ -168,12 +168,13 @@ PURE = {  # of small values that are the same for ever: by module and name
     "expressions/simple.py: parts_of",
 }
 RESOURCES = {  # no caches: a database for each thread, and what fails within a step
-    "expressions/evaluation.py: _local",
+    "expressions/evaluation.py: _of_thread",
     "expressions/failures.py: _noted",
 }
 MAKES_MUTABLE = (
     *("dict", "list", "set", "defaultdict", "deque", "OrderedDict", "Counter"),
-    *("WeakKeyDictionary", "WeakValueDictionary", "local", "ContextVar", "Remembered"),
+    *("WeakKeyDictionary", "WeakValueDictionary", "local", "OfThread"),
+    *("ContextVar", "Remembered"),
 )
 CHANGES = (
     *("append", "add", "insert", "extend", "update", "setdefault", "pop", "popitem"),

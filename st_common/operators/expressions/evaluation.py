@@ -1,7 +1,6 @@
 """Scalar expressions over fixes, evaluated by DuckDB over whole columns (SPEC G9)."""
 
 import math
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +11,10 @@ import pyarrow.compute as pc
 
 from st_common.errors import QueryError, TransientError
 from st_common.operators.expressions.failures import note
-from st_common.query.binding import connect
+from st_common.query.connections import OfThread
 
 _AT_ONCE = 200  # constants in one statement
-_local = threading.local()
+_of_thread = OfThread()
 
 
 def evaluated(
@@ -63,12 +62,12 @@ def _selected(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
         f"TRY({text}) AS c{number}"
         for number, text in enumerate(expressions)
     )
-    connection = _connection()
+    connection = _of_thread.connection(listed)
     connection.register("fixes", table)
     try:
         answer = connection.sql(f"SELECT {listed} FROM fixes").to_arrow_table()  # noqa: S608 - checked by `query`
     except (duckdb.FatalException, duckdb.InternalException):
-        del _local.connection  # it answers nothing more
+        _of_thread.drop()
         raise
     finally:
         connection.unregister("fixes")
@@ -184,7 +183,7 @@ def types_of(
     if not expressions:
         return []
     listed = ", ".join(f"({text})" for text in expressions)
-    connection = _connection()
+    connection = _of_thread.connection(listed)
     if table is None:
         return _types(connection, f"SELECT {listed}")
     connection.register("fixes", table)
@@ -242,7 +241,9 @@ def values_of_constants(texts: Sequence[str], kind: str) -> list[Any]:
 
 def _row(expressions: Sequence[str]) -> list[Any]:
     """What expressions over nothing give. `execute` takes half of the time that `sql` does for them."""
-    return list(_connection().execute(f"SELECT {', '.join(expressions)}").fetchall()[0])
+    listed = ", ".join(expressions)
+    made = _of_thread.connection(listed).execute(f"SELECT {listed}")
+    return list(made.fetchall()[0])
 
 
 def _alone_or_none(expression: str) -> Any:
@@ -293,14 +294,6 @@ def _true(column: pa.Array, rows: int) -> np.ndarray:
         column.cast(pa.bool_()), fill_value=False
     ).to_numpy(zero_copy_only=False)
     return values
-
-
-def _connection() -> duckdb.DuckDBPyConnection:
-    """One connection per thread."""
-    if not hasattr(_local, "connection"):
-        _local.connection = connect()
-    connection: duckdb.DuckDBPyConnection = _local.connection
-    return connection
 
 
 def values_as_text(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:

@@ -15,6 +15,7 @@ from sqlglot import exp
 from st_common.query.grammar import words
 from st_common.query.grammar.nodes import SPATIAL, Exists, Refused, Span, span_of
 from st_common.query.grammar.statements import expression_of, text_of
+from st_common.query.lowering.cells import check_cell
 from st_common.query.lowering.compared import MEASURE, check_units
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS
 from st_common.query.lowering.nearness import with_places
@@ -311,6 +312,13 @@ def _check_call(node: exp.Expr, whole: Span) -> None:
             or "see the query language's list of functions"
         )
         raise Refused(f"unknown function {name}", _place(node, whole), hint)
+    _check_count(name, node, whole)
+    node.set("this", name)
+    check_cell(node, _place(node, whole))
+
+
+def _check_count(name: str, node: exp.Expr, whole: Span) -> None:
+    """The number of a function's arguments."""
     least, most = FUNCTIONS[name]
     if not least <= len(node.expressions) <= most:
         count = (
@@ -322,7 +330,6 @@ def _check_call(node: exp.Expr, whole: Span) -> None:
         )
         message = f"{name} takes {count} argument{'' if count == '1' else 's'}, not {len(node.expressions)}"
         raise Refused(message, _place(node, whole))
-    node.set("this", name)
 
 
 def _check_literal(node: exp.Expr, whole: Span) -> None:

@@ -69,6 +69,9 @@ FUNCTIONS = MappingProxyType(
         "SECOND": (1, 1),
         "STRFTIME": (2, 2),
         "YEAR": (1, 1),
+        # cells of a place, which is that of the fix where none is said (see `cells`)
+        "GRID_CELL": (1, 3),
+        "H3_CELL": (1, 3),
     }
 )
 """How many arguments each takes, at least and at most; what they do is as in DuckDB."""
