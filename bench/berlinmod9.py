@@ -22,6 +22,7 @@ import numpy as np
 from bench import berlinmod9_corpus as corpus
 from bench.berlinmod9_brute import brute_force
 from bench.berlinmod9_corpus import Fixes
+from st_common.capture.control import write_end
 from st_common.engine.run import run
 from st_common.home import Home
 from st_common.query.registry import register
@@ -76,6 +77,8 @@ _STATEMENTS = {
     "Q3": "REGISTER QUERY q AS SELECT * FROM vehicles {near} EMIT EVERY",
     "Q4": "REGISTER QUERY q AS SELECT * FROM vehicles {box} EMIT EVERY",
     "Q5": "REGISTER QUERY q AS SELECT * FROM vehicles a JOIN vehicles b ON ST_DWithin(a, b, 5 km) {near}",
+    "Q6": "REGISTER QUERY q AS SELECT ISTREAM (object, TRAVELLED(*) AS way_m, COUNT(*) AS fixes) "
+    "FROM vehicles [RANGE 1 hour]",
     "Q7": """REGISTER QUERY poi1 AS SELECT * FROM vehicles {poi1} EMIT EVERY;
         REGISTER QUERY poi2 AS SELECT * FROM vehicles {poi2} EMIT EVERY;
         REGISTER QUERY poi3 AS SELECT * FROM vehicles {poi3} EMIT EVERY""",
@@ -83,9 +86,6 @@ _STATEMENTS = {
     "Q9": """REGISTER QUERY q AS SELECT distance(a, b) AS apart_m FROM vehicles a JOIN vehicles b
         ON ST_DWithin(a, b, 100 km) WHERE a.object = '{x}' AND b.object = '{y}' EMIT EVERY""",
 }
-UNSAID = ("Q6-continuous", "Q6-windowed", "Q6-snapshot")
-"""Cells that the language cannot say: a value that is how far each object came."""
-
 # Fixes as they are told while they qualify; who is in at each tick; pairs that are told in both orders: INSIDE is about
 # the first of two, so both are near the centre.
 _VIEWS = """
@@ -125,6 +125,11 @@ _CELLS = {
     " FROM range({window_ms}, {span_ms} + 1, {window_ms}) JOIN met ON came < range AND (went IS NULL OR went >= range)",
     "Q5-snapshot": "SELECT tick, object, partner FROM range({tick_ms}, {span_ms} + 1, {tick_ms}) AS ticks (tick)"
     " JOIN met ON came <= tick AND (went IS NULL OR went > tick)",
+    "Q6-continuous": "SELECT object, t, fields->>'way_m' FROM every WHERE sign > 0",
+    "Q6-windowed": "SELECT part, object, arg_max(fields->>'way_m', t) FROM every WHERE sign > 0 GROUP BY ALL",
+    "Q6-snapshot": "SELECT tick, object, arg_max(fields->>'way_m', t)"
+    " FROM range({tick_ms}, {span_ms} + 1, {tick_ms}) AS ticks (tick)"
+    " JOIN every ON sign > 0 AND t <= tick GROUP BY ALL",
     "Q7-continuous": "SELECT query, object, min(t) FROM every GROUP BY ALL",
     "Q7-windowed": "SELECT part, query, object, min(t) FROM every GROUP BY ALL",
     "Q7-snapshot": "SELECT tick, query, object, first FROM range({tick_ms}, {span_ms} + 1, {tick_ms}) AS ticks (tick)"
@@ -155,7 +160,9 @@ def ran(folder: Path, text: str, fixes: Fixes) -> tuple[Home, dict[str, float]]:
     """A home whose engine has told all changes of some queries; how long it took, with its archive and all tables."""
     home, stream = Home(folder), stream_of(fixes)
     register(home, {stream.name: stream}, parse(text), owner="bench")
-    bare_log(home.log(stream.name)).append(fixes.csv().encode(), arrival_us=0)
+    log = bare_log(home.log(stream.name))
+    log.append(fixes.csv().encode(), arrival_us=0)
+    write_end(log, arrival_us=0)
     wall_s, cpu_s = time.perf_counter(), time.process_time()
     run(home, stream, until_idle=True)
     took_s = {
@@ -188,7 +195,7 @@ def told_rows(home: Home, query: str, fixes: Fixes) -> dict[str, list[Row]]:
 
 
 def statements(fixes: Fixes) -> dict[str, str]:
-    """The statements of each query that can be said."""
+    """The statements of each query."""
     x, y = fixes.asked
     return {
         query: text.format(x=x, y=y, **_REGIONS) for query, text in _STATEMENTS.items()
@@ -262,8 +269,7 @@ def main() -> int:
         print(
             f"{query}: {rate:,.0f} fixes/s, {took_s['cpu_s']} s of CPU, all three forms"
         )
-    print(f"not said: {', '.join(UNSAID)}")
-    print(json.dumps({"fixes": len(fixes.ms), "cells": cells, "unsaid": UNSAID}))
+    print(json.dumps({"fixes": len(fixes.ms), "cells": cells}))
     return 0 if all(cell["equal"] for cell in cells.values()) else 1
 
 

@@ -20,7 +20,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def brute_force(fixes: Fixes) -> dict[str, Rows]:
-    """The rows of all cells but those of Q6, by cell."""
+    """The rows of all cells, by cell."""
     near = _metres(fixes.lon, fixes.lat, *CENTRE) <= _MET_M
     left, low, right, high = _BOX
     box = (
@@ -36,6 +36,7 @@ def brute_force(fixes: Fixes) -> dict[str, Rows]:
         **_members(fixes, "Q3", near),
         **_entries(fixes, box),
         **_meetings(fixes, near),
+        **_ways(fixes),
         **_passages(fixes),
         **_members(fixes, "Q8", _along(fixes)),
         **_apart(fixes),
@@ -183,6 +184,27 @@ def _met(fixes: Fixes, near: np.ndarray, at: list[int]) -> list[tuple[str, str]]
     return [
         (ids[fixes.vehicle[those[i]]], ids[fixes.vehicle[those[j]]]) for i, j in pairs
     ]
+
+
+def _ways(fixes: Fixes) -> dict[str, Rows]:
+    """How far each vehicle has come, at each fix, behind the last of a window, and at ticks."""
+    came_m = np.zeros(len(fixes.ms))
+    for vehicle in range(fixes.vehicles):
+        own = np.flatnonzero(fixes.vehicle == vehicle)
+        lon, lat = fixes.lon[own], fixes.lat[own]
+        came_m[own[1:]] = np.cumsum(_metres(lon[:-1], lat[:-1], lon[1:], lat[1:]))
+    names = [fixes.ids[vehicle] for vehicle in fixes.vehicle]
+    said = list(zip(names, fixes.ms.tolist(), came_m.tolist(), strict=True))
+    windows = {(t // WINDOW_MS, name): metres for name, t, metres in said}
+    return {
+        "Q6-continuous": said,
+        "Q6-windowed": [(*key, metres) for key, metres in windows.items()],
+        "Q6-snapshot": [
+            (tick, names[n], float(came_m[n]))
+            for tick in _ticks()
+            for n in _last_before(fixes, tick, with_it=True)
+        ],
+    }
 
 
 def _passages(fixes: Fixes) -> dict[str, Rows]:

@@ -139,6 +139,9 @@ TEXT_FORMS: dict[str, Plans] = {
     "COUNT HAVING in a box": _in_boxes(
         f"SELECT class, COUNT(*) AS n FROM {STREAM} {{inside}} GROUP BY class HAVING COUNT(*) > 1"  # noqa: S608
     ),
+    "COUNT for each GRID_CELL in a box": _in_boxes(
+        f"SELECT grid_cell(500) AS cell, COUNT(*) AS n FROM {STREAM} {{inside}} GROUP BY grid_cell(500)"  # noqa: S608
+    ),
     "DISTINCT classes in a box": _in_boxes(
         f"SELECT DISTINCT class FROM {STREAM} {{inside}}"  # noqa: S608
     ),

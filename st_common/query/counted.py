@@ -9,7 +9,15 @@ from st_common.record import values_of
 _OfRows = Literal["count", "count_distinct", "sum", "avg", "min", "max", "avgspd"]
 Function = Literal[_OfRows, "distinct", "several"]
 ValueFunction = Literal[
-    _OfRows, "stddev", "var", "median", "quantile", "first", "last", "collect"
+    _OfRows,
+    "stddev",
+    "var",
+    "median",
+    "quantile",
+    "first",
+    "last",
+    "collect",
+    "travelled",
 ]
 
 MOST_VALUES = 32
@@ -20,6 +28,8 @@ AS_JSON = ("first", "last", "collect")
 """Functions whose value is one of their argument, or a list of these, as JSON; those of all others are numbers."""
 MOST_TOLD = 10_000
 """Groups that are the greatest, of all or of each key."""
+OF_WAYS = ("avgspd", "travelled")
+"""Functions of the way of one object in its window, and of no argument."""
 COUNTS = ("count", "count_distinct")
 """Functions whose value is a whole number, and 0 of nothing."""
 
@@ -30,7 +40,8 @@ class Value:
 
     `stddev` and `var` are of a sample; `share` says which quantile: 0 is the least, 1 the greatest value. `first` and
     `last` are by event time, of one time by the object's id; `collect` lists the different values in their order.
-    `avgspd` is as in `Aggregate`, in groups that are one object each.
+    `avgspd` is as in `Aggregate`, and `travelled` the metres that the object came there: both are of groups that are
+    one object each.
     """
 
     name: str
@@ -88,12 +99,12 @@ class Aggregate:
         return tuple(text for text in given if text is not None)
 
 
-def asks_speed(aggregate: Aggregate | None) -> bool:
-    """Whether an average speed is asked for, alone or as one of several values."""
+def asks_ways(aggregate: Aggregate | None) -> bool:
+    """Whether an average speed or a length of a way is asked for, alone or as one of several values."""
     if aggregate is None:
         return False
     functions = [value.function for value in aggregate.values]
-    return "avgspd" in (aggregate.function, *functions)
+    return not {aggregate.function, *functions}.isdisjoint(OF_WAYS)
 
 
 def has_value(aggregate: Aggregate) -> bool:

@@ -21,6 +21,7 @@ from st_common.query.counted import (
     MOST_COLLECTED,
     MOST_TOLD,
     MOST_VALUES,
+    OF_WAYS,
     Aggregate,
     Function,
     Top,
@@ -28,7 +29,7 @@ from st_common.query.counted import (
     ValueFunction,
     aggregate_from_json,
     aggregate_to_json,
-    asks_speed,
+    asks_ways,
     has_value,
 )
 from st_common.query.fence import Fence, fence_from_json, fence_to_json
@@ -57,6 +58,7 @@ __all__ = [
     "MOST_COLLECTED",
     "MOST_TOLD",
     "MOST_VALUES",
+    "OF_WAYS",
     "Aggregate",
     "Box",
     "Emit",
@@ -70,7 +72,7 @@ __all__ = [
     "Value",
     "ValueFunction",
     "Window",
-    "asks_speed",
+    "asks_ways",
     "has_value",
 ]
 VERSION = PLAN_VERSION

@@ -18,7 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from st_common.query.plan import AS_JSON, MOST_COLLECTED, Aggregate, Top, Value
+from st_common.query.plan import (
+    AS_JSON,
+    MOST_COLLECTED,
+    OF_WAYS,
+    Aggregate,
+    Top,
+    Value,
+)
 from st_common.reference.columns import Expressions, Features, Fixes
 from st_common.reference.layer_join import columns_beside, names_tags
 from st_common.reference.metric import Ints, Objects
@@ -33,19 +40,19 @@ def groups(
     rows: Ints,
     partners: Objects,
     features: Callable[[], Features] | None = None,
-    speeds: Mapping[str, float | None] = MappingProxyType({}),
+    of_ways: Mapping[str, Mapping[str, float | None]] = MappingProxyType({}),
 ) -> dict[str, Shown]:
     """The value of every group that has one, by the text of the group: `*` without groups, None for DISTINCT.
 
     What is counted are rows of `fixes`, one for each partner; `features` gives those that are partners. Nulls count
-    nowhere but in COUNT(*). Sums go by the order of the rows. `speeds` are average ones by object, where one of several
-    values is that.
+    nowhere but in COUNT(*). Sums go by the order of the rows. `of_ways` are by function what it says
+    of each object, where one of several values is of ways.
     """
     if aggregate.function == "several":
         named = _keys(aggregate, fixes, rows, partners, features)
         given = [
-            [speeds[name] for name in fixes.ids[rows]]
-            if value.function == "avgspd"
+            [of_ways[value.function][name] for name in fixes.ids[rows]]
+            if value.function in OF_WAYS
             else _arguments(value.argument, fixes, rows, partners)
             for value in aggregate.values
         ]
@@ -202,7 +209,7 @@ def _value_of(
         return ordered[0 if asked.function == "first" else -1][1] if ordered else None
     if asked.function.startswith("count"):
         return int(value_of(asked.function, known) or 0)
-    if asked.function == "avgspd":  # each row of an object says the same
+    if asked.function in OF_WAYS:  # each row of an object says the same
         return known[0] if known else None
     if asked.function not in _SPREAD:
         return value_of(asked.function, known)

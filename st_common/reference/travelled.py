@@ -5,13 +5,16 @@
 With a least step of 6 km the leg to c adds nothing, and the next leg is measured from b.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from st_common.query.frame import Extent, Frame
 from st_common.reference.metric import Bools, Floats, Ints, Metric, Objects
+
+OfWays = Mapping[str, Mapping[str, float | None]]
+"""By function of ways what it says of each object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +148,16 @@ def speeds(frame: Frame, ways: Ways) -> dict[str, float | None]:
         name: float(way_m[n] / seconds[n]) if seconds[n] > 0 else None
         for n, name in enumerate(dict.fromkeys(ways.ids.tolist()))
     }
+
+
+def of_ways(frame: Frame, ways: Ways) -> OfWays:
+    """By function what it says of the way of every object that has a fix in a result: `avgspd` and `travelled`."""
+    owner = owners(ways.ids)
+    follows = (np.diff(owner) == 0) & (np.diff(ways.number) == 1) & ~ways.begins[1:]
+    way_m = _sums(owner, np.flatnonzero(follows), ways.way_um) / 1e6
+    names = dict.fromkeys(ways.ids.tolist())
+    travelled = {name: float(way_m[n]) for n, name in enumerate(names)}
+    return {"avgspd": speeds(frame, ways), "travelled": travelled}
 
 
 def _sums(owner: Ints, legs: Ints, measure: Ints) -> Ints:

@@ -3,19 +3,19 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from st_common.query.frame import Frame
-from st_common.query.plan import Outer, Plan, asks_speed
+from st_common.query.plan import Outer, Plan, asks_ways
 from st_common.reference.aggregate import Shown, groups
 from st_common.reference.columns import Features
 from st_common.reference.ranges import inside
 from st_common.reference.window import counting
 from st_common.serving.verify_events import FIX, LATER, NEVER, alive
-from st_common.serving.verify_frames import framed, open_stays, speeds
+from st_common.serving.verify_frames import framed, of_ways, open_stays
 from st_common.serving.verify_history import History
 from st_common.serving.verify_members import (
     FeaturesOf,
@@ -31,6 +31,9 @@ from st_common.serving.verify_outer import (
     rows_of_members,
 )
 from st_common.serving.verify_registered import Registered
+
+if TYPE_CHECKING:
+    from st_common.reference.travelled import OfWays
 
 Answer = set[tuple[Any, ...]]
 """Pairs of an object and its partner, or groups and the texts of their values."""
@@ -73,15 +76,15 @@ def _values(
     plan = query.plan
     if plan.aggregate is None:
         return {}
-    of_ways: dict[str, float | None] = {}
-    if plan.frame is not None and asks_speed(plan.aggregate):
-        of_ways = speeds(plan.frame, found, unit_m=history.unit_m)
+    said: OfWays = {}
+    if plan.frame is not None and asks_ways(plan.aggregate):
+        said = of_ways(plan.frame, found, unit_m=history.unit_m)
     if plan.aggregate.function == "avgspd":
-        return dict(of_ways)
+        return dict(said["avgspd"])
     counted = fixes_of(found, history.of)
     partners = found["partner"].to_numpy(object)
     features = _features(query, history, len(query.layers) - 1)
-    return groups(plan.aggregate, counted, counted.rows, partners, features, of_ways)
+    return groups(plan.aggregate, counted, counted.rows, partners, features, said)
 
 
 def _known(
@@ -146,7 +149,7 @@ def _rows_below(inner: Registered, history: History) -> pd.DataFrame:
 
 def _is_speed_on_globe(plan: Plan, history: History) -> bool:
     """Whether values depend on how exactly metres are measured."""
-    return asks_speed(plan.aggregate) and not history.of.space.is_flat
+    return asks_ways(plan.aggregate) and not history.of.space.is_flat
 
 
 def answer_before(

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyproj import Geod
 
 from st_common.geometry.space import Space
+from st_common.query.cells import add_cells, calls_cells
 from st_common.query.pair_columns import DISTANCE, speed_tag
 
 _GEOD = Geod(ellps="WGS84")
@@ -143,6 +144,8 @@ def _selected(
     with duckdb.connect(
         config={"threads": 1, "enable_external_access": False}
     ) as connection:
+        if calls_cells(listed):
+            add_cells(connection)
         connection.register("rows_asked", rows)
         yield connection.sql(f"SELECT {listed} FROM rows_asked {order}")  # noqa: S608 - checked expressions
 

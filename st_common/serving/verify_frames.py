@@ -125,19 +125,21 @@ def _ages(frame: Frame, rows: pd.DataFrame, now: int, tick_us: int) -> list[int]
     return list(ticks[is_tick])
 
 
-def speeds(
+def of_ways(
     frame: Frame, rows: pd.DataFrame, *, unit_m: float = 1.0
-) -> dict[str, float | None]:
-    """The average speed of every object that has a row in a result, in metres per second; see the reference."""
-    values = travelled.speeds(frame, _ways(rows))
+) -> travelled.OfWays:
+    """By function what it says of every object that has a row in a result, in metres and seconds; see the reference."""
     return {
-        name: None if value is None else value * unit_m
-        for name, value in values.items()
+        function: {
+            name: None if value is None else value * unit_m
+            for name, value in values.items()
+        }
+        for function, values in travelled.of_ways(frame, _ways(rows)).items()
     }
 
 
 def speeds_in_doubt(frame: Frame, rows: pd.DataFrame) -> pd.DataFrame:
     """By object its average `speed`, NaN for none, and whether it is `sure`: none of its fixes is in doubt."""
-    values = pd.Series(speeds(frame, rows), dtype=float)
+    values = pd.Series(of_ways(frame, rows)["avgspd"], dtype=float)
     sure = rows.groupby("object")["sure"].all().reindex(values.index)
     return pd.DataFrame({"speed": values, "sure": sure.astype(bool)})

@@ -12,7 +12,7 @@ from st_common.query.plan import Plan
 from st_common.reference.columns import objects
 from st_common.reference.window import counting as counting_at
 from st_common.testing.oracle_expressions import Near, fields_of
-from st_common.testing.oracle_frames import framed, speeds, time_of
+from st_common.testing.oracle_frames import framed, of_ways, time_of
 from st_common.testing.oracle_members import members, metric_of
 from st_common.testing.oracle_outer import Told, answer_above, told_of
 from st_common.testing.oracle_readings import Known, Reading
@@ -112,11 +112,11 @@ def _framed(world: World, query: Query, frame: Frame, known: Known) -> dict[Pair
         return {
             row.pair: Told(fields=fields_of(query.plan, row.reading)) for row in rows
         }
-    of_ways = speeds(query.frames, frame, counts)
+    said = of_ways(query.frames, frame, counts)
     if aggregate.function == "avgspd":
-        return told_of(aggregate, of_ways)
+        return told_of(aggregate, said["avgspd"])
     counted_rows: list[Counted] = [(row.reading, None) for row in rows]
-    values = groups(aggregate, counted_rows, world.rules, of_ways)
+    values = groups(aggregate, counted_rows, world.rules, said)
     return told_of(aggregate, values)
 
 

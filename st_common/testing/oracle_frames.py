@@ -240,14 +240,14 @@ def framed(frames: Frames, counting: set[str] | None) -> list[FrameRow]:
     return [frames.rows[place] for place in _counted(frames, counting)]
 
 
-def speeds(
+def of_ways(
     frames: Frames, frame: Frame, counting: set[str] | None
-) -> dict[str, float | None]:
-    """AVGSPD of every object that counts and has a row in all windows."""
+) -> travelled.OfWays:
+    """By function what it says of every object that counts and has a row in all windows."""
     if frames.ways is None:
-        return {}
+        return {"avgspd": {}, "travelled": {}}
     places = np.array(_counted(frames, counting), np.int64)
-    return travelled.speeds(frame, frames.ways.take(places))
+    return travelled.of_ways(frame, frames.ways.take(places))
 
 
 def _counted(frames: Frames, counting: set[str] | None) -> list[int]:

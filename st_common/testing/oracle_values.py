@@ -20,15 +20,15 @@ def groups(
     aggregate: Aggregate,
     counted: Sequence[Counted],
     rules: Rules,
-    speeds: Mapping[str, float | None] = MappingProxyType({}),
+    of_ways: Mapping[str, Mapping[str, float | None]] = MappingProxyType({}),
 ) -> dict[str, reference.Shown]:
     """The value of every group that has one, by the text of the group; `*` without groups, None for DISTINCT.
 
-    `speeds` are average ones by object, where one of several values is that.
+    `of_ways` are by function what it says of each object, where one of several values is of ways.
     """
     fixes = fixes_of([reading for reading, _ in counted], rules)
     partners = objects([partner for _, partner in counted])
-    return reference.groups(aggregate, fixes, fixes.rows, partners, speeds=speeds)
+    return reference.groups(aggregate, fixes, fixes.rows, partners, of_ways=of_ways)
 
 
 def groups_of(

@@ -9,6 +9,7 @@ from st_common.query.frame import Domain, Extent, Frame, Sliding
 from st_common.query.neighbours import GroupNearest, Nearest, Neighbours, ReverseNearest
 from st_common.query.plan import (
     AS_JSON,
+    OF_WAYS,
     Aggregate,
     Emit,
     Function,
@@ -180,7 +181,7 @@ def draw_several(
     functions = [
         name
         for name in get_args(ValueFunction)
-        if name != "avgspd" and (of_fixes or name not in AS_JSON)
+        if name not in OF_WAYS and (of_fixes or name not in AS_JSON)
     ]
     texts = [text for text in groups if text != "partner"]
     for place in range(rng.randint(1, 3)):
@@ -205,9 +206,13 @@ def draw_speed(rng: Random) -> Aggregate:
         return Aggregate(function="avgspd")
     beside = draw_several(rng, sorted(NUMBERS), sorted(GROUPS))
     top = Top(value="speed", limit=1, descending=rng.random() < 0.5)
+    of_ways = (
+        Value(name="speed", function="avgspd"),
+        Value(name="way_m", function="travelled"),
+    )
     return replace(
         beside,
-        values=(*beside.values, Value(name="speed", function="avgspd")),
+        values=(*beside.values, *of_ways),
         keys=(("k0", "object"),),
         top=top if rng.random() < 0.3 else None,
     )

@@ -447,6 +447,40 @@ def test_an_average_speed_stands_beside_other_values_of_each_object():
     ]
 
 
+@pytest.mark.spec("X12", "G9")
+def test_how_far_an_object_came_is_of_its_fixes_in_the_window():
+    ways = plan_of("SELECT TRAVELLED(*) AS way, AVGSPD(*) AS v FROM s [ROWS 3]")
+    assert ways.aggregate.keys == (("object", "object"),)
+    fixes = [fix("a", 0, 0), fix("a", 2, 8), fix("a", 6, 5), fix("a", 7, 6)]
+    stay = [gone("a", 8), fix("a", 9, 90), fix("a", 10, 93)]
+    rows = told([register("q", ways), *fixes, *stay, end()])
+    assert [(at, one["way"]) for at, _, one in rows if "+a" in at] == [
+        ("0 +a", 0.0),
+        ("2 +a", 8.0),
+        ("6 +a", 11.0),
+        ("7 +a", 4.0),  # the first fix has left
+        ("9 +a", 1.0),  # nobody knows how it came from 6 to 90
+        ("10 +a", 3.0),
+    ]
+
+
+@pytest.mark.spec("P4", "X12")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT TRAVELLED(*) AS way FROM s", "TRAVELLED needs a window"),
+        (
+            "SELECT kind, TRAVELLED(*) AS w FROM s [ROWS 3] GROUP BY kind",
+            "no other group",
+        ),
+        ("SELECT TRAVELLED(load) AS way FROM s [ROWS 3]", "TRAVELLED is of a stream"),
+    ],
+)
+def test_a_way_is_of_each_object_in_a_window(text, message):
+    with pytest.raises((TextError, QueryError), match=message):
+        plan_from_json(json.dumps(plan_of(text).to_json()))
+
+
 @pytest.mark.spec("W7", "G9")
 def test_the_fastest_is_told_and_who_is_fast_enough():
     fixes = [fix("a", 0, 0), fix("b", 0, 0), fix("a", 1, 2), fix("b", 2, 6), end()]

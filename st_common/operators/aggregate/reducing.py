@@ -216,6 +216,7 @@ REDUCE: dict[
     "var": lambda *run: _variance(*run).astype(float),
     "stddev": lambda *run: np.sqrt(_variance(*run)).astype(float),
     "distinct": lambda value, known, starts, count: np.full(len(starts), np.nan),  # noqa: ARG005
-    # Each row of an object adds the same: the speed over all of them.
+    # Each row of an object adds the same: the speed, or the way, over all of them.
     "avgspd": lambda value, known, starts, count: value[starts],  # noqa: ARG005
+    "travelled": lambda value, known, starts, count: value[starts],  # noqa: ARG005
 }

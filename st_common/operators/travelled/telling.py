@@ -27,6 +27,7 @@ from st_common.operators.turn.changes import (
 from st_common.operators.turn.course import BEFORE
 from st_common.operators.turn.spells import Spells
 from st_common.operators.turn.turn import Turn
+from st_common.query.plan import OF_WAYS
 from st_common.runs import firsts
 
 
@@ -126,19 +127,21 @@ class FrameParts(Parts):
             spell: int64[n], the place of the row among the spells.
         """
         amounts = self.amounts[spell]
-        for place, mine in _asking_speeds(turn, query):
-            speeds = _speeds(self.frames, cell[mine], self.row[spell[mine]])
-            amounts[mine, place] = speeds
+        for function, place, mine in _asking_ways(turn, query):
+            of_ways = _of_ways(self.frames, function, cell[mine], self.row[spell[mine]])
+            amounts[mine, place] = of_ways
         return reduced_cells(turn, query, cell, self.group[spell], amounts)
 
 
-def _asking_speeds(turn: Turn, query: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-    """Places of average speeds among values, each with the places of the rows (int64[n], their queries) that ask."""
-    yield 0, np.flatnonzero(turn.known.function[query] == "avgspd")
+def _asking_ways(
+    turn: Turn, query: np.ndarray
+) -> Iterator[tuple[str, int, np.ndarray]]:
+    """Functions of ways, their places among values, and the places of the rows (int64[n], their queries) that ask."""
+    yield "avgspd", 0, np.flatnonzero(turn.known.function[query] == "avgspd")
     for spec, mine in several.by_aggregate(turn, query):
         for place, value in enumerate(spec.values):
-            if value.function == "avgspd":
-                yield place, mine
+            if value.function in OF_WAYS:
+                yield value.function, place, mine
 
 
 def parts_of_frames(stretch: Stretch, frames: Frames, held: Held) -> FrameParts | None:
@@ -204,19 +207,22 @@ def _again(turn: Turn, frames: Frames, held: Held) -> np.ndarray:
     )
 
 
-def _speeds(frames: Frames, cell: np.ndarray, row: np.ndarray) -> np.ndarray:
-    """The average speed of each row's object in its cell: its way over the legs in the result by their time.
+def _of_ways(
+    frames: Frames, function: str, cell: np.ndarray, row: np.ndarray
+) -> np.ndarray:
+    """How far each row's object came in its cell, over the legs in the result, or how fast: by the time of these.
 
-    In a window of time it is by the whole window's. A leg counts when both its ends are in the result and follow each
-    other in one stay; without one the speed is null (SPEC W7).
+    A speed in a window of time is by the whole window's. A leg counts when both its ends are in the result and follow
+    each other in one stay; without one the speed is null, and the way 0 (SPEC W7).
 
     Args:
         frames: the frames with their rows.
+        function: `travelled`, or `avgspd`.
         cell: int64[n], a query, or a group of it, at a tick.
         row: int64[n], the place of a row that is held there.
 
     Returns:
-        float64[n], metres per second, NaN for null.
+        float64[n], metres, or metres per second with NaN for null.
     """
     if not len(row):
         return np.empty(0)
@@ -230,6 +236,24 @@ def _speeds(frames: Frames, cell: np.ndarray, row: np.ndarray) -> np.ndarray:
     way = np.add.reduceat(
         np.where(follows, np.diff(rows.way[row], prepend=0), 0), starts
     )
+    value = way / 1e6
+    if function == "avgspd":
+        value = _by_time(frames, value, row, starts, follows)
+    values = np.empty(len(row))
+    lengths = np.diff(starts, append=len(row))
+    values[order] = np.repeat(value * frames.turn.settings.unit_m, lengths)
+    return values
+
+
+def _by_time(
+    frames: Frames,
+    way: np.ndarray,
+    row: np.ndarray,
+    starts: np.ndarray,
+    follows: np.ndarray,
+) -> np.ndarray:
+    """Ways by the time of their legs, or of the window where it is one of time; NaN without a leg."""
+    rows = frames.rows
     time_us = np.add.reduceat(
         np.where(follows, np.diff(rows.ts[row], prepend=0), 0), starts
     )
@@ -237,10 +261,4 @@ def _speeds(frames: Frames, cell: np.ndarray, row: np.ndarray) -> np.ndarray:
     window_s = frames.specs.seconds[frames.specs.place[rows.queries(row[starts])]]
     seconds = np.where(np.isnan(window_s), time_us / 1e6, window_s)
     with np.errstate(divide="ignore", invalid="ignore"):
-        speed = (
-            np.where((legs > 0) & (seconds > 0), (way / 1e6) / seconds, np.nan)
-            * frames.turn.settings.unit_m
-        )
-    speeds = np.empty(len(row))
-    speeds[order] = np.repeat(speed, np.diff(np.r_[starts, len(row)]))
-    return speeds
+        return np.where((legs > 0) & (seconds > 0), way / seconds, np.nan)

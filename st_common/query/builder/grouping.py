@@ -13,7 +13,7 @@ from st_common.query.builder.expressions import (
 )
 from st_common.query.builder.refusing import refuse_unless, text_of_user
 from st_common.query.builder.step import Step
-from st_common.query.plan import Aggregate, Top, Value, asks_speed
+from st_common.query.plan import Aggregate, Top, Value, asks_ways
 from st_common.query.several import name_of_key, name_of_value, wrong_in_top
 
 Column = str | tuple[str, str]
@@ -29,7 +29,7 @@ class GroupingSteps(Step):
         """Several values of each group: `aggregate("count(*)", v="avg(speed_mps)")`; they replace what was counted.
 
         A value without a name is called as it is written. Changes show all of them in `fields`. An average speed,
-        `avgspd(*)`, is of each object: without keys it is the object.
+        `avgspd(*)`, and a length of a way, `travelled(*)`, are of each object: without keys it is the object.
         """
         step = "aggregate(..)"
         chosen, given = list[Value](), list[Given]()
@@ -41,7 +41,7 @@ class GroupingSteps(Step):
         before = (self.plan.outer or self.plan).aggregate
         keys = () if before is None else _keys_of(before)
         made = Aggregate(function="several", values=tuple(chosen), keys=keys)
-        if asks_speed(made) and not keys:
+        if asks_ways(made) and not keys:
             made = replace(made, keys=(("object", "object"),))
         return self._grouping(step, made, given)
 

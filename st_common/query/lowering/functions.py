@@ -3,7 +3,7 @@
 from types import MappingProxyType
 
 AGGREGATES = (
-    *("COUNT", "SUM", "AVG", "MIN", "MAX", "AVGSPD"),
+    *("COUNT", "SUM", "AVG", "MIN", "MAX", "AVGSPD", "TRAVELLED"),
     *("STDDEV", "VAR", "MEDIAN", "QUANTILE"),
     *("FIRST", "LAST", "COLLECT"),
 )

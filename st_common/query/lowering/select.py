@@ -16,6 +16,7 @@ from st_common.query.lowering.incident import is_aggregate, only_worst, worst_of
 from st_common.query.lowering.nearness import is_of_place
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.several import (
+    FUNCTIONS,
     SINGLE,
     check_of_stream,
     function_of,
@@ -25,7 +26,7 @@ from st_common.query.lowering.several import (
 )
 from st_common.query.lowering.top import top_of
 from st_common.query.pair_columns import MEASURES
-from st_common.query.plan import Aggregate, Function
+from st_common.query.plan import OF_WAYS, Aggregate, Function
 
 _Column = tuple[str, Term, Span]
 _STAMPS = (
@@ -160,13 +161,15 @@ def _aggregate(
 def _keys_of(
     calls: Sequence[exp.Expr], group: exp.Expr | None, scope: Scope
 ) -> list[Term]:
-    """What stands after GROUP BY; without one the object where an average speed is asked for, else nothing."""
+    """What stands after GROUP BY; without one the object where something of ways is asked for, else nothing."""
     if group is not None:
         return [_group_term(one, scope) for one in group.expressions]
-    speeds = [one for one in calls if one.unalias().name.upper() == "AVGSPD"]
+    of_ways = [
+        one for one in calls if FUNCTIONS.get(one.unalias().name.upper()) in OF_WAYS
+    ]
     return [
         Term(text="object", needs="any", span=span_of(one), columns=())
-        for one in speeds[:1]
+        for one in of_ways[:1]
     ]
 
 

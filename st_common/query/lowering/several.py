@@ -15,6 +15,7 @@ from st_common.query.plan import (
     AS_JSON,
     COUNTS,
     MOST_VALUES,
+    OF_WAYS,
     Aggregate,
     Value,
     ValueFunction,
@@ -35,6 +36,7 @@ FUNCTIONS: Mapping[str, ValueFunction] = {
     "LAST": "last",
     "COLLECT": "collect",
     "AVGSPD": "avgspd",
+    "TRAVELLED": "travelled",
 }
 """The functions of values, as texts call them."""
 SINGLE = ("COUNT", "SUM", "AVG", "MIN", "MAX")
@@ -120,9 +122,9 @@ def function_of(call: exp.Expr, scope: Scope) -> tuple[ValueFunction, Term | Non
         Refused: it takes another argument.
     """
     name = call.name.upper()
-    if name == "AVGSPD":
+    if FUNCTIONS[name] in OF_WAYS:
         check_of_stream(call, scope)
-        return "avgspd", None
+        return FUNCTIONS[name], None
     given = call.expressions[: 1 if name == "QUANTILE" else None]
     if len(given) != 1:
         raise Refused(f"{name} takes one argument, not {len(given)}", span_of(call))
@@ -143,7 +145,7 @@ def function_of(call: exp.Expr, scope: Scope) -> tuple[ValueFunction, Term | Non
 
 
 def check_of_stream(call: exp.Expr, scope: Scope) -> None:
-    """Sees to it that an average speed is of the stream: `AVGSPD(*)`, or `AVGSPD(r)` where the stream is called r.
+    """Sees to it that a way is of the stream: `AVGSPD(*)`, or `AVGSPD(r)` where the stream is called r.
 
     Raises:
         Refused: it is of something else.
@@ -156,8 +158,9 @@ def check_of_stream(call: exp.Expr, scope: Scope) -> None:
     )
     if not (named or isinstance(argument, exp.Star)):
         span = span_of(argument) if span_of(argument)[1] else span_of(call)
-        hint = f"AVGSPD({scope.label}), or AVGSPD(*)"
-        raise Refused("AVGSPD is of a stream", span, hint)
+        name = call.name.upper()
+        hint = f"{name}({scope.label}), or {name}(*)"
+        raise Refused(f"{name} is of a stream", span, hint)
 
 
 def needs_of(function: str) -> Needs:

@@ -13,11 +13,19 @@ from st_common.query.pair_columns import (
     of_feature,
     pair_names,
 )
-from st_common.query.plan import COUNTS, Aggregate, Emit, Order, Value, asks_speed
+from st_common.query.plan import (
+    COUNTS,
+    OF_WAYS,
+    Aggregate,
+    Emit,
+    Order,
+    Value,
+    asks_ways,
+)
 from st_common.query.several import name_of_key, wrong_in_top
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
 
-_UNIT = {"avgspd": "m/s"}
+_UNIT = {"avgspd": "m/s", "travelled": "m"}
 _OF_ARGUMENT = (
     *("sum", "avg", "min", "max"),
     *("stddev", "median", "quantile", "first", "last"),
@@ -132,22 +140,27 @@ class Group(Above):
             message = "GROUP BY a tag and WINDOW exclude each other"
             hint = "group by the feature: layer.fid"
             yield Complaint(at="group", message=message, hint=hint)
-        if asks_speed(self.aggregate):
-            yield from self._of_speed(is_of_fixes=is_of_fixes)
+        if asks_ways(self.aggregate):
+            yield from self._of_ways(is_of_fixes=is_of_fixes)
         wrong = wrong_in_top(self.aggregate)
         if wrong:
             yield Complaint(at="top", message=wrong, hint="ORDER BY n DESC LIMIT 3")
 
-    def _of_speed(self, *, is_of_fixes: bool) -> Iterator[Complaint]:
-        """That an average speed is of no fixes, or of others than those of each object."""
+    def _of_ways(self, *, is_of_fixes: bool) -> Iterator[Complaint]:
+        """That a value of ways is of no fixes, or of others than those of each object."""
+        functions = (
+            self.aggregate.function,
+            *(v.function for v in self.aggregate.values),
+        )
+        name = next(one for one in functions if one in OF_WAYS).upper()
         if not is_of_fixes:
-            message = "AVGSPD needs a window in brackets after the stream"
+            message = f"{name} needs a window in brackets after the stream"
             hint = (
                 "FROM stream [RANGE BY 50 km RATTR SPACE, SLIDE BY 10 km SATTR SPACE]"
             )
             yield Complaint(at=self.at, message=message, hint=hint)
         if [key.lower() for key in self.key] != ["object"]:
-            message = "AVGSPD is of each object and has no other group"
+            message = f"{name} is of each object and has no other group"
             yield Complaint(at="group", message=message, hint="GROUP BY object")
 
     def _unit(self, function: str, argument: str | None) -> str:
