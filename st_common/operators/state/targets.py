@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 NO_PARTNER = -1
-_FEW = 1 << 14
+_FEW = 1 << 14  # targets that are sorted faster than a table of hashes is made
+_SEARCHED = 1 << 10  # keys that are searched faster than such a table is made
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Targets:
 
     def _find(self, keys: np.ndarray) -> np.ndarray:
         """The number of each key, -1 without one. A table of hashes takes longer to make than few are to search."""
-        if len(self) > _FEW:
+        if len(self) > _FEW or len(keys) > _SEARCHED:
             numbers: np.ndarray = self._index.get_indexer(pd.Index(keys)).astype(
                 np.int64
             )
