@@ -105,6 +105,12 @@ class Areas:
         at, area = self._tree.query(lines, predicate="intersects")
         return each_once(line[at], area)
 
+    def meet(self, which: Ints, segments: Segments) -> Bools:
+        """Whether the segment of each pair has a point in common with its polygon (int64[n]); bool[n]."""
+        line, lines = segments.lines(self._space)
+        areas = self._tree.geometries[which[line]]
+        return any_of(line, np.asarray(shapely.intersects(lines, areas)), len(which))
+
 
 class Circles:
     """Circles whose borders are looked at, in the order in which they are given.
@@ -149,10 +155,18 @@ class Circles:
         line, lines = segments.lines(self._space)
         at, box = self._tree.query(lines, predicate="intersects")
         circle = self._circle[box]
-        ends = shapely.get_coordinates(lines[at]).reshape(-1, 4).T
-        gap2 = self._squared_gaps(ends, circle)
-        meets = gap2 <= self._radius_m[circle] ** 2
+        meets = self._reached(lines[at], circle)
         return each_once(line[at[meets]], circle[meets])
+
+    def meet(self, which: Ints, segments: Segments) -> Bools:
+        """Whether the segment of each pair has a point in common with its circle (int64[n]); bool[n]."""
+        line, lines = segments.lines(self._space)
+        return any_of(line, self._reached(lines, which[line]), len(which))
+
+    def _reached(self, lines: Shapes, circle: Ints) -> Bools:
+        ends = shapely.get_coordinates(lines).reshape(-1, 4).T
+        gap2 = self._squared_gaps(ends, circle)
+        return np.asarray(gap2 <= self._radius_m[circle] ** 2)
 
     def _squared_gaps(self, ends: Floats, circle: Ints) -> Floats:
         """The squared distance of each segment from the centre of its circle, in metres or units of the plane."""
@@ -190,6 +204,13 @@ def near_around(
             shapes, which[beyond], there, y[beyond], far, space=space
         )
     return is_near
+
+
+def any_of(owner: Ints, holds: Bools, count: int) -> Bools:
+    """Whether something holds for one of the rows that each owner (int64[n], below `count`) has; bool[count]."""
+    out = np.zeros(count, np.bool_)
+    out[owner[holds]] = True
+    return out
 
 
 def each_once(one: Ints, other: Ints) -> Pairs:

@@ -15,7 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from st_common.geometry.borders import Pairs, Segments, Shapes, each_once, near_around
+from st_common.geometry.borders import (
+    Pairs,
+    Segments,
+    Shapes,
+    any_of,
+    each_once,
+    near_around,
+)
 from st_common.geometry.circles import around_parts
 from st_common.geometry.enlarged import grown
 from st_common.geometry.grid import BoxIndex
@@ -23,6 +30,7 @@ from st_common.geometry.longitudes import turned
 from st_common.geometry.near import Outlines, near, outlines
 from st_common.geometry.passing import passing
 from st_common.geometry.space import Space
+from st_common.runs import ranges
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -135,6 +143,21 @@ class Corridors:
         far, pieces = self._pieces.width_m[piece[left]], self._pieces.outlines
         meets[left] = passing(pieces, piece[left], ways, far, space=self._space)
         return each_once(line[at[meets]], corridor[meets])
+
+    def meet(self, which: Ints, segments: Segments) -> Bools:
+        """Whether the segment of each pair has a point in common with its corridor (int64[n]); bool[n]."""
+        widest_m = float(np.max(self._width_m, initial=0.0))
+        line, lines = segments.lines(self._space, widest_m)
+        meets = np.asarray(shapely.intersects(lines, self._lines[which[line]]))
+        left = np.flatnonzero(~meets)
+        corridor = which[line[left]]
+        start = np.searchsorted(self._pieces.corridor, corridor)
+        count = np.searchsorted(self._pieces.corridor, corridor, side="right") - start
+        at, piece = np.repeat(left, count), ranges(start, count)
+        ways = shapely.get_coordinates(lines[at]).reshape(-1, 4).T
+        far, pieces = self._pieces.width_m[piece], self._pieces.outlines
+        meets[at[passing(pieces, piece, ways, far, space=self._space)]] = True
+        return any_of(line, meets, len(which))
 
 
 def corridor_bounds(lines: Shapes, width_m: Floats, *, space: Space) -> Floats:

@@ -112,6 +112,9 @@ class Borders(Protocol):
             Two int64 arrays, sorted by segment, then region; each pair once.
         """
 
+    def meet(self, which: "np.ndarray", segments: "Segments") -> "np.ndarray":
+        """Whether the segment of each pair has a point in common with its region (int64[n], by place); bool[n]."""
+
 
 class Exits(Protocol):
     """The ways out of many regions of one kind that stand still, in the order in which they are given."""

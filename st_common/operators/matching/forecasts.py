@@ -146,9 +146,8 @@ def _go_to(
     longest = _ways(fixes, asked.longest_s / seconds, space)
     point, row = _boxed(asked.tree, longest, space)
     ways = _ways(fixes.take(point), asked.within_s[row] / seconds[point], space)
-    pair, met = asked.borders.met_by(ways)
-    pair = pair[met == row[pair]]
-    return point[pair], row[pair]
+    met = asked.borders.meet(row, ways)
+    return point[met], row[met]
 
 
 def _boxed(tree: shapely.STRtree, ways: Segments, space: Space) -> Pairs:
