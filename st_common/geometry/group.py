@@ -18,6 +18,9 @@ Bools = npt.NDArray[np.bool_]
 Pairs = tuple[Ints, Ints]
 
 SUM, MAX, MIN = 0, 1, 2
+_AT_ONCE = (
+    1 << 9
+)  # groups: what is tested of them together stays in the processor's cache
 _FEW_PAIRS = 1 << 13  # so few groups times objects are compared without a tree
 
 
@@ -192,18 +195,35 @@ def near_groups(groups: Groups, length: Floats, x: Floats, y: Floats) -> Pairs:
         x: float64[n], finite.
         y: float64[n].
     """
-    space = groups.space
+    levels = clusters_of(x, y, space=groups.space)
+    numbers = np.arange(max(len(length), 1))
+    parts = [
+        _near_some(groups, length, which[which < len(length)], levels, (x, y))
+        for which in np.split(numbers, numbers[_AT_ONCE::_AT_ONCE])
+    ]
+    row, point = map(np.concatenate, zip(*parts, strict=True))
+    return row, point
+
+
+def _near_some(
+    groups: Groups,
+    length: Floats,
+    which: Ints,
+    levels: tuple[Clusters, Clusters],
+    places: tuple[Floats, Floats],
+) -> Pairs:
+    """What `near_groups` finds of some groups: all at once there would be too many pairs of them and clusters."""
+    groups, length, space = groups.take(which), length[which], groups.space
     most = length * space.growth + space.rounding
-    coarse, fine = clusters_of(x, y, space=space)
-    row, cluster = _around(groups, length, coarse)
-    for clusters in (coarse, fine):
+    row, cluster = _around(groups, length, levels[0])
+    for clusters in levels:
         keep = _least(groups, row, clusters, cluster) <= most[row]
         of, inner = clusters.points(cluster[keep])
         row, cluster = row[keep][of], inner
-    point = cluster
+    point, (x, y) = cluster, places
     far = totals(groups, row, x[point], y[point])
     keep = _measured(far, groups.total[row], space) <= most[row]
-    return row[keep], point[keep]
+    return which[row[keep]], point[keep]
 
 
 def _around(groups: Groups, length: Floats, clusters: Clusters) -> Pairs:

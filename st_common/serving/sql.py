@@ -18,6 +18,7 @@ from st_common.home import Home, require_own_view, view_name
 from st_common.levels.told import days_again, first_told, told_from
 from st_common.levels.visits import NEEDED, TOLD, visits_select
 from st_common.ops.days import open_since
+from st_common.query.cells import add_cells, calls_cells
 from st_common.query.derived import queries_table
 from st_common.query.lookup import history
 from st_common.query.problem import did_you_mean
@@ -79,6 +80,8 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
         ):
             text = rewritten(text)
             _register_live(connection, home, streams_of())
+        if calls_cells(text.upper()):
+            add_cells(connection)
         # From here on the text cannot undo any of these settings.
         connection.execute("SET lock_configuration = true")
         try:

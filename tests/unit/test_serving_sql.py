@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
+import h3
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
@@ -138,6 +139,12 @@ def test_plain_deltalake_and_duckdb_read_the_tables_too(home: Home):
     with duckdb.connect() as connection:
         connection.register("stored", stored)
         assert connection.sql("SELECT count(*) FROM stored").fetchall() == [(2,)]
+
+
+@pytest.mark.spec("X12", "C7")
+def test_cells_are_functions_here_too(home: Home):
+    rows = sql(home, "SELECT h3_cell(24.75, 59.43, 7) AS h, Grid_Cell(-1, 7, 5) AS g")
+    assert rows.to_pylist() == [{"h": h3.latlng_to_cell(59.43, 24.75, 7), "g": "-1:1"}]
 
 
 def test_infinite_numbers_are_found(home: Home):
