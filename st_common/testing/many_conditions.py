@@ -1,84 +1,89 @@
 """Any number of different conditions, simple ones and others: SQL for the engine, and what it means, in Python."""
 
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
 from st_common.testing.oracle_expressions import Meaning
 from st_common.testing.oracle_readings import Reading
 
+Parts = dict[str, Meaning]
+"""What AND joins in a condition, by its text."""
 _KINDS = ("taxi", "bus", "van")
 
 
-def many_conditions(rng: Random, count: int) -> dict[str, Meaning]:
-    """About so many conditions by their text."""
-    return dict(_condition(rng) for _ in range(count))
+def many_conditions(
+    rng: Random, count: int
+) -> tuple[tuple[str, ...], dict[str, Meaning]]:
+    """About so many different conditions; and the meanings of these and of what AND joins in them, by their text."""
+    drawn = {" AND ".join(parts): parts for parts in _conditions(rng, count)}
+    wholes = {text: _all(parts) for text, parts in drawn.items()}
+    alone = {text: told for parts in drawn.values() for text, told in parts.items()}
+    return tuple(wholes), alone | wholes
 
 
-def _condition(rng: Random) -> tuple[str, Meaning]:
-    low, width = rng.randint(-2, 16) / 2, rng.randint(0, 10) / 2
-    kinds = tuple(rng.sample(_KINDS, rng.randint(1, 2)))
-    number, other = rng.choice(("load", "x", "y")), rng.choice(("x", "y"))
-    return rng.choice(
-        (
-            *_of_numbers(number, low, low + width),
-            *_of_kinds(kinds, number, low),
-            *_of_both(kinds[0], other, low, width),
+def _conditions(rng: Random, count: int) -> Iterator[Parts]:
+    """Conditions, each as the parts that AND joins in it."""
+    for _ in range(count):
+        low, width = rng.randint(-2, 16) / 2, rng.randint(0, 10) / 2
+        kinds = tuple(rng.sample(_KINDS, rng.randint(1, 2)))
+        number, other = rng.choice(("load", "x", "y")), rng.choice(("x", "y"))
+        yield rng.choice(
+            (
+                *_of_numbers(number, low, low + width),
+                *_of_kinds(kinds, number, low),
+                *_of_both(kinds[0], other, low, width),
+            )
         )
+
+
+def _all(parts: Parts) -> Meaning:
+    """What all of some conditions mean together; none of those drawn here is ever null."""
+    return lambda reading, partner: all(
+        told(reading, partner) for told in parts.values()
     )
 
 
-def _of_numbers(
-    number: str, low: float, high: float
-) -> tuple[tuple[str, Meaning], ...]:
+def _of_numbers(number: str, low: float, high: float) -> tuple[Parts, ...]:
     """Conditions about one number."""
-    return (
-        (
-            f"{number} > {low}",
-            lambda r, _: _in(r, number, low, float("inf")) and _value(r, number) != low,
-        ),
-        (
-            f"{number} BETWEEN {low} AND {high}",
-            lambda r, _: _in(r, number, low, high),
-        ),
-    )
+    above: Parts = {
+        f"{number} > {low}": lambda r, _: (
+            _in(r, number, low, float("inf")) and _value(r, number) != low
+        )
+    }
+    between: Parts = {
+        f"{number} BETWEEN {low} AND {high}": lambda r, _: _in(r, number, low, high)
+    }
+    return above, between
 
 
-def _of_kinds(
-    kinds: tuple[str, ...], number: str, high: float
-) -> tuple[tuple[str, Meaning], ...]:
+def _of_kinds(kinds: tuple[str, ...], number: str, high: float) -> tuple[Parts, ...]:
     """Conditions about texts, and about a text and a number."""
     listed = ", ".join(f"'{kind}'" for kind in kinds)
-    return (
-        (f"kind IN ({listed})", lambda r, _: _value(r, "kind") in kinds),
-        (
-            f"kind = '{kinds[0]}' AND {number} <= {high}",
-            lambda r, _: (
-                _value(r, "kind") == kinds[0] and _in(r, number, -float("inf"), high)
-            ),
-        ),
-    )
+    some: Parts = {f"kind IN ({listed})": lambda r, _: _value(r, "kind") in kinds}
+    below: Parts = {
+        f"{number} <= {high}": lambda r, _: _in(r, number, -float("inf"), high)
+    }
+    return some, _is(kinds[0]) | below
 
 
-def _of_both(
-    kind: str, other: str, low: float, width: float
-) -> tuple[tuple[str, Meaning], ...]:
+def _of_both(kind: str, other: str, low: float, width: float) -> tuple[Parts, ...]:
     """Conditions that only the database can judge, alone and beside a text."""
-    return (
-        (
-            f"abs({other} - {low}) <= {width}",
-            lambda r, _: abs(_value(r, other) - low) <= width,
-        ),
-        (
-            f"kind = '{kind}' AND abs({other} - {low}) <= {width}",
-            lambda r, _: (
-                _value(r, "kind") == kind and abs(_value(r, other) - low) <= width
-            ),
-        ),
-        (
-            f"kind LIKE '{kind[:2]}%' AND {other} * 2 > {low}",
-            lambda r, _: _value(r, "kind") == kind and _value(r, other) * 2 > low,
-        ),
-    )
+    near: Parts = {
+        f"abs({other} - {low}) <= {width}": lambda r, _: (
+            abs(_value(r, other) - low) <= width
+        )
+    }
+    like: Parts = {
+        f"kind LIKE '{kind[:2]}%'": lambda r, _: _value(r, "kind") == kind,
+        f"{other} * 2 > {low}": lambda r, _: _value(r, other) * 2 > low,
+    }
+    return near, _is(kind) | near, like
+
+
+def _is(kind: str) -> Parts:
+    """That the kind is one."""
+    return {f"kind = '{kind}'": lambda r, _: _value(r, "kind") == kind}
 
 
 def _value(reading: Reading, name: str) -> Any:

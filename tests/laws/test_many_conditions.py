@@ -72,8 +72,8 @@ def test_however_who_qualifies_is_found_it_is_what_brute_force_finds(
     form, data, seed, most, few, way
 ):
     rng = Random(seed)
-    meanings = many_conditions(rng, QUERIES)
-    plans = [replace(FORMS[form](rng), where=text) for text in meanings]
+    conditions, meanings = many_conditions(rng, QUERIES)
+    plans = [replace(FORMS[form](rng), where=text) for text in conditions]
     case = case_of(
         seed, kind="fixes", layers=True, kept=[rng.random() < 0.7 for _ in range(30)]
     )

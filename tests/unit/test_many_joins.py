@@ -10,11 +10,11 @@ from st_common.operators.state.settings import Settings
 OBJECTS = 60
 
 
-def ran(form, queries):
-    """What the step tells and counts when so many queries of a form are judged on two rounds of cars."""
+def ran(form, queries, *, objects=OBJECTS, rounds=2):
+    """What the step tells and counts when so many queries of a form are judged on some rounds of cars."""
     work = Work(
-        plans=TEXT_FORMS[form](queries, OBJECTS),
-        batches=list(cars(OBJECTS, 2)),
+        plans=TEXT_FORMS[form](queries, objects),
+        batches=list(cars(objects, rounds)),
         settings=Settings(),
         layer=squares_of(),
     )
@@ -36,4 +36,5 @@ def test_a_join_looks_at_the_fixes_of_its_own_object(form):
 @pytest.mark.spec("X13")
 @pytest.mark.parametrize("form", sorted({*TEXT_FORMS} - {"INSIDE FEATURE of a car"}))
 def test_every_form_of_the_bench_tells_something(form):
-    assert ran(form, OBJECTS)[0] > 0
+    told, _ = ran(form, OBJECTS, objects=4_000, rounds=4)
+    assert told > 0

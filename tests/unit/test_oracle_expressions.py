@@ -7,6 +7,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from st_common.query.cells import add_cells
 from st_common.query.plan import Plan
 from st_common.testing.oracle_expressions import (
     EXPRESSIONS,
@@ -84,6 +85,7 @@ def table() -> pa.Table:
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_an_expression_means_the_same_in_sql_and_in_python(text: str) -> None:
     with duckdb.connect() as connection:
+        add_cells(connection)
         connection.register("fixes", table())
         found = connection.sql(
             f"SELECT {text}, coalesce(CAST({text} AS VARCHAR), 'NULL') FROM fixes"
