@@ -7,16 +7,22 @@ from typing import Any
 
 from jobs.entry import finish, job_parser
 from st_common.delivery.deliver import deliver as deliver_to
+from st_common.delivery.feeders import feed, feeders_of
 from st_common.delivery.settings import delivery_of
 from st_common.home import Home
-from st_common.settings import conf_dir, home_dir, load_streams
+from st_common.query.created_streams import known_streams
+from st_common.settings import conf_dir, home_dir
 
 
 def deliver(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """Hands the changes of a stream to the receiver that the settings name, from where it ended before."""
+    """Hands the changes of a stream to its receiver, a stream or what the settings name, from where it ended before."""
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
-    delivery = delivery_of(conf, load_streams(conf), arguments.delivery)
+    streams = known_streams(home, conf)
+    fed = feeders_of(streams).get(arguments.delivery)
+    if fed is not None:
+        return feed(home, fed, until_idle=arguments.until_idle).to_json()
+    delivery = delivery_of(conf, streams, arguments.delivery)
     return deliver_to(home, delivery, until_idle=arguments.until_idle).to_json()
 
 

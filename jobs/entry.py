@@ -11,8 +11,9 @@ from typing import Any
 from st_common.errors import FairwayError, QualityError
 from st_common.home import Home
 from st_common.lineage.telling import Ending, telling
+from st_common.query.created_streams import known_streams
 from st_common.redaction import redacted
-from st_common.settings import Streams, conf_dir, home_dir, load_streams
+from st_common.settings import Streams, conf_dir, home_dir
 from st_common.storage import refused
 
 _ABOUT = ("stream", "layer", "group")
@@ -32,9 +33,9 @@ def job_parser(name: str, description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def streams_of(conf: Path) -> Streams:
-    """The streams that the settings describe; those whose tables are wrong are named on stderr."""
-    streams = load_streams(conf)
+def streams_of(home: Home, conf: Path) -> Streams:
+    """The streams of the settings and those that were created; those whose tables are wrong are named on stderr."""
+    streams = known_streams(home, conf)
     for error in streams.broken.values():
         print(f"WRONG: {error}", file=sys.stderr, flush=True)
     return streams

@@ -10,8 +10,9 @@ from typing import Any
 from jobs.entry import finish, job_parser
 from st_common.home import Home
 from st_common.layers.load import load
+from st_common.query.created_streams import known_streams
 from st_common.query.layer_following import follow_layers, names_of
-from st_common.settings import conf_dir, home_dir, load_streams
+from st_common.settings import conf_dir, home_dir
 
 
 def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -27,7 +28,7 @@ def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
         kinds=kinds or None,
         conf=conf,
     )
-    rows = follow_layers(home, lambda: load_streams(conf))
+    rows = follow_layers(home, lambda: known_streams(home, conf))
     if report.warning:
         print(f"WARNING: {report.warning}", file=sys.stderr, flush=True)
     return {**asdict(report), **names_of(rows)}

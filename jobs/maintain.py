@@ -24,7 +24,7 @@ def maintain_home(arguments: argparse.Namespace) -> Mapping[str, Any]:
     purge = not arguments.no_purge
     done = [each.to_json() for each in maintain(home, today=today, purge=purge)]
     conf = conf_dir(home.root, arguments.conf)
-    streams = streams_of(conf) if purge and has_streams(conf) else {}
+    streams = streams_of(home, conf) if purge and has_streams(conf) else {}
     logs = retain_logs(home, streams, now_us=now_us)
     cleared = clear_leftovers(home, conf, today=today) if purge else Cleared()
     kept = [each.to_json() for each in logs]

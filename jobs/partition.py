@@ -16,7 +16,7 @@ def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
     home, group, given = Home(home_dir(arguments.home)), arguments.group, arguments
     conf = conf_dir(home.root, given.conf)
     points = source_of(
-        home, conf, list(streams_of(conf).values()), given.source, group=group
+        home, conf, list(streams_of(home, conf).values()), given.source, group=group
     )
     return prepartition(
         home,

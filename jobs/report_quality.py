@@ -17,7 +17,7 @@ from st_common.settings import conf_dir, home_dir
 def report_quality(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Checks one day, or every closed day that was not checked, and writes a report and the results of each."""
     home = Home(home_dir(arguments.home))
-    streams = streams_of(conf_dir(home.root, arguments.conf))
+    streams = streams_of(home, conf_dir(home.root, arguments.conf))
     reports = report_days(
         home, streams, arguments.day, checked_us=time.time_ns() // 1000
     )

@@ -16,7 +16,7 @@ from st_common.storage import LocalStorage
 def report(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Writes a page for each stream that has a log: its map, queries with their answers, layers, regions, rejects."""
     home = Home(home_dir(arguments.home))
-    streams = streams_of(conf_dir(home.root, arguments.conf))
+    streams = streams_of(home, conf_dir(home.root, arguments.conf))
     if arguments.stream:
         wanted = [stream_of(streams, arguments.stream)]
     else:

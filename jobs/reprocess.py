@@ -20,7 +20,7 @@ from st_common.storage import refused
 def process_again(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Processes days of one stream again, or of all for which they are closed, also beside a running engine."""
     home = Home(home_dir(arguments.home))
-    streams = streams_of(conf_dir(home.root, arguments.conf))
+    streams = streams_of(home, conf_dir(home.root, arguments.conf))
     since, until = day_of(arguments.since, "--from"), day_of(arguments.until, "--to")
     if arguments.stream:
         named = stream_of(streams, arguments.stream)

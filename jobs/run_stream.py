@@ -8,14 +8,15 @@ from typing import Any
 from jobs.entry import finish, job_parser
 from st_common.home import Home
 from st_common.lineage.telling import telling_stream
-from st_common.settings import conf_dir, home_dir, load_streams, stream_of
+from st_common.query.created_streams import known_streams
+from st_common.settings import conf_dir, home_dir, stream_of
 
 
 def run_stream(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Runs the stream with the engine that is asked for, or else the one of its settings; imports only that one."""
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
-    stream = stream_of(load_streams(conf), arguments.stream)
+    stream = stream_of(known_streams(home, conf), arguments.stream)
     if (arguments.engine or stream.engine) == "spark":
         from st_common.spark.stream import run
     else:

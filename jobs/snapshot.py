@@ -15,7 +15,7 @@ from st_common.settings import conf_dir, home_dir, stream_of
 def snapshot(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Flushes `latest` and takes every snapshot that is due, of one stream or of all, also beside a running engine."""
     home = Home(home_dir(arguments.home))
-    streams = streams_of(conf_dir(home.root, arguments.conf))
+    streams = streams_of(home, conf_dir(home.root, arguments.conf))
     if arguments.stream:
         stream_of(streams, arguments.stream)
     names = [arguments.stream] if arguments.stream else list(streams)

@@ -34,7 +34,7 @@ def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
     notifier = notifier_of(conf)
-    deliveries = wanted(conf, streams := streams_of(conf))
+    deliveries = wanted(conf, streams := streams_of(home, conf))
     if (alerted := alert_settings(conf)) is not None:
         begin_alerting(home)
     if arguments.reset:

@@ -8,8 +8,9 @@ from typing import Any
 from jobs.entry import finish, job_parser
 from st_common.home import Home
 from st_common.layers.announce import announce
+from st_common.query.created_streams import known_streams
 from st_common.query.layer_following import follow_layers, names_of
-from st_common.settings import conf_dir, home_dir, load_streams
+from st_common.settings import conf_dir, home_dir
 
 
 def tell(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -17,7 +18,7 @@ def tell(arguments: argparse.Namespace) -> Mapping[str, Any]:
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
     told = announce(home)
-    rows = follow_layers(home, lambda: load_streams(conf))
+    rows = follow_layers(home, lambda: known_streams(home, conf))
     streams = sorted({one.stream for one in told})
     return {"streams": streams, **names_of(rows)}
 

@@ -15,12 +15,12 @@ from st_common.errors import ConfigError
 from st_common.formats.format import FORMAT_KEYS
 from st_common.formats.registry import format_of
 from st_common.home import checked_name, require_own_view, view_name
+from st_common.position_filter import PositionFilter, position_filter_of
 from st_common.redaction import keep_secret
 from st_common.spark_keys import SparkSettings, spark_settings
 from st_common.stream_keys import (
     COLUMN_KEYS,
     FILTER_COLUMNS,
-    FILTER_KEYS,
     PLANAR,
     STREAM_KEYS,
 )
@@ -58,29 +58,13 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PositionFilter:
-    """Which fixes are stored and change nothing (SPEC X11): metres, metres per second, seconds; None means off.
-
-    `accuracy` is the attribute that says how good a fix is, with a unit of length. `beyond_accuracy`: a fix must be
-    farther from the last accepted one than the accuracies of both together. `accept_after_s` is for how long the last
-    accepted fix is a measure for others.
-    """
-
-    accuracy: str | None = None
-    max_accuracy_m: float | None = None
-    beyond_accuracy: bool = False
-    min_distance_m: float | None = None
-    max_speed_mps: float | None = None
-    accept_after_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamSettings:
     """One stream as `conf/streams.toml` describes it. Seconds, metres per second; None means off.
 
     What is plain by its name is left out here.
 
     Attributes:
+        query: whose rows feed it, where `capture` is not told; None: nobody knows.
         crs: "EPSG:4326" (degrees), another EPSG number, or "planar", a plane without a place on Earth.
         time_unit: `s`, `ms`, `us`, `iso`, or a format such as "%d/%m/%Y %H:%M:%S".
         attributes: further columns by name, with their types.
@@ -113,6 +97,7 @@ class StreamSettings:
     name: str
     format: str
     columns: Columns
+    query: str | None = None
     crs: str = "EPSG:4326"
     time_unit: str = "iso"
     attributes: Mapping[str, AttributeType] = field(default_factory=dict, hash=False)
@@ -274,7 +259,7 @@ def load_streams(conf: Path) -> Streams:
     for name, table in streams.items():
         try:
             require_own_view(name, by_view.setdefault(view_name(name), name))
-            settings_of[name] = _stream(name, table, path)
+            settings_of[name] = stream_of_table(name, table, path)
         except ConfigError as error:
             broken[name] = error
     return Streams(settings_of, broken)
@@ -299,7 +284,17 @@ def broken_of(streams: Collection[str]) -> Mapping[str, ConfigError]:
     return streams.broken if isinstance(streams, Streams) else {}
 
 
-def _stream(name: str, table: object, path: Path) -> StreamSettings:
+def stream_of_table(name: str, table: object, path: Path) -> StreamSettings:
+    """The stream that a table of settings describes.
+
+    Args:
+        name: of the stream.
+        table: its keys and values.
+        path: the file that it stands in, for errors.
+
+    Raises:
+        ConfigError: a key is unknown, missing, of the wrong type or out of its range.
+    """
     place = f"{path}: stream {name!r}:"
     try:
         checked_name(name, "stream")
@@ -312,7 +307,7 @@ def _stream(name: str, table: object, path: Path) -> StreamSettings:
         **checked(values["columns"], COLUMN_KEYS, Columns, f"{place} columns:")
     )
     if "position_filter" in values:
-        values["position_filter"] = _position_filter(values["position_filter"], place)
+        values["position_filter"] = position_filter_of(values["position_filter"], place)
     values["spark"] = spark_settings(values.get("spark", {}), place)
     declared = values.get("attributes", {})
     values["attributes"] = {name: kind for name, (kind, _) in declared.items()}
@@ -335,32 +330,6 @@ def _check_together(
     if stream.columns.x == stream.columns.y:
         raise ConfigError(f"{place} columns: x and y are both {stream.columns.x!r}")
     _check_accuracy(stream, place)
-
-
-def _position_filter(table: Mapping[str, Any], place: str) -> PositionFilter:
-    """The filter of a table, which has at least one limit."""
-    place = f"{place} position_filter:"
-    position_filter = PositionFilter(
-        **checked(table, FILTER_KEYS, PositionFilter, place)
-    )
-    if position_filter.accuracy is None and (
-        position_filter.max_accuracy_m or position_filter.beyond_accuracy
-    ):
-        raise ConfigError(
-            f"{place} accuracy is missing",
-            hint="name the attribute that says how good a fix is",
-        )
-    limits = (
-        position_filter.min_distance_m,
-        position_filter.max_speed_mps,
-        position_filter.max_accuracy_m,
-    )
-    if not position_filter.beyond_accuracy and limits == (None, None, None):
-        raise ConfigError(
-            f"{place} it has no limit",
-            hint="set max_speed_mps, min_distance_m, max_accuracy_m or beyond_accuracy",
-        )
-    return position_filter
 
 
 def _check_accuracy(stream: StreamSettings, place: str) -> None:

@@ -113,7 +113,7 @@ def _attributes(value: object) -> dict[str, tuple[str, str]]:
     # To Delta and Spark names that differ in case alone are one column.
     seen = {column.lower() for column in _POSITION_COLUMNS}
     for name in value:
-        if not name or _NOT_IN_DELTA.search(name):
+        if not can_be_attribute(name):
             raise WrongError(f"{name!r} cannot be a table's column")
         if name.lower() in seen:
             raise WrongError(
@@ -121,6 +121,11 @@ def _attributes(value: object) -> dict[str, tuple[str, str]]:
             )
         seen.add(name.lower())
     return {name: _type_and_unit(name, declared) for name, declared in value.items()}
+
+
+def can_be_attribute(name: str) -> bool:
+    """Whether an attribute may be called so: it is a column of tables."""
+    return bool(name) and not _NOT_IN_DELTA.search(name)
 
 
 def _type_and_unit(name: str, declared: object) -> tuple[str, str]:
@@ -172,6 +177,7 @@ STREAM_KEYS: dict[str, Check] = {
     "format": one_of(*FORMATS),
     "columns": _table,
     "crs": _crs,
+    "query": text,
     "time_unit": _time_unit,
     "attributes": _attributes,
     "header": flag,

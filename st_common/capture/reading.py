@@ -26,7 +26,8 @@ from st_common.controls.writing import to_bytes
 from st_common.errors import ConfigError, LogError, StateError
 from st_common.formats.registry import format_of
 from st_common.home import Home
-from st_common.settings import Columns, PositionFilter, StreamSettings
+from st_common.position_filter import PositionFilter
+from st_common.settings import Columns, StreamSettings
 
 NAMES = (
     "format",

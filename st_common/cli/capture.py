@@ -49,8 +49,12 @@ _FED = Annotated[
     ),
 ]
 _QUERY = Annotated[
-    str,
-    typer.Option("--query", metavar="NAME", help="A query that gives a stream."),
+    str | None,
+    typer.Option(
+        "--query",
+        metavar="NAME",
+        help="The query whose rows feed it; else the one in its settings.",
+    ),
 ]
 _FOLLOW = Annotated[
     bool, typer.Option("--follow", help="Go on: feed changes as they are committed.")
@@ -115,7 +119,7 @@ def _write_report(stream: str, file: Path, report: "ReplayReport") -> None:
 def capture(
     ctx: typer.Context,
     stream: _FED,
-    query: _QUERY,
+    query: _QUERY = None,
     *,
     follow: _FOLLOW = False,
     seconds: ForSeconds = None,
@@ -126,6 +130,12 @@ def capture(
     settings = context.stream(ctx, stream)
     if seconds is not None and not follow:
         raise ConfigError("--for says when --follow ends", hint="add --follow")
+    query = query or settings.query
+    if query is None:
+        raise ConfigError(
+            f"nothing says which query feeds stream {stream!r}",
+            hint="--query NAME, or query in its settings",
+        )
     feed = Feed(context.home(ctx, must_exist=True), query, settings)
     with suppress(KeyboardInterrupt):
         feed.run(follow=follow, seconds=seconds)

@@ -11,7 +11,6 @@ from st_common.settings import (
     StreamSettings,
     conf_dir,
     home_dir,
-    load_streams,
     stream_of,
 )
 
@@ -36,8 +35,10 @@ def conf(ctx: typer.Context) -> Path:
 
 
 def streams(ctx: typer.Context) -> Streams:
-    """The streams that the settings describe, by name; those whose tables are wrong are its `broken`."""
-    return load_streams(conf(ctx))
+    """The streams of the settings and those that were created, by name; where tables are wrong they are `broken`."""
+    from st_common.query.created_streams import known_streams
+
+    return known_streams(home(ctx), conf(ctx))
 
 
 def stream(ctx: typer.Context, name: str) -> StreamSettings:

@@ -78,7 +78,7 @@ def register(
     name: _CALLED = None,
     replace: _REPLACE = False,
 ) -> None:
-    """Carry out statements, all of them or none: REGISTER, REPLACE, DROP, CREATE AREA, SHOW, EXPLAIN; or a plan."""
+    """Carry out statements, all or none: REGISTER, REPLACE, DROP, CREATE AREA or STREAM, SHOW, EXPLAIN; or a plan."""
     if plan is not None or name is not None or replace:
         from st_common.cli.plans import statement_of_plan
 

@@ -93,11 +93,15 @@ def write_outcome(ctx: typer.Context, done: "Outcome") -> None:
         ("created area", list(done.created)),
         ("replaced area", list(done.replaced)),
         ("dropped area", list(done.removed)),
+        ("created stream", list(done.streams_created)),
+        ("dropped stream", list(done.streams_dropped)),
     ):
         if names:
-            typer.echo(f"{verb}{'s' if len(names) > 1 else ''} {_few(names, 'areas')}")
+            typer.echo(
+                f"{verb}{'s' if len(names) > 1 else ''} {_few(names, 'of them')}"
+            )
     for number, shown in enumerate(done.shown):
-        if number or done.rows or done.created or done.replaced or done.removed:
+        if number or done.did_something:
             typer.echo("")
         write_shown(ctx, shown)
 

@@ -20,6 +20,7 @@ from st_common.query.builder import QueryBuilder
 from st_common.query.builder.replay import rebuilt
 from st_common.query.built import statement_of
 from st_common.query.control import QueryRow
+from st_common.query.created_streams import known_streams
 from st_common.query.derived import roll_forward
 from st_common.query.grammar.words import quoted
 from st_common.query.lookup import find
@@ -29,7 +30,7 @@ from st_common.query.plan_json import places_in
 from st_common.query.registry import drop, fitted, register
 from st_common.query.text import Statement, parse, select_of
 from st_common.serving.follow import POLL_S
-from st_common.settings import StreamSettings, conf_dir, home_dir, load_streams
+from st_common.settings import StreamSettings, conf_dir, home_dir
 
 _SELECT = re.compile(
     r"(\s|--[^\n]*\n|/\*.*?\*/)*SELECT\b", re.IGNORECASE | re.DOTALL
@@ -61,7 +62,9 @@ class Client:
     ) -> None:
         self._home = home if isinstance(home, Home) else Home(home_dir(home))
         self._streams = (
-            load_streams(conf_dir(self._home.root)) if streams is None else streams
+            known_streams(self._home, conf_dir(self._home.root))
+            if streams is None
+            else streams
         )
         self._owner = getpass.getuser() if owner is None else owner
         self._poll_s = poll_s

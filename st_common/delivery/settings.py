@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from st_common.delivery.feeders import feeders_of
 from st_common.delivery.registry import BY_KIND, SINKS
 from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError
 from st_common.home import checked_name
 from st_common.ops.settings import operations_table
-from st_common.settings import broken_of
+from st_common.settings import StreamSettings, broken_of
 from st_common.toml_values import (
     Check,
     checked,
@@ -86,16 +87,20 @@ def load_deliveries(
     }
 
 
-def wanted(conf: Path, streams: Collection[str]) -> dict[str, bool]:
-    """Whether each delivery of `conf`/deliveries.toml shall run, by name.
+def wanted(conf: Path, streams: Mapping[str, StreamSettings]) -> dict[str, bool]:
+    """Whether each delivery of `conf`/deliveries.toml shall run, by name, and each that feeds a stream (`feeders`).
 
     Raises:
-        ConfigError: the file is wrong.
+        ConfigError: the file is wrong, or a delivery in it is called as one that feeds a stream.
     """
-    return {
-        name: delivery.running
-        for name, delivery in load_deliveries(conf, streams).items()
-    }
+    deliveries, feeders = load_deliveries(conf, streams), feeders_of(streams)
+    for name in feeders.keys() & deliveries.keys():
+        raise ConfigError(
+            f"{conf / 'deliveries.toml'}: delivery {name!r} is called as the one that feeds a stream",
+            hint="give it another name",
+        )
+    running = {name: delivery.running for name, delivery in deliveries.items()}
+    return running | {name: stream.running for name, stream in feeders.items()}
 
 
 def delivery_of(conf: Path, streams: Collection[str], name: str) -> DeliverySettings:

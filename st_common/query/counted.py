@@ -18,6 +18,7 @@ ValueFunction = Literal[
     "last",
     "collect",
     "travelled",
+    "odometer",
 ]
 
 MOST_VALUES = 32
@@ -28,8 +29,8 @@ AS_JSON = ("first", "last", "collect")
 """Functions whose value is one of their argument, or a list of these, as JSON; those of all others are numbers."""
 MOST_TOLD = 10_000
 """Groups that are the greatest, of all or of each key."""
-OF_WAYS = ("avgspd", "travelled")
-"""Functions of the way of one object in its window, and of no argument."""
+OF_WAYS = ("avgspd", "travelled", "odometer")
+"""Functions of the way of one object, in its window or since the query knows it, and of no argument."""
 COUNTS = ("count", "count_distinct")
 """Functions whose value is a whole number, and 0 of nothing."""
 
@@ -40,8 +41,8 @@ class Value:
 
     `stddev` and `var` are of a sample; `share` says which quantile: 0 is the least, 1 the greatest value. `first` and
     `last` are by event time, of one time by the object's id; `collect` lists the different values in their order.
-    `avgspd` is as in `Aggregate`, and `travelled` the metres that the object came there: both are of groups that are
-    one object each.
+    `avgspd` is as in `Aggregate`, `travelled` the metres that the object came there, and `odometer` those since its way
+    began: all three are of groups that are one object each.
     """
 
     name: str

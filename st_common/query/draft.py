@@ -2,30 +2,31 @@
 
 from collections.abc import (
     Callable,
-    Collection,
-    Iterable,
-    Mapping,
-    MutableMapping,
     Sequence,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from st_common.query.area_change import following
-from st_common.query.area_store import NamedArea
-from st_common.query.checks import all_complaints, complaints_of_area
+from st_common.query.area_drafting import (
+    check_area,
+    check_replaced_area,
+    create_area,
+    drop_area,
+    replace_area,
+)
+from st_common.query.checks import all_complaints
 from st_common.query.control import QueryRow
+from st_common.query.drafted import Draft
 from st_common.query.layer_change import (
-    FeatureOf,
     GoneError,
     newest_of,
     with_newest,
 )
 from st_common.query.moot import why_moot
-from st_common.query.names import LayerTags, found, resolved
+from st_common.query.names import found, resolved
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
-from st_common.query.problem import Problem, did_you_mean
+from st_common.query.problem import Problem
 from st_common.query.shown import (
     Asked,
     Explained,
@@ -34,60 +35,20 @@ from st_common.query.shown import (
     ShownStreams,
     ToShow,
 )
-from st_common.query.terms import Types, notices_of, problems_of, types_of
+from st_common.query.stream_drafting import (
+    check_created,
+    check_dropped,
+    check_rows,
+    create_stream,
+    declare,
+    drop_stream,
+    with_its_place,
+)
+from st_common.query.terms import notices_of, problems_of, types_of
 from st_common.settings import broken_of
 
 if TYPE_CHECKING:
     from st_common.query.text import Statement
-    from st_common.settings import StreamSettings
-
-_HINTED = 5  # problems: a hint compares a name with all others
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """The statements carried out on paper, in their order.
-
-    `latest` is the newest control row of every name, and `areas` the named areas by their names in small letters,
-    before and then after the statements. Rows that are only drafted have position -1 and no version of their layer.
-    `created`, `replaced` and `removed` are names of areas; `shown` is what SHOW and EXPLAIN ask for, each at its place.
-    """
-
-    streams: "Mapping[str, StreamSettings]"
-    layers: Collection[str]
-    latest: MutableMapping[str, QueryRow]
-    owner: str
-    arrival_us: int
-    tags_of: LayerTags
-    feature_of: FeatureOf
-    areas: dict[str, NamedArea] = field(default_factory=dict)
-    rows: list[QueryRow] = field(default_factory=list)
-    created: list[str] = field(default_factory=list)
-    replaced: list[str] = field(default_factory=list)
-    removed: list[str] = field(default_factory=list)
-    shown: list[ToShow] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    notices: list[Problem] = field(default_factory=list)
-    places: dict[str, str] = field(default_factory=dict)
-    types: Types = field(default_factory=dict)
-    _folded: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._folded.update({name.casefold(): name for name in self.latest})
-
-    def known(self, name: str) -> tuple[str, QueryRow | None]:
-        """The name of a query as it was first registered, whatever the case, with its newest row; or a new name."""
-        called = self._folded.get(name.casefold())
-        if called is None:
-            return name, None
-        called = name if name in self.latest else called
-        return called, self.latest[called]
-
-    def add(self, row: QueryRow) -> None:
-        """Takes a row for carried out."""
-        self.latest[row.name] = row
-        self._folded.setdefault(row.name.casefold(), row.name)
-        self.rows.append(row)
 
 
 def draft_all(draft: Draft, statements: "Sequence[Statement]") -> None:
@@ -95,7 +56,7 @@ def draft_all(draft: Draft, statements: "Sequence[Statement]") -> None:
     for statement in _resolved(draft, statements):
         count = len(draft.problems)
         _, before = draft.known(statement.name)
-        moot = why_moot(statement, before, draft.areas)
+        moot = why_moot(statement, before, draft.areas, draft.tables)
         if moot is None:
             _CHECKS[statement.op](draft, statement)
         if statement.plan is not None:
@@ -122,7 +83,11 @@ def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statemen
     known: list[Statement] = []
     for statement in statements:
         done = resolved(statement, draft.streams, draft.layers, draft.tags_of)
-        known.append(_with_surfaces(draft, done.statement))
+        whole = _with_surfaces(draft, done.statement)
+        if statement.op == "create_stream":
+            whole = with_its_place(draft, whole)
+            declare(draft, whole)
+        known.append(whole)
         draft.notices.extend(done.notices)
         draft.problems.extend(done.problems)
     draft.types.update(types_of(known, draft.streams))
@@ -177,39 +142,6 @@ def _carry_out(draft: Draft, statement: "Statement") -> None:
     draft.add(row)
 
 
-def _create_area(draft: Draft, statement: "Statement") -> None:
-    if statement.region is None:
-        return
-    before = draft.areas.get(statement.name.casefold())
-    area = NamedArea(
-        name=statement.name if before is None else before.name,
-        region=statement.region,
-        owner=draft.owner,
-        created_us=draft.arrival_us,
-    )
-    draft.areas[statement.name.casefold()] = area
-    (draft.created if before is None else draft.replaced).append(area.name)
-
-
-def _replace_area(draft: Draft, statement: "Statement") -> None:
-    """The area is another one from here on, and queries that have its region by its name follow."""
-    for row in _following(draft, statement):
-        draft.add(row)
-    _create_area(draft, statement)
-
-
-def _following(draft: Draft, statement: "Statement") -> list[QueryRow]:
-    old = draft.areas.get(statement.name.casefold())
-    if old is None or statement.region is None:
-        return []
-    rows = following(draft.latest.values(), old, statement.region)
-    return [replace(row, arrival_us=draft.arrival_us) for row in rows]
-
-
-def _drop_area(draft: Draft, statement: "Statement") -> None:
-    draft.removed.append(draft.areas.pop(statement.name.casefold()).name)
-
-
 def _show(draft: Draft, statement: "Statement") -> None:
     live = sorted(
         (row for row in draft.latest.values() if row.live), key=lambda row: row.name
@@ -253,13 +185,13 @@ def _check_query(draft: Draft, statement: "Statement") -> None:
         return
     name, before = draft.known(statement.name)
     live = before is not None and before.live
-    if statement.op == "register" and live:
+    if statement.op in _REGISTERS and live:
         draft.problems.append(_registered_already(draft, statement, name))
-    elif statement.op != "register" and not live:
+    elif statement.op not in _REGISTERS and not live:
         dropped = f"query {name!r} was dropped" if before else f"unknown query {name!r}"
         names = [name for name, row in draft.latest.items() if row.live]
         draft.problems.append(
-            statement.problem(dropped, hint=_near(draft, statement.name, names))
+            statement.problem(dropped, hint=draft.near(statement.name, names))
         )
     elif (
         statement.op == "replace"
@@ -275,44 +207,26 @@ def _check_query(draft: Draft, statement: "Statement") -> None:
         )
 
 
-def _check_area(draft: Draft, statement: "Statement") -> None:
-    before = draft.areas.get(statement.name.casefold())
-    if statement.op == "create_area" and before is not None:
-        hint = f"CREATE OR REPLACE AREA {before.name}: queries that name it follow"
-        draft.problems.append(
-            statement.problem(f"area {before.name!r} exists already", hint=hint)
-        )
-    elif statement.op == "drop_area" and before is None:
-        hint = _near(
-            draft, statement.name, [area.name for area in draft.areas.values()]
-        )
-        draft.problems.append(
-            statement.problem(
-                f"unknown area {statement.name!r}", hint=hint or "see SHOW AREAS"
-            )
-        )
-    for each in (
-        complaints_of_area(statement.region) if statement.region is not None else ()
-    ):
-        draft.problems.append(
-            statement.problem(each.message, at=each.at, hint=each.hint)
-        )
+def _check_stream(draft: Draft, statement: "Statement") -> None:
+    """Whether the name is free for a query and for a stream, and the rows of the query can be one."""
+    count = len(draft.problems)
+    check_created(draft, statement)
+    if len(draft.problems) == count:
+        _check_query(draft, statement)
+    check_rows(draft, statement)
 
 
-def _check_replaced_area(draft: Draft, statement: "Statement") -> None:
-    """Whether the region is right for itself, and for each query that would follow."""
-    _check_area(draft, statement)
-    for row in _following(draft, statement):
-        stream = draft.streams.get(row.stream)
-        if stream is None or row.plan is None:
-            message = f"query {row.name!r} is on stream {row.stream!r}, which has no right settings"
-            draft.problems.append(statement.problem(message, at="region"))
-            continue
-        for each in all_complaints(row.plan, stream):
-            message = f"query {row.name!r} cannot follow: {each.message}"
-            draft.problems.append(
-                statement.problem(message, at="region", hint=each.hint)
-            )
+def _create_stream(draft: Draft, statement: "Statement") -> None:
+    _carry_out(draft, statement)
+    create_stream(draft, statement)
+
+
+def _drop_stream(draft: Draft, statement: "Statement") -> None:
+    """The stream goes, and so does the query whose rows it had, if it is there still."""
+    _, before = draft.known(statement.name)
+    if before is not None and before.live:
+        _carry_out(draft, statement)
+    drop_stream(draft, statement)
 
 
 def _check_nothing(draft: Draft, statement: "Statement") -> None:
@@ -327,7 +241,7 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
         draft.problems.append(statement.problem(message, at="stream", hint=str(wrong)))
     elif stream is None:
         hint = (
-            _near(draft, plan.stream, draft.streams)
+            draft.near(plan.stream, draft.streams)
             or f"known streams: {', '.join(draft.streams) or 'none'}"
         )
         draft.problems.append(
@@ -358,7 +272,7 @@ def _unknown_layer(draft: Draft, statement: "Statement", layer: str) -> None:
     )
     hint = (
         hint
-        or _near(draft, layer, draft.layers)
+        or draft.near(layer, draft.layers)
         or "fairway layer load brings a layer in"
     )
     draft.problems.append(
@@ -366,19 +280,18 @@ def _unknown_layer(draft: Draft, statement: "Statement", layer: str) -> None:
     )
 
 
-def _near(draft: Draft, name: str, known: Iterable[str]) -> str:
-    return did_you_mean(name, known) if len(draft.problems) < _HINTED else ""
-
-
+_REGISTERS = ("register", "create_stream")
 _Step = Callable[[Draft, "Statement"], None]
 _CHECKS: dict[str, _Step] = {
     "register": _check_query,
     "replace": _check_query,
     "drop": _check_query,
     "explain": _check_query,
-    "create_area": _check_area,
-    "replace_area": _check_replaced_area,
-    "drop_area": _check_area,
+    "create_area": check_area,
+    "replace_area": check_replaced_area,
+    "drop_area": check_area,
+    "create_stream": _check_stream,
+    "drop_stream": check_dropped,
     "show": _check_nothing,
     "ask": _check_nothing,
 }
@@ -387,9 +300,11 @@ _ACTIONS: dict[str, _Step] = {
     "replace": _carry_out,
     "drop": _carry_out,
     "explain": _explain,
-    "create_area": _create_area,
-    "replace_area": _replace_area,
-    "drop_area": _drop_area,
+    "create_area": create_area,
+    "replace_area": replace_area,
+    "drop_area": drop_area,
+    "create_stream": _create_stream,
+    "drop_stream": _drop_stream,
     "show": _show,
     "ask": _ask,
 }

@@ -9,12 +9,20 @@ from st_common.query.problem import Problem
 if TYPE_CHECKING:
     from st_common.query.text import Statement
 
-_MAKES = ("register", "create_area")
-_OF_AREAS = ("create_area", "drop_area")
+_MAKES = ("register", "create_area", "create_stream")
+_NOUNS = {
+    "create_area": "area",
+    "drop_area": "area",
+    "create_stream": "stream",
+    "drop_stream": "stream",
+}
 
 
 def why_moot(
-    statement: "Statement", before: QueryRow | None, areas: Collection[str]
+    statement: "Statement",
+    before: QueryRow | None,
+    areas: Collection[str],
+    streams: Collection[str],
 ) -> Problem | None:
     """Why a statement with IF EXISTS or IF NOT EXISTS does nothing, as a notice; None: it is carried out.
 
@@ -27,15 +35,19 @@ def why_moot(
         statement: any statement; one without these words is carried out.
         before: the newest row of the query of its name.
         areas: the names of areas, in small letters.
+        streams: the names of the streams that were created.
     """
     if not statement.conditional:
         return None
-    is_area = statement.op in _OF_AREAS
-    is_live = before is not None and before.live
-    is_there = statement.name.casefold() in areas if is_area else is_live
+    noun = _NOUNS.get(statement.op, "query")
+    name = statement.name.casefold()
+    is_there = {
+        "area": name in areas,
+        "stream": name in streams,
+        "query": before is not None and before.live,
+    }[noun]
     if is_there != (statement.op in _MAKES):
         return None
-    noun = "area" if is_area else "query"
     if is_there:
         message = f"{noun} {statement.name!r} is there already, and stays as it is"
     else:

@@ -26,7 +26,11 @@ from st_common.query.area_store import HomeAreas, areas
 from st_common.query.area_store import encoded as areas_file
 from st_common.query.commit import completed, registry_locked
 from st_common.query.control import QueryRow
-from st_common.query.draft import Draft, check_plans, draft_all
+from st_common.query.created_streams import FILE as STREAMS
+from st_common.query.created_streams import created_streams
+from st_common.query.created_streams import encoded as streams_file
+from st_common.query.draft import check_plans, draft_all
+from st_common.query.drafted import Draft
 from st_common.query.known import known
 from st_common.query.lookup import (
     find_brief,
@@ -38,6 +42,7 @@ from st_common.query.lookup import (
 from st_common.query.problem import Problem, TextError
 from st_common.query.row_writing import Seeding, write_rows
 from st_common.query.shown import ToShow
+from st_common.settings import Streams, broken_of
 from st_common.uncollected import uncollected
 
 if TYPE_CHECKING:
@@ -47,14 +52,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What statements did: control rows with their positions, names of areas, what is to be shown, and notices."""
+    """What statements did: control rows with their positions, names of areas and streams, what to show, notices."""
 
     rows: tuple[QueryRow, ...]
     created: tuple[str, ...]
     replaced: tuple[str, ...]
     removed: tuple[str, ...]
+    streams_created: tuple[str, ...]
+    streams_dropped: tuple[str, ...]
     shown: tuple[ToShow, ...]
     notices: tuple[Problem, ...]
+
+    @property
+    def did_something(self) -> bool:
+        """Whether anything is otherwise than before."""
+        areas = (*self.created, *self.replaced, *self.removed)
+        return bool(self.rows or areas or self.streams_created or self.streams_dropped)
 
 
 def carry_out(
@@ -81,17 +94,28 @@ def carry_out(
         draft = _drafted(
             home, streams, statements, owner=owner, arrival_us=arrival_us, store=True
         )
-        changed = draft.created or draft.replaced or draft.removed
-        files = {AREAS: areas_file(draft.areas.values())} if changed else {}
+        files = _files_of(draft)
         rows = write_rows(home, draft.rows, arrival_us, files, seeding)
     return Outcome(
         rows=tuple(rows),
         created=tuple(draft.created),
         replaced=tuple(draft.replaced),
         removed=tuple(draft.removed),
+        streams_created=tuple(draft.streams_created),
+        streams_dropped=tuple(draft.streams_dropped),
         shown=tuple(draft.shown),
         notices=tuple(dict.fromkeys(draft.notices)),
     )
+
+
+def _files_of(draft: Draft) -> dict[str, bytes]:
+    """The files of the registry that are others after what was drafted."""
+    files = {}
+    if draft.created or draft.replaced or draft.removed:
+        files[AREAS] = areas_file(draft.areas.values())
+    if draft.streams_created or draft.streams_dropped:
+        files[STREAMS] = streams_file(draft.tables)
+    return files
 
 
 def register(
@@ -271,15 +295,17 @@ def _draft(
         if any(one.plan and one.plan.join for one in statements)
         else ()
     )
-    tags_of = partial(_tags_of, home)
+    tags_of, tables = partial(_tags_of, home), created_streams(home)
     return Draft(
-        streams=streams,
+        streams=Streams(streams, broken_of(streams)),
         layers=known,
         latest=latest,
         owner=owner,
         arrival_us=arrival_us,
         tags_of=tags_of,
         feature_of=HomeAreas(home).feature,
+        tables=tables,
+        settled=frozenset({*streams} - {*tables}),
     )
 
 

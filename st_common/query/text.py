@@ -13,7 +13,9 @@ from st_common.query.areas import Areas
 from st_common.query.grammar.nodes import (
     Ask,
     CreateArea,
+    CreateStream,
     DropArea,
+    DropStream,
     Explain,
     Op,
     Refused,
@@ -53,7 +55,7 @@ NAME_HINT = f"1 to {_NAME_LENGTH} printable characters, no blank at either end"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One statement: what it does (`op`), with which query or area (`name`), and where it stands.
+    """One statement: what it does (`op`), with which query, area or stream (`name`), and where it stands.
 
     `plan` is what a query means: of a registration, a replacement, and a SELECT alone or behind EXPLAIN, which have no
     name; `past` is when a SELECT alone asks about, None: the last time that is known; `beginning` from where on a
@@ -372,6 +374,8 @@ _OPS: dict[type[exp.Expr], Op] = {
     Ask: "ask",
     CreateArea: "create_area",
     DropArea: "drop_area",
+    CreateStream: "create_stream",
+    DropStream: "drop_stream",
 }
 
 

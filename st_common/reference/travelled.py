@@ -151,13 +151,21 @@ def speeds(frame: Frame, ways: Ways) -> dict[str, float | None]:
 
 
 def of_ways(frame: Frame, ways: Ways) -> OfWays:
-    """By function what it says of the way of every object that has a fix in a result: `avgspd` and `travelled`."""
+    """By function what it says of the way of every object in a result: `avgspd`, `travelled`, `odometer`."""
     owner = owners(ways.ids)
     follows = (np.diff(owner) == 0) & (np.diff(ways.number) == 1) & ~ways.begins[1:]
     way_m = _sums(owner, np.flatnonzero(follows), ways.way_um) / 1e6
     names = dict.fromkeys(ways.ids.tolist())
     travelled = {name: float(way_m[n]) for n, name in enumerate(names)}
-    return {"avgspd": speeds(frame, ways), "travelled": travelled}
+    newest = {
+        name: float(way / 1e6)
+        for name, way in zip(ways.ids.tolist(), ways.way_um.tolist(), strict=True)
+    }
+    return {
+        "avgspd": speeds(frame, ways),
+        "travelled": travelled,
+        "odometer": newest,
+    }
 
 
 def _sums(owner: Ints, legs: Ints, measure: Ints) -> Ints:

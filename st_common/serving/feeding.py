@@ -111,6 +111,11 @@ class Feed:
                 home, self.stream, after=self._place(), query=row.name
             )
 
+    @property
+    def position(self) -> int:
+        """The row of the source's log up to which its changes were looked at."""
+        return self._follower.place[0]
+
     def run(self, *, follow: bool = False, seconds: float | None = None) -> None:
         """Feeds what is committed, and with `follow` also what comes.
 

@@ -18,12 +18,13 @@ from st_common.controls.rows import Reading
 from st_common.home import Home
 from st_common.levels.stored import FILTERED, archived_end, has_filtered
 from st_common.position import position_of, row_of, segment_of
+from st_common.position_filter import PositionFilter
 from st_common.reference.metric import Metric
 from st_common.reference.position_filter import Judged, Limits, Moved, judged
 from st_common.serving.verify_events import FIX, clock_of, seen_events, stays_of
 from st_common.serving.verify_history import marks_of, times_of
 from st_common.serving.verify_registered import Controls, controls_of
-from st_common.settings import PositionFilter, StreamSettings
+from st_common.settings import StreamSettings
 
 _GEOD = Geod(ellps="WGS84")
 

@@ -18,7 +18,8 @@ from st_common.engine.feed import packets_of, step_settings
 from st_common.home import Home
 from st_common.operators.state.settings import Settings
 from st_common.ops.status import MOST_SEGMENTS
-from st_common.settings import Columns, PositionFilter, StreamSettings
+from st_common.position_filter import PositionFilter
+from st_common.settings import Columns, StreamSettings
 from st_common.spark.checkpoint import last_planned
 from st_common.spark_keys import SparkSettings
 

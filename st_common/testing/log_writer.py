@@ -11,7 +11,8 @@ from st_common.capture.log import Log
 from st_common.controls.rows import End
 from st_common.controls.writing import to_bytes
 from st_common.position import position_of
-from st_common.settings import Columns, PositionFilter, StreamSettings
+from st_common.position_filter import PositionFilter
+from st_common.settings import Columns, StreamSettings
 from st_common.storage import Storage
 from st_common.testing.oracle import Control, Fix, Row, Rules
 from st_common.testing.oracle_expressions import ATTRIBUTES, text_of

@@ -245,7 +245,7 @@ def of_ways(
 ) -> travelled.OfWays:
     """By function what it says of every object that counts and has a row in all windows."""
     if frames.ways is None:
-        return {"avgspd": {}, "travelled": {}}
+        return {"avgspd": {}, "travelled": {}, "odometer": {}}
     places = np.array(_counted(frames, counting), np.int64)
     return travelled.of_ways(frame, frames.ways.take(places))
 

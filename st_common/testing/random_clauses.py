@@ -209,6 +209,7 @@ def draw_speed(rng: Random) -> Aggregate:
     of_ways = (
         Value(name="speed", function="avgspd"),
         Value(name="way_m", function="travelled"),
+        Value(name="odometer_m", function="odometer"),
     )
     return replace(
         beside,

@@ -141,7 +141,7 @@ def test_later_looks_read_what_is_new_and_say_what_a_first_look_says(
     watching = Metrics(
         home=stage.home,
         streams=lambda: load_streams(conf),
-        deliveries=lambda: wanted(conf, ["cars"]),
+        deliveries=lambda: wanted(conf, load_streams(conf)),
     )
     registry = registry_of(watching)
     list(registry.collect())

@@ -464,10 +464,33 @@ def test_how_far_an_object_came_is_of_its_fixes_in_the_window():
     ]
 
 
+@pytest.mark.spec("X12", "W5")
+def test_an_odometer_goes_on_behind_the_window_and_begins_anew_where_ways_do():
+    fixes = [fix("a", 0, 0), fix("a", 2, 8), fix("a", 6, 5), fix("a", 7, 6)]
+    stay = [gone("a", 8), fix("a", 9, 90), fix("a", 10, 93)]
+    for window, metres in {
+        "[ROWS 1]": [
+            0,
+            8,
+            11,
+            12,
+            15,
+        ],  # at 9 it is 12 still: from 6 to 90 nothing is added
+        "[RANGE BY 2 m RATTR SPACE]": [0, 8, 11, 12, 0, 3],
+    }.items():
+        plan = plan_of(f"SELECT ODOMETER(*) AS m FROM s {window} EMIT CHANGES")
+        rows = told([register("q", plan), *fixes, *stay, end()])
+        assert [one["m"] for at, _, one in rows if "+a" in at] == metres, window
+    far = plan_of("SELECT ODOMETER(*) AS m FROM s [ROWS 1] HAVING ODOMETER(*) > 10")
+    rows = told([register("q", far), *fixes, end()])
+    assert next((at, one["m"]) for at, _, one in rows) == ("6 +a", 11.0)
+
+
 @pytest.mark.spec("P4", "X12")
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("SELECT ODOMETER(*) AS way FROM s", "ODOMETER needs a window"),
         ("SELECT TRAVELLED(*) AS way FROM s", "TRAVELLED needs a window"),
         (
             "SELECT kind, TRAVELLED(*) AS w FROM s [ROWS 3] GROUP BY kind",

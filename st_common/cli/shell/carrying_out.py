@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _HELP = r"""Statements end with ; and are carried out as by `fairway query register`:
   REGISTER QUERY name AS SELECT ...;   REPLACE QUERY name AS ...;   DROP QUERY name;
-  CREATE AREA name AS region;   DROP AREA name;   SHOW QUERIES | AREAS | STREAMS;   EXPLAIN name;
+  CREATE AREA name AS region;   DROP AREA name;   CREATE STREAM name AS SELECT ...;   DROP STREAM name;
+  SHOW QUERIES | AREAS | STREAMS;   EXPLAIN name;
 Commands:
   \watch NAME     show the changes of a query as they come (those registered here are watched already)
   \unwatch [NAME] show them no more

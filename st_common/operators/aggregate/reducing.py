@@ -219,4 +219,5 @@ REDUCE: dict[
     # Each row of an object adds the same: the speed, or the way, over all of them.
     "avgspd": lambda value, known, starts, count: value[starts],  # noqa: ARG005
     "travelled": lambda value, known, starts, count: value[starts],  # noqa: ARG005
+    "odometer": lambda value, known, starts, count: value[starts],  # noqa: ARG005
 }

@@ -212,12 +212,14 @@ def _of_ways(
 ) -> np.ndarray:
     """How far each row's object came in its cell, over the legs in the result, or how fast: by the time of these.
 
+    Its odometer is how far it had come at the newest of its rows there, since the query knows it.
+
     A speed in a window of time is by the whole window's. A leg counts when both its ends are in the result and follow
     each other in one stay; without one the speed is null, and the way 0 (SPEC W7).
 
     Args:
         frames: the frames with their rows.
-        function: `travelled`, or `avgspd`.
+        function: `travelled`, `odometer`, or `avgspd`.
         cell: int64[n], a query, or a group of it, at a tick.
         row: int64[n], the place of a row that is held there.
 
@@ -233,14 +235,18 @@ def _of_ways(
     starts = firsts(cell, rows.key[row])
     follows = (np.diff(rows.n[row], prepend=0) == 1) & (rows.begins[row] == 0)
     follows[starts] = False
-    way = np.add.reduceat(
-        np.where(follows, np.diff(rows.way[row], prepend=0), 0), starts
+    lengths = np.diff(starts, append=len(row))
+    way = (
+        rows.way[row[starts + lengths - 1]]
+        if function == "odometer"
+        else np.add.reduceat(
+            np.where(follows, np.diff(rows.way[row], prepend=0), 0), starts
+        )
     )
     value = way / 1e6
     if function == "avgspd":
         value = _by_time(frames, value, row, starts, follows)
     values = np.empty(len(row))
-    lengths = np.diff(starts, append=len(row))
     values[order] = np.repeat(value * frames.turn.settings.unit_m, lengths)
     return values
 

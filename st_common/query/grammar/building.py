@@ -18,9 +18,11 @@ from st_common.query.grammar.nodes import (
     AskedPast,
     Comparing,
     CreateArea,
+    CreateStream,
     Detect,
     Detected,
     DropArea,
+    DropStream,
     Emit,
     Explain,
     From,
@@ -98,6 +100,15 @@ class Building(BuildingExpressions, BuildingPlaces):
 
     def drop(self, parts: Parts) -> exp.Expr:
         return Unregister(this=parts[-1], conditional=_is_conditional(parts))
+
+    def create_stream(self, parts: Parts) -> exp.Expr:
+        name, _, select = parts[-3:]
+        return CreateStream(
+            this=name, expression=select, conditional=_is_conditional(parts)
+        )
+
+    def drop_stream(self, parts: Parts) -> exp.Expr:
+        return DropStream(this=parts[-1], conditional=_is_conditional(parts))
 
     def create_area(self, parts: Parts) -> exp.Expr:
         name, _, region = parts[-3:]

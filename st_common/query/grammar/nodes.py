@@ -13,6 +13,8 @@ Op = Literal[
     "create_area",
     "replace_area",
     "drop_area",
+    "create_stream",
+    "drop_stream",
     "ask",
 ]
 """What a statement does."""
@@ -48,6 +50,10 @@ class Register(exp.Expression):
     }
 
 
+class CreateStream(Register):
+    """CREATE STREAM this AS expression: a query and the stream of its rows, both called so."""
+
+
 class From(exp.Expression):
     """FROM this, a text; without it FROM BEGINNING."""
 
@@ -58,6 +64,10 @@ class Unregister(exp.Expression):
     """DROP QUERY this."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "conditional": False}
+
+
+class DropStream(Unregister):
+    """DROP STREAM this, one that CREATE STREAM made."""
 
 
 class CreateArea(exp.Expression):

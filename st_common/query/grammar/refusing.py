@@ -20,6 +20,7 @@ Taken = Mapping[str, Sequence[str]]
 _RULES: Mapping[str, str] = {  # as errors call them, a wide one before those in it
     "new_query": "a name for the query",
     "new_area": "a name for the area",
+    "new_stream": "a name for the stream",
     "new_column": "a name for the column",
     "query": "the name of a query",
     "stream": "the name of a stream",

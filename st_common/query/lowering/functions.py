@@ -3,7 +3,7 @@
 from types import MappingProxyType
 
 AGGREGATES = (
-    *("COUNT", "SUM", "AVG", "MIN", "MAX", "AVGSPD", "TRAVELLED"),
+    *("COUNT", "SUM", "AVG", "MIN", "MAX", "AVGSPD", "TRAVELLED", "ODOMETER"),
     *("STDDEV", "VAR", "MEDIAN", "QUANTILE"),
     *("FIRST", "LAST", "COLLECT"),
 )

@@ -37,6 +37,7 @@ FUNCTIONS: Mapping[str, ValueFunction] = {
     "COLLECT": "collect",
     "AVGSPD": "avgspd",
     "TRAVELLED": "travelled",
+    "ODOMETER": "odometer",
 }
 """The functions of values, as texts call them."""
 SINGLE = ("COUNT", "SUM", "AVG", "MIN", "MAX")

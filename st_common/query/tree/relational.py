@@ -25,7 +25,7 @@ from st_common.query.plan import (
 from st_common.query.several import name_of_key, wrong_in_top
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
 
-_UNIT = {"avgspd": "m/s", "travelled": "m"}
+_UNIT = {"avgspd": "m/s", "travelled": "m", "odometer": "m"}
 _OF_ARGUMENT = (
     *("sum", "avg", "min", "max"),
     *("stddev", "median", "quantile", "first", "last"),

@@ -1,0 +1,79 @@
+"""Streams that CREATE STREAM made: a table of settings for each, as `conf/streams.toml` has them (SPEC W6).
+
+They stand in one file of the registry, which is changed together with the control row of the query that feeds each.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from st_common.errors import ConfigError, LogError
+from st_common.home import Home, require_own_view, view_name
+from st_common.query.commit import completed, registry_file
+from st_common.settings import Streams, load_streams, stream_of_table
+
+FILE = "streams.jsonl"
+
+
+def created_streams(home: Home) -> dict[str, Mapping[str, Any]]:
+    """The tables of the created streams of a home, by name.
+
+    Raises:
+        LogError: the file has a line that is no stream.
+    """
+    completed(home)
+    try:
+        lines = registry_file(home, FILE).read_bytes().splitlines()
+    except FileNotFoundError:
+        return {}
+    return dict(_decoded(line, number) for number, line in enumerate(lines, 1))
+
+
+def encoded(tables: Mapping[str, Mapping[str, Any]]) -> bytes:
+    """The file with these tables, by name."""
+    return b"".join(
+        json.dumps({"name": name, "table": tables[name]}).encode() + b"\n"
+        for name in sorted(tables)
+    )
+
+
+def known_streams(home: Home, conf: Path) -> Streams:
+    """The streams of the settings, then those that were created; see `load_streams`.
+
+    A name that both have is `broken`, for nobody knows which of them is meant.
+    """
+    streams = load_streams(conf)
+    for name, table in created_streams(home).items():
+        add_created(streams, name, table)
+    return streams
+
+
+def add_created(streams: Streams, name: str, table: Mapping[str, Any]) -> None:
+    """Puts a created stream among others; where it cannot be, among the broken ones."""
+    try:
+        for other in [*streams, *streams.broken]:
+            _require_other(name, other)
+        streams[name] = stream_of_table(name, table, Path(FILE))
+    except ConfigError as error:
+        streams.pop(name, None)
+        streams.broken[name] = error
+
+
+def _require_other(name: str, other: str) -> None:
+    """Raises a ConfigError where a stream of the settings is called as a created one, or would be in SQL."""
+    if name == other:
+        raise ConfigError(
+            f"stream {name!r} stands in the settings, and CREATE STREAM made one",
+            hint=f"take it out of the settings, or DROP STREAM {name}",
+        )
+    if view_name(name) == view_name(other):
+        require_own_view(name, other)
+
+
+def _decoded(line: bytes, number: int) -> tuple[str, Mapping[str, Any]]:
+    try:
+        value = json.loads(line)
+        return value["name"], value["table"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise LogError(f"{FILE} of the registry: line {number} is no stream") from error

@@ -1,0 +1,73 @@
+"""What statements would do to a home, as far as they were carried out on paper."""
+
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from st_common.query.area_store import NamedArea
+from st_common.query.control import QueryRow
+from st_common.query.layer_change import FeatureOf
+from st_common.query.names import LayerTags
+from st_common.query.problem import Problem, did_you_mean
+from st_common.query.shown import ToShow
+from st_common.query.terms import Types
+from st_common.settings import StreamSettings
+
+_HINTED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """The statements carried out on paper, in their order.
+
+    `latest` is the newest control row of every name, and `areas` the named areas by their names in small letters,
+    before and then after the statements. Rows that are only drafted have position -1 and no version of their layer.
+    `created`, `replaced` and `removed` are names of areas. `tables` are the settings of the streams that were created,
+    by name, likewise; statements make and drop `streams_created` and `streams_dropped`. Of all `streams`, also those
+    that the text itself makes, `settled` are in the settings. `shown` is what SHOW and EXPLAIN ask for, each at its
+    place.
+    """
+
+    streams: dict[str, StreamSettings]
+    layers: Collection[str]
+    latest: MutableMapping[str, QueryRow]
+    owner: str
+    arrival_us: int
+    tags_of: LayerTags
+    feature_of: FeatureOf
+    areas: dict[str, NamedArea] = field(default_factory=dict)
+    rows: list[QueryRow] = field(default_factory=list)
+    created: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    tables: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    settled: frozenset[str] = frozenset()
+    streams_created: list[str] = field(default_factory=list)
+    streams_dropped: list[str] = field(default_factory=list)
+    shown: list[ToShow] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    notices: list[Problem] = field(default_factory=list)
+    places: dict[str, str] = field(default_factory=dict)
+    types: Types = field(default_factory=dict)
+    _folded: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._folded.update({name.casefold(): name for name in self.latest})
+
+    def known(self, name: str) -> tuple[str, QueryRow | None]:
+        """The name of a query as it was first registered, whatever the case, with its newest row; or a new name."""
+        called = self._folded.get(name.casefold())
+        if called is None:
+            return name, None
+        called = name if name in self.latest else called
+        return called, self.latest[called]
+
+    def near(self, name: str, known: Iterable[str]) -> str:
+        """What may have been meant; not where very much is wrong, for a hint compares a name with all others."""
+        return did_you_mean(name, known) if len(self.problems) < _HINTED else ""
+
+    def add(self, row: QueryRow) -> None:
+        """Takes a row for carried out."""
+        self.latest[row.name] = row
+        self._folded.setdefault(row.name.casefold(), row.name)
+        self.rows.append(row)
