@@ -142,6 +142,12 @@ TEXT_FORMS: dict[str, Plans] = {
     "COUNT for each GRID_CELL in a box": _in_boxes(
         f"SELECT grid_cell(500) AS cell, COUNT(*) AS n FROM {STREAM} {{inside}} GROUP BY grid_cell(500)"  # noqa: S608
     ),
+    "WHERE in a cell of its own, no region": lambda queries, _: _said(
+        [
+            f"SELECT * FROM {STREAM} WHERE grid_cell(1000) = '{n * 7919 % 100}:{n * 104_729 % 100}'"  # noqa: S608
+            for n in range(queries)
+        ]
+    ),
     "DISTINCT classes in a box": _in_boxes(
         f"SELECT DISTINCT class FROM {STREAM} {{inside}}"  # noqa: S608
     ),

@@ -1,6 +1,7 @@
 """Any number of different conditions, simple ones and others: SQL for the engine, and what it means, in Python."""
 
 from collections.abc import Iterator
+from math import floor as floor_of
 from random import Random
 from typing import Any
 
@@ -33,6 +34,7 @@ def _conditions(rng: Random, count: int) -> Iterator[Parts]:
                 *_of_numbers(number, low, low + width),
                 *_of_kinds(kinds, number, low),
                 *_of_both(kinds[0], other, low, width),
+                *_of_expressions(kinds, other, low, width),
             )
         )
 
@@ -79,6 +81,32 @@ def _of_both(kind: str, other: str, low: float, width: float) -> tuple[Parts, ..
         f"{other} * 2 > {low}": lambda r, _: _value(r, other) * 2 > low,
     }
     return near, _is(kind) | near, like
+
+
+def _of_expressions(
+    kinds: tuple[str, ...], other: str, low: float, width: float
+) -> tuple[Parts, ...]:
+    """Conditions about one expression that many compare, and about a way through two columns."""
+    upper = ", ".join(f"'{kind.upper()}'" for kind in kinds)
+    called: Parts = {
+        f"upper(kind) IN ({upper})": lambda r, _: _value(r, "kind") in kinds
+    }
+    floor: Parts = {
+        f"floor({other} / 2) >= {int(low)}": lambda r, _: (
+            floor_of(_value(r, other) / 2) >= int(low)
+        )
+    }
+    near: Parts = {
+        f"abs(x - {low}) + abs(y - {low + 1}) <= {width}": lambda r, _: (
+            abs(_value(r, "x") - low) + abs(_value(r, "y") - low - 1) <= width
+        )
+    }
+    either: Parts = {
+        f"(kind = '{kinds[0]}' OR {other} < {low})": lambda r, _: (
+            _value(r, "kind") == kinds[0] or _value(r, other) < low
+        )
+    }
+    return called, floor, near, called | floor, either
 
 
 def _is(kind: str) -> Parts:

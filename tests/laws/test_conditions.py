@@ -309,6 +309,6 @@ def test_a_condition_that_is_simple_by_half_is_found_by_that_half(monkeypatch):
     ],
 )
 def test_a_condition_is_parted_into_what_is_simple_and_the_rest(condition, rest):
-    atoms, found = parts_of(condition)
-    assert found == (condition if rest is None else rest)
-    assert bool(atoms) == (rest is not None)
+    parts = parts_of(condition)
+    assert " AND ".join(parts.rest) == (condition if rest is None else rest)
+    assert any(not atom.loose for atom in parts.atoms) == (rest is not None)

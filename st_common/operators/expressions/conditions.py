@@ -3,7 +3,8 @@
 Most are simple (see `simple`): ranges of numbers and sets of texts, their atoms. What else there is, is DuckDB's.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -12,7 +13,18 @@ import pyarrow as pa
 
 from st_common.operators.arrays.keys import SHIFT
 from st_common.operators.arrays.numbered import numbered
-from st_common.operators.expressions.simple import Atom, is_whole, parts_of, values_of
+from st_common.operators.expressions.atom import Atom
+from st_common.operators.expressions.simple import (
+    Parts,
+    alternatives_of,
+    expression_in,
+    is_whole,
+    parts_of,
+    values_of,
+)
+
+FEW = 8
+"""Fewer conditions than these that compare one expression are evaluated one by one: that costs no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -30,11 +42,14 @@ class Conditions:
         half: bool[c], of atoms and a rest.
         rests: what is left of each beside its atoms, "" of a simple one.
         rounds: int64[c] each: places of atoms, at most one of each condition, -1 without.
-        columns: the names of columns that atoms are about.
+        either: int64[c] each, likewise: of conditions without such atoms those of which one holds at least.
+        columns: the names of columns that atoms are about, and expressions.
+        computed: the places of these expressions among them.
         column: int64[a], by atom its place among these; of the arrays below each has a value for every atom, too.
         low: float64, the range that a number must lie in, to `high`; infinite without an end.
         open_low: bool, the end is not of the range; `open_high` likewise.
         whole: bool, both ends are whole numbers.
+        loose: bool, the range is wider than what the rest of its condition asks.
         is_text: bool, it asks for texts.
         names: by column the different texts that are asked for.
         asked: int64, ascending, keys `atom << 32 | place` of texts among the names of its column.
@@ -45,24 +60,39 @@ class Conditions:
     half: np.ndarray
     rests: tuple[str, ...]
     rounds: tuple[np.ndarray, ...]
+    either: tuple[np.ndarray, ...]
     columns: tuple[str, ...]
+    computed: frozenset[int]
     column: np.ndarray
     low: np.ndarray
     high: np.ndarray
     open_low: np.ndarray
     open_high: np.ndarray
     whole: np.ndarray
+    loose: np.ndarray
     is_text: np.ndarray
     names: tuple[pa.Array, ...]
     asked: np.ndarray
 
 
-def compile_conditions(texts: Sequence[str]) -> Conditions:
-    """Different conditions (canonical SQL, each once), with what they ask of columns; `Conditions` has an example."""
-    atoms_of_each, rests = _parts(texts)
-    flat = list(chain.from_iterable(atoms_of_each))
-    columns = numbered(atom.column for atom in flat)
-    column = np.array([columns[atom.column] for atom in flat], np.int64)
+def compile_conditions(
+    texts: Sequence[str], finding: Collection[str] = ()
+) -> Conditions:
+    """Different conditions with what they ask of columns; `Conditions` has an example.
+
+    Args:
+        texts: canonical SQL, each once.
+        finding: those of queries that nothing but their condition can find: for these expressions are computed, and
+            alternatives looked for.
+    """
+    parts, either = _parts(texts, finding)
+    atoms_of_each = [one.atoms for one in parts]
+    rests = tuple(" AND ".join(one.rest) for one in parts)
+    flat = list(chain.from_iterable((*atoms_of_each, *either)))
+    columns = numbered((atom.column, atom.is_computed) for atom in flat)
+    column = np.array(
+        [columns[atom.column, atom.is_computed] for atom in flat], np.int64
+    )
     names, asked = _asked_texts(flat, column, count=len(columns))
     both = [
         bool(atoms and rest) for atoms, rest in zip(atoms_of_each, rests, strict=True)
@@ -73,7 +103,9 @@ def compile_conditions(texts: Sequence[str]) -> Conditions:
         half=np.array(both, bool),
         rests=rests,
         rounds=_rounds(atoms_of_each),
-        columns=tuple(columns),
+        either=_rounds(either, first=sum(map(len, atoms_of_each))),
+        columns=tuple(name for name, _ in columns),
+        computed=frozenset(at for at, (_, computed) in enumerate(columns) if computed),
         column=column,
         is_text=np.array([bool(atom.texts) for atom in flat], bool),
         names=names,
@@ -117,21 +149,67 @@ def _ranges(atoms: Sequence[Atom]) -> dict[str, np.ndarray]:
         "open_low": np.array([atom.open_low for atom in atoms], bool),
         "open_high": np.array([atom.open_high for atom in atoms], bool),
         "whole": np.array(whole, bool),
+        "loose": np.array([atom.loose for atom in atoms], bool),
     }
 
 
-def _parts(texts: Sequence[str]) -> tuple[list[tuple[Atom, ...]], tuple[str, ...]]:
-    """The atoms of conditions whose constants are all finite numbers, and what else each asks for."""
-    parts_of_each = [parts_of(text) for text in texts]
-    ends = values_of(_ends(atom for atoms, _ in parts_of_each for atom in atoms))
+def _parts(
+    texts: Sequence[str], finding: Collection[str]
+) -> tuple[list[Parts], list[tuple[Atom, ...]]]:
+    """The atoms of conditions whose constants are all finite numbers, and what else each asks for; and alternatives."""
+    shared = _shared(parts_of(text) for text in texts if text in finding)
+    cut = [
+        _with_computed(parts_of(text), shared) if text in finding else parts_of(text)
+        for text in texts
+    ]
+    values = values_of(_ends(chain.from_iterable(one.atoms for one in cut)))
     # A condition with a constant that is no finite number is the database's as a whole.
     parts = [
-        (atoms, rest)
-        if all(ends[end] is not None for end in _ends(atoms))
-        else ((), text)
-        for text, (atoms, rest) in zip(texts, parts_of_each, strict=True)
+        one
+        if all(values[end] is not None for end in _ends(one.atoms))
+        else Parts((), (text,))
+        for text, one in zip(texts, cut, strict=True)
     ]
-    return [atoms for atoms, _ in parts], tuple(rest for _, rest in parts)
+    either = [
+        _finite(alternatives_of(text)) if text in finding and not one.atoms else ()
+        for text, one in zip(texts, parts, strict=True)
+    ]
+    return parts, either
+
+
+def _finite(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+    """The atoms, if all their constants are finite numbers."""
+    ends = _ends(atoms)
+    values = values_of(ends)
+    return atoms if all(values[end] is not None for end in ends) else ()
+
+
+def _shared(parts_of_each: Iterable[Parts]) -> set[str]:
+    """The expressions that so many conditions compare that it pays to compute them for all points."""
+    counts = Counter(
+        expression
+        for parts in parts_of_each
+        # What a range says finds whom to ask already.
+        if not parts.atoms
+        for expression in {
+            atom.column for atom in map(expression_in, parts.rest) if atom
+        }
+    )
+    return {expression for expression, count in counts.items() if count >= FEW}
+
+
+def _with_computed(parts: Parts, shared: set[str]) -> Parts:
+    """The parts of a condition, where what it asks of shared expressions are atoms too."""
+    if parts.atoms or not shared:
+        return parts
+    atoms, rest = list[Atom](), list[str]()
+    for part in parts.rest:
+        atom = expression_in(part)
+        if atom is not None and atom.column in shared:
+            atoms.append(atom)
+        else:
+            rest.append(part)
+    return Parts(tuple(atoms), tuple(rest))
 
 
 def _ends(atoms: Iterable[Atom]) -> list[str]:
@@ -139,10 +217,12 @@ def _ends(atoms: Iterable[Atom]) -> list[str]:
     return [end for atom in atoms for end in (atom.low, atom.high) if end]
 
 
-def _rounds(atoms_of_each: Sequence[tuple[Atom, ...]]) -> tuple[np.ndarray, ...]:
-    """The places of the atoms of each condition among all, dealt into columns."""
+def _rounds(
+    atoms_of_each: Sequence[tuple[Atom, ...]], *, first: int = 0
+) -> tuple[np.ndarray, ...]:
+    """The places of the atoms of each condition among all, dealt into columns; these begin with the `first`."""
     counts = np.array([len(atoms) for atoms in atoms_of_each], np.int64)
-    start = np.cumsum(counts) - counts
+    start = first + np.cumsum(counts) - counts
     return tuple(
         np.where(counts > number, start + number, -1)
         for number in range(int(counts.max(initial=0)))

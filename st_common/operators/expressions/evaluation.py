@@ -56,6 +56,26 @@ def evaluated(
         ]
 
 
+def computed(expressions: Sequence[str], table: pa.Table) -> list[pa.Array | None]:
+    """The values of expressions as of columns; None of one that cannot be evaluated, which whoever asks it notes.
+
+    Args:
+        expressions: canonical SQL over the columns of the table.
+        table: n rows; without any the types are known all the same.
+
+    Raises:
+        TransientError: memory is short.
+    """
+    try:
+        return list(_selected(expressions, table))
+    except duckdb.OutOfMemoryException as error:
+        raise _short_of_memory(error) from None
+    except duckdb.Error:
+        if len(expressions) == 1:
+            return [None]
+        return [one for text in expressions for one in computed([text], table)]
+
+
 def _selected(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
     listed = ", ".join(
         # TRY: what fails for a row is null there, and no error of the whole statement.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.geometry.grid import BoxIndex
-from st_common.operators.arrays.keys import MASK, SHIFT
+from st_common.operators.arrays.keys import MASK, SHIFT, packed, unique
 from st_common.operators.expressions.conditions import Conditions
 from st_common.operators.expressions.truth import Truth
 from st_common.runs import ranges
@@ -42,11 +42,13 @@ class ConditionIndex:
 
     Attributes:
         queries: int64, ascending, their numbers.
+        may_repeat: some are found by several atoms.
         texts: those that are found by a text, by column.
         numbers: those that are found by a range, by column.
     """
 
     queries: np.ndarray
+    may_repeat: bool
     texts: tuple[_Texts, ...]
     numbers: tuple[_Ranges, ...]
 
@@ -56,15 +58,18 @@ def index_conditions(
 ) -> ConditionIndex | None:
     """An index of some queries by their conditions; None where none of them has a simple one.
 
-    A query is found by that atom of its condition which the fewest others share, by an estimate.
+    A query is found by that atom of its condition which the fewest others share, by an estimate; one whose condition is
+    about alternatives by each of these.
 
     Args:
         conditions: the conditions.
         queries: int64[q], numbers of queries.
         condition: int64[q], the place of each one's condition, -1 without.
     """
-    chosen = _chosen(conditions)
-    atom = np.append(chosen, -1)[condition]
+    atoms = [
+        np.append(of, -1)[condition] for of in (_chosen(conditions), *conditions.either)
+    ]
+    atom, queries = np.concatenate(atoms), np.tile(queries, len(atoms))
     queries, atom = queries[atom >= 0], atom[atom >= 0]
     if not len(queries):
         return None
@@ -77,7 +82,8 @@ def index_conditions(
         if number.any():
             numbers.append(_ranges(conditions, column, queries[number], atom[number]))
     return ConditionIndex(
-        queries=np.sort(queries),
+        queries=unique(queries),
+        may_repeat=bool(conditions.either),
         texts=tuple(texts),
         numbers=tuple(numbers),
     )
@@ -108,7 +114,11 @@ def find_pairs(index: ConditionIndex, truth: Truth, chosen: np.ndarray) -> Pairs
         )
         points.append(chosen[point])
         queries.append(of.query[row])
-    return np.concatenate(points), np.concatenate(queries)
+    point, query = np.concatenate(points), np.concatenate(queries)
+    if index.may_repeat:
+        pairs = unique(packed(point, query))
+        point, query = pairs >> SHIFT, pairs & MASK
+    return point, query
 
 
 def _chosen(conditions: Conditions) -> np.ndarray:

@@ -1,6 +1,6 @@
 """The conditions of many queries, each different one once, and which of them each query has."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,9 +41,19 @@ class Predicates:
         return not self.conditions.texts
 
 
-def predicates_of(total: int, wheres: Mapping[int, str]) -> Predicates:
-    """The conditions (canonical SQL) of some of so many queries, by their numbers."""
+def predicates_of(
+    total: int, wheres: Mapping[int, str], found_so: Collection[int] = ()
+) -> Predicates:
+    """The conditions of some of so many queries.
+
+    Args:
+        total: how many queries there are.
+        wheres: canonical SQL, by the query's number.
+        found_so: the numbers of those that nothing but their condition can find.
+    """
     texts = numbered(wheres.values())
     of = np.full(total, -1, np.int32)
     of[list(wheres)] = [texts[where] for where in wheres.values()]
-    return Predicates(conditions=compile_conditions(tuple(texts)), of=of)
+    finding = frozenset(wheres[number] for number in found_so)
+    conditions = compile_conditions(tuple(texts), finding)
+    return Predicates(conditions=conditions, of=of)

@@ -34,7 +34,9 @@ class Points(Protocol):
     def column(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array | None:
         """See `Readings.column`."""
 
-    def table(self, ids: pa.Array, *, space: Space) -> pa.Table:
+    def table(
+        self, ids: pa.Array, *, space: Space, texts: Sequence[str] | None = None
+    ) -> pa.Table:
         """See `Readings.table`."""
 
     def columns(

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.geometry.space import Space
+from st_common.operators.expressions import evaluation as expressions
 from st_common.operators.expressions.conditions import Conditions
 from st_common.operators.expressions.readings import Points
 
@@ -62,7 +63,7 @@ def fits_of(
 ) -> np.ndarray:
     """Whether the columns of some points have values that can be compared so; bool[atoms].
 
-    Whole numbers fit only beside whole constants, and while doubles tell them apart.
+    Whole numbers fit only beside whole constants or loose ones, and while doubles tell them apart.
 
     Args:
         conditions: the conditions.
@@ -76,7 +77,22 @@ def fits_of(
 def _columns_of(
     conditions: Conditions, readings: Points, ids: pa.Array, *, space: Space
 ) -> list[pa.Array | None]:
-    return [readings.column(name, ids, space=space) for name in conditions.columns]
+    """The values of each column, None where the points have none; expressions are evaluated in one statement."""
+    columns = [
+        None
+        if place in conditions.computed
+        else readings.column(name, ids, space=space)
+        for place, name in enumerate(conditions.columns)
+    ]
+    places = sorted(conditions.computed)
+    if places:
+        texts = [conditions.columns[place] for place in places]
+        table = readings.table(ids, space=space, texts=texts)
+        for place, values in zip(
+            places, expressions.computed(texts, table), strict=True
+        ):
+            columns[place] = values
+    return columns
 
 
 def _fits(conditions: Conditions, columns: Sequence[pa.Array | None]) -> np.ndarray:
@@ -91,7 +107,9 @@ def _fits(conditions: Conditions, columns: Sequence[pa.Array | None]) -> np.ndar
             )
     decimal, whole, text = kinds[:, conditions.column]
     fits: np.ndarray = np.where(
-        conditions.is_text, text, decimal | (whole & conditions.whole)
+        conditions.is_text,
+        text,
+        decimal | (whole & (conditions.whole | conditions.loose)),
     )
     return fits
 

@@ -8,8 +8,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
+from math import isfinite
 
+from st_common.operators.expressions.atom import Atom
+from st_common.operators.expressions.computed import computed_atom
 from st_common.operators.expressions.evaluation import constants
+from st_common.operators.expressions.loosened import loose_ranges
 from st_common.operators.expressions.remembered import Remembered
 
 _TOKEN = re.compile(
@@ -24,25 +29,6 @@ _OPENING, _CLOSING = {"(", "CASE"}, {")", "END"}
 _MOST_DIGITS = 15  # a decimal number of so many is read as a double without a doubt
 
 Token = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Atom:
-    """What is asked of a column: one of some texts, or a number of a range.
-
-    Attributes:
-        column: its name, as it is written.
-        texts: the texts; none of a range.
-        low: the constant at the lower end, "" for none; `high` likewise.
-        open_low: the end is not of the range; `open_high` likewise.
-    """
-
-    column: str
-    texts: tuple[str, ...] = ()
-    low: str = ""
-    high: str = ""
-    open_low: bool = False
-    open_high: bool = False
 
 
 class _OtherError(Exception):
@@ -65,33 +51,107 @@ def atoms_of(condition: str) -> tuple[Atom, ...]:
     return tuple(atoms)
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a condition asks of columns, and the parts of it that are left, which must hold as well.
+
+    Attributes:
+        atoms: what it asks of columns, also loosely what the rest asks by arithmetic.
+        rest: the parts that AND joins and that are no atom; none of a simple condition.
+    """
+
+    atoms: tuple[Atom, ...]
+    rest: tuple[str, ...] = ()
+
+
 @lru_cache(maxsize=1 << 17)
-def parts_of(condition: str) -> tuple[tuple[Atom, ...], str]:
-    """What a condition asks of columns, and the rest, which must hold as well: "" of a simple one.
+def parts_of(condition: str) -> Parts:
+    """What a condition asks of columns, and the rest.
 
     Example:
-        kind = 'taxi' AND ABS(load - 3) > 9      kind of one text, and the rest ABS(load - 3) > 9
+        kind = 'taxi' AND ABS(load - 3) > 9      kind of one text; the rest ABS(load - 3) > 9
+        ABS(load - 3) < 9                        load about from -6 to 12, and all of it as the rest
     """
     whole = atoms_of(condition)
     if whole:
-        return whole, ""
+        return Parts(whole)
     atoms, rest = list[Atom](), list[str]()
     for part in _conjuncts(condition):
         of_part = atoms_of(part)
         atoms += of_part
         rest += [] if of_part else [part]
-    return tuple(atoms), " AND ".join(rest)
+    atoms += chain.from_iterable(map(_loosely, rest))
+    return Parts(tuple(atoms), tuple(rest))
+
+
+@lru_cache(maxsize=1 << 17)
+def expression_in(part: str) -> Atom | None:
+    """What a part of the rest asks of an expression as of a column; None where it does not."""
+    return computed_atom(part, atoms_of)
+
+
+@lru_cache(maxsize=1 << 17)
+def alternatives_of(condition: str) -> tuple[Atom, ...]:
+    """Some atoms of which one holds at least where a condition does; nothing where nobody knows any.
+
+    Example:
+        kind = 'taxi' OR load > 9 AND x > 0      kind of one text, and load from 9 on
+    """
+    return next(filter(None, map(_either, parts_of(condition).rest)), ())
+
+
+def _either(part: str) -> tuple[Atom, ...]:
+    """An atom of each part that OR joins, of which one holds where the whole does; nothing where one has none."""
+    disjuncts = _split(_without_parentheses(part), "OR")
+    if len(disjuncts) < 2:
+        return ()
+    of_each = [parts_of(one).atoms[:1] for one in disjuncts]
+    return tuple(chain.from_iterable(of_each)) if all(of_each) else ()
+
+
+def _without_parentheses(part: str) -> str:
+    """A part without parentheses around all of it."""
+    inner = part[1:-1]
+    is_around = part[:1] == "(" and part[-1:] == ")" and _is_closed(inner)
+    return inner if is_around else part
+
+
+def _is_closed(text: str) -> bool:
+    """Whether no parenthesis closes that was not opened before."""
+    depth = 0
+    for match in _PART.finditer(text):
+        depth += (match[0] == "(") - (match[0] == ")")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _loosely(part: str) -> list[Atom]:
+    """The ranges that columns must lie in where a part of a condition holds."""
+    # Of fewer digits than a double has: they are read at once, and the range is wider by more than they leave out.
+    written = [
+        (column, *(f"{end:.12g}" if isfinite(end) else "" for end in ends))
+        for column, *ends in loose_ranges(part)
+    ]
+    return [
+        Atom(column=column, low=low, high=high, loose=True)
+        for column, low, high in written
+    ]
 
 
 def _conjuncts(condition: str) -> list[str]:
     """What a condition joins by AND outside of parentheses and CASE; the whole where OR stands there."""
+    is_either = len(_split(condition, "OR")) > 1
+    return [condition] if is_either else _split(condition, "AND")
+
+
+def _split(condition: str, by: str) -> list[str]:
+    """What a condition joins by AND, or by OR, outside of parentheses and CASE."""
     cuts, depth, is_between = [0], 0, False
     for match in _PART.finditer(condition):
         word = match[0].upper()
         depth += (word in _OPENING) - (word in _CLOSING)
-        if depth == 0 and word == "OR":
-            return [condition]
-        if depth == 0 and word == "AND" and not is_between:
+        if depth == 0 and word == by and not (by == "AND" and is_between):
             cuts += match.span()
         if depth == 0 and word in ("AND", "BETWEEN"):
             is_between = word == "BETWEEN"

@@ -122,8 +122,8 @@ def truth_of(
 class Tested:
     """How different conditions are tested on fixes with certain columns; bool arrays have a value for each.
 
-    The atoms of those `indexed` are asked of the columns; that is all of `simple` ones. `texts` is what of each is the
-    database's, with `shapes` where it is asked of pairs.
+    The atoms of those `indexed` are asked of the columns, or find who may satisfy them; that is all of `simple` ones.
+    `texts` is what of each is the database's, with `shapes` where it is asked of pairs.
     """
 
     simple: np.ndarray
@@ -156,9 +156,12 @@ def tested_on(conditions: Conditions, fits: bytes, fixes: pa.Schema) -> Tested:
     shapes = shapes_of(texts, ~simple, fixes)
     # Where the rest has no shape the database is asked of all points, and then of the whole condition.
     half &= shapes.shape >= 0
+    is_either = np.zeros(len(fit), bool)
+    for atoms in conditions.either:
+        is_either |= atoms >= 0
     return Tested(
         simple=simple,
-        indexed=simple | half,
+        indexed=simple | half | (is_either & fit & (shapes.shape >= 0)),
         texts=_texts(conditions, half),
         shapes=shapes,
     )
@@ -167,7 +170,7 @@ def tested_on(conditions: Conditions, fits: bytes, fixes: pa.Schema) -> Tested:
 def _fitting(conditions: Conditions, fits: np.ndarray) -> np.ndarray:
     """bool[c]: the conditions all of whose atoms fit (bool per atom) their columns."""
     fit = np.ones(len(conditions.texts), bool)
-    for atoms in conditions.rounds:
+    for atoms in (*conditions.rounds, *conditions.either):
         fit &= (atoms < 0) | np.append(fits, True)[atoms]
     return fit
 

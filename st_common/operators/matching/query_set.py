@@ -143,14 +143,16 @@ def compile_queries(
     if not which:
         return _nothing(len(queries), space)
     wheres = {n: where for n in which if (where := alone(queries[n].plan))}
-    predicates = predicates_of(len(queries), wheres)
+    views, screens = _views(queries, which, space)
+    # A query about one object is found by its id, not by its condition.
+    is_of_anyone = screens.key < 0
+    found_so = {n for n in wheres if is_of_anyone[n] and queries[n].plan.inside is None}
+    predicates = predicates_of(len(queries), wheres, found_so)
     conditions, predicate = predicates.conditions, predicates.of
     units: dict[int, list[int]] = {}
     for n in which:
         units.setdefault(int(predicate[n]) if n in below else -1, []).append(n)
-    views, screens = _views(queries, which, space)
-    # A query about one object is found by its id, not by its condition.
-    found_by = np.where(screens.key < 0, predicate, -1)
+    found_by = np.where(is_of_anyone, predicate, -1)
     return QuerySet(
         units=tuple(
             _indexes(unit, views, numbers, conditions, found_by)

@@ -38,7 +38,13 @@ class RowPoints:
         """A column by its name in any case; None where there is none."""
         return self._named([name]).get(name.casefold())
 
-    def table(self, ids: pa.Array, *, space: Space) -> pa.Table:  # noqa: ARG002 - as of readings
+    def table(
+        self,
+        ids: pa.Array,  # noqa: ARG002 - as of readings
+        *,
+        space: Space,  # noqa: ARG002 - as of readings
+        texts: Sequence[str] | None = None,  # noqa: ARG002 - as of readings
+    ) -> pa.Table:
         """All columns."""
         return self.rows
 
