@@ -165,6 +165,9 @@ PURE = {  # of small values that are the same for ever: by module and name
     "expressions/truth.py: tested_on",
     "matching/query_set.py: _nothing",
     "expressions/simple.py: atoms_of",
+    "expressions/loosened.py: _ways_of",
+    "expressions/simple.py: alternatives_of",
+    "expressions/simple.py: expression_in",
     "expressions/simple.py: parts_of",
 }
 RESOURCES = {  # no caches: a database for each thread, and what fails within a step
