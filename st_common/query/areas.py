@@ -12,6 +12,9 @@ class Areas(Protocol):
     def named(self, name: str) -> Region | None:
         """The area of this name; None when there is none."""
 
+    def as_it_is(self, name: str) -> Region | None:
+        """As `named`, for who does not follow the area when it is replaced."""
+
     def feature(self, layer: str, fid: str) -> Region | None:
         """What a feature of a layer covers; None when the layer has no such feature, or nothing that has an extent."""
 

@@ -18,7 +18,7 @@ from st_common.query.plan import Plan
 from st_common.query.problem import TextError
 from st_common.query.registry import carry_out, drop, suspend
 from st_common.query.text import parse
-from st_common.regions.registry import Box, MovingCircle
+from st_common.regions.registry import Area, Box, MovingCircle
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
 from st_common.serving.verify import verify
@@ -87,6 +87,31 @@ def test_an_area_that_is_new_or_stays_as_it_is_changes_no_query(home: Home):
     assert do(home, FIRST.replace("CREATE", "CREATE OR REPLACE")).rows == ()
     do(home, "REGISTER QUERY a AS SELECT * FROM taxis INSIDE depot")
     assert do(home, "CREATE OR REPLACE AREA depot AS (10, 10, 0, 0)").rows == ()
+
+
+@pytest.mark.spec("X12")
+def test_who_has_a_frozen_area_does_not_follow(home: Home):
+    frozen = "REGISTER QUERY a AS SELECT * FROM taxis INSIDE FROZEN DEPOT"
+    do(home, f"{FIRST}; {frozen}; CREATE AREA frozen AS (1, 1, 2, 2)")
+    do(home, "REGISTER QUERY b AS SELECT * FROM taxis INSIDE (depot AND NOT frozen)")
+    do(home, "REGISTER QUERY c AS SELECT * FROM taxis INSIDE frozen")
+    done = do(home, f"{THEN}; CREATE OR REPLACE AREA Frozen AS (3, 3, 4, 4)")
+    assert {row.name for row in done.rows} == {"b", "c"}
+    assert insides(home)["a"] == OLD
+    with pytest.raises(TextError, match="unknown area 'depo'"):
+        do(home, "REGISTER QUERY d AS SELECT * FROM taxis INSIDE FROZEN depo")
+
+
+def test_a_frozen_area_goes_with_no_layer():
+    class Known:
+        def named(self, _name: str):
+            return Area(wkt="POLYGON ((0 0, 0 1, 1 1, 0 0))", layer="parks", fid="p1")
+
+    (said,) = parse(
+        "REGISTER QUERY a AS SELECT * FROM s INSIDE FROZEN p", areas=Known()
+    )
+    assert (said.plan.inside.layer, said.plan.inside.fid) == (None, None)
+    assert said.areas == ()
 
 
 def test_who_has_the_region_of_a_dropped_area_keeps_it(home: Home):

@@ -266,6 +266,9 @@ class Home:
     def named(self, name: str) -> Region | None:
         return BOX if name.lower() == "centre" else None
 
+    def as_it_is(self, name: str) -> Region | None:
+        return self.named(name)
+
     def feature(self, layer: str, fid: str) -> Region | None:
         return (
             Area(wkt="POLYGON ((0 0, 0 1, 1 1, 0 0))")

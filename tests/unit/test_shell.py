@@ -176,6 +176,23 @@ def test_commands(home, capsys):
     assert "unknown query 'west'" in said
 
 
+@pytest.mark.spec("X12", "P4")
+def test_statements_with_parameters_are_carried_out_for_each_row(home, capsys):
+    table = home.root / "places.csv"
+    table.write_text("id,x\n1,0\n2,10\n")
+    near = "REGISTER QUERY near_$id AS SELECT * FROM taxis INSIDE CIRCLE ($x, 5, 3)"
+    said = typed(
+        home,
+        f"\\params nowhere.csv\r\\params {table}\r{near};\rSHOW AREAS;\r\\params\r{near};\r\\q\r",
+        capsys,
+    )
+    assert "nowhere.csv" in said
+    assert f"parameters: {table}" in said
+    assert "registered near_1 (version 1), near_2 (version 1)" in said
+    assert said.count("registered") == 1
+    assert "parameters: none" in said
+
+
 @pytest.mark.spec("W6")
 def test_changes_of_watched_queries_are_told_as_their_streams_have_them(home, capsys):
     with shell_of(home) as work:

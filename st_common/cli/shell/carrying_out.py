@@ -1,10 +1,12 @@
 """What the shell does with a text: carries out statements as `fairway query` does, and commands of its own."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
+from st_common.cli import context
 from st_common.cli.shell.known import Known
 from st_common.cli.shell.texts import is_command
 from st_common.errors import ConfigError
@@ -22,6 +24,7 @@ Commands:
   \watch NAME     show the changes of a query as they come (those registered here are watched already)
   \unwatch [NAME] show them no more
   \answer NAME    who is in the answer now
+  \params [FILE]  carry out statements with parameters ($1, $name) for each row of a CSV or Parquet; without one no more
   \h              this help
   \q              leave, as Ctrl-D does"""
 
@@ -34,6 +37,7 @@ class Shell:
     ) -> None:
         self.ctx, self.home, self.done = ctx, home, False
         self.known = Known(home, streams)
+        self.params: Path | None = None
         self._watching: Watching | None = None
 
     def __enter__(self) -> Self:
@@ -57,8 +61,10 @@ class Shell:
         from st_common.cli.query import carried_out
         from st_common.cli.statements import statements_of
 
-        rows = carried_out(self.ctx, statements_of(self.ctx, None, text)).rows
+        said = statements_of(self.ctx, None, text, self.params)
+        rows = carried_out(self.ctx, said).rows
         self.known.forget()
+        self.known.streams = context.streams(self.ctx)
         for row in rows if watch else ():
             if row.op == "register":
                 self.watching.add(row.name, since=row.position)
@@ -116,11 +122,22 @@ def _answer(shell: Shell, name: str) -> None:
     write(shown(members.rows, "table"), "table")
 
 
+def _params(shell: Shell, name: str) -> None:
+    from st_common.query.parameter_table import read_table
+
+    path = Path(name) if name else None
+    if path is not None:
+        read_table(path)  # what is wrong with it is told now
+    shell.params = path
+    typer.echo(f"parameters: {name or 'none'}")
+
+
 NAMING = (r"\watch", r"\unwatch", r"\answer")  # take the name of a query
 COMMANDS: Mapping[str, Callable[[Shell, str], None]] = {
     r"\watch": _watch,
     r"\unwatch": _unwatch,
     r"\answer": _answer,
+    r"\params": _params,
     r"\h": _help,
     r"\q": _quit,
 }

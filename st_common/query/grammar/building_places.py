@@ -123,6 +123,9 @@ class BuildingPlaces:
     def named_area(self, parts: Parts) -> exp.Expr:
         return _region("name", list(parts), parts)
 
+    def frozen_area(self, parts: Parts) -> exp.Expr:
+        return _region("frozen", list(parts[1:]), parts)
+
     def given(self, parts: Parts) -> exp.Expr:
         return at(exp.Tuple(expressions=list(parts[1:-1:2])), parts[0], parts[-1])
 

@@ -27,6 +27,10 @@ class KnownAreas:
     def named(self, name: str) -> Region | None:
         """The area of this name; None when there is none."""
         self._called[name] = None
+        return self.as_it_is(name)
+
+    def as_it_is(self, name: str) -> Region | None:
+        """The same, and the name is none that was looked up."""
         own = self._own.get(name.casefold())
         if own is not None:
             return own[1]

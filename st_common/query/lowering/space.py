@@ -65,8 +65,8 @@ def _region(inside: Inside, areas: Areas) -> Region:
         return _JOINED[form](tuple(_part(part, areas) for part in parts))
     if form in _FORMS:
         return _FORMS[form](parts)
-    if form == "name":
-        return _named(parts[0], areas)
+    if form in ("name", "frozen"):
+        return _named(parts[0], areas, is_frozen=form == "frozen")
     if form == "feature":
         return _feature(parts, areas)
     if is_moving(parts):
@@ -185,15 +185,23 @@ _FORMS: Mapping[str, Callable[[Sequence[exp.Expr]], Region]] = {
 """Regions that say themselves where they are, by the form in which they are written."""
 
 
-def _named(name: exp.Expr, areas: Areas) -> Region:
-    area = areas.named(name.name)
+def _frozen(region: Region) -> Region:
+    """A region that goes with no layer: what it has of features are surfaces of their own."""
+    if isinstance(region, Area) and region.layer is not None:
+        return Area(wkt=region.wkt)
+    return region.with_parts(_frozen)
+
+
+def _named(name: exp.Expr, areas: Areas, *, is_frozen: bool) -> Region:
+    find = areas.as_it_is if is_frozen else areas.named
+    area = find(name.name)
     if area is None:
         hint = (
             did_you_mean(name.name, areas.names())
             or f"CREATE AREA {name.name} AS (x1, y1, x2, y2)"
         )
         raise Refused(f"unknown area {name.name!r}", span_of(name), hint)
-    return area
+    return _frozen(area) if is_frozen else area
 
 
 def _feature(parts: Sequence[exp.Expr], areas: Areas) -> Region:
