@@ -142,6 +142,8 @@ def pairs_in_words(pairs: PairJoin) -> str:
     conditions = [f"equal {key}" for key in pairs.keys]
     if pairs.distance_m is not None:
         conditions.insert(0, f"within {number(pairs.distance_m)} m")
+    if pairs.nearest is not None:
+        conditions.append(f"the {pairs.nearest} nearest")
     return f"{_PAIRS[pairs.how]}{', '.join(conditions)}"
 
 

@@ -56,6 +56,7 @@ __all__ = [
     "AS_JSON",
     "COUNTS",
     "MOST_COLLECTED",
+    "MOST_NEAREST",
     "MOST_TOLD",
     "MOST_VALUES",
     "OF_WAYS",
@@ -122,18 +123,24 @@ class LayerJoin:
         return {"inner": "JOIN", "semi": "EXISTS", "anti": "NOT EXISTS"}[self.how]
 
 
+MOST_NEAREST = 10_000
+"""Others that may be asked for as the nearest ones of each object."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairJoin:
     """A join of a stream's last fixes with themselves: pairs of two objects, each pair in both orders.
 
     `distance_m` (None: any distance) is closed. Each of `keys` is an expression whose values must be equal on both
     sides and not null. `how` says what becomes of the pairs, as that of `LayerJoin` does: with `semi` and `anti` the
-    rows are the objects that come first in one, or in none.
+    rows are the objects that come first in one, or in none. With `nearest` the others of each first object are only so
+    many, the nearest of those that pair and of which the condition holds; of equally far ones the first by id.
     """
 
     distance_m: float | None = None
     keys: tuple[str, ...] = ()
     how: How = "inner"
+    nearest: int | None = None
 
     @property
     def chooses(self) -> bool:

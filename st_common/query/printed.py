@@ -205,6 +205,8 @@ def _paired(name: str, pairs: PairJoin, label: str, then: str) -> str:
         conditions.insert(
             0, f"ST_DWithin({stream}, {label}, {number(pairs.distance_m)} m)"
         )
+    if pairs.nearest is not None:
+        conditions.append(f"NEAREST({stream}, {label}, {pairs.nearest})")
     return f"{stream} {label}{then}{' AND '.join(conditions)}"
 
 

@@ -35,6 +35,7 @@ _LIMITS: MappingProxyType[str, Schema] = MappingProxyType(
         "LayerJoin.layer": {"pattern": _NAME},
         "LayerJoin.distance_m": {"minimum": 0},
         "PairJoin.distance_m": {"minimum": 0},
+        "PairJoin.nearest": {"minimum": 1},
         **{
             f"{kind.__name__}.{field}": limit
             for kind in REGIONS

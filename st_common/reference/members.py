@@ -9,7 +9,14 @@ from st_common.reference.columns import Features, Fixes
 from st_common.reference.layer_join import of_which_features, with_features
 from st_common.reference.metric import Members, certain, everyone
 from st_common.reference.nearest import neighbours
-from st_common.reference.pair_join import Joined, asks_of_pairs, cut, of_which, pairs
+from st_common.reference.pair_join import (
+    Joined,
+    asks_of_pairs,
+    cut,
+    nearest_of,
+    of_which,
+    pairs,
+)
 from st_common.reference.ranges import inside
 from st_common.reference.steps import stepped
 
@@ -79,6 +86,8 @@ def _with_others(plan: Plan, join: PairJoin, fixes: Fixes, eligible: Members) ->
         asked = plan.where or ""
         both = " AND ".join(cut(asked)[1]) if join.chooses else asked
         near = of_which(both, fixes, near)
+    if join.nearest is not None:
+        return nearest_of(join.nearest, fixes, near)
     if not join.chooses:
         return near
     chosen = eligible & _some(near, len(fixes), anti=join.how == "anti")

@@ -80,6 +80,31 @@ def of_which(condition: str, fixes: Fixes, near: Joined) -> Joined:
     return Joined(row=near.row[keep], partner=near.partner[keep], sure=near.sure[keep])
 
 
+def nearest_of(k: int, fixes: Fixes, near: Joined) -> Joined:
+    """Of the pairs of each object those with its k nearest others, of equally far ones the first by id.
+
+    Where it is in doubt who pairs, so it is who is among the first k.
+    """
+    place = {name: row for row, name in enumerate(fixes.ids)}
+    others = np.array([place[name] for name in near.partner], np.int64)
+    keep, sure = np.zeros(len(near.row), np.bool_), near.sure.copy()
+    for row in np.unique(near.row).tolist():
+        mine = np.flatnonzero(near.row == row)
+        x, y = fixes.x[others[mine]], fixes.y[others[mine]]
+        far = fixes.metric.rank(x, y, fixes.x[row], fixes.y[row])
+        names = near.partner[mine].tolist()
+        order = sorted(range(len(mine)), key=lambda at: (far[at], names[at]))
+        keep[mine[order[:k]]] = True
+        if not fixes.metric.doubts or len(mine) <= k:
+            continue
+        last = far[order[k - 1]]
+        clear = fixes.metric.slack(last)
+        is_sure = near.sure[mine].all() & (far < last - clear)
+        keep[mine] |= (far <= last + clear) | (not near.sure[mine].all())
+        sure[mine] &= is_sure
+    return Joined(row=near.row[keep], partner=near.partner[keep], sure=sure[keep])
+
+
 _NONE = np.empty(0, np.bool_)
 
 

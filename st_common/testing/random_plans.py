@@ -144,9 +144,11 @@ def _pairs(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
     how = rng.choice(_HOW)
     inside = rng.choice((draw_still, draw_moving))(rng) if rng.random() < 0.4 else None
     where, chooses = draw_where_of_pairs(rng), how != "inner"
+    is_ranked = not chooses and not isinstance(inside, MovingRegion)
+    nearest = rng.randint(1, 3) if is_ranked and rng.random() < 0.4 else None
     return Plan(
         stream=STREAM,
-        pairs=PairJoin(distance_m=distance_m, keys=keys, how=how),
+        pairs=PairJoin(distance_m=distance_m, keys=keys, how=how, nearest=nearest),
         inside=inside,
         where=_first_before_both(where) if chooses else where,
         columns=draw_columns(rng) if chooses else draw_columns_of_pairs(rng),

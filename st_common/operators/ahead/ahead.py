@@ -62,7 +62,7 @@ def _nothing(ticks: int) -> Ahead:
 
 
 def sources_of(turn: Turn) -> frozenset[str]:
-    """What can be judged at several ticks at once: all but what has a cache, or is eligible by a region that moves."""
+    """What can be judged at several ticks at once: all but what has a cache, or depends on more than some objects."""
     known = turn.known
     cached = {
         name
@@ -72,9 +72,9 @@ def sources_of(turn: Turn) -> frozenset[str]:
     moving_pairs = sum(
         len(queries.numbers) for queries in known.of(PairSpecs).moving.kinds.values()
     )
-    return (
-        all_sources(turn) - cached - ({PAIRS} if moving_pairs > _MOST_MOVING else set())
-    )
+    # The nearest others of an object are ranked tick by tick.
+    one_by_one = moving_pairs > _MOST_MOVING or len(known.of(PairSpecs).ranked)
+    return all_sources(turn) - cached - ({PAIRS} if one_by_one else set())
 
 
 def all_sources(turn: Turn) -> frozenset[str]:

@@ -14,6 +14,7 @@ from st_common.operators.expressions.screens import passes
 from st_common.operators.matching.match import match
 from st_common.operators.pairs.judging import hold, may_be_other
 from st_common.operators.pairs.moving_regions import Inside, inside, selected
+from st_common.operators.pairs.nearest import are_nearest
 from st_common.operators.pairs.specs import PairSpecs
 from st_common.operators.skeleton.scope import Scope
 from st_common.operators.skeleton.world import World
@@ -56,7 +57,29 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     near = _near_changed(turn, world, codes, changed)
     few = unique(np.concatenate([changed, near]))
     within = inside(specs.moving, fixes, world, few, scope.changed)
-    firsts = _firsts(scope, turn, fixes, few, within)
+    # Who is nearest depends on all others: of queries that ask for these all pairs are decided anew.
+    ranked = specs.ranked if scope.changed.any() else specs.ranked[:0]
+    moved = np.union1d(within.moved, ranked)
+    alive = np.flatnonzero(world.alive)
+    firsts = _firsts(scope, turn, fixes, alive if len(ranked) else few, within, moved)
+    firsts = _as_asked(firsts, ranked, few)
+    (query, one, other), tested = _paired(turn, fixes, world, codes, firsts, changed)
+    _decide(scope, turn, fixes, moved)
+    if specs.anti.any():
+        _keep_firsts(scope, turn, firsts, within.moved)
+    scope.found(turn.numbering.targets_of(query, fixes.lookups.partners(other)), one)
+    return tested
+
+
+def _paired(
+    turn: Turn,
+    fixes: Present,
+    world: World,
+    codes: list[np.ndarray],
+    firsts: "_Firsts",
+    changed: np.ndarray,
+) -> tuple[tuple[np.ndarray, ...], int]:
+    """The pairs of first objects of which all holds: queries, firsts, others; and how many were tested."""
     alive = np.flatnonzero(world.alive)
     pairs = [
         _partners(turn, world, codes, firsts, which, may_be_other(turn, fixes, among))
@@ -66,16 +89,29 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     query, one, other = (np.concatenate([part[n] for part in pairs]) for n in range(3))
     keep = hold(turn, fixes, query, one, other)
     query, one, other = query[keep], one[keep], other[keep]
-    _decide(scope, turn, fixes, within.moved)
-    if specs.anti.any():
-        _keep_firsts(scope, turn, firsts, within.moved)
-    partner = fixes.lookups.partners(other)
-    scope.found(turn.numbering.targets_of(query, partner), one)
-    return sum(part[3] for part in pairs)
+    keep = are_nearest(turn, world, query, one, other)
+    return (query[keep], one[keep], other[keep]), sum(part[3] for part in pairs)
+
+
+def _as_asked(firsts: _Firsts, ranked: np.ndarray, few: np.ndarray) -> _Firsts:
+    """The firsts of queries that ask for the nearest, and of others those that may have a changed partner."""
+    if not len(ranked):
+        return firsts
+    keep = np.isin(firsts.query, ranked) | np.isin(firsts.object, few)
+    return _Firsts(
+        query=firsts.query[keep],
+        object=firsts.object[keep],
+        anyone=firsts.anyone[keep],
+    )
 
 
 def _firsts(
-    scope: Scope, turn: Turn, fixes: Present, few: np.ndarray, within: Inside
+    scope: Scope,
+    turn: Turn,
+    fixes: Present,
+    few: np.ndarray,
+    within: Inside,
+    moved: np.ndarray,
 ) -> _Firsts:
     """Who may come first: the living objects that satisfy `where` and `inside`, of this shard alone if it is spread."""
     specs, settings = turn.known.of(PairSpecs), turn.settings
@@ -99,7 +135,7 @@ def _firsts(
         keep = own | ~specs.spread[query]
         query, objects = query[keep], objects[keep]
     has_moved = np.zeros(len(turn.queries), bool)
-    has_moved[within.moved] = True
+    has_moved[moved] = True
     return _Firsts(
         query=query, object=objects, anyone=scope.changed[objects] | has_moved[query]
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from st_common.geometry.space import Space
+from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.comparing import steps_of
 from st_common.operators.expressions.predicates import Predicates, predicates_of
 from st_common.operators.matching.query_set import QuerySet, compile_queries
@@ -45,6 +46,7 @@ class PairSpecs:
         distance_m: float64[queries of the stream], how far a partner may be, NaN without.
         key: int64[queries of the stream], the place of its keys in `keys`, -1 without.
         keys: different keys of joins, each some expressions.
+        nearest: int64[queries of the stream], how many of the nearest others pair with an object, 0 for all of them.
         spread: bool[queries of the stream], whether every shard judges the pairs of its own objects.
         anti: bool[queries of the stream], whether objects without a partner are asked for: who may come first is kept.
         other: what is asked of the other object of a pair, in the names of its own columns.
@@ -57,10 +59,16 @@ class PairSpecs:
     distance_m: np.ndarray
     key: np.ndarray
     keys: tuple[tuple[str, ...], ...]
+    nearest: np.ndarray
     spread: np.ndarray
     anti: np.ndarray
     other: QuerySet
     both: Predicates
+
+    @property
+    def ranked(self) -> np.ndarray:
+        """The numbers of those that pair only the nearest others: who these are depends on all."""
+        return np.flatnonzero(self.nearest)
 
     @property
     def most_m(self) -> float:
@@ -90,16 +98,13 @@ def compile_pairs(
         space: what coordinates mean.
     """
     joins = {n: join for n in numbers if (join := queries[n].plan.pairs) is not None}
-    keys = {
-        keys: place
-        for place, keys in enumerate(
-            dict.fromkeys(join.keys for join in joins.values() if join.keys)
-        )
-    }
+    keys = numbered(join.keys for join in joins.values() if join.keys)
     distance_m, key = np.full(len(queries), np.nan), np.full(len(queries), -1)
+    nearest = np.zeros(len(queries), np.int64)
     for number, join in joins.items():
         distance_m[number] = np.nan if join.distance_m is None else join.distance_m
         key[number] = keys.get(join.keys, -1)
+        nearest[number] = join.nearest or 0
     is_spread = np.zeros(len(queries), bool)
     is_spread[list(spread)] = True
     is_anti = np.zeros(len(queries), bool)
@@ -114,6 +119,7 @@ def compile_pairs(
         distance_m=distance_m,
         key=key,
         keys=tuple(keys),
+        nearest=nearest,
         spread=is_spread,
         anti=is_anti,
         other=_asking_others(queries, sides, space),

@@ -12,7 +12,7 @@ from st_common.query.builder.step import Step
 from st_common.query.grammar.words import quoted
 from st_common.query.lowering.condition import OWN_COLUMNS
 from st_common.query.pair_columns import other_label
-from st_common.query.plan import How, LayerJoin, PairJoin
+from st_common.query.plan import MOST_NEAREST, How, LayerJoin, PairJoin
 
 _Built = TypeVar("_Built", bound=Step)
 
@@ -154,6 +154,20 @@ class JoinSteps(Step):
         key_of_both = self._pair_key(expression, step)
         keys = (*before.keys, key_of_both.text)
         return self._next(step, given=[key_of_both], pairs=replace(before, keys=keys))
+
+    def and_nearest(self, count: int) -> Self:
+        """Only the `count` nearest others of each object, of those that pair and of which the condition holds."""
+        step = "and_nearest(..)"
+        pairs = self.plan.pairs
+        hint = "join(the stream's own name).on_dwithin(..) comes first"
+        refuse_unless(
+            pairs is not None, step, "the stream is not joined with itself", hint
+        )
+        is_count = 1 <= count <= MOST_NEAREST
+        message = f"expected a whole number from 1 to {MOST_NEAREST:,}"
+        refuse_unless(is_count, step, message, "and_nearest(2)")
+        joined = replace(pairs or PairJoin(), nearest=count)
+        return self._next(step, pairs=joined)
 
     def _also_by_key(
         self, join: LayerJoin, expression: str, key: str | None, step: str

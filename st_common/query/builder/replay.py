@@ -100,7 +100,8 @@ def _pairs(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
         builder, keys = joining.on_equal(keys[0] if keys else ""), keys[1:]
     for key in keys:
         builder = builder.and_equal(key)
-    return builder
+    nearest = plan.pairs.nearest
+    return builder if nearest is None else builder.and_nearest(nearest)
 
 
 _PAIRS: dict[How, Callable[[QueryBuilder], Joining[QueryBuilder]]] = {

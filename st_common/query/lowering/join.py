@@ -19,7 +19,7 @@ from st_common.query.lowering.condition import OWN_COLUMNS, Conditions
 from st_common.query.lowering.expression import Term, is_same, term_of
 from st_common.query.lowering.quantity import metres
 from st_common.query.lowering.scope import Scope
-from st_common.query.plan import LayerJoin, PairJoin
+from st_common.query.plan import MOST_NEAREST, LayerJoin, PairJoin
 from st_common.query.problem import did_you_mean
 
 _SPATIAL = ("ST_Intersects", "ST_Within", "ST_Contains", "ST_DWithin")
@@ -84,19 +84,47 @@ def pair_join_of(
 ) -> tuple[PairJoin, tuple[Term, ...]]:
     """The join of a stream with itself: a distance, keys that are equal on both sides, or both."""
     distance_m: float | None = None
+    nearest: int | None = None
     keys: list[Term] = []
     for part in parts:
         condition = part.unnest()
         if isinstance(condition, Near) and distance_m is None:
             _check_sides(condition, scope)
             distance_m = metres(condition.args["distance"])
+        elif _is_nearest(condition) and nearest is None:
+            nearest = _nearest(condition, scope)
         elif isinstance(condition, exp.EQ):
             keys.append(_pair_key(condition, scope))
         else:
             _refuse_pairing(condition, scope)
-    return PairJoin(distance_m=distance_m, keys=tuple(key.text for key in keys)), tuple(
-        keys
+    texts = tuple(key.text for key in keys)
+    if distance_m is None and not keys and nearest is not None:
+        like = f"ST_DWithin({scope.label}, {scope.other_label}, 1 km)"
+        message = "NEAREST stands beside a distance or a key"
+        raise Refused(message, span_of(parts[0]), f"{like} AND NEAREST (..)")
+    return PairJoin(distance_m=distance_m, keys=texts, nearest=nearest), tuple(keys)
+
+
+def _is_nearest(condition: exp.Expr) -> bool:
+    return isinstance(condition, exp.Anonymous) and condition.name.upper() == "NEAREST"
+
+
+def _nearest(call: exp.Expr, scope: Scope) -> int:
+    """How many of the nearest others pair with an object: NEAREST (a, b, 2)."""
+    like = f"NEAREST ({scope.label}, {scope.other_label}, 2)"
+    parts = call.expressions
+    names = [one.name.casefold() for one in parts[:2]]
+    is_of_both = len(parts) == 3 and names[0] in scope.own and names[1] in scope.other
+    count = parts[-1] if parts else call
+    is_count = (
+        isinstance(count, exp.Literal)
+        and not count.is_string
+        and count.name.isdecimal()
     )
+    if not is_of_both or not is_count or not 1 <= int(count.name) <= MOST_NEAREST:
+        message = f"NEAREST is of the two of a pair, and of a number from 1 to {MOST_NEAREST:,}"
+        raise Refused(message, span_of(call), like)
+    return int(count.name)
 
 
 def _check_within(condition: Within, scope: Scope) -> None:

@@ -116,6 +116,17 @@ class WithObjects(Above):
         """Pairs are of last fixes at one time."""
         return True
 
+    def refused(self) -> Iterator[Complaint]:
+        """Of the nearest others of an object all must be told, and all others be known: the region stands still."""
+        if self.join.nearest is None:
+            return
+        if self.join.chooses:
+            message = "NEAREST and EXISTS exclude each other"
+            hint = "who has a nearest one has one: leave NEAREST out"
+            yield Complaint(at=self.at, message=message, hint=hint)
+        moving = [one for one in walk(self.input) if one.noun == "a moving INSIDE"]
+        yield from excluded(self, moving, "a region that stands still goes with it")
+
     def columns(self) -> tuple[Column, ...]:
         """Those of the first object; of a pair the other's id, and what else expressions may name of the two."""
         if self.join.chooses:

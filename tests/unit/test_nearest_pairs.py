@@ -1,0 +1,140 @@
+"""NEAREST in a JOIN of a stream with itself: the nearest others of each object, among those that pair with it."""
+
+import json
+
+import pytest
+
+from st_common.errors import QueryError
+from st_common.query.builder import query
+from st_common.query.explain import explain, lines
+from st_common.query.plan import PairJoin
+from st_common.query.plan_json import plan_from_json
+from st_common.query.text import TextError, parse, to_text
+from st_common.testing.by_hand import end, fix, gone, log, register
+from st_common.testing.laws import run_steps
+from st_common.testing.oracle_rows import Rules
+from st_common.testing.strategies import Case, Segmentation
+
+NEAR = "FROM s a JOIN s b ON ST_DWithin(a, b, 10 m) AND NEAREST(a, b, 1)"
+HOW = [{}, {"cuts": (2, 4, 6)}, {"shards": 3, "restarts": frozenset({0, 1})}]
+
+
+def plan_of(text):
+    (statement,) = parse(f"REGISTER QUERY q AS {text}")
+    return statement.plan
+
+
+def told(text, rows, cuts=(), **how):
+    rows = [register("q", plan_of(text)), *rows, end()]
+    case = Case(rows=tuple(log(*rows)), layers={}, rules=Rules(tick_us=1_000_000))
+    changes, _, _ = run_steps(case, Segmentation(cuts=cuts, batches=()), **how)
+    return [
+        f"{row['event_ts'].timestamp():g} {'-=+'[row['sign'] + 1]}{row['object']}{row['partner']} {row['cause']}"
+        for row in changes.to_pylist()
+    ]
+
+
+ROWS = [
+    fix("a", 1, 0, 0),
+    fix("b", 1, 6, 0),
+    fix("c", 2, 2, 0),  # nearer to a than b is, and to b than a is
+    fix("d", 3, 4, 0),  # b and c are as far: b is first by its id
+    gone("c", 4),
+    fix("d", 5, 50, 0),
+]
+
+
+@pytest.mark.spec("X12", "G5", "G9")
+@pytest.mark.parametrize("how", HOW)
+def test_each_object_pairs_with_the_nearest_other_one(how):
+    assert told(f"SELECT * {NEAR}", ROWS, **how) == [
+        "1 +ab enter",
+        "1 +ba enter",
+        "2 -ab leave",
+        "2 +ac enter",
+        "2 -ba leave",
+        "2 +bc enter",
+        "2 +ca enter",
+        "3 -bc leave",
+        "3 +bd enter",
+        "3 +db enter",
+        "4 -ac gone",
+        "4 +ad enter",
+        "4 -ca gone",
+        "5 -ad leave",
+        "5 +ab enter",
+        "5 -bd leave",
+        "5 +ba enter",
+        "5 -db leave",
+    ]
+
+
+@pytest.mark.spec("X12", "G9")
+def test_who_is_nearest_is_asked_among_those_of_whom_the_condition_holds():
+    rows = [
+        fix("a", 1, 0, 0, kind="taxi"),
+        fix("b", 1, 2, 0, kind="bus"),
+        fix("c", 1, 3, 0, kind="taxi"),
+        fix("d", 1, 4, 0, kind="taxi", load=9.0),
+    ]
+    free = f"SELECT * {NEAR} WHERE b.kind = 'taxi'"
+    assert told(free, rows) == [
+        "1 +ac enter",
+        "1 +bc enter",
+        "1 +cd enter",
+        "1 +dc enter",
+    ]
+    both = f"SELECT * {NEAR} WHERE a.kind = 'bus' AND distance(a, b) > 1"
+    assert told(both, rows) == ["1 +ba enter"]  # c is nearer, and too near
+    alike = "SELECT * FROM s a JOIN s b ON a.kind = b.kind AND NEAREST(a, b, 1)"
+    assert told(alike, rows) == ["1 +ac enter", "1 +cd enter", "1 +dc enter"]
+    counted = f"SELECT COUNT(*) {NEAR}"
+    assert told(counted, rows)[-1].startswith("1 +*")
+
+
+@pytest.mark.spec("X12", "B14")
+def test_it_is_said_in_texts_in_json_and_in_python():
+    said = plan_of(
+        "SELECT * FROM s a JOIN s b ON ST_DWithin(a, b, 10 m) AND a.kind = b.kind AND NEAREST(a, b, 2)"
+    )
+    assert said.pairs == PairJoin(distance_m=10.0, keys=("kind",), nearest=2)
+    assert plan_from_json(json.dumps(said.to_json())) == said
+    assert plan_of(to_text(said, "q").partition(" AS ")[2]) == said
+    built = query("s").join("s").on_dwithin(10).and_equal("kind").and_nearest(2)
+    assert built.build() == said
+    assert any("the 2 nearest" in line for line in lines(explain(said, "q")))
+
+
+@pytest.mark.spec("P4", "X12")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "SELECT * FROM s a JOIN s b ON NEAREST(a, b, 2)",
+            "beside a distance or a key",
+        ),
+        (f"SELECT * {NEAR.replace('1)', '0)')}", "a number from 1 to 10,000"),
+        (
+            f"SELECT * {NEAR.replace('NEAREST(a, b', 'NEAREST(a, c')}",
+            "NEAREST is of the two",
+        ),
+        (f"SELECT * {NEAR} AND NEAREST(a, b, 2)", "expected a distance or a key"),
+        (f"SELECT * {NEAR} INSIDE ('M', 'x', 5 m)", "exclude each other"),
+        (
+            "SELECT * FROM s a WHERE EXISTS (SELECT 1 FROM s b WHERE ST_DWithin(a, b, 9 m) AND NEAREST(a, b, 1))",
+            "NEAREST",
+        ),
+    ],
+)
+def test_what_has_no_meaning_is_refused(text, message):
+    with pytest.raises((TextError, QueryError), match=message):
+        plan_from_json(json.dumps(plan_of(text).to_json()))
+
+
+@pytest.mark.spec("P4")
+def test_a_builder_refuses_what_a_text_would():
+    near = query("s").join("s").on_dwithin(10)
+    with pytest.raises(QueryError, match="whole number from 1"):
+        near.and_nearest(0)
+    with pytest.raises(QueryError, match="not joined with itself"):
+        query("s").and_nearest(1)
