@@ -240,13 +240,9 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
         message = f"stream {plan.stream!r} has wrong settings"
         draft.problems.append(statement.problem(message, at="stream", hint=str(wrong)))
     elif stream is None:
-        hint = (
-            draft.near(plan.stream, draft.streams)
-            or f"known streams: {', '.join(draft.streams) or 'none'}"
-        )
-        draft.problems.append(
-            statement.problem(f"unknown stream {plan.stream!r}", at="stream", hint=hint)
-        )
+        message = f"unknown stream {plan.stream!r}"
+        hint = _hint_of_stream(draft, plan.stream)
+        draft.problems.append(statement.problem(message, at="stream", hint=hint))
     else:
         for each in all_complaints(plan, stream):
             draft.problems.append(
@@ -263,6 +259,15 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
         )
     if plan.join is not None and plan.join.layer not in draft.layers:
         _unknown_layer(draft, statement, plan.join.layer)
+
+
+def _hint_of_stream(draft: Draft, name: str) -> str:
+    """What to do about a stream that is none: it may be a query, whose rows are no stream yet."""
+    query, row = draft.known(name)
+    if row is not None and row.live:
+        return f"{query} is a query; CREATE STREAM makes a stream of the rows of one"
+    known = f"known streams: {', '.join(draft.streams) or 'none'}"
+    return draft.near(name, draft.streams) or known
 
 
 def _unknown_layer(draft: Draft, statement: "Statement", layer: str) -> None:

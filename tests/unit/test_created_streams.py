@@ -143,6 +143,7 @@ def test_what_has_no_place_or_a_name_that_is_taken_is_refused_where_it_stands(
     home: Home,
 ):
     carried_out(home, f"CREATE STREAM near AS SELECT * FROM cars {NEAR}")
+    carried_out(home, "REGISTER QUERY far AS SELECT * FROM cars")
     before = registry_file(home, FILE).read_bytes()
     wrong = {
         "CREATE STREAM c AS SELECT COUNT(*) FROM cars": (27, "have no place.*AVG"),
@@ -154,6 +155,7 @@ def test_what_has_no_place_or_a_name_that_is_taken_is_refused_where_it_stands(
         "CREATE STREAM cars AS SELECT * FROM cars": (15, "'cars' exists already"),
         'CREATE STREAM "a b" AS SELECT * FROM cars': (15, "no name for a stream"),
         "CREATE STREAM c AS SELECT * FROM c": (34, "unknown stream 'c'"),
+        "REGISTER QUERY q AS SELECT * FROM far": (35, "far is a query; CREATE STREAM"),
         "DROP STREAM cars": (13, "stands in the settings"),
         "DROP STREAM nearby": (13, "did you mean near"),
         "REGISTER QUERY q AS SELECT * FROM near; DROP STREAM near": (53, "query 'q'"),
