@@ -201,11 +201,6 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (PAIRS + "s.a = b.b", "s.a", "the sides of a key say the same, not a and b"),
         (PAIRS + "s.a < b.a", "s.a", "expected a distance or a key"),
         (PAIRS + "s.a + b.a = b.a", "s.a", "about one of the two"),
-        (
-            SELECT + "DISTINCT b.kind FROM s JOIN s b ON s.a = b.a",
-            "b.kind",
-            "stand in WHERE",
-        ),
         (PAIRS + "s.a = b.a WHERE distance(s) > 3", "distance(s)", "of the two"),
         (PAIRS + "s.a = b.a WHERE bearing(b, s) > 3", "bearing(b, s)", "this order"),
         (PAIRS + "s.a = b.a WHERE b.speed_mps > 3 s", "3 s", "expected a speed"),

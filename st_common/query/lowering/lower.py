@@ -32,6 +32,7 @@ from st_common.query.lowering.join import layer_join_of, pair_join_of
 from st_common.query.lowering.options import options_of
 from st_common.query.lowering.outer import asked_of_groups, outer_of, spans_of
 from st_common.query.lowering.own_region import with_own_region
+from st_common.query.lowering.pairs_below import with_pairs_below
 from st_common.query.lowering.quantity import seconds, whole
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.select import Selected, selected_of
@@ -71,6 +72,8 @@ class Lowered:
 
 def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | None:
     """The plan of a parsed SELECT; None when something was refused, all of which is gathered."""
+    if not isinstance(select.args["from_"].this, Rows):
+        select = with_pairs_below(select)
     source = select.args["from_"].this
     if isinstance(source, Rows):
         return _above_rows(select, source, areas, gathered)
