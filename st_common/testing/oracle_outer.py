@@ -10,7 +10,10 @@ from st_common.reference import outer as reference
 from st_common.reference.aggregate import Shown
 from st_common.testing.oracle_rows import Pair
 
-NAMES = ("object", "partner", "value", "speed", "c0", "c1", "c2", "k0", "k1")
+NAMES = (
+    *("object", "partner", "value", "speed", "way_m", "odometer_m"),
+    *("c0", "c1", "c2", "k0", "k1"),
+)
 """What columns of rows in random plans are called."""
 
 
