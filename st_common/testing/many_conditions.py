@@ -35,6 +35,7 @@ def _conditions(rng: Random, count: int) -> Iterator[Parts]:
                 *_of_kinds(kinds, number, low),
                 *_of_both(kinds[0], other, low, width),
                 *_of_expressions(kinds, other, low, width),
+                *_of_columns(kinds[0], other, low, low + width),
             )
         )
 
@@ -107,6 +108,25 @@ def _of_expressions(
         )
     }
     return called, floor, near, called | floor, either
+
+
+def _of_columns(kind: str, other: str, low: float, high: float) -> tuple[Parts, ...]:
+    """Conditions about two columns and a number, with NOT, and about the end of a text."""
+    apart: Parts = {
+        f"x > y + {low - 4}": lambda r, _: _value(r, "x") > _value(r, "y") + low - 4
+    }
+    no_end: Parts = {
+        f"NOT ({other} > {low} OR kind = '{kind}')": lambda r, _: (
+            _value(r, other) <= low and _value(r, "kind") not in (None, kind)
+        )
+    }
+    outside: Parts = {
+        f"NOT {other} BETWEEN {low} AND {high}": lambda r, _: (
+            not _in(r, other, low, high)
+        )
+    }
+    ends: Parts = {f"kind LIKE '%{kind[-2:]}'": lambda r, _: _value(r, "kind") == kind}
+    return apart, no_end, outside, ends, _is(kind) | apart
 
 
 def _is(kind: str) -> Parts:

@@ -10,7 +10,9 @@ from bench.forms import cars
 from bench.oldenburg import STREAM
 from bench.ticks import Work, run
 from st_common.operators.expressions.conditions import compile_conditions
+from st_common.operators.expressions.differences import difference_atom
 from st_common.operators.expressions.loosened import loose_ranges
+from st_common.operators.expressions.negated import negated
 from st_common.operators.state.settings import Settings
 from st_common.query.grammar.statements import expression_of, text_of
 from st_common.query.text import parse
@@ -69,6 +71,98 @@ def test_whoever_satisfies_a_condition_lies_in_its_ranges():
     assert asked > 40
 
 
+DIFFERENCES = {
+    "load > x + 3": 3,
+    "x + 3 <= load - 2": 5,
+    "load - 2 < x": -2,
+    "2 * load > ABS(x) + y - 1": -1,
+    "load > x": None,  # all who ask so ask the same
+    "load = x + 3": None,  # what is no number equals what is none
+    "load > 3": None,
+    "load > x + 2 * 3": None,
+    "load > x || 'a'": None,
+}
+
+
+@pytest.mark.spec("X13")
+@pytest.mark.parametrize("condition", DIFFERENCES)
+def test_a_comparison_of_columns_says_how_far_apart_they_are(condition: str):
+    atom = difference_atom(condition)
+    least = DIFFERENCES[condition]
+    assert (atom is None) == (least is None)
+    assert atom is None or float(atom.low) == pytest.approx(least)
+
+
+NEGATED = {
+    "NOT (load > 3 OR kind = 'bus')": "load <= 3",
+    "NOT load BETWEEN 3 AND 5": "(load < 3 OR load > 5)",
+    "NOT (load < 3 AND x > 2)": "(load >= 3 OR x <= 2)",
+    "NOT (NOT load > 3)": "load > 3",
+    "NOT UPPER(kind) <> 'A'": "UPPER(kind) = 'A'",
+    "NOT (load < 3 AND kind LIKE 'a%')": None,
+    "NOT kind = 'bus'": None,
+    "NOT load IS NULL": None,
+    "load > 3": None,
+}
+
+
+@pytest.mark.spec("X13")
+@pytest.mark.parametrize("condition", NEGATED)
+def test_what_not_leaves_of_columns_is_known(condition: str):
+    assert negated(condition) == NEGATED[condition]
+
+
+HOSTILE = (0.0, -0.0, 3.0, 1e17, -1e17, 1e300, math.nan, math.inf, -math.inf, None)
+
+
+@pytest.mark.spec("X13", "P8")
+def test_whoever_satisfies_a_comparison_or_a_not_is_found_by_what_is_known_of_it():
+    rng, asked = Random(4), 0
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (load DOUBLE, x DOUBLE, y BIGINT)")
+        rows = [
+            [
+                rng.choice((*HOSTILE, rng.uniform(-9, 9))),
+                rng.choice((*HOSTILE, rng.uniform(-9, 9))),
+                rng.choice((None, 0, 4, 2**62, -(2**63), rng.randint(-9, 9))),
+            ]
+            for _ in range(3_000)
+        ]
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+        for _ in range(80):
+            text = text_of(expression_of(_about_columns(rng)))
+            known = _known_of(text)
+            asked += known is not None
+            if known is not None:
+                lost = f"TRY({text}) AND TRY({known}) IS NOT TRUE"
+                found = connection.execute(f"SELECT * FROM t WHERE {lost} LIMIT 1")
+                assert found.fetchone() is None, text
+    assert asked > 60
+
+
+def _known_of(text: str) -> str | None:
+    """What must hold where a condition does, as SQL."""
+    atom = difference_atom(text)
+    return negated(text) if atom is None else f"{atom.column} >= {atom.low}"
+
+
+def _about_columns(rng: Random) -> str:
+    """A comparison of two columns and a number, or NOT of comparisons."""
+    sign, other = (rng.choice(("<", "<=", ">", ">=")) for _ in range(2))
+    one, two = rng.sample(("load", "x", "y"), 2)
+    number = round(rng.uniform(-9, 9), rng.choice((0, 2)))
+    return rng.choice(
+        (
+            f"{one} {sign} {two} + {number}",
+            f"{number} - {one} {sign} abs({two}) * 2",
+            f"{one} - {number} {sign} {two} + 3",
+            f"NOT ({one} {sign} {number} AND {two} {other} 2)",
+            f"NOT ({one} {sign} {number} OR {two} IS NULL)",
+            f"NOT {one} BETWEEN {number} AND 7",
+        )
+    )
+
+
 def _drawn(rng: Random) -> str:
     """A condition about arithmetic with one column or two."""
 
@@ -110,6 +204,12 @@ def test_what_many_compare_is_a_column_and_what_few_do_is_not():
     assert not few.columns
     begin = found_so([f"kind LIKE 'it''s {n}%'" for n in range(8)])
     assert begin.columns == ("LEFT(kind, 6)",)
+    end = found_so([f"kind LIKE '%{n}s'" for n in range(8)])
+    assert end.columns == ("RIGHT(kind, 2)",)
+    apart = found_so([f"load > x + {n}" for n in range(8)])
+    assert (len(apart.columns), apart.computed) == (1, {0})
+    assert apart.half.all()
+    assert all(apart.loose)
     assert found_so([f"kind LIKE '{n}_%'" for n in range(8)]).columns == ()
     beside = found_so([f"{text} AND load > 3" for text in texts])
     assert beside.columns == ("load",)  # which finds them, too
@@ -124,6 +224,10 @@ def test_what_many_compare_is_a_column_and_what_few_do_is_not():
         "abs(load - {n}) < 0.5",
         "upper(class) = 'C{n}'",
         "class LIKE 'c{n}%'",
+        "class LIKE '%z{n}'",
+        "x > y + 99000 - {n}",
+        "NOT (load >= {n} / 1e3 OR class IS NULL)",
+        "NOT load BETWEEN {n} / 1e3 AND 1e6",
         "load < {n} / 1e3 OR class = 'c{n}'",
         "grid_cell(1000) = '{n}:{n}'",
     ],

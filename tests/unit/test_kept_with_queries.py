@@ -166,6 +166,8 @@ PURE = {  # of small values that are the same for ever: by module and name
     "matching/query_set.py: _nothing",
     "expressions/simple.py: atoms_of",
     "expressions/loosened.py: _ways_of",
+    "expressions/differences.py: _difference_of",
+    "expressions/negated.py: negated",
     "expressions/simple.py: alternatives_of",
     "expressions/simple.py: expression_in",
     "expressions/simple.py: parts_of",

@@ -4,6 +4,7 @@
     H3_CELL(x, y, 9) IN ('891f..', '891e..')     the column H3_CELL(x, y, 9): two texts
     ROUND(load * 2, 1) BETWEEN 3 AND 5           the column ROUND(load * 2, 1): a range
     driver LIKE 'Ad%'                            the column LEFT(driver, 2): one text
+    driver LIKE '%da'                            the column RIGHT(driver, 2): one text
 
 Where many conditions compare the same expression it is evaluated once, and they are found by its values.
 """
@@ -23,7 +24,11 @@ _COMPARES = ("BETWEEN", "IN")
 _NOT_BEFORE = frozenset(
     ("AND", "OR", "NOT", "IS", "LIKE", "ILIKE", "SIMILAR", "GLOB", "COLLATE", "END")
 )
-_BEGINS = re.compile(r"(.+) LIKE '((?:[^'_%\\]|'')+)%'", re.DOTALL)
+_SIDES = {
+    "LEFT": re.compile(r"(.+) LIKE '((?:[^'_%\\]|'')+)%'", re.DOTALL),
+    "RIGHT": re.compile(r"(.+) LIKE '%((?:[^'_%\\]|'')+)'", re.DOTALL),
+}
+"""Patterns of a text and then anything, and the other way round, by the function that gives the text."""
 _STAND_IN = "computed"
 
 
@@ -38,21 +43,22 @@ def computed_atom(
     """
     end = _end_of_expression(part)
     if end is None:
-        return _of_beginning(part)
+        return _of_side(part)
     atoms = atoms_of(f"{_STAND_IN} {part[end:]}")
     if len(atoms) != 1 or atoms[0].column != _STAND_IN:
         return None
     return replace(atoms[0], column=part[:end].strip(), is_computed=True)
 
 
-def _of_beginning(part: str) -> Atom | None:
-    """What LIKE asks of the first characters of a text, where its pattern is these and then anything."""
-    match = _BEGINS.fullmatch(part)
-    if match is None or _end_of_expression(f"{match[1]} = ''") is None:
-        return None
-    text = match[2].replace("''", "'")
-    column = f"LEFT({match[1]}, {len(text)})"
-    return Atom(column=column, texts=(text,), is_computed=True)
+def _of_side(part: str) -> Atom | None:
+    """What LIKE asks of the first or the last characters of a text, where its pattern says nothing of the others."""
+    for function, pattern in _SIDES.items():
+        match = pattern.fullmatch(part)
+        if match is not None and _end_of_expression(f"{match[1]} = ''") is not None:
+            text = match[2].replace("''", "'")
+            column = f"{function}({match[1]}, {len(text)})"
+            return Atom(column=column, texts=(text,), is_computed=True)
+    return None
 
 
 def _end_of_expression(part: str) -> int | None:

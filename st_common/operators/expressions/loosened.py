@@ -10,18 +10,15 @@ Sums and products of doubles are rounded, so each step back from the condition t
 """
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import add, mul, sub, truediv
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from st_common.operators.expressions.shapes import cut
-from st_common.query.grammar.nodes import Refused
-from st_common.query.grammar.statements import expression_of
+from st_common.operators.expressions.stood_in import FIRST, NUMBER, read_alike
 
 Range = tuple[float, float]
 Numbers = Sequence[float]
@@ -30,9 +27,6 @@ Step = Callable[[Range, Numbers], Range]
 ColumnRange = tuple[str, float, float]
 """A column, and the least and the greatest value that it may have."""
 
-_FIRST = 900_001
-"""What stands for the first literal while a condition is read, the next number for the second, and so on."""
-_NUMBER = re.compile(r"\b9\d{5}\b")
 _SLACK = 1e-9
 _EVERYTHING = (-math.inf, math.inf)
 
@@ -83,17 +77,8 @@ def _range_of(way: _Way, numbers: Numbers) -> ColumnRange | None:
 @lru_cache(maxsize=4096)
 def _ways_of(key: str) -> tuple[_Way, ...]:
     """The ways of all conditions that are read alike (see `shapes.cut`)."""
-    kinds, *between = key.split("\x00")
-    if "t" in kinds or len(between) != len(kinds) + 1:
-        return ()
-    pieces = [between[0]]
-    for place, text in enumerate(between[1:]):
-        pieces += [str(_FIRST + place), text]
-    try:
-        tree = expression_of("".join(pieces))
-    except (Refused, SqlglotError):
-        return ()
-    return tuple(_traced(tree))
+    tree = read_alike(key)
+    return () if tree is None else tuple(_traced(tree))
 
 
 def _traced(tree: exp.Expr) -> Iterator[_Way]:
@@ -178,7 +163,7 @@ def _positive_where(node: exp.Expr) -> list[tuple[int, int]] | None:
         return [] if node.name.upper() in ("ABS", "SQRT") else None
     if not isinstance(node, exp.Mul) or not node.find(exp.Column):
         return None
-    shapes = [_NUMBER.sub("?", side.sql()) for side in (node.this, node.expression)]
+    shapes = [NUMBER.sub("?", side.sql()) for side in (node.this, node.expression)]
     if shapes[0] != shapes[1]:
         return None
     places = [_places_in(side) for side in (node.this, node.expression)]
@@ -187,7 +172,7 @@ def _positive_where(node: exp.Expr) -> list[tuple[int, int]] | None:
 
 def _places_in(node: exp.Expr) -> list[int]:
     """The places of the literals of a part, in their order."""
-    return [int(one) - _FIRST for one in _NUMBER.findall(node.sql())]
+    return [int(one) - FIRST for one in NUMBER.findall(node.sql())]
 
 
 def _where_alike(
@@ -217,7 +202,7 @@ def _number(node: exp.Expr) -> Callable[[Numbers], float] | None:
     if isinstance(node, exp.Paren):
         return _number(node.this)
     if isinstance(node, exp.Literal) and not node.is_string:
-        place = int(node.name) - _FIRST
+        place = int(node.name) - FIRST
         return lambda numbers: numbers[place]
     if isinstance(node, exp.Neg):
         value = _number(node.this)

@@ -6,15 +6,17 @@ condition may say is DuckDB's. It may be the rest of one that is simple by half:
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from math import isfinite
 
 from st_common.operators.expressions.atom import Atom
 from st_common.operators.expressions.computed import computed_atom
+from st_common.operators.expressions.differences import difference_atom
 from st_common.operators.expressions.evaluation import constants
 from st_common.operators.expressions.loosened import loose_ranges
+from st_common.operators.expressions.negated import negated
 from st_common.operators.expressions.remembered import Remembered
 
 _TOKEN = re.compile(
@@ -87,7 +89,7 @@ def parts_of(condition: str) -> Parts:
 @lru_cache(maxsize=1 << 17)
 def expression_in(part: str) -> Atom | None:
     """What a part of the rest asks of an expression as of a column; None where it does not."""
-    return computed_atom(part, atoms_of)
+    return computed_atom(part, atoms_of) or difference_atom(part)
 
 
 @lru_cache(maxsize=1 << 17)
@@ -102,7 +104,7 @@ def alternatives_of(condition: str) -> tuple[Atom, ...]:
 
 def _either(part: str) -> tuple[Atom, ...]:
     """An atom of each part that OR joins, of which one holds where the whole does; nothing where one has none."""
-    disjuncts = _split(_without_parentheses(part), "OR")
+    disjuncts = _split(_without_parentheses(negated(part) or part), "OR")
     if len(disjuncts) < 2:
         return ()
     of_each = [parts_of(one).atoms[:1] for one in disjuncts]
@@ -127,7 +129,10 @@ def _is_closed(text: str) -> bool:
 
 
 def _loosely(part: str) -> list[Atom]:
-    """The ranges that columns must lie in where a part of a condition holds."""
+    """What is asked of columns where a part of a condition holds, which must be asked itself as well."""
+    turned = negated(part)
+    if turned is not None:
+        return [replace(atom, loose=True) for atom in parts_of(turned).atoms]
     # Of fewer digits than a double has: they are read at once, and the range is wider by more than they leave out.
     written = [
         (column, *(f"{end:.12g}" if isfinite(end) else "" for end in ends))
