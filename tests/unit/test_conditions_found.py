@@ -99,6 +99,7 @@ NEGATED = {
     "NOT (load < 3 AND x > 2)": "(load >= 3 OR x <= 2)",
     "NOT (NOT load > 3)": "load > 3",
     "NOT UPPER(kind) <> 'A'": "UPPER(kind) = 'A'",
+    "NOT (\"900001\" > 3 OR kind <> '900001')": "(\"900001\" <= 3 AND kind = '900001')",
     "NOT (load < 3 AND kind LIKE 'a%')": None,
     "NOT kind = 'bus'": None,
     "NOT load IS NULL": None,

@@ -167,7 +167,7 @@ PURE = {  # of small values that are the same for ever: by module and name
     "expressions/simple.py: atoms_of",
     "expressions/loosened.py: _ways_of",
     "expressions/differences.py: _difference_of",
-    "expressions/negated.py: negated",
+    "expressions/negated.py: _negated_alike",
     "expressions/simple.py: alternatives_of",
     "expressions/simple.py: expression_in",
     "expressions/simple.py: parts_of",

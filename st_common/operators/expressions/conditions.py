@@ -205,12 +205,10 @@ def _with_computed(parts: Parts, shared: set[str]) -> Parts:
     atoms, rest = list[Atom](), list[str]()
     for part in parts.rest:
         atom = expression_in(part)
-        is_shared = atom is not None and atom.column in shared
-        if atom is not None and is_shared:
-            atoms.append(atom)
+        asked = atom if atom is not None and atom.column in shared else None
+        atoms += [asked] if asked else []
         # What is asked loosely must be asked itself as well.
-        if atom is None or not is_shared or atom.loose:
-            rest.append(part)
+        rest += [] if asked and not asked.loose else [part]
     return Parts(tuple(atoms), tuple(rest))
 
 

@@ -16,7 +16,11 @@ from sqlglot import exp
 
 from st_common.operators.expressions.atom import Atom
 from st_common.operators.expressions.shapes import cut
-from st_common.operators.expressions.stood_in import FIRST, NUMBER, read_alike
+from st_common.operators.expressions.stood_in import (
+    FIRST,
+    read_numbers_alike,
+    with_literals,
+)
 from st_common.query.grammar.statements import text_of
 
 _SLACK = 1e-9
@@ -44,13 +48,13 @@ def difference_atom(part: str) -> Atom | None:
         return None
     least = [sign * float(literals[place]) for sign, place in known.least]
     low = sum(least) - _SLACK * sum(map(abs, least))
-    column = NUMBER.sub(lambda one: literals[int(one[0]) - FIRST], known.computed)
+    column = with_literals(known.computed, literals)
     return Atom(column=column, low=f"{low:.12g}", is_computed=True, loose=True)
 
 
 @lru_cache(maxsize=4096)
 def _difference_of(key: str) -> _Difference | None:
-    tree = read_alike(key)
+    tree = read_numbers_alike(key)
     if not isinstance(tree, exp.GT | exp.GTE | exp.LT | exp.LTE):
         return None
     sides = tree.this, tree.expression

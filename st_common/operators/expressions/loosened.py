@@ -18,7 +18,7 @@ from operator import add, mul, sub, truediv
 from sqlglot import exp
 
 from st_common.operators.expressions.shapes import cut
-from st_common.operators.expressions.stood_in import FIRST, NUMBER, read_alike
+from st_common.operators.expressions.stood_in import FIRST, NUMBER, read_numbers_alike
 
 Range = tuple[float, float]
 Numbers = Sequence[float]
@@ -77,7 +77,7 @@ def _range_of(way: _Way, numbers: Numbers) -> ColumnRange | None:
 @lru_cache(maxsize=4096)
 def _ways_of(key: str) -> tuple[_Way, ...]:
     """The ways of all conditions that are read alike (see `shapes.cut`)."""
-    tree = read_alike(key)
+    tree = read_numbers_alike(key)
     return () if tree is None else tuple(_traced(tree))
 
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
-from st_common.query.grammar.nodes import Refused
-from st_common.query.grammar.statements import expression_of, text_of
+from st_common.operators.expressions.shapes import cut
+from st_common.operators.expressions.stood_in import read_alike, with_literals
+from st_common.query.grammar.statements import text_of
 
 _TURNED: Mapping[type[exp.Expr], type[exp.Binary]] = {
     exp.GT: exp.LTE,
@@ -23,7 +23,6 @@ _TURNED: Mapping[type[exp.Expr], type[exp.Binary]] = {
 """What holds where a comparison does not; what is no number is greater than all numbers to the database."""
 
 
-@lru_cache(maxsize=1 << 17)
 def negated(part: str) -> str | None:
     """What holds of columns where a part of a condition does, which is a NOT; it may say less than the part.
 
@@ -35,10 +34,15 @@ def negated(part: str) -> str | None:
     """
     if "NOT " not in part:
         return None
-    try:
-        tree = expression_of(part)
-    except (Refused, SqlglotError):
-        return None
+    key, literals = cut(part)
+    alike = _negated_alike(key)
+    return None if alike is None else with_literals(alike, literals)
+
+
+@lru_cache(maxsize=4096)
+def _negated_alike(key: str) -> str | None:
+    """What holds where the conditions with a key do, with stand-ins for their literals."""
+    tree = read_alike(key)
     while isinstance(tree, exp.Paren):
         tree = tree.this
     holds = _holds(tree.this, is_not=True) if isinstance(tree, exp.Not) else None

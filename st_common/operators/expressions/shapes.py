@@ -104,13 +104,11 @@ def draft_of(key: str) -> Draft | None:
         ABS(load - 3) > 9      slots 3 (arithmetic, beside load) and 9 (comparison, beside ABS(load - 3)); columns load
     """
     kinds, *between = key.split("\x00")
-    if len(between) != len(kinds) + 1 or "\x01" in key:
+    if "\x01" in key:
         return None
     # Any literals of these kinds: how a condition is read does not depend on their values.
-    literals = ["'a'" if kind == "t" else "1" for kind in kinds]
-    try:
-        tree = expression_of(filled(_zipped(between), literals))
-    except (Refused, SqlglotError):
+    tree = tree_of(key, ["'a'" if kind == "t" else "1" for kind in kinds])
+    if tree is None:
         return None
     draft = _drawn(tree)
     alike = "".join(
@@ -124,6 +122,17 @@ def draft_of(key: str) -> Draft | None:
     # Only if the tree gives the same text again: then nothing was lost in reading.
     is_read = alike.casefold() == wanted.casefold()
     return draft if is_read and draft.columns else None
+
+
+def tree_of(key: str, literals: Sequence[str]) -> exp.Expr | None:
+    """The tree of the condition with a key (see `cut`) and some literals; None of what cannot be read."""
+    kinds, *between = key.split("\x00")
+    if len(between) != len(kinds) + 1:
+        return None
+    try:
+        return expression_of(filled(_zipped(between), literals))
+    except (Refused, SqlglotError):
+        return None
 
 
 def filled(pieces: Sequence[str | int], literals: Sequence[str]) -> str:
