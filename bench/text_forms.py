@@ -53,6 +53,20 @@ def _without_middle(box: Box) -> str:
 
 
 TEXT_FORMS: dict[str, Plans] = {
+    "moving circle AND NOT one around another car": _each_own(
+        lambda n, name: (
+            f"SELECT * FROM {STREAM} INSIDE ('M', '{name}', 1 km)"  # noqa: S608
+            f" AND NOT INSIDE ('M', 'o{n * 7 % 1000}', 1 km)"
+        )
+    ),
+    "box AND a moving circle": lambda queries, objects: _said(
+        [
+            f"SELECT * FROM {STREAM} INSIDE {box.text()} AND INSIDE ('M', '{name}', 5 km)"  # noqa: S608
+            for box, name in zip(
+                boxes_of(queries), focals_of(queries, objects), strict=True
+            )
+        ]
+    ),
     "layer join in a box WHERE a tag": _in_boxes(
         f"SELECT * {_JOINED} WHERE t.load > TRY_CAST(q.least AS DOUBLE) {{inside}}"
     ),

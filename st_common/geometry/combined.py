@@ -71,7 +71,7 @@ class CombinedIndex:
         Returns:
             `(point_idx, region_idx)`, int64, sorted by point, then region; each pair once.
         """
-        point, root = self._roots(*self._leaves(x, y))
+        point, root = roots_of(self._trees, *self._leaves(x, y))
         region = self._region[root]
         endless = self._trees.complemented[region]
         is_place = ~(np.isnan(x) | np.isnan(y))
@@ -80,27 +80,6 @@ class CombinedIndex:
         region = np.concatenate([region[~endless], others[1]])
         order = np.lexsort((region, point))
         return point[order], region[order]
-
-    def _roots(self, point: Ints, node: Ints) -> Pairs:
-        """The pairs of a point and a root whose set has it, of those of leaves."""
-        depth = self._trees.depth
-        for level in range(int(depth.max(initial=0)), 0, -1):
-            below = depth[node] == level
-            joined = self._joined(point[below], node[below])
-            point = np.concatenate([point[~below], joined[0]])
-            node = np.concatenate([node[~below], joined[1]])
-        return point, node
-
-    def _joined(self, point: Ints, node: Ints) -> Pairs:
-        """The pairs of a point and a parent whose set has it, of those of all its children."""
-        trees, count = self._trees, max(len(self._trees.parent), 1)
-        excludes = trees.excludes[node]
-        key, at = np.unique(point * count + trees.parent[node], return_inverse=True)
-        have = np.bincount(at[~excludes], minlength=len(key))
-        is_excluded = np.bincount(at[excludes], minlength=len(key)) > 0
-        point, parent = np.divmod(key, count)
-        keep = (have >= trees.needed[parent]) & ~is_excluded
-        return point[keep], parent[keep]
 
     def _all_but(self, point: Ints, region: Ints, is_place: Bools) -> Pairs:
         """The pairs of a place and a region without end that are not among those given."""
@@ -119,3 +98,46 @@ class CombinedIndex:
             regions.append(endless[of])
         nothing = np.empty(0, np.int64)
         return np.concatenate([nothing, *points]), np.concatenate([nothing, *regions])
+
+
+def roots_of(trees: Trees, point: Ints, node: Ints) -> Pairs:
+    """The pairs of a point and a root whose set has it, of those of leaves.
+
+    Args:
+        trees: the nodes.
+        point: int64[p], with `node`: pairs of a point and a leaf whose region has it, each once.
+        node: see `point`.
+    """
+    for level in range(int(trees.depth.max(initial=0)), 0, -1):
+        below = trees.depth[node] == level
+        joined = _joined(trees, point[below], node[below])
+        point = np.concatenate([point[~below], joined[0]])
+        node = np.concatenate([node[~below], joined[1]])
+    return point, node
+
+
+def contained(trees: Trees, region: Ints, point: Ints, node: Ints) -> Bools:
+    """Whether each of n points lies in a region of its own; bool[n].
+
+    Args:
+        trees: the nodes.
+        region: int64[n], the region that is asked about of each point.
+        point: int64[p], with `node`: pairs of a point and a leaf of its region that has it, each once.
+        node: see `point`.
+    """
+    inside = trees.complemented[region]
+    held, _ = roots_of(trees, point, node)
+    inside[held] = ~inside[held]
+    return inside
+
+
+def _joined(trees: Trees, point: Ints, node: Ints) -> Pairs:
+    """The pairs of a point and a parent whose set has it, of those of all its children."""
+    count = max(len(trees.parent), 1)
+    excludes = trees.excludes[node]
+    key, at = np.unique(point * count + trees.parent[node], return_inverse=True)
+    have = np.bincount(at[~excludes], minlength=len(key))
+    is_excluded = np.bincount(at[excludes], minlength=len(key)) > 0
+    point, parent = np.divmod(key, count)
+    keep = (have >= trees.needed[parent]) & ~is_excluded
+    return point[keep], parent[keep]

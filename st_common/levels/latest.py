@@ -118,7 +118,13 @@ class Focals:
 
 def _may_have_focals(plan: Mapping[str, Any]) -> bool:
     """Whether a plan as JSON is worth making: of a hundred thousand that stand still it would take seconds."""
-    return "neighbours" in plan or "focal" in (plan.get("inside") or ())
+    return "neighbours" in plan or _has_focal(plan.get("inside") or {})
+
+
+def _has_focal(region: Mapping[str, Any]) -> bool:
+    """Whether a region as JSON, or one that it is made of, goes with an object."""
+    parts = [region["part"]] if "part" in region else region.get("parts", ())
+    return "focal" in region or any(map(_has_focal, parts))
 
 
 def flush_latest(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from st_common.query.area_store import NamedArea
 from st_common.query.control import QueryRow
 from st_common.query.plan import Plan
+from st_common.regions.moving_combined import joined_region
 from st_common.regions.region import MovingRegion, Region
 
 
@@ -55,9 +56,10 @@ def _moved(plan: Plan, old: Region, new: Region) -> Plan:
 
 def _exchanged(region: Region, old: Region, new: Region) -> Region:
     """The new region in the place of the old one, also where that is a part of AND, OR, NOT."""
-    if region == old:
+    if joined_region(region) == old:
         return new
-    return region.with_parts(lambda part: _exchanged(part, old, new))
+    moved = region.with_parts(lambda part: _exchanged(part, old, new))
+    return joined_region(moved)
 
 
 def _goes_on(plan: Plan, moved: Plan) -> bool:

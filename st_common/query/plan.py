@@ -245,7 +245,7 @@ class Plan:
     @property
     def focals(self) -> tuple[str, ...]:
         """The objects that the query goes with, each once, in the plan's order."""
-        moving = (self.inside.focal,) if isinstance(self.inside, MovingRegion) else ()
+        moving = self.inside.focals if isinstance(self.inside, MovingRegion) else ()
         places = places_of(self.neighbours) if self.neighbours else ()
         return tuple(
             dict.fromkeys(

@@ -5,6 +5,7 @@
 +-----------+
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,34 +18,35 @@ from st_common.reference.fence import Seen, by_row
 from st_common.reference.members import qualified
 from st_common.reference.metric import Bools, Floats, Members, Metric, certain
 from st_common.reference.pair_join import Joined
-from st_common.reference.ranges import in_box
+from st_common.reference.ranges import in_box, inside, joined
 from st_common.reference.shapes import distances
 from st_common.regions.region import Region
-from st_common.regions.registry import MovingBox, MovingCircle
+from st_common.regions.registry import Combined, MovingBox, MovingCircle, MovingCombined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Met:
-    """Places and, side by side, those of a focal object; arrays of n."""
+    """Fixes and, side by side, where each focal object is then: x and y by its id, arrays of n."""
 
-    x: Floats
-    y: Floats
-    focal_x: Floats
-    focal_y: Floats
+    fixes: Fixes
+    places: Mapping[str, tuple[Floats, Floats]]
 
 
 def seen_around(plan: Plan, fixes: Fixes) -> Seen:
-    """What a fence around an object sees of the last fixes of all that live; nothing where that object does not."""
+    """What a fence around objects sees of the last fixes of all that live; nothing where one of them does not."""
     is_focal = fixes.is_one_of(plan.focals)
-    if not is_focal.any():
+    if np.count_nonzero(is_focal) < len(plan.focals):
         return Seen(inside={}, near={}, passed={})
-    x, y = fixes.place_of(Place(focal=plan.focals[0]))
-    centre = np.full(len(fixes), x), np.full(len(fixes), y)
-    met = Met(x=fixes.x, y=fixes.y, focal_x=centre[0], focal_y=centre[1])
     counts = certain(~is_focal & satisfying(plan, fixes))
-    inside, near = sides(plan, met, fixes.metric)
+    whole = np.ones(len(fixes))
+    places = {name: fixes.place_of(Place(focal=name)) for name in plan.focals}
+    met = Met(
+        fixes=fixes,
+        places={name: (whole * x, whole * y) for name, (x, y) in places.items()},
+    )
+    within, near = sides(plan, met)
     return Seen(
-        inside=by_row(_targets(inside & counts)),
+        inside=by_row(_targets(within & counts)),
         near=by_row(_targets(near & counts)),
         passed={},
     )
@@ -55,36 +57,38 @@ def satisfying(plan: Plan, fixes: Fixes) -> Bools:
     return qualified(Plan(stream=plan.stream, where=plan.where), fixes).maybe
 
 
-def sides(plan: Plan, met: Met, metric: Metric) -> tuple[Members, Members]:
-    """Which places are in the region around the focal one beside them; and which are in, or near to it.
+def sides(plan: Plan, met: Met) -> tuple[Members, Members]:
+    """Which fixes are in the region around the focal places beside them; and which are in, or near to it.
 
     Raises:
         TypeError: the region of the plan does not go with an object.
     """
     margin_m = plan.fence.hysteresis_m if plan.fence else 0.0
-    return _within(plan.inside, 0.0, met, metric), _within(
-        plan.inside, margin_m, met, metric
-    )
+    if plan.inside is None or not plan.focals:
+        raise TypeError(f"{plan.inside!r} goes with no object")
+    return _within(plan.inside, 0.0, met), _within(plan.inside, margin_m, met)
 
 
-def _within(
-    region: Region | None, margin_m: float, met: Met, metric: Metric
-) -> Members:
-    """Which places are in a region, or at most so far away."""
+def _within(region: Region, margin_m: float, met: Met) -> Members:
+    """Which fixes are in a region, or at most so far away; nobody asks how far they are from one made of others."""
+    fixes, metric = met.fixes, met.fixes.metric
+    if isinstance(region, Combined | MovingCombined):
+        return joined(region, lambda part: _within(part, 0.0, met))
+    if not isinstance(region, MovingBox | MovingCircle):
+        return inside(region, fixes)
+    centre = met.places[region.focal]
     if isinstance(region, MovingCircle):
-        places = met.x, met.y, met.focal_x, met.focal_y
-        return metric.is_within(*places, region.radius_m + margin_m)
-    if not isinstance(region, MovingBox):
-        raise TypeError(f"{region!r} goes with no object")
-    halves = _half_sides(region, met.focal_y, metric)
+        reach_m = region.radius_m + margin_m
+        return metric.is_within(fixes.x, fixes.y, *centre, reach_m)
+    halves = _half_sides(region, centre[1], metric)
     if margin_m:
-        return _near_boxes(halves, margin_m, met, metric)
+        return _near_boxes(halves, margin_m, centre, fixes)
     doubt = metric.scale_doubt if region.metres else 0.0
     sure, maybe = (
         in_box(
-            met.x,
-            met.y,
-            (met.focal_x, met.focal_y),
+            fixes.x,
+            fixes.y,
+            centre,
             (halves[0] * share, halves[1] * share),
             metric,
         )
@@ -104,18 +108,21 @@ def _half_sides(
 
 
 def _near_boxes(
-    halves: tuple[Floats, Floats], margin_m: float, met: Met, metric: Metric
+    halves: tuple[Floats, Floats],
+    margin_m: float,
+    centre: tuple[Floats, Floats],
+    fixes: Fixes,
 ) -> Members:
-    """The places that are in the rectangles or at most so far from them."""
-    wide, high = halves
+    """The fixes that are in the rectangles around centres or at most so far from them."""
+    (wide, high), metric = halves, fixes.metric
     corners = [
-        np.stack([met.focal_x + a * wide, met.focal_y + b * high], axis=1)
+        np.stack([centre[0] + a * wide, centre[1] + b * high], axis=1)
         for a, b in ((-1, -1), (-1, 1), (1, 1), (1, -1))
     ]
     # One without extent is the line or the point that it is.
     points = np.asarray(shapely.points(np.stack(corners, axis=1)), np.object_)
     shapes = np.asarray(shapely.convex_hull(shapely.multipoints(points)), np.object_)
-    far = [distances(shapes, met.x + turn, met.y, metric) for turn in metric.turns]
+    far = [distances(shapes, fixes.x + turn, fixes.y, metric) for turn in metric.turns]
     return metric.at_most_from_shape(np.min(far, axis=0), margin_m)
 
 

@@ -8,6 +8,7 @@ A rectangle that goes with an object, `('M', 'a', w, h)`:
     a.x - w/2   a.x + w/2
 """
 
+from collections.abc import Callable
 from functools import reduce
 from operator import and_
 
@@ -30,6 +31,7 @@ from st_common.regions.registry import (
     Intersection,
     MovingBox,
     MovingCircle,
+    MovingCombined,
     Region,
     Union,
 )
@@ -58,14 +60,18 @@ def inside(region: Region, fixes: Fixes) -> Members:
         return metric.at_most_from_shape(np.min(turned, axis=0), region.width_m)
     if isinstance(region, Forecast):
         return entering(region, fixes) & ~inside(region.part, fixes)
-    if isinstance(region, Combined):
-        return _joined(region, fixes)
+    if isinstance(region, Combined | MovingCombined):
+        return joined(region, lambda part: inside(part, fixes))
     return _around(region, fixes)
 
 
-def _joined(region: Combined, fixes: Fixes) -> Members:
-    """AND, OR and NOT of what lies in the parts."""
-    parts = [inside(part, fixes) for part in region.operands]
+def joined(
+    region: Combined | MovingCombined, inside_of: Callable[[Region], Members]
+) -> Members:
+    """AND, OR and NOT of what lies in the parts, which `inside_of` says."""
+    if isinstance(region, MovingCombined):
+        return joined(region.of, inside_of)
+    parts = [inside_of(part) for part in region.operands]
     if isinstance(region, Intersection):
         return reduce(and_, parts)
     if isinstance(region, Union):

@@ -5,7 +5,7 @@ import shapely
 
 from st_common.errors import StateError
 from st_common.geometry.space import Space
-from st_common.regions.combining import ALONE
+from st_common.regions.combining import MOVES
 from st_common.regions.region import Region, StillRegion
 
 FAR = 1e9  # how far a region without end is drawn on a plane: beyond any map
@@ -40,7 +40,7 @@ def _standing(part: Region) -> StillRegion:
     """
     if isinstance(part, StillRegion):
         return part
-    raise StateError(ALONE)
+    raise StateError(MOVES)
 
 
 def everywhere(space: Space, far: float) -> tuple[float, float, float, float]:

@@ -1,4 +1,4 @@
-"""What regions made of others have in common: AND, OR and NOT of regions that stand still (docs/adr/0042).
+"""What regions made of others have in common: AND, OR and NOT of regions (docs/adr/0042).
 
 How far one is from a place, and which ways meet it, is not known: its border is not those of its parts.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from st_common.geometry.space import Space
 
 DEEPEST = 32  # levels of AND, OR and NOT in each other
-ALONE = "a region that goes with an object stands alone, without AND, OR and NOT"
+MOVES = "a part of it goes with an object, and it does not"
 
 
 class Combined(StillRegion):
@@ -67,13 +67,12 @@ class Combined(StillRegion):
         return self.with_parts(lambda part: part.in_units(unit_m))
 
     def checked(self, checks: Checks) -> Self:
-        """The same of its parts in their canonical form; at least two for AND and OR, none that moves."""
+        """The same of its parts in their canonical form; at least two for AND and OR."""
         checks.refuse_unless(depth_of(self) <= DEEPEST, "nested too deeply")
         enough = len(self.operands) >= self.fewest
         checks.refuse_unless(enough, f"a {self.noun} is of two regions at least")
         for part in self.operands:
             checks.refuse_unless(isinstance(part, Region), f"no region: {part!r}")
-            checks.refuse_unless(not isinstance(part, MovingRegion), ALONE)
         return self.with_parts(lambda part: part.checked(checks))
 
     def wrong_anywhere(self) -> Iterator[Wrong]:
@@ -82,10 +81,10 @@ class Combined(StillRegion):
             yield from part.wrong_anywhere()
 
     def wrong_in(self, space: "Space") -> Iterator[Wrong]:
-        """What is wrong with its parts, and that one of them goes with an object."""
+        """What is wrong with its parts, and that one of them goes with an object: that is a `MovingCombined`."""
         for part in self.operands:
             if isinstance(part, MovingRegion):
-                yield Wrong(ALONE, "register one query for each")
+                yield Wrong(MOVES, "joined_region(..) makes one that goes with objects")
             yield from part.wrong_in(space)
 
     @property

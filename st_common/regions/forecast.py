@@ -9,13 +9,13 @@
 ```
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from st_common.errors import StateError
 from st_common.regions.combining import OfOne
-from st_common.regions.region import Checks, Index, Limits
+from st_common.regions.region import Checks, Index, Limits, MovingRegion, Wrong
 from st_common.written import number
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from st_common.geometry.space import Space
 
 By = Literal["heading", "speed"]
+
+STANDS = "WILL ENTER asks about a region that stands still"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +73,15 @@ class Forecast(OfOne):
         within_s = checks.number(self.within_s, "a time")
         checks.refuse_unless(within_s > 0, "WITHIN is a time above 0")
         checks.refuse_unless(self.by in ("heading", "speed"), f"by {self.by!r}")
+        checks.refuse_unless(not isinstance(self.part, MovingRegion), STANDS)
         known = OfOne.checked(self, checks)
         return replace(known, within_s=within_s)
+
+    def wrong_in(self, space: "Space") -> Iterator[Wrong]:
+        """What is wrong with its region, and that it goes with an object."""
+        if isinstance(self.part, MovingRegion):
+            yield Wrong(STANDS)
+        yield from self.part.wrong_in(space)
 
     @property
     def no_until(self) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from st_common.regions.box import Box
-from st_common.regions.region import Checks, Extents, Limits, MovingExits, MovingRegion
+from st_common.regions.region import AroundObject, Checks, Extents, Limits, MovingExits
 from st_common.written import number, text_literal
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MovingBox(MovingRegion):
+class MovingBox(AroundObject):
     """A closed rectangle centred on an object (GPAC `('M', id, x, y)`, SPEC G4).
 
     Attributes:
@@ -74,7 +74,7 @@ class MovingBox(MovingRegion):
         """Its sides."""
         return Extents(width=self.width, height=self.height, metres=self.metres)
 
-    def standing(self, x: float, y: float, *, space: "Space") -> Box:
+    def at_place(self, x: float, y: float, *, space: "Space") -> Box:
         """The rectangle around a place; metres on degrees are those at its latitude.
 
         Example:

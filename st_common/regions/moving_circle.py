@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from st_common.regions.circle import Circle
-from st_common.regions.region import Checks, Extents, Limits, MovingExits, MovingRegion
+from st_common.regions.region import AroundObject, Checks, Extents, Limits, MovingExits
 from st_common.written import number, text_literal
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MovingCircle(MovingRegion):
+class MovingCircle(AroundObject):
     """All points within a radius of an object, closed (GPAC `('M', id, radius)`, SPEC G4).
 
     Attributes:
@@ -57,7 +57,7 @@ class MovingCircle(MovingRegion):
         """Its radius."""
         return Extents(radius_m=self.radius_m)
 
-    def standing(self, x: float, y: float, *, space: "Space") -> Circle:  # noqa: ARG002 - the same in every space
+    def at_place(self, x: float, y: float, *, space: "Space") -> Circle:  # noqa: ARG002 - the same in every space
         """The circle around a place."""
         return Circle(x=x, y=y, radius_m=self.radius_m)
 

@@ -2,8 +2,9 @@
 
 ```
     Region        its text, its words, its lengths, what is wrong with it
-    ├── StillRegion     indexes over many, borders, bounds, an outline: box, circle, area
-    └── Moving    its object, its size, the region that it is now:   moving box, moving circle
+    ├── StillRegion     indexes over many, borders, bounds, an outline:      box, circle, area
+    └── MovingRegion    its objects, the region that it is now:              AND, OR, NOT with such regions
+        └── AroundObject    its object, its size:                            moving box, moving circle
 ```
 
 A new region is a module here that has one of the two, its reference beside it, and a line in the registry.
@@ -23,6 +24,10 @@ if TYPE_CHECKING:  # values are read and written by programs that never start a 
 
 Drawn = Literal["rectangle", "ellipse", "outline"]
 """How a map shows a region: within its bounds, or along its outline."""
+
+
+Places = Mapping[str, tuple[float, float]]
+"""Where objects are, by id: x and y in coordinates."""
 
 
 Limits = Mapping[str, dict[str, Any]]
@@ -253,7 +258,7 @@ class Region(ABC):
         """The regions that it is made of, in order; itself, where it is made of no others."""
         yield self
 
-    def with_parts(self, change: "Callable[[Region], Region]") -> Self:  # noqa: ARG002 - most have no parts
+    def with_parts(self, change: "Callable[[Region], Region]") -> "Region":  # noqa: ARG002 - most have no parts
         """The same region made of others; itself, where it is made of none.
 
         Args:
@@ -293,21 +298,50 @@ class StillRegion(Region):
 
 
 class MovingRegion(Region):
+    """A region that goes with objects."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def focals(self) -> tuple[str, ...]:
+        """The ids of the objects that it goes with, each once, in the order in which they are written."""
+
+    @abstractmethod
+    def standing(self, places: Places, *, space: "Space") -> StillRegion:
+        """The region while its objects are at places: it stands still, and may be drawn or asked as any other.
+
+        Args:
+            places: x and y of each object that it goes with.
+            space: what coordinates mean.
+        """
+
+    @classmethod
+    @abstractmethod
+    def exits(cls, regions: Sequence[Self], *, space: "Space") -> MovingExits:
+        """The ways out of many regions of this kind; who registers queries asks `no_until` before."""
+
+
+class AroundObject(MovingRegion):
     """A region whose anchor is an object: it goes with its `focal` object (an id), in whose place it has its middle."""
 
     __slots__ = ()
     focal: str
 
     @property
+    def focals(self) -> tuple[str, ...]:
+        """See `MovingRegion`."""
+        return (self.focal,)
+
+    @property
     @abstractmethod
     def extents(self) -> Extents:
         """How large it is."""
 
-    @abstractmethod
-    def standing(self, x: float, y: float, *, space: "Space") -> StillRegion:
-        """The region while its object is at a place: it stands still, and may be drawn or asked as any other."""
+    def standing(self, places: Places, *, space: "Space") -> StillRegion:
+        """See `MovingRegion`."""
+        return self.at_place(*places[self.focal], space=space)
 
-    @classmethod
     @abstractmethod
-    def exits(cls, regions: Sequence[Self], *, space: "Space") -> MovingExits:
-        """The ways out of many regions of this kind."""
+    def at_place(self, x: float, y: float, *, space: "Space") -> StillRegion:
+        """The region while its object is at a place."""

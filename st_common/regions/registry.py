@@ -15,6 +15,7 @@ from st_common.regions.corridor import Corridor
 from st_common.regions.forecast import Forecast
 from st_common.regions.moving_box import MovingBox
 from st_common.regions.moving_circle import MovingCircle
+from st_common.regions.moving_combined import MovingCombined, joined_region
 from st_common.regions.region import Borders, Index, MovingRegion, Region, StillRegion
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ REGIONS: tuple[type[Region], ...] = (
     Complement,
     Forecast,
 )
-"""All kinds of regions; who asks for one that is not among them gets an error that names it."""
+"""All kinds of regions as they are written; who asks for one that is not among them gets an error that names it.
+
+AND, OR and NOT with a part that goes with an object are written as those without, and are a `MovingCombined`.
+"""
 
 _BY_NAME = {kind.kind: kind for kind in REGIONS}
 
@@ -45,7 +49,7 @@ def known(kind: type[Any]) -> type[Region]:
     Raises:
         StateError: there is no such region in this version.
     """
-    if kind in REGIONS:
+    if kind in REGIONS or kind is MovingCombined:
         return kind
     raise StateError(
         f"no region of the type {kind.__name__} is known",
@@ -59,6 +63,8 @@ def region_to_json(region: Region) -> dict[str, Any]:
     Raises:
         StateError: it is no region of this version.
     """
+    if isinstance(region, MovingCombined):
+        return region_to_json(region.of)
     kind, values = known(type(region)), values_of(region)
     if isinstance(region, Combined):
         values = {name: _parts_to_json(value) for name, value in values.items()}
@@ -76,7 +82,7 @@ def region_from_json(value: dict[str, Any]) -> Region:
     kind = _BY_NAME[fields.pop("kind", "box")]
     if issubclass(kind, Combined):
         fields = {name: _parts_from_json(part) for name, part in fields.items()}
-    return kind(**fields)
+    return joined_region(kind(**fields))
 
 
 def _parts_to_json(parts: Any) -> Any:
@@ -202,6 +208,7 @@ __all__ = [
     "Intersection",
     "MovingBox",
     "MovingCircle",
+    "MovingCombined",
     "MovingRegion",
     "Region",
     "StillRegion",
@@ -210,6 +217,7 @@ __all__ = [
     "by_kind",
     "has_index",
     "index_of",
+    "joined_region",
     "known",
     "region_from_json",
     "region_mask",

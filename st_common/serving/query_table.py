@@ -15,11 +15,14 @@ from st_common import tables
 from st_common.geometry.circles import box_around
 from st_common.geometry.space import Space
 from st_common.home import Home
+from st_common.operators.skeleton.kind_queries import kind_queries
 from st_common.operators.skeleton.kinds import KINDS
-from st_common.operators.skeleton.world import Criteria, Table, World
+from st_common.operators.skeleton.world import Criteria, World
+from st_common.operators.state.registered import Registered
 from st_common.query.control import QueryRow
 from st_common.query.explain import kind_in_words
 from st_common.query.lookup import queries
+from st_common.query.plan import Plan
 from st_common.regions.region import MovingRegion, Region
 from st_common.regions.registry import index_of, still
 from st_common.serving.history import objects_at
@@ -182,31 +185,42 @@ def _standing(regions: Sequence[Region], world: World) -> _Found:
 def _moving(regions: Sequence[MovingRegion], world: World) -> _Found:
     """Regions of one kind that go with objects, judged by the kind itself."""
     judge, count = KINDS[regions[0].kind], len(regions)
-    names = pa.array([region.focal for region in regions], pa.string())
+    asked = [
+        Registered(name="", version=0, plan=Plan(stream="", inside=region))
+        for region in regions
+    ]
+    queries = kind_queries(asked, list(range(count)), space=world.space)
+    names = queries.ids.ids
     focal = (
         pc.fill_null(pc.index_in(names, world.ids), -1)
         .to_numpy(zero_copy_only=False)
         .astype(np.int64)
     )
-    sizes = [region.extents for region in regions]
-    nowhere = np.full(count, np.nan)
-    table = Table(
-        focal=focal,
-        x=nowhere,
-        y=nowhere,
-        eligible=np.zeros(count, np.int64),
-        width=np.array([size.width for size in sizes], np.float64),
-        height=np.array([size.height for size in sizes], np.float64),
-        radius=np.array([size.radius_m for size in sizes], np.float64),
-        metres=np.array([size.metres for size in sizes], np.bool_),
-    )
-    criteria = judge.update_criteria(world, table, np.arange(count))
+    criteria = judge.update_criteria(world, queries.table(focal), np.arange(count))
     row, objects = judge.in_cache_area(world, criteria, np.arange(len(world.x)), 0.0)
     keep = judge.satisfy(world, criteria, row, objects)
-    boxes = _boxes_of(criteria, world)
-    # A region whose object has no fix is nowhere.
-    boxes[focal < 0] = np.nan
+    boxes = (
+        _boxes_of(criteria, world)
+        if criteria.forms is None
+        else _standing_boxes(regions, world)
+    )
+    # A region of which an object has no fix is nowhere.
+    boxes[queries.focal_row[focal[queries.focal_at] < 0]] = np.nan
     return _Found(boxes=boxes, row=row[keep], object=objects[keep])
+
+
+def _standing_boxes(regions: Sequence[MovingRegion], world: World) -> np.ndarray:
+    """The bounds of regions made of others, while their objects are where they are; float64[n, 4], else NaN."""
+    names, places = world.ids.to_pylist(), zip(world.x, world.y, strict=True)
+    known, boxes = (
+        dict(zip(names, places, strict=True)),
+        np.full((len(regions), 4), np.nan),
+    )
+    for row, region in enumerate(regions):
+        if known.keys() >= {*region.focals}:
+            now = region.standing(known, space=world.space)
+            boxes[row] = type(now).bounds([now], space=world.space)[0]
+    return boxes
 
 
 def _boxes_of(criteria: Criteria, world: World) -> np.ndarray:

@@ -105,11 +105,12 @@ def _standing(region: Region, rows: pa.Table, stream: StreamSettings) -> Region 
         return None  # last places alone do not say who is in
     if not isinstance(region, MovingRegion):
         return region
-    focal = rows.filter(pc.equal(rows["object"], region.focal))
-    if not len(focal):
+    focals = rows.filter(pc.is_in(rows["object"], pa.array(region.focals)))
+    if len(focals) < len(region.focals):
         return None
-    x, y = (float(focal[name][0].as_py()) for name in ("x", "y"))
-    return region.standing(x, y, space=stream.space)
+    names, *axes = (focals[name].to_pylist() for name in ("object", "x", "y"))
+    places = dict(zip(names, zip(*axes, strict=True), strict=True))
+    return region.standing(places, space=stream.space)
 
 
 def _floats(column: pa.ChunkedArray) -> np.ndarray:

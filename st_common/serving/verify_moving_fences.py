@@ -1,6 +1,6 @@
 """What a fence on a region that goes with an object must have told: the machines of the reference, fed at ticks.
 
-A machine takes a row at each tick at which something happened to its object or to the focal one. All rows are found as
+A machine takes a row at each tick at which something happened to its object or to a focal one. All rows are found as
 columns, some objects at a time; machines take those of objects that came near once.
 """
 
@@ -89,7 +89,7 @@ def _ticked(history: History) -> _Ticked:
 class _Rows:
     """What machines take, in their order: of which object, when, where it is, and whether that is beyond doubt.
 
-    `ended` is why the object or the focal one does not live, None where both do; then the side says nothing.
+    `ended` is why the object or a focal one does not live, None where all do; then the side says nothing.
     """
 
     name: Sequence[str]
@@ -105,22 +105,23 @@ def _rows(
 ) -> Iterator[_Rows]:
     """What machines take at the ticks that are judged between two rows of the log, some objects at a time."""
     numbers = np.flatnonzero((ticked.due > start) & (ticked.due < end))
-    focal = np.flatnonzero(ticked.name == plan.focals[0])
-    if not len(focal) or not len(numbers):
+    code_of = {name: code for code, name in enumerate(ticked.name.tolist())}
+    if not code_of.keys() >= {*plan.focals} or not len(numbers):
         return
+    focals = [code_of[name] for name in plan.focals]
     holds = satisfying(plan, fixes_of(ticked.events, history.of))
-    of_focal = np.intersect1d(ticked.number[ticked.code == focal[0]], numbers)
-    others = np.setdiff1d(np.arange(len(ticked.name)), focal)
+    of_focal = np.intersect1d(ticked.number[np.isin(ticked.code, focals)], numbers)
+    others = np.setdiff1d(np.arange(len(ticked.name)), focals)
     parts = max(1, len(others) * (len(of_focal) + 1) // _MOST_ROWS)
     for codes in np.array_split(others, parts):
         code, number = _touched(ticked, codes, numbers, of_focal)
-        yield _judged(plan, ticked, code, number, holds, int(focal[0]), history)
+        yield _judged(plan, ticked, code, number, holds, focals, history)
 
 
 def _touched(
     ticked: _Ticked, codes: np.ndarray, numbers: np.ndarray, of_focal: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Objects and ticks at which something happened to them, or to the focal object; sorted, each pair once."""
+    """Objects and ticks at which something happened to them, or to a focal object; sorted, each pair once."""
     own = np.isin(ticked.code, codes) & np.isin(ticked.number, numbers)
     pairs = np.concatenate(
         [
@@ -140,18 +141,25 @@ def _judged(  # noqa: PLR0917 - what one search for pairs gives, taken apart onc
     code: np.ndarray,
     number: np.ndarray,
     holds: np.ndarray,
-    focal: int,
+    focals: Sequence[int],
     history: History,
 ) -> _Rows:
     """Where objects are at ticks; `holds` says which events satisfy the condition."""
-    own, other = ticked.at(code, number), ticked.at(np.full(len(code), focal), number)
-    known = (own >= 0) & (other >= 0)
-    code, number, own, other = (each[known] for each in (code, number, own, other))
+    own = ticked.at(code, number)
+    others = np.array(
+        [ticked.at(np.full(len(code), focal), number) for focal in focals]
+    )
+    known = (own >= 0) & (others >= 0).all(axis=0)
+    code, number, own, others = code[known], number[known], own[known], others[:, known]
     kind = ticked.events["kind"].to_numpy()
-    ended = np.where(kind[own] != FIX, kind[own], kind[other])
+    ended = kind[own]
+    for other in others:
+        ended = np.where(ended != FIX, ended, kind[other])
     side, sure = np.full(len(code), "out", object), np.ones(len(code), bool)
     live = np.flatnonzero(ended == FIX)
-    side[live], sure[live] = _seen(plan, ticked, own[live], other[live], holds, history)
+    side[live], sure[live] = _seen(
+        plan, ticked, own[live], others[:, live], holds, history
+    )
     order = np.lexsort((number, code))
     columns = {
         "name": ticked.name[code],
@@ -168,14 +176,16 @@ def _seen(
     plan: Plan,
     ticked: _Ticked,
     own: np.ndarray,
-    other: np.ndarray,
+    others: np.ndarray,
     holds: np.ndarray,
     history: History,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where fixes (by place) are as seen from others, beside them; and whether that is beyond doubt."""
+    """Where fixes (by place) are as seen from others, a row for each focal object; and whether that is beyond doubt."""
     x, y = (ticked.events[name].to_numpy(float) for name in ("x", "y"))
-    met = Met(x=x[own], y=y[own], focal_x=x[other], focal_y=y[other])
-    seen = sides(plan, met, history.of.metric)
+    fixes = fixes_of(ticked.events, history.of).take(own)
+    at = zip(plan.focals, others, strict=True)
+    met = Met(fixes=fixes, places={name: (x[row], y[row]) for name, row in at})
+    seen = sides(plan, met)
     inside, near = (one & certain(holds[own]) for one in seen)
     side = np.select([inside.maybe, near.maybe], ["in", "near"], "out").astype(object)
     sure = (inside.sure == inside.maybe) & (near.sure == near.maybe)

@@ -17,7 +17,7 @@ import pandas as pd
 from st_common.query.plan import Plan
 from st_common.reference.metric import SCALED, Metric, Point
 from st_common.reference.staying import stays_for
-from st_common.regions.registry import MovingRegion
+from st_common.regions.region import AroundObject
 from st_common.serving.verify_events import LATER
 
 _SAME_S = (
@@ -68,7 +68,7 @@ def _is_told(report: Any, first_tick: int) -> bool:
 
 def _focal(plan: Plan, alive: pd.DataFrame) -> Any:
     """The last event of the object that the region goes with; None of a region that stands still."""
-    if not isinstance(plan.inside, MovingRegion):
+    if not isinstance(plan.inside, AroundObject):
         return None
     rows = alive[alive["object"] == plan.inside.focal]
     return next(rows.itertuples(), None)

@@ -74,10 +74,14 @@ def draw_fence(rng: Random, inside: Region | None, join: LayerJoin | None) -> Fe
 
 def draw_moving_border(rng: Random) -> Region:
     """A region around an object, which nothing on the grid is in doubt of."""
-    region = draw_moving(rng)
+    return _in_odd_circles(draw_moving(rng))
+
+
+def _in_odd_circles(region: Region) -> Region:
+    """The region with circles around objects that no point of the grid lies on the border of."""
     if isinstance(region, MovingCircle):
-        return replace(region, radius_m=rng.choice(ODD))
-    return region
+        return replace(region, radius_m=ODD[0] + region.radius_m)
+    return region.with_parts(_in_odd_circles)
 
 
 def draw_moving_fence(rng: Random, inside: Region) -> Fence:
@@ -89,7 +93,7 @@ def draw_moving_fence(rng: Random, inside: Region) -> Fence:
         events=events or ("enter",),
         enter_after=replace(fence.enter_after, fixes=1),
         exit_after=replace(fence.exit_after, fixes=1),
-        hysteresis_m=rng.choice((0.0, *ODD)),
+        hysteresis_m=0.0 if inside.no_border else rng.choice((0.0, *ODD)),
         max_gap_s=None,
     )
 

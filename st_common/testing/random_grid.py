@@ -14,6 +14,7 @@ from st_common.regions.registry import (
     MovingCircle,
     Region,
     Union,
+    joined_region,
 )
 
 STREAM = "grid"
@@ -130,6 +131,30 @@ def draw_corridor(rng: Random) -> Corridor:
 
 
 def draw_moving(rng: Random) -> Region:
+    """A region that goes with objects: around one, or AND, OR, NOT of such and others."""
+    return draw_moving_combined(rng) if rng.random() < 0.2 else draw_around(rng)
+
+
+def draw_moving_combined(rng: Random) -> Region:
+    """AND, OR, NOT of one or two regions around objects and of regions that stand still."""
+    parts = [draw_around(rng)]
+    parts += rng.choice(([], [draw_around(rng)], [draw_still(rng)]))
+    match rng.randrange(5) if len(parts) > 1 else 0:
+        case 0:
+            return joined_region(Complement(part=parts[0]))
+        case 1:
+            return joined_region(Union(parts=tuple(parts)))
+        case 2:
+            return joined_region(Intersection(parts=tuple(parts)))
+        case 3:
+            turned = Complement(part=parts[1])
+            return joined_region(Intersection(parts=(parts[0], turned)))
+        case _:
+            inner = Union(parts=(Complement(part=parts[0]), parts[1]))
+            return joined_region(Intersection(parts=(draw_simple(rng), inner)))
+
+
+def draw_around(rng: Random) -> Region:
     """A region around an object: a circle or a rectangle."""
     focal = rng.choice(FOCALS)
     if rng.random() < 0.5:

@@ -192,29 +192,31 @@ def test_a_part_of_and_or_not_follows_its_area_and_the_rest_stays(home: Home):
 
 
 @pytest.mark.spec("X12")
-@pytest.mark.parametrize(
-    ("area", "option", "says"),
-    [
-        ("('M', 'car7', 500 m)", "", "goes with an object stands alone"),
-        (
-            "(NOT (0, 0, 1, 1))",
-            "DETECT EXIT WITH (hysteresis = 5 m)",
-            "hysteresis and AND",
-        ),
-    ],
-)
-def test_what_cannot_be_a_part_or_joined_is_refused(
-    home: Home, area: str, option: str, says: str
-):
-    region = "depot" if option else "(depot AND NOT (0, 0, 1, 1))"
+def test_what_a_fence_excludes_is_refused(home: Home):
+    option = "DETECT EXIT WITH (hysteresis = 5 m)"
     do(
         home,
-        f"{FIRST}; REGISTER QUERY a AS SELECT * FROM taxis INSIDE {region} {option}",
+        f"{FIRST}; REGISTER QUERY a AS SELECT * FROM taxis INSIDE depot {option}",
     )
     before = insides(home)
-    with pytest.raises(TextError, match=f"query 'a' cannot follow: .*{says}"):
-        do(home, f"CREATE OR REPLACE AREA depot AS {area}")
+    says = "query 'a' cannot follow: .*hysteresis and AND"
+    with pytest.raises(TextError, match=says):
+        do(home, "CREATE OR REPLACE AREA depot AS (NOT (0, 0, 1, 1))")
     assert insides(home) == before
+
+
+@pytest.mark.spec("X12")
+def test_a_part_that_goes_with_an_object_from_now_on_begins_the_query_anew(home: Home):
+    region = "(depot AND NOT (0, 0, 1, 1))"
+    do(home, f"{FIRST}; REGISTER QUERY a AS SELECT * FROM taxis INSIDE {region}")
+    moves = do(home, "CREATE OR REPLACE AREA depot AS ('M', 'car7', 500 m)")
+    assert [(row.op, row.version) for row in moves.rows] == [("replace", 2)]
+    assert insides(home)["a"].focals == ("car7",)
+    on = do(home, "CREATE OR REPLACE AREA depot AS ('M', 'car8', 500 m)")
+    assert [(row.op, row.version) for row in on.rows] == [("follow", 2)]
+    assert insides(home)["a"].focals == ("car8",)
+    back = do(home, "CREATE OR REPLACE AREA depot AS (5, 5, 6, 6)")
+    assert [(row.op, row.version) for row in back.rows] == [("replace", 3)]
 
 
 def test_statements_of_one_text_follow_each_other(home: Home):

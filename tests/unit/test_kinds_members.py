@@ -13,6 +13,7 @@ from pyproj import Geod
 from st_common.geometry import circles, group, join, nearest
 from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators.skeleton import ways
+from st_common.operators.skeleton.combined_forms import compile_forms
 from st_common.operators.skeleton.kinds import KINDS
 from st_common.operators.skeleton.world import Table, World
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
@@ -20,7 +21,17 @@ from st_common.query.plan import Plan
 from st_common.reference.columns import Fixes, objects
 from st_common.reference.members import members
 from st_common.reference.metric import Metric
-from st_common.regions.registry import Box, Circle, MovingBox, MovingCircle
+from st_common.regions.registry import (
+    Box,
+    Circle,
+    Complement,
+    Intersection,
+    MovingBox,
+    MovingCircle,
+    Region,
+    Union,
+    joined_region,
+)
 from st_common.testing.masks import Masks
 
 GEOD = Geod(ellps="WGS84")
@@ -86,9 +97,75 @@ def worlds(draw, like=None):
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfRegions(Table):
+    """Queries about regions made of others, and these regions."""
+
+    regions: tuple[Region, ...]
+
+
+def of_regions(regions, eligible, world):
+    """The table of regions made of others, with a rule for each."""
+    ids = world.ids.to_pylist()
+    leaves = [(row, leaf) for row, one in enumerate(regions) for leaf in one.leaves()]
+    focals = [getattr(leaf, "focal", None) for _, leaf in leaves]
+    return OfRegions(
+        regions=tuple(regions),
+        focal=np.full(len(regions), -1),
+        x=np.full(len(regions), np.nan),
+        y=np.full(len(regions), np.nan),
+        eligible=np.array(eligible, np.int64),
+        place_row=np.array([row for row, _ in leaves], np.int64),
+        place_focal=np.array([-1 if f is None else ids.index(f) for f in focals]),
+        place_x=np.zeros(len(leaves)),
+        place_y=np.zeros(len(leaves)),
+        form=np.arange(len(regions)),
+        forms=compile_forms(regions, space=world.space) if regions else None,
+    )
+
+
 @st.composite
-def tables(draw, world):
-    """Queries of any kind at once: each kind reads its own columns."""
+def leaves(draw, ids):
+    """A region around an object, or one that stands still."""
+    (x, y), radius, focal = draw(PLACE), draw(LENGTH), draw(st.sampled_from(ids))
+    return draw(
+        st.sampled_from(
+            [
+                Circle(x=x, y=y, radius_m=radius),
+                Box.of_corners(x, y, x + draw(LENGTH), 1.0),
+                MovingCircle(focal=focal, radius_m=radius),
+                MovingBox(focal=focal, width=radius, height=draw(LENGTH)),
+            ]
+        )
+    )
+
+
+def joined(part):
+    """AND, OR, NOT of regions."""
+    several = st.lists(part, min_size=2, max_size=3).map(tuple)
+    return st.one_of(
+        st.builds(Complement, part=part),
+        st.builds(Union, parts=several),
+        st.builds(Intersection, parts=several),
+    )
+
+
+def tables(world, kind):
+    """Queries of a kind."""
+    if kind != "moving_combined":
+        return tables_of_places(world)
+    part = leaves(world.ids.to_pylist())
+    rules = st.tuples(joined(st.one_of(part, joined(part))), st.integers(0, RULES))
+    return st.lists(rules, min_size=1, max_size=5).map(
+        lambda drawn: of_regions(
+            [region for region, _ in drawn], [rule for _, rule in drawn], world
+        )
+    )
+
+
+@st.composite
+def tables_of_places(draw, world):
+    """Queries of any other kind at once: each kind reads its own columns."""
     m = draw(st.integers(0, 6))
     focals = st.integers(-1, len(world.x) - 1)
     focal = np.array([draw(focals) for _ in range(m)], np.int64)
@@ -162,6 +239,9 @@ def expected(kind, world, table):
 
 def plan_of(kind, table, q, ids):
     """What a row of the table asks; None where it has no place."""
+    if kind == "moving_combined":
+        region = joined_region(table.regions[q])
+        return Plan(stream="s", where=str(table.eligible[q]), inside=region)
     own = np.flatnonzero(table.place_row == q) if kind == "group" else None
     if own is None:
         places = [place_of(table.focal[q], table.x[q], table.y[q], ids)]
@@ -205,11 +285,11 @@ def asked_of(kind, table, q, places):
 
 
 @EVERY_KIND
-@pytest.mark.spec("G1", "G4", "G5", "G8", "P8")
+@pytest.mark.spec("G1", "G4", "G5", "G8", "P8", "X12")
 @given(data=st.data())
 def test_the_four_methods_give_the_members_of_brute_force(kind, data):
     world = data.draw(worlds())
-    table = data.draw(tables(world))
+    table = data.draw(tables(world, kind))
     assert found(kind, world, table)[1] == expected(kind, world, table)
 
 
@@ -219,7 +299,7 @@ def test_the_four_methods_give_the_members_of_brute_force(kind, data):
 def test_queries_that_no_change_touches_keep_their_answers(kind, data):
     """Kept criteria tell what to judge anew: the rule that the skeleton lives by, also for the trap of Figure 4."""
     world = data.draw(worlds())
-    table = data.draw(tables(world))
+    table = data.draw(tables(world, kind))
     criteria, before = found(kind, world, table)
     later = data.draw(worlds(like=world))
     moved = np.array([data.draw(st.booleans()) for _ in world.x])
@@ -264,14 +344,14 @@ def test_what_comes_near_by_less_than_the_margin_is_in_the_cache_area(
 ):
     """Of a range: a query and an object that together move by the margin cannot meet unseen; of all: members are in."""
     world = data.draw(worlds())
-    table = data.draw(tables(world))
+    table = data.draw(tables(world, kind))
     criteria, before = found(kind, world, table)
     row, obj = KINDS[kind].in_cache_area(
         world, criteria, np.arange(len(world.x)), margin
     )
     cache = set(zip(row.tolist(), obj.tolist(), strict=True))
     assert before <= cache
-    if kind.startswith("moving"):
+    if kind.startswith("moving") and KINDS[kind].caches:
         turn = data.draw(st.floats(0, 7))
         dx, dy = margin * math.cos(turn) * 0.999, margin * math.sin(turn) * 0.999
         mover = data.draw(st.integers(0, len(world.x) - 1))
@@ -336,6 +416,9 @@ def test_no_queries_have_no_members(kind):
         k=nothing,
         metres=nothing.astype(np.bool_),
         total=nothing.astype(np.int8),
+        forms=compile_forms(
+            [Union(parts=(Box.of_corners(0, 0, 1, 1),) * 2)], space=GLOBE
+        ),
     )
     criteria = KINDS[kind].update_criteria(world, table, nothing)
     assert [
@@ -383,4 +466,19 @@ def test_members_on_the_globe(kind, middle, spread_m):
         place_x=np.zeros(45),
         place_y=np.zeros(45),
     )
+    if kind == "moving_combined":
+        table = of_regions(joined_on_globe(random, spread_m), table.eligible, world)
     assert found(kind, world, table)[1] == expected(kind, world, table)
+
+
+def joined_on_globe(random, spread_m):
+    """Some 20 regions of AND, OR, NOT around objects."""
+    regions = []
+    for n in range(20):
+        one, other = (f"o{random.integers(0, 90)}" for _ in range(2))
+        wide, high, radius_m = random.uniform(0, spread_m, 3).tolist()
+        box = MovingBox(focal=one, width=wide, height=high, metres=True)
+        circle = MovingCircle(focal=other, radius_m=radius_m)
+        kind = Union if n % 3 else Intersection
+        regions.append(kind(parts=(Complement(part=box) if n % 2 else box, circle)))
+    return regions

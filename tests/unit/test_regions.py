@@ -13,6 +13,7 @@ from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators.fence.specs import compile_fences
 from st_common.operators.matching.query_set import compile_queries
 from st_common.operators.state.registered import Registered
+from st_common.query.builder import all_of, around, outside
 from st_common.query.builder import query as built
 from st_common.query.fence import Fence
 from st_common.query.plan import LayerJoin, Plan
@@ -31,10 +32,12 @@ from st_common.regions.registry import (
     Intersection,
     MovingBox,
     MovingCircle,
+    MovingCombined,
     Union,
     borders_of,
     by_kind,
     index_of,
+    joined_region,
     region_from_json,
     region_mask,
     region_to_json,
@@ -60,6 +63,9 @@ EXAMPLES: dict[type[Region], Region] = {
 OF_PLACES = [one for kind, one in EXAMPLES.items() if kind is not Forecast]
 STILL = [region for region in OF_PLACES if isinstance(region, StillRegion)]
 MOVING = [region for region in EXAMPLES.values() if isinstance(region, MovingRegion)]
+NEAR_A = joined_region(
+    Intersection(parts=(BOX, Complement(part=MovingCircle(focal="a", radius_m=2))))
+)
 every = pytest.mark.parametrize("region", EXAMPLES.values(), ids=lambda one: one.kind)
 still = pytest.mark.parametrize("region", STILL, ids=lambda one: one.kind)
 
@@ -143,12 +149,45 @@ def test_what_it_contains_lies_within_its_bounds_and_its_border_is_met(region, s
 
 @pytest.mark.parametrize("region", MOVING, ids=lambda one: one.kind)
 def test_one_that_goes_with_an_object_is_that_of_the_place_where_it_is(region):
-    there = region.standing(10.0, 20.0, space=PLANE)
+    there = region.standing({region.focal: (10.0, 20.0)}, space=PLANE)
     minx, miny, maxx, maxy = type(there).bounds([there], space=PLANE)[0]
     size = region.extents
     assert np.allclose([minx + maxx, miny + maxy], [20.0, 40.0])
     wide = size.width or 2 * size.radius_m
     assert maxx - minx == pytest.approx(wide)
+
+
+@pytest.mark.spec("X12")
+def test_one_made_of_others_goes_with_all_that_one_of_these_goes_with():
+    around = [MovingCircle(focal=name, radius_m=2) for name in "bab"]
+    region = joined_region(Union(parts=(BOX, Complement(part=Union(parts=(*around,))))))
+    assert isinstance(region, MovingCombined)
+    assert region.focals == ("b", "a")
+    places = {"a": (10.0, 0.0), "b": (0.0, 10.0)}
+    there = region.standing(places, space=PLANE)
+    x, y = np.array([10.0, 0.0, 5.0, 1.0]), np.array([0.0, 10.0, 5.0, 1.0])
+    assert region_mask(there, x, y, space=PLANE).tolist() == [False, False, True, True]
+    assert joined_region(region) == region
+    assert region.with_parts(lambda _: BOX) == Union(parts=(BOX, BOX))
+
+
+@pytest.mark.spec("X12")
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: all_of(BOX, outside(around("a", 2))),
+        lambda: NEAR_A,
+        lambda: region_from_json(region_to_json(NEAR_A)),
+        lambda: (
+            parse(f"REGISTER QUERY q AS SELECT * FROM s {NEAR_A.clause()}")[
+                0
+            ].plan.inside
+        ),
+        lambda: built("s").inside(NEAR_A.of).build().inside,
+    ],
+)
+def test_whoever_makes_it_it_goes_with_its_objects(made):
+    assert made() == NEAR_A
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def _table_of(table: Table, query: np.ndarray, version: np.ndarray) -> Table:
     columns = {
         name: getattr(table, name)
         for name in Table.__dataclass_fields__
-        if not name.startswith("place_")
+        if not name.startswith("place_") and name != "forms"
     }
     taken = {
         name: column[query]

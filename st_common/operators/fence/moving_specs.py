@@ -25,11 +25,34 @@ class MovingFences(Detections):
     conditions: QuerySet
 
     def focals(self, lookups: Lookups) -> np.ndarray:
-        """The number of the object that the region of each fence goes with, -1 as long as it never reported."""
-        focal = np.full(len(self), -1)
-        for queries in self.kinds.values():
-            focal[self.place[queries.numbers]] = lookups.table(queries).focal
-        return focal
+        """The numbers of the objects that the region of each fence goes with, -1 as long as they never reported.
+
+        Returns:
+            int64[fences, f], the first one again beyond those that a region has.
+        """
+        parts = [_side_by_side(of, lookups) for of in self.kinds.values()]
+        width = max((part.shape[1] for part in parts), default=1)
+        focals = np.full((len(self), width), -1)
+        for queries, part in zip(self.kinds.values(), parts, strict=True):
+            of_kind = np.repeat(part[:, :1], width, axis=1)
+            of_kind[:, : part.shape[1]] = part
+            focals[self.place[queries.numbers]] = of_kind
+        return focals
+
+
+def _side_by_side(queries: KindQueries, lookups: Lookups) -> np.ndarray:
+    """The objects that each query goes with, the first one again beyond those that it has; int64[m, f]."""
+    numbers = lookups.focals(queries)[queries.focal_at]
+    row, start = (
+        queries.focal_row,
+        np.searchsorted(queries.focal_row, queries.focal_row),
+    )
+    nth = np.arange(len(row)) - start
+    first = np.full(len(queries.numbers), -1)
+    first[row[nth == 0]] = numbers[nth == 0]
+    focals = np.repeat(first[:, None], int(nth.max(initial=0)) + 1, axis=1)
+    focals[row, nth] = numbers
+    return focals
 
 
 def compile_moving_fences(

@@ -1,6 +1,6 @@
 """What ticks say of the visits of fences on regions that move (SPEC X3, docs/adr/0024).
 
-A machine takes a code at each tick at which something happened to its object or to the focal one of its region:
+A machine takes a code at each tick at which something happened to its object or to a focal one of its region:
 
     tick          1     2     3     4     5     6
     object        fix         fix                          `a`, which stands still
@@ -30,7 +30,7 @@ class Sightings:
     """Machines (`key` is `object << 32 | target`) at ticks of a run: what they take there, each pair once.
 
     `tick` is the event time, `position` the row of the log. `place` is where the fix of the object stands that counts
-    then, `fix_ts` its time. `status` is that of the object, or else of the focal one, where one of them is not alive.
+    then, `fix_ts` its time. `status` is that of the object, or else of the first focal one that is not alive.
     `is_new`: the tick has none of the fixes from before the query was registered.
     """
 
@@ -66,18 +66,19 @@ def sighted(stretch: Stretch, answer: np.ndarray, keys: np.ndarray) -> Sightings
     """What the ticks of a stretch say of machines; `answer` and `keys` as of `keys_of`."""
     turn, course = stretch.turn, stretch.course
     fences = turn.known.of(MovingFences)
-    focal = _focals(stretch, keys)
-    machine, at = _touched(course, keys >> SHIFT, focal)
+    focals = _focals(stretch, keys)
+    machine, at = _touched(course, keys >> SHIFT, focals)
     key = keys[machine]
     version = course.at_ticks(key >> SHIFT, at)
     status = course.status_at(key >> SHIFT, at)
-    status = np.where(status == ALIVE, course.status_at(focal[machine], at), status)
+    for focal in focals.T:
+        status = np.where(status == ALIVE, course.status_at(focal[machine], at), status)
     code = np.where(_are_members(stretch, answer, keys, machine, at), IN, OUT)
     code[status != ALIVE] = END
     query = turn.numbering.targets.query[key & MASK]
     fence = fences.place[query]
     left = np.flatnonzero((code == OUT) & (fences.hysteresis_m[fence] > 0))
-    of_focal = course.at_ticks(focal[machine[left]], at[left])
+    of_focal = course.at_ticks(focals[machine[left], 0], at[left])
     code[left[_are_near(stretch, fence[left], version[left], of_focal)]] = NEAR
     return Sightings(
         key=key,
@@ -94,11 +95,12 @@ def sighted(stretch: Stretch, answer: np.ndarray, keys: np.ndarray) -> Sightings
 def are_near(stretch: Stretch, keys: np.ndarray) -> np.ndarray:
     """Which machines have their object alive and as near to the region as the hysteresis says, at the first tick."""
     turn, course = stretch.turn, stretch.course
-    focal, at = _focals(stretch, keys), np.zeros(len(keys), np.int64)
+    focals, at = _focals(stretch, keys), np.zeros(len(keys), np.int64)
     fence = turn.known.of(MovingFences).place[turn.numbering.targets.query[keys & MASK]]
-    version, of_focal = course.at_ticks(keys >> SHIFT, at), course.at_ticks(focal, at)
-    near = focal >= 0
-    for objects in (keys >> SHIFT, focal):
+    version = course.at_ticks(keys >> SHIFT, at)
+    of_focal = course.at_ticks(focals[:, 0], at)
+    near = np.asarray((focals >= 0).all(axis=1))
+    for objects in (keys >> SHIFT, *focals.T):
         near &= course.status_at(objects, at) == ALIVE
     which = np.flatnonzero(near)
     near[which] = _are_near(stretch, fence[which], version[which], of_focal[which])
@@ -106,7 +108,7 @@ def are_near(stretch: Stretch, keys: np.ndarray) -> np.ndarray:
 
 
 def _focals(stretch: Stretch, keys: np.ndarray) -> np.ndarray:
-    """The number of the object that the region of each machine goes with, -1 if it never reported."""
+    """The numbers of the objects that the region of each machine goes with, -1 if they never reported; int64[n, f]."""
     turn = stretch.turn
     fences = turn.known.of(MovingFences)
     fence = fences.place[turn.numbering.targets.query[keys & MASK]]
@@ -117,11 +119,11 @@ def _focals(stretch: Stretch, keys: np.ndarray) -> np.ndarray:
 def _touched(
     course: Course | Now, objects: np.ndarray, focals: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Machines and ticks (places of both, sorted) at which something happened to the object or the focal one."""
+    """Machines and ticks (places of both, sorted) at which something happened to the object or to a focal one."""
     column, tick = np.nonzero(course.changed.T)
     machines = np.arange(len(objects))
     pairs = [np.empty(0, np.int64)]
-    for who in (objects, focals):
+    for who in (objects, *focals.T):
         asked = course.columns_of(who)
         start = np.searchsorted(column, asked)
         count = np.searchsorted(column, asked, side="right") - start
@@ -165,6 +167,8 @@ def _are_near(
     fences, space = turn.known.of(MovingFences), turn.settings.space
     is_near = np.zeros(len(fence), bool)
     for name, queries in fences.kinds.items():
+        if name not in NEAR_TO:
+            continue  # these have no hysteresis (`Region.no_border`)
         row_of = np.full(len(fences), -1)
         row_of[fences.place[queries.numbers]] = np.arange(len(queries.numbers))
         of = np.flatnonzero(row_of[fence] >= 0)

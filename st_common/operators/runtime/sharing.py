@@ -24,6 +24,7 @@ _OF_LISTS = {
 _OF_KINDS = {
     "moving_box": "boxes that go with objects",
     "moving_circle": "circles that go with objects",
+    "moving_combined": "AND, OR, NOT of regions that go with objects",
     "nearest": "k nearest",
     "group": "k nearest to groups",
     "reverse": "reverse nearest",

@@ -10,6 +10,7 @@ import pyarrow as pa
 from st_common.geometry.space import Space
 from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.comparing import steps_of
+from st_common.operators.skeleton.combined_forms import Forms, compile_forms
 from st_common.operators.skeleton.rules import Rule, Rules, compile_rules
 from st_common.operators.skeleton.world import Table
 from st_common.operators.state.intern import Interner, Sought
@@ -17,7 +18,8 @@ from st_common.operators.state.registered import Registered
 from st_common.query.neighbours import GroupNearest, Nearest, Place, places_of
 from st_common.query.plan import Plan
 from st_common.query.sides import alone, sides_of
-from st_common.regions.region import Extents, MovingRegion
+from st_common.regions.moving_combined import MovingCombined
+from st_common.regions.region import AroundObject, Extents, MovingRegion, Region
 
 _TOTALS = {"sum": 0, "max": 1, "min": 2}
 
@@ -30,7 +32,7 @@ class KindQueries:
         numbers: int64[m], numbers of the queries.
         ids: the ids of focal objects, each once.
         focal: int64[m], the place of each query's focal object in `ids`, -1 without.
-        place_row: int64[p], of group queries: the row of each place, ascending.
+        place_row: int64[p], of groups and combined regions: the row of each place, ascending.
         place_focal: int64[p], the place of its focal object in `ids`, -1 for one that stands still.
         focal_row: int64, with `focal_at`: pairs of a row and an object that it goes with, places of groups included.
         eligible: int64[m], the number of each query's rule, 0 for that of all objects.
@@ -38,6 +40,7 @@ class KindQueries:
         moving_rules: rules with a region that goes with an object, by kind, as if each were a query with the rule's
             number.
         columns: those of `Table` that never change.
+        forms: what combined regions are made of; None of other kinds.
     """
 
     numbers: np.ndarray
@@ -51,6 +54,7 @@ class KindQueries:
     rules: Rules
     moving_rules: "dict[str, KindQueries]"
     columns: dict[str, np.ndarray]
+    forms: Forms | None
 
     def find(self, objects: Interner) -> np.ndarray:
         """The object numbers of the focal objects, int64 as `ids`; -1 for those that never reported."""
@@ -65,6 +69,7 @@ class KindQueries:
             eligible=self.eligible,
             place_row=self.place_row,
             place_focal=numbers[self.place_focal],
+            forms=self.forms,
             **self.columns,
         )
 
@@ -99,7 +104,7 @@ def kind_queries(
         (row, at[focal]) for row, plan in enumerate(plans) for focal in plan.focals
     ]
     places = [
-        (row, place) for row, plan in enumerate(plans) for place in _group_places(plan)
+        (row, place) for row, plan in enumerate(plans) for place in _several(plan)
     ]
     # 0 is the rule of all objects.
     asked = [_rule(queries[n]) for n in numbers]
@@ -118,6 +123,7 @@ def kind_queries(
         focal_at=np.array([focal for _, focal in goes_with], np.int64),
         eligible=np.array([ruled[rule] for rule in asked], np.int64),
         columns=_columns(plans, [place for _, place in places]),
+        forms=_forms(plans, space=space),
     )
 
 
@@ -168,6 +174,7 @@ def _columns(plans: list[Plan], places: list[Place]) -> dict[str, Any]:
         "radius": np.array([size.radius_m for size in sizes], float),
         "k": np.array(counts, np.int64),
         "total": np.array(totals, np.int8),
+        "form": np.arange(len(plans)),
         "place_x": _standing(places, "x"),
         "place_y": _standing(places, "y"),
     }
@@ -175,7 +182,7 @@ def _columns(plans: list[Plan], places: list[Place]) -> dict[str, Any]:
 
 def _extents(plan: Plan) -> Extents:
     """How large the region around an object is; nothing where a plan has none."""
-    return plan.inside.extents if isinstance(plan.inside, MovingRegion) else Extents()
+    return plan.inside.extents if isinstance(plan.inside, AroundObject) else Extents()
 
 
 def _standing(places: list[Place], axis: str) -> np.ndarray:
@@ -189,21 +196,41 @@ def _standing(places: list[Place], axis: str) -> np.ndarray:
     )
 
 
-def _group_places(plan: Plan) -> tuple[Place, ...]:
+def _several(plan: Plan) -> tuple[Place, ...]:
+    """The places that a plan goes by side by side: of a group, or of what a combined region is made of."""
+    if isinstance(plan.neighbours, GroupNearest):
+        return places_of(plan.neighbours)
+    if plan.neighbours is None and isinstance(plan.inside, MovingCombined):
+        return tuple(map(_place_of, plan.inside.leaves()))
+    return ()
+
+
+def _place_of(leaf: Region) -> Place:
+    """Where a part of a combined region has its middle; one that stands still knows itself where it is."""
     return (
-        places_of(plan.neighbours) if isinstance(plan.neighbours, GroupNearest) else ()
+        Place(focal=leaf.focal) if isinstance(leaf, AroundObject) else Place(x=0, y=0)
     )
 
 
+def _forms(plans: Sequence[Plan], *, space: Space) -> Forms | None:
+    """What the combined regions of plans are made of, which all have one or none has."""
+    regions = [
+        plan.inside.of
+        for plan in plans
+        if plan.neighbours is None and isinstance(plan.inside, MovingCombined)
+    ]
+    return compile_forms(regions, space=space) if regions else None
+
+
 def _single(plan: Plan) -> Place:
-    """The one place that a plan of another kind than group goes by."""
+    """The one place that a plan goes by which has not several."""
     if plan.neighbours is not None:
         return places_of(plan.neighbours)[0]
     return Place(focal=plan.focals[0] if plan.focals else None)
 
 
 def _focal(plan: Plan) -> str | None:
-    return None if isinstance(plan.neighbours, GroupNearest) else _single(plan).focal
+    return None if _several(plan) else _single(plan).focal
 
 
 def _rule(query: Registered) -> Rule:

@@ -103,9 +103,7 @@ def judge(kind: Kind, tick: Tick, kept: Kept | None) -> Judged:
         The members of queries that were judged as a whole, the changed objects that are members of the others, and
         what the next tick can build on.
     """
-    # Where members decide the criteria, only kinds that can find these among cached objects have caches.
-    caches = tick.margin > 0 and (not kind.is_dynamic or hasattr(kind, "update_from"))
-    if not caches:
+    if tick.margin <= 0 or not kind.caches:
         return _judged(kind, tick, kept)
     judged = (
         _judged_from_caches(kind, tick, kept)

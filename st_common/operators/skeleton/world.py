@@ -6,13 +6,14 @@ queries" (section 3). A kind supplies them over arrays, for all of its queries a
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from st_common.geometry.space import Space
+from st_common.operators.skeleton.combined_forms import Forms
 from st_common.operators.skeleton.selection import EVERYONE, Selection
 
 Floats = npt.NDArray[np.float64]
@@ -69,7 +70,9 @@ class Table:
         k: int64[m] of nearest and group, at least 1.
         total: int8[m] of group: 0 sum, 1 max, 2 min of distances.
         place_row: int64[p] of group: the row of each place, ascending. `place_focal`, `place_x`, `place_y` are for a
-            place what focal, x and y are for a row, which are not used then.
+            place what focal, x and y are for a row, which are not used then. Of combined regions a place for each slot.
+        form: int64[m] of combined regions, the row of each in `forms`.
+        forms: what combined regions are made of; None without.
     """
 
     focal: Ints
@@ -86,6 +89,8 @@ class Table:
     place_focal: Ints = field(default_factory=_no_ints)
     place_x: Floats = field(default_factory=_no_floats)
     place_y: Floats = field(default_factory=_no_floats)
+    form: Ints = field(default_factory=_no_ints)
+    forms: Forms | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,13 +101,16 @@ class Criteria:
         query: int64[w], rows of the table.
         focal: int64[w, f], objects that are never members, -1 for none.
         eligible: int64[w], the rule that members satisfy.
-        x: float64[w], the centre, of groups float64[w, places]; NaN: it has no member. `y` likewise.
+        x: float64[w], the centre, of groups and combined regions float64[w, places]; NaN: it has no member. `y`
+            likewise.
         half_width: float64[w], of boxes, half a side in coordinates; `half_height` likewise.
         limit: float64[w], the greatest distance of a member, as the kind compares distances: of circles the radius, of
             neighbours a rank of `Space.rank`, which is infinite with fewer than k objects.
         tie: int64[w], of the objects that are exactly so far those are members whose id is not after this object's; -1:
             all.
         total: int8[w], of groups: 0 sum, 1 max, 2 min of distances.
+        form: int64[w], of combined regions, the row of each in `forms`, which is not of rows.
+        forms: see `form`.
         gap: not of rows but of objects, float64[n]: the distance to the nearest other one (reverse).
     """
 
@@ -116,13 +124,16 @@ class Criteria:
     limit: Floats = field(default_factory=_no_floats)
     tie: Ints = field(default_factory=_no_ints)
     total: npt.NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
+    form: Ints = field(default_factory=_no_ints)
+    forms: Forms | None = None
     gap: Floats = field(default_factory=_no_floats)
 
     def take(self, rows: Ints) -> "Criteria":
         """The criteria of these rows (int64, places)."""
-        return replace(
-            self, **{name: column[rows] for name, column in _columns(self).items()}
-        )
+        taken: dict[str, Any] = {
+            name: column[rows] for name, column in _columns(self).items()
+        }
+        return replace(self, **taken)
 
     def with_rows(self, rows: Ints, other: "Criteria") -> "Criteria":
         """These criteria with others in place of some rows; a copy.
@@ -134,7 +145,7 @@ class Criteria:
         if not len(rows) and not len(other.gap):
             return self
         theirs = _columns(other)
-        columns = {
+        columns: dict[str, Any] = {
             name: _replaced(column, rows, theirs[name])
             for name, column in _columns(self).items()
         }
@@ -146,7 +157,7 @@ def _columns(criteria: Criteria) -> dict[str, np.ndarray]:
     columns = {
         name: getattr(criteria, name)
         for name in Criteria.__dataclass_fields__
-        if name != "gap"
+        if name not in ("gap", "forms")
     }
     return {
         name: column
@@ -179,11 +190,13 @@ class Kind(Protocol):
             when its focal object or a member changed, or when a changed object is now in its area of margin 0.
         touched_by_all: any change of any object judges all queries anew.
         searches: it asks whether objects are eligible that are near a query, not of all objects.
+        caches: whether objects near a query are kept, so that it need not look for others when it moves (paper, 3.3).
     """
 
     is_dynamic: ClassVar[bool]
     touched_by_all: ClassVar[bool]
     searches: ClassVar[bool]
+    caches: ClassVar[bool]
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
         """Q.Update(): the criteria of some queries in this world.

@@ -17,7 +17,7 @@ from st_common.geometry.space import Space
 from st_common.operators.state.intern import Sought
 from st_common.operators.state.registered import Queries
 from st_common.operators.turn.flags import flags_of
-from st_common.regions.region import Exits, MovingExits, MovingRegion, Region
+from st_common.regions.region import AroundObject, Exits, MovingExits, Region
 from st_common.regions.registry import by_kind, still
 
 
@@ -90,7 +90,7 @@ def _exits(queries: Queries, space: Space) -> RegionExits:
 
 def _kind(regions: Sequence[Region], space: Space) -> StillKind | MovingKind:
     """The ways out of regions, all of one kind."""
-    moving = [region for region in regions if isinstance(region, MovingRegion)]
+    moving = [region for region in regions if isinstance(region, AroundObject)]
     if moving:
         focals = pa.array([region.focal for region in moving], pa.string())
         exits = type(moving[0]).exits(moving, space=space)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from st_common.query.builder.amounts import Amount, metres_of, number_of
 from st_common.query.builder.refusing import refuse_unless, text_of_user, told_by
@@ -17,6 +17,7 @@ from st_common.regions.registry import (
     MovingBox,
     MovingCircle,
     Union,
+    joined_region,
     known,
 )
 
@@ -43,38 +44,34 @@ def corridor(line: str, width: Amount) -> Corridor:
         return Corridor.along(checks.text(line, "a line"), width_m)
 
 
-def all_of(*regions: RegionLike) -> Intersection:
-    """All points that are in each of some regions: AND.
+def all_of(*regions: RegionLike) -> Region:
+    """All points that are in each of some regions: AND. It goes with the objects that one of them goes with.
 
     Args:
-        regions: at least two, which stand still.
+        regions: at least two.
 
     Raises:
-        QueryError: it is fewer, or one goes with an object.
+        QueryError: it is fewer.
     """
     return _joined(Intersection, regions, "all_of(..)")
 
 
-def any_of(*regions: RegionLike) -> Union:
-    """All points that are in one of some regions at least: OR.
+def any_of(*regions: RegionLike) -> Region:
+    """All points that are in one of some regions at least: OR. It goes with the objects that one of them goes with.
 
     Args:
-        regions: at least two, which stand still.
+        regions: at least two.
 
     Raises:
-        QueryError: it is fewer, or one goes with an object.
+        QueryError: it is fewer.
     """
     return _joined(Union, regions, "any_of(..)")
 
 
-def outside(region: RegionLike) -> Complement:
-    """All points that are not in a region: NOT. The border of the region belongs to the region, and not to it.
-
-    Raises:
-        QueryError: the region goes with an object.
-    """
+def outside(region: RegionLike) -> Region:
+    """All points that are not in a region: NOT. The border of the region belongs to the region, and not to it."""
     step = "outside(..)"
-    return Complement(part=region_of(region, step)).checked(Checked(step))
+    return Checked(step).told(Complement(part=region_of(region, step)))
 
 
 def around(focal: str, radius: Amount) -> MovingCircle:
@@ -160,7 +157,7 @@ class Checked:
         """A region in its canonical form, its mistakes as those of the step."""
         known(type(region))
         with told_by(self.step):
-            return region.checked(self)
+            return joined_region(region.checked(self))
 
     def number(self, value: Any, what: str) -> float:
         """A finite number."""
@@ -179,13 +176,12 @@ class Checked:
         refuse_unless(fits, self.step, message, hint)
 
 
-_Several = TypeVar("_Several", Intersection, Union)
-
-
-def _joined(kind: type[_Several], regions: Sequence[RegionLike], step: str) -> _Several:
+def _joined(
+    kind: type[Intersection | Union], regions: Sequence[RegionLike], step: str
+) -> Region:
     """Regions joined by AND or OR."""
-    made = kind(parts=tuple(region_of(one, step) for one in regions))
-    return made.checked(Checked(step))
+    parts = tuple(region_of(one, step) for one in regions)
+    return Checked(step).told(kind(parts=parts))
 
 
 def _focal(focal: str, step: str) -> str:

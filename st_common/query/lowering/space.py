@@ -25,8 +25,8 @@ from st_common.query.neighbours import (
     ReverseNearest,
 )
 from st_common.query.problem import did_you_mean
-from st_common.regions.combining import ALONE, DEEPEST, depth_of
-from st_common.regions.forecast import By, Forecast
+from st_common.regions.combining import DEEPEST, depth_of
+from st_common.regions.forecast import STANDS, By, Forecast
 from st_common.regions.region import MovingRegion, Region, ShapeError
 from st_common.regions.registry import (
     Area,
@@ -38,6 +38,7 @@ from st_common.regions.registry import (
     MovingBox,
     MovingCircle,
     Union,
+    joined_region,
 )
 
 MOST_NEIGHBOURS = 10_000
@@ -54,7 +55,7 @@ def region_of(inside: Inside, areas: Areas) -> Region:
     region = _region(inside, areas)
     if depth_of(region) > DEEPEST:
         raise Refused("nested too deeply", span_of(inside))
-    return region
+    return joined_region(region)
 
 
 def _region(inside: Inside, areas: Areas) -> Region:
@@ -62,7 +63,7 @@ def _region(inside: Inside, areas: Areas) -> Region:
     if form == "ahead":
         return _forecast(parts, areas)
     if form in _JOINED:
-        return _JOINED[form](tuple(_part(part, areas) for part in parts))
+        return _JOINED[form](tuple(_region(part, areas) for part in parts))
     if form in _FORMS:
         return _FORMS[form](parts)
     if form in ("name", "frozen"):
@@ -81,18 +82,12 @@ def _region(inside: Inside, areas: Areas) -> Region:
     return box_of(parts, hint or "INSIDE (x1, y1, x2, y2): two corners")
 
 
-def _part(part: Inside, areas: Areas) -> Region:
-    """A region that AND, OR or NOT joins with others."""
-    region = _region(part, areas)
-    if isinstance(region, MovingRegion):
-        raise Refused(ALONE, span_of(part), "register one query for each")
-    return region
-
-
 def _forecast(parts: Sequence[exp.Expr], areas: Areas) -> Forecast:
     """Who will enter a region within a time, by its heading where nothing else is said."""
     region, lasting, *said = parts
-    part = _part(cast("Inside", region), areas)
+    part = joined_region(_region(cast("Inside", region), areas))
+    if isinstance(part, MovingRegion):
+        raise Refused(STANDS, span_of(region))
     by = said[0].name.lower() if said else "heading"
     if by not in get_args(By):
         raise Refused("expected HEADING or SPEED", span_of(said[0]), "BY SPEED")

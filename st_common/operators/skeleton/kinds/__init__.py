@@ -3,6 +3,7 @@
 from st_common.operators.skeleton.kinds.group import Group
 from st_common.operators.skeleton.kinds.moving_box import MovingBoxes
 from st_common.operators.skeleton.kinds.moving_circle import MovingCircles
+from st_common.operators.skeleton.kinds.moving_combined import MovingCombined
 from st_common.operators.skeleton.kinds.nearest import Nearest
 from st_common.operators.skeleton.kinds.reverse import Reverse
 from st_common.operators.skeleton.world import Kind
@@ -10,6 +11,7 @@ from st_common.operators.skeleton.world import Kind
 KINDS: dict[str, Kind] = {
     "moving_box": MovingBoxes(),
     "moving_circle": MovingCircles(),
+    "moving_combined": MovingCombined(),
     "nearest": Nearest(),
     "reverse": Reverse(),
     "group": Group(),

@@ -14,6 +14,7 @@ from st_common.geometry.group import (
 )
 from st_common.geometry.nearest import Objects
 from st_common.geometry.ranked import among_first, first_of_all
+from st_common.operators.skeleton.side_by_side import side_by_side
 from st_common.operators.skeleton.ways import over_lists, ways_of
 from st_common.operators.skeleton.world import (
     Bools,
@@ -24,11 +25,9 @@ from st_common.operators.skeleton.world import (
     Table,
     World,
     admitted,
-    centres,
     measured_where,
     those_admitted,
 )
-from st_common.runs import ranges
 
 
 class Group:
@@ -44,6 +43,7 @@ class Group:
     is_dynamic: ClassVar[bool] = True
     touched_by_all: ClassVar[bool] = False
     searches: ClassVar[bool] = False
+    caches: ClassVar[bool] = False
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
         """Finds the k-th total anew among all eligible objects.
@@ -53,7 +53,7 @@ class Group:
             `limit` as `totals` compares and `tie`; x, y and limit are NaN of a group of which a focal object is not
             alive.
         """
-        x, y, focal = _side_by_side(world, table, which)
+        x, y, focal = side_by_side(world, table, which)
         eligible, k = table.eligible[which], table.k[which]
         limit, tie = np.full(len(which), np.nan), np.full(len(which), -1)
         groups = Groups(x=x, y=y, total=table.total[which], space=world.space)
@@ -84,7 +84,7 @@ class Group:
 
     def asked(self, world: World, table: Table, which: Ints) -> Criteria:
         """The places alone."""
-        x, y, focal = _side_by_side(world, table, which)
+        x, y, focal = side_by_side(world, table, which)
         return Criteria(
             query=which,
             focal=focal,
@@ -149,27 +149,3 @@ def _objects(world: World, numbers: Ints) -> Objects:
     return Objects(
         x=world.x, y=world.y, number=numbers, space=world.space, ids=world.ids
     )
-
-
-def _side_by_side(
-    world: World, table: Table, which: Ints
-) -> tuple[Floats, Floats, Ints]:
-    """The places of each group in columns, and their focal objects; NaN and -1 where there is none."""
-    place_x, place_y = centres(world, table.place_focal, table.place_x, table.place_y)
-    start = np.searchsorted(table.place_row, which)
-    counts = np.searchsorted(table.place_row, which, side="right") - start
-    filled = np.arange(max(counts.max(initial=0), 1)) < counts[:, None]
-    at = ranges(start, counts)
-    x, y, focal = (
-        np.full(filled.shape, np.nan),
-        np.full(filled.shape, np.nan),
-        np.full(filled.shape, -1),
-    )
-    x[filled], y[filled], focal[filled] = (
-        place_x[at],
-        place_y[at],
-        table.place_focal[at],
-    )
-    # One focal object that is not alive leaves its whole group without members.
-    x[(filled & np.isnan(x)).any(axis=1)] = np.nan
-    return x, y, focal

@@ -35,6 +35,7 @@ class MovingBoxes:
     is_dynamic: ClassVar[bool] = False
     touched_by_all: ClassVar[bool] = False
     searches: ClassVar[bool] = True
+    caches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
         """The box goes where its focal object is; sides in metres become degrees of that latitude.

@@ -40,6 +40,7 @@ class Nearest:
     is_dynamic: ClassVar[bool] = True
     touched_by_all: ClassVar[bool] = False
     searches: ClassVar[bool] = True
+    caches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
         """Finds the k-th nearest anew among all eligible objects: who leaves is replaced by the true next (SPEC G5).
