@@ -53,6 +53,9 @@ def _without_middle(box: Box) -> str:
 
 
 TEXT_FORMS: dict[str, Plans] = {
+    "5 nearest WINDOW 1 min": _each_own(
+        lambda _, name: f"SELECT * FROM {STREAM} KNN ('M', 5, '{name}') WINDOW 1 min"  # noqa: S608
+    ),
     "moving circle AND NOT one around another car": _each_own(
         lambda n, name: (
             f"SELECT * FROM {STREAM} INSIDE ('M', '{name}', 1 km)"  # noqa: S608

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from st_common.geometry.space import Space
-from st_common.query.binding import columns_of
 from st_common.query.cell_checks import complaints_of_cells
 from st_common.query.complaint import Complaint
 from st_common.query.earth import complaints_of_places, complaints_of_plane
@@ -15,7 +14,7 @@ from st_common.query.frame_checks import complaints_of_frame
 from st_common.query.incident_checks import complaints_of_incident
 from st_common.query.near_columns import names_near
 from st_common.query.neighbours import Nearest
-from st_common.query.outer import complaints_of_outer
+from st_common.query.outer import columns_below, complaints_of_outer
 from st_common.query.pair_columns import names_pair
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
@@ -39,9 +38,7 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
         yield from complaints_of_tree(tree_of(plan))
         yield from complaints_of_values(plan, stream.space)
         yield from complaints_of_cells(plan, stream.space)
-        yield from complaints_of_outer(
-            plan, columns_of(stream.attributes, pair=plan.pairs is not None)
-        )
+        yield from complaints_of_outer(plan, columns_below(plan, stream.attributes))
     if not stream.space.is_flat:
         yield from complaints_of_places(plan)
     if plan.by_ticks and not stream.moving:
@@ -158,7 +155,7 @@ def _nests_forecast(region: Region) -> bool:
 
 
 def _with_columns_of_tags(plan: Plan) -> Iterator[Complaint]:
-    for name in _keeping_rows(plan):
+    for name in _without_tags(plan):
         yield Complaint(
             at="select",
             message=f"columns of tags or the distance of features and {name} exclude each other",

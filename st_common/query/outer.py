@@ -7,13 +7,14 @@
 (SELECT COUNT(*) FROM s)                             value
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from st_common.query.binding import Columns, bound
+from st_common.query.binding import Columns, bound, columns_of
 from st_common.query.complaint import Complaint
 from st_common.query.grammar.words import is_plain
+from st_common.query.pair_columns import pair_names
 from st_common.query.plan import AS_JSON, COUNTS, Outer, Plan, Value, has_value
 from st_common.query.several import name_of_key, wrong_in_top
 
@@ -81,6 +82,13 @@ def _also_called(plan: Plan) -> Iterator[tuple[str, Source]]:
     is_joined = plan.join is not None and plan.gives_pairs
     if plan.aggregate is None and is_joined and plan.frame is None:
         yield "feature", "partner"
+
+
+def columns_below(plan: Plan, attributes: Mapping[str, str]) -> Columns:
+    """The columns that expressions among the columns of a plan may use, with their types in DuckDB."""
+    tags = [name for _, text in plan.columns for name in pair_names(text)]
+    is_pair = plan.pairs is not None
+    return columns_of(attributes, pair=is_pair, tags=() if is_pair else tags)
 
 
 def typed_columns(plan: Plan, fixes: Columns) -> Columns:

@@ -190,11 +190,13 @@ class Outer:
 
     The rows are those that the rest of the plan has in its answer now. Expressions are canonical SQL over their columns
     (see `operators.outer`): `object`, `partner` and `value` as in a row of changes, and those that the plan selects.
-    `where` chooses among them. Without an `aggregate` the rows that are chosen are the answer, as they are.
+    `where` chooses among them. With a `window` of seconds a row that was chosen counts on for so long after it left.
+    Without an `aggregate` the rows that count are the answer, as they are.
     """
 
     where: str | None = None
     aggregate: Aggregate | None = None
+    window: Window | None = None
 
     @property
     def expressions(self) -> tuple[str, ...]:
@@ -331,6 +333,8 @@ def _outer_to_json(outer: Outer) -> dict[str, Any]:
     value = values_of(outer)
     if outer.aggregate is not None:
         value["aggregate"] = aggregate_to_json(outer.aggregate)
+    if outer.window is not None:
+        value["window"] = values_of(outer.window)
     return value
 
 
@@ -341,6 +345,8 @@ def _outer_from_json(value: Mapping[str, Any] | None) -> Outer | None:
     parts = dict(value)
     if "aggregate" in parts:
         parts["aggregate"] = aggregate_from_json(parts["aggregate"])
+    if "window" in parts:
+        parts["window"] = Window(**parts["window"])
     return Outer(**parts)
 
 

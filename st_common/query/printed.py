@@ -71,7 +71,10 @@ def _select(plan: Plan) -> str:
     selected = "*" if aggregate is None else aggregate_text(aggregate, "")
     parts = [f"SELECT {selected} FROM ({inner})"]  # noqa: S608 - a statement of ours
     parts += [] if where is None else [f"WHERE {where}"]
-    return " ".join([*parts, *group_by(aggregate, "")])
+    parts += group_by(aggregate, "")
+    window = plan.outer.window
+    parts += [] if window is None else [f"WINDOW {_lasting(window)}"]
+    return " ".join(parts)
 
 
 def _clauses(plan: Plan) -> Iterator[str]:

@@ -125,6 +125,19 @@ def columns_beside(
     }
 
 
+def shown_beside(
+    text: str, fixes: Fixes, features: Features, partners: Objects
+) -> dict[str, Objects]:
+    """The columns of features, and how far they are, that an expression names: a value for each fix and its partner."""
+    columns = columns_beside(text, features, partners)
+    if f'"{_DISTANCE}"' in text:
+        place = {fid: row for row, fid in enumerate(features.fids)}
+        shapes = features.shapes[[place[fid] for fid in partners]]
+        far = from_shapes(shapes, fixes.x, fixes.y, fixes.metric)
+        columns[_DISTANCE] = objects([None if np.isnan(d) else d for d in far])
+    return columns
+
+
 def _column(name: str, features: Features) -> Objects:
     """A column of features by its name in plans: a text, or the speed that it says."""
     speed = _SPEED.fullmatch(name)

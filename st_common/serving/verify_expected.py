@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from st_common.query.frame import Frame
+from st_common.query.pair_columns import DISTANCE
 from st_common.query.plan import Outer, Plan, asks_ways
 from st_common.reference.aggregate import Shown, groups
 from st_common.reference.columns import Features
@@ -17,6 +18,7 @@ from st_common.reference.window import counting
 from st_common.serving.verify_events import FIX, LATER, NEVER, alive
 from st_common.serving.verify_frames import framed, of_ways, open_stays
 from st_common.serving.verify_history import History
+from st_common.serving.verify_lasting import chosen_of, moments_of
 from st_common.serving.verify_members import (
     FeaturesOf,
     features_of,
@@ -34,6 +36,10 @@ from st_common.serving.verify_registered import Registered
 
 if TYPE_CHECKING:
     from st_common.reference.travelled import OfWays
+
+Name = tuple[Any, ...]
+NamedRows = dict[Name, dict[str, Any]]
+"""Rows by what names them among the others."""
 
 Answer = set[tuple[Any, ...]]
 """Pairs of an object and its partner, or groups and the texts of their values."""
@@ -116,24 +122,64 @@ def _answer_of_rows(
         plan=replace(query.plan, outer=None),
         plans=tuple(replace(plan, outer=None) for plan in query.plans),
     )
-    found = _rows_below(inner, history)
-    if not found["sure"].all() or _is_speed_on_globe(inner.plan, history):
+    now = _named_rows(inner, history)
+    if now is None:
         return set(), None
-    if inner.plan.aggregate is None:
-        others = alive(judged_events(inner, history))
-        rows = rows_of_members(inner.plan, found, others, history.of)
-        partners = found["partner"].fillna("").astype(str)
-        names = list(zip(found["object"], partners, strict=True))
-    else:
-        values = _known(query, history, _values(inner, found, history))
-        rows = rows_of_groups(inner.plan, values)
-        names = [(group, value_text(value)) for group, value in values.items()]
-    above = answer_above(outer, rows)
+    if outer.window is not None:
+        now = _lately(inner, outer, now, history)
+        if now is None:
+            return set(), None
+        outer = replace(outer, where=None)
+    above = answer_above(outer, list(now.values()))
     if above.values is None:
-        told: Answer = {names[place] for place in above.chosen}
+        names = list(now)
+        told: Answer = {names[place][:2] for place in above.chosen}
     else:
         told = _texts(_known(query, history, above.values))
     return told, told
+
+
+def _named_rows(inner: Registered, history: History) -> NamedRows | None:
+    """The rows of a query by what names them; None where it is not beyond doubt which there are.
+
+    Those of an answer are named by an object and its partner, groups also by the text of their value.
+    """
+    found = _rows_below(inner, history)
+    if not found["sure"].all() or _is_measured(inner.plan, history):
+        return None
+    if inner.plan.aggregate is None:
+        others = alive(judged_events(inner, history))
+        features = _features(inner, history, len(inner.layers) - 1)
+        rows = rows_of_members(inner.plan, found, others, history.of, features)
+        partners = found["partner"].fillna("").astype(str)
+        names: list[Name] = list(zip(found["object"], partners, strict=True))
+        if inner.plan.frame is not None:
+            # Rows of windows are fixes: several of one object.
+            names = [(*name, place) for place, name in enumerate(names)]
+    else:
+        values = _known(inner, history, _values(inner, found, history))
+        rows = rows_of_groups(inner.plan, values)
+        names = [(group, value_text(value)) for group, value in values.items()]
+    return dict(zip(names, rows, strict=True))
+
+
+def _lately(
+    inner: Registered, outer: Outer, now: NamedRows, history: History
+) -> NamedRows | None:
+    """The rows that were chosen and count on; None where regions became others meanwhile, or it takes too long."""
+    moments = moments_of(inner.position, outer, history)
+    if len(inner.layers) > 1 or inner.plan.frame is not None or moments is None:
+        return None
+    known: dict[Name, tuple[Name, dict[str, Any]]] = {}
+    for then in (*(_named_rows(inner, moment) for moment in moments), now):
+        if then is None:
+            return None
+        chosen = chosen_of(outer, then)
+        is_group = inner.plan.aggregate is not None
+        known |= {
+            name[: 1 if is_group else None]: (name, then[name]) for name in chosen
+        }
+    return dict(known.values())
 
 
 def _rows_below(inner: Registered, history: History) -> pd.DataFrame:
@@ -145,6 +191,13 @@ def _rows_below(inner: Registered, history: History) -> pd.DataFrame:
     if plan.window is None or plan.aggregate is not None:
         return found
     return found.drop_duplicates(["object", "partner"])
+
+
+def _is_measured(plan: Plan, history: History) -> bool:
+    """Whether values depend on how exactly metres are measured, also those to features."""
+    shown = any(f'"{DISTANCE}"' in text for _, text in plan.columns)
+    is_far = shown and plan.join is not None and not history.of.space.is_flat
+    return is_far or _is_speed_on_globe(plan, history)
 
 
 def _is_speed_on_globe(plan: Plan, history: History) -> bool:

@@ -8,9 +8,12 @@ import numpy as np
 import pandas as pd
 
 from st_common.query.outer import sources_of
+from st_common.query.pair_columns import names_pair
 from st_common.query.plan import Outer, Plan
 from st_common.reference import outer as reference
 from st_common.reference.aggregate import Shown
+from st_common.reference.layer_join import shown_beside
+from st_common.reference.members import FeaturesOf
 from st_common.reference.pair_join import asks_of_pairs
 from st_common.serving.verify_expressions import values_of_rows
 from st_common.serving.verify_members import Lookup, fixes_of
@@ -45,17 +48,22 @@ def _row_of_group(plan: Plan, group: str, shown: Shown) -> dict[str, Any]:
 
 
 def rows_of_members(
-    plan: Plan, found: pd.DataFrame, others: pd.DataFrame, of: Lookup
+    plan: Plan,
+    found: pd.DataFrame,
+    others: pd.DataFrame,
+    of: Lookup,
+    features: FeaturesOf,
 ) -> list[dict[str, Any]]:
     """The rows of a plan without one: of its members, pairs, or fixes in windows.
 
-    `others` has a row for each partner of `found` that is an object, and perhaps more.
+    `others` has a row for each partner of `found` that is an object, and perhaps more; `features` are those of the
+    layer that the plan joins.
     """
     texts = dict(plan.columns)
     partners = found["partner"].to_numpy(object)
     own = {"object": found["object"].tolist(), "partner": partners.tolist()}
     columns = {
-        name: _selected(texts[name], plan, found, others, of)
+        name: _selected(texts[name], plan, found, others, of, features)
         if source == "selected"
         else own[source]
         for name, source in sources_of(plan).items()
@@ -67,9 +75,19 @@ def rows_of_members(
 
 
 def _selected(
-    text: str, plan: Plan, found: pd.DataFrame, others: pd.DataFrame, of: Lookup
+    text: str,
+    plan: Plan,
+    found: pd.DataFrame,
+    others: pd.DataFrame,
+    of: Lookup,
+    features: FeaturesOf,
 ) -> list[Any]:
-    """The values of a selected column; of pairs it may be about both objects."""
+    """The values of a selected column; of pairs it may be about both objects, or about the feature."""
+    if plan.join is not None and names_pair(text):
+        fixes = fixes_of(found, of)
+        partners = found["partner"].to_numpy(object)
+        columns = shown_beside(text, fixes, features(), partners)
+        return list(fixes.of.of_features(text, fixes.rows, columns))
     if plan.pairs is None or not asks_of_pairs(text):
         fixes = fixes_of(found, of)
         return list(fixes.of.values(text, fixes.rows))
@@ -93,7 +111,8 @@ def answer_above(outer: Outer, rows: Sequence[Mapping[str, Any]]) -> AnswerAbove
     placed = {place: {**row, _ROW: place} for place, row in enumerate(rows)}
 
     def value(text: str, row: reference.Row) -> Any:
-        return known[text][row[_ROW]]
+        # Different objects are counted by the column that every row has.
+        return known[text][row[_ROW]] if text in known else row[text]
 
     chosen = sorted(reference.chosen(asked, placed, value))
     values = None

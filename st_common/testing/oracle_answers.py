@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +11,13 @@ from st_common.query.frame import Frame
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Plan
 from st_common.reference.columns import objects
+from st_common.reference.shapes import from_shapes
 from st_common.reference.window import counting as counting_at
 from st_common.testing.oracle_expressions import Near, fields_of
 from st_common.testing.oracle_frames import framed, of_ways, time_of
+from st_common.testing.oracle_lasting import lasting_rows, lasting_us, remember_rows
 from st_common.testing.oracle_members import members, metric_of
-from st_common.testing.oracle_outer import Told, answer_above, told_of
+from st_common.testing.oracle_outer import Told, answer_above, chosen_above, told_of
 from st_common.testing.oracle_readings import Known, Reading
 from st_common.testing.oracle_rows import Pair, Rules
 from st_common.testing.oracle_values import Counted, groups, stays_until
@@ -25,7 +28,7 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
     """The answer for what is known, with what a + would say of each member."""
     plan = query.plan
     if plan.outer is not None:
-        return answer_above(plan, rows_below(world, query, known, at_us))
+        return answer_above(plan, _counting_rows(world, query, known, at_us))
     if plan.frame is not None:
         return _framed(world, query, plan.frame, known)
     if plan.aggregate is not None:
@@ -39,6 +42,14 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
         return {
             pair: Told(fields=fields_of(plan, known.last[pair[0]])) for pair in pairs
         }
+    return _told_of_members(world, query, known, at_us)
+
+
+def _told_of_members(
+    world: World, query: Query, known: Known, at_us: int
+) -> dict[Pair, Told]:
+    """What a + would say of each member now."""
+    plan = query.plan
     pairs_now = members(plan, known, world.features(query), world.rules)
     until = plan.inside if plan.valid_until else None
     near = _near(plan, pairs_now, known, world.rules)
@@ -48,11 +59,28 @@ def answer_of(world: World, query: Query, known: Known, at_us: int) -> dict[Pair
             if until is None
             else stays_until(until, reading, known, at_us, world.rules),
             fields=fields_of(
-                plan, reading, _other_of(plan, pair, known), near.get(pair)
+                plan,
+                reading,
+                _other_of(plan, pair, known),
+                near.get(pair),
+                _feature_of(world, query, pair, reading),
             ),
         )
         for pair, reading in pairs_now.items()
     }
+
+
+def _feature_of(
+    world: World, query: Query, pair: Pair, reading: Reading
+) -> dict[str, Any] | None:
+    """The columns of the feature of a pair, by the names that plans have for them, and how far it is; else None."""
+    if not query.plan.gives_pairs or query.plan.pairs is not None:
+        return None
+    (feature,) = (one for one in world.features(query) if one.fid == pair[1])
+    x, y = (np.array([axis]) for axis in reading.at)
+    (far,) = from_shapes(objects([feature.geometry]), x, y, metric_of(world.rules))
+    named = {f"other.{name}": feature.tags.get(name) for name in ("size", "line")}
+    return {**named, "other.kind": feature.kind, "pair.distance_m": float(far)}
 
 
 def _near(
@@ -83,6 +111,21 @@ def rows_below(
     """The rows that the outer query of a plan asks about."""
     inner = replace(query, plan=replace(query.plan, outer=None))
     return answer_of(world, inner, known, at_us)
+
+
+def rows_chosen(
+    world: World, query: Query, known: Known, at_us: int
+) -> dict[Pair, Told]:
+    """The rows that the outer query of a plan chooses now."""
+    return chosen_above(query.plan, rows_below(world, query, known, at_us))
+
+
+def _counting_rows(
+    world: World, query: Query, known: Known, at_us: int
+) -> dict[Pair, Told]:
+    """The rows that are chosen now, and those that count on."""
+    lately = lasting_rows(query.lately, query.aged)
+    return {**lately, **rows_chosen(world, query, known, at_us)}
 
 
 def tells_values(plan: Plan) -> bool:
@@ -148,10 +191,17 @@ def below(world: World, query: Query, known: Known, at_us: int) -> dict[Below, C
     }
 
 
-def fix_us_of(query: Query, pair: Pair, known: Known, at_us: int) -> int:
+def fix_us_of(
+    query: Query, pair: Pair, known: Known, at_us: int, *, leaves: bool = True
+) -> int:
     """The time of the fix that a change is about: of a row its own, of a value the tick, else the object's last."""
     outer = query.plan.outer
-    if query.plan.aggregate is not None or (outer and outer.aggregate):
+    if outer and outer.aggregate:
+        return at_us
+    left_us = query.lately[pair].fix_us if leaves and pair in query.lately else None
+    if left_us is not None:
+        return left_us
+    if query.plan.aggregate is not None:
         return at_us
     return (
         time_of(pair[1])
@@ -203,7 +253,7 @@ def judge_anew(
     query.judged, query.below = (known.copy(), at_us), below(world, query, known, at_us)
     stayed = set()
     for pair in was.keys() | now.keys():
-        fix_us = fix_us_of(query, pair, known, at_us)
+        fix_us = fix_us_of(query, pair, known, at_us, leaves=pair not in now)
         both = pair in was and pair in now
         if both and _stays(query, pair, now[pair]):
             stayed.add(pair)
@@ -221,7 +271,17 @@ def judge_anew(
         pair: told.value if has_values else None for pair, told in now.items()
     }
     query.shown = {pair: told.fields for pair, told in now.items()}
+    if lasting_us(query.plan) is not None:
+        _remember(world, query, known, at_us)
     return stayed
+
+
+def _remember(world: World, query: Query, known: Known, at_us: int) -> None:
+    """Takes on the rows that a window above them has seen, and forgets those that are too old."""
+    chosen = rows_chosen(world, query, known, at_us)
+    fixes_us = {pair: fix_us_of(query, pair, known, at_us) for pair in query.lately}
+    remember_rows(query.lately, chosen, fixes_us, at_us, query.aged)
+    query.aged = set()
 
 
 def _stays(query: Query, pair: Pair, told: Told) -> bool:

@@ -68,21 +68,23 @@ def fields_of(
     reading: Reading,
     other: Reading | None = None,
     near: Near | None = None,
+    feature: Mapping[str, Any] | None = None,
 ) -> str | None:
     """The selected columns as a JSON object; of streams and fences with the place of the fix; None without any.
 
-    Of pairs they may be about the `other` object too, of neighbours about which of the nearest it is; None: of none.
+    Of pairs they may be about the `other` object too, or about a `feature` by the names that plans have for it, of
+    neighbours about which of the nearest it is; None: of none.
     """
     has_place = plan.tells_events or plan.emit in ("istream", "dstream", "rstream")
     stamps = {"x": "x", "y": "y"} if has_place else {}
     columns = {**stamps, **dict(plan.columns)}
-    return (
-        json.dumps(
-            {name: _shown(text, reading, other, near) for name, text in columns.items()}
-        )
-        if columns
-        else None
-    )
+    shown = {
+        name: FEATURES_SHOWN[text](feature)
+        if feature is not None and text in FEATURES_SHOWN
+        else _shown(text, reading, other, near)
+        for name, text in columns.items()
+    }
+    return json.dumps(shown) if columns else None
 
 
 def _shown(
@@ -284,6 +286,15 @@ OF_FEATURES: dict[str, Callable[[Reading, Mapping[str, Any]], Any]] = {
     ),
 }
 """Conditions on a fix and a feature of a random layer."""
+
+FEATURES_SHOWN: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    '"other.kind"': lambda f: f["other.kind"],
+    'TRY_CAST("other.size" AS DOUBLE) * 2': lambda f: (
+        None if _size(f) is None else (_size(f) or 0.0) * 2
+    ),
+    'round("pair.distance_m", 3)': lambda f: round(f["pair.distance_m"], 3),
+}
+"""For columns of a fix and a feature."""
 
 PAIRS: dict[str, OfPair] = {**OTHERS, **OF_BOTH, **OF_OTHERS}
 

@@ -61,20 +61,28 @@ for _column in NAMES:
 """Texts of outer queries that random plans may use, and what they mean."""
 
 
-def answer_above(plan: Plan, now: Mapping[Pair, Told]) -> dict[Pair, Told]:
-    """The answer of the outer query of a plan, when its rows are these.
+def chosen_above(plan: Plan, now: Mapping[Pair, Told]) -> dict[Pair, Told]:
+    """Those of these rows that the outer query of a plan chooses.
+
+    Raises:
+        KeyError: an expression is none of this module.
+    """
+    rows = {pair: _row(pair, told) for pair, told in now.items()}
+    chosen = reference.chosen(plan.outer or Outer(), rows, _evaluated)
+    return {pair: now[pair] for pair in chosen}
+
+
+def answer_above(plan: Plan, counted: Mapping[Pair, Told]) -> dict[Pair, Told]:
+    """The answer of the outer query of a plan, when these rows count.
 
     Raises:
         KeyError: an expression is none of this module.
     """
     outer = plan.outer or Outer()
-    rows = {pair: _row(pair, told) for pair, told in now.items()}
-    chosen = reference.chosen(outer, rows, _evaluated)
     if outer.aggregate is None:
-        return {pair: now[pair] for pair in chosen}
-    values = reference.groups(
-        outer.aggregate, [rows[pair] for pair in chosen], _evaluated
-    )
+        return {**counted}
+    rows = [_row(pair, told) for pair, told in counted.items()]
+    values = reference.groups(outer.aggregate, rows, _evaluated)
     return told_of(outer.aggregate, values)
 
 

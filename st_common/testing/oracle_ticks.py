@@ -6,6 +6,7 @@ from functools import partial
 from st_common.reference.travelled import outlives
 from st_common.testing.oracle_answers import answer_of, counting, fix_us_of, judge_anew
 from st_common.testing.oracle_frames import advance, own_ticks, remember
+from st_common.testing.oracle_lasting import age_of, lasting_us
 from st_common.testing.oracle_members import partners_of
 from st_common.testing.oracle_moving_fences import (
     judge_moving_fences,
@@ -60,6 +61,12 @@ def judge_ticks(world: World, *, at_end: bool = False) -> None:
             _too_old(world, query, entry)
             for query in world.queries.values()
             for entry in _aging(query)
+        }
+        ages |= {
+            age
+            for query in world.queries.values()
+            for row in query.lately.values()
+            if (age := age_of(query.plan, row, world.rules.tick_us)) is not None
         }
         ages = ages.union(
             *(_own_ticks(world, query) for query in world.queries.values())
@@ -134,6 +141,11 @@ def _judge(world: World, tick: int) -> None:
 def _judge_query(world: World, query: Query, events: list[Event], tick: int) -> None:
     """Judges one query on what holds at a tick; `events` is what happened since the tick before."""
     moved, was = set[str](), query.below
+    query.aged = {
+        pair
+        for pair, row in query.lately.items()
+        if (age_of(query.plan, row, world.rules.tick_us) or tick + 1) <= tick
+    }
     if query.plan.frame is not None:
         moved = advance(
             query.frames, query.plan.frame, tick, world.rules, happened=bool(events)
@@ -180,10 +192,16 @@ def _minus(world: World, query: Query, tick: int, pair: Pair) -> str:
 def _minus_of_rows(world: World, query: Query, tick: int, pair: Pair) -> str:
     """Why a row is not among those that are asked for: because it is none any more, else because of what is asked."""
     inner = replace(query, plan=replace(query.plan, outer=None))
-    is_group = query.plan.outer is not None and query.plan.outer.aggregate is not None
-    if is_group or pair in answer_of(world, inner, world.ticked, tick):
+    if lasting_us(query.plan) is not None:
+        return "leave" if _is_group(query) else "aged"
+    if _is_group(query) or pair in answer_of(world, inner, world.ticked, tick):
         return "leave"
     return _minus(world, inner, tick, pair)
+
+
+def _is_group(query: Query) -> bool:
+    """Whether what is told of the rows of a query are values of groups."""
+    return query.plan.outer is not None and query.plan.outer.aggregate is not None
 
 
 def _minus_of_row(world: World, query: Query, pair: Pair) -> str:

@@ -9,6 +9,7 @@ from st_common.query.plan import Plan
 from st_common.reference.fence import Machine
 from st_common.reference.incident import Stretch
 from st_common.testing.oracle_frames import Frames
+from st_common.testing.oracle_lasting import Lately
 from st_common.testing.oracle_readings import Known, Reading
 from st_common.testing.oracle_rows import (
     NEVER,
@@ -73,6 +74,8 @@ class Query:
     below: dict[Below, Counted] = field(
         default_factory=dict
     )  # what it was judged on last, below an aggregate
+    lately: dict[Pair, Lately] = field(default_factory=dict)  # of a window above rows
+    aged: set[Pair] = field(default_factory=set)  # those of them that are too old now
     judged: tuple[Known, int] | None = (
         None  # what it was judged on last, as a whole, and for when
     )

@@ -20,6 +20,7 @@ from st_common.query.plan import (
 )
 from st_common.testing.oracle_expressions import (
     CONDITIONS,
+    FEATURES_SHOWN,
     GROUPS,
     NUMBERS,
     OF_BOTH,
@@ -125,6 +126,12 @@ def draw_where_beside(rng: Random) -> str | None:
 def draw_columns_of_pairs(rng: Random) -> tuple[tuple[str, str], ...]:
     """None, one or two columns of the first object, of the other one or of both."""
     texts = rng.sample(("kind", *sorted(OF_OTHERS)), rng.choice((0, 0, 1, 2)))
+    return tuple((f"c{number}", text) for number, text in enumerate(texts))
+
+
+def draw_columns_of_features(rng: Random) -> tuple[tuple[str, str], ...]:
+    """One or two columns of a fix, or of it and its feature."""
+    texts = rng.sample(("kind", "load", *sorted(FEATURES_SHOWN)), rng.choice((1, 2)))
     return tuple((f"c{number}", text) for number, text in enumerate(texts))
 
 

@@ -1,8 +1,17 @@
 """Random queries about the rows of others: conditions, aggregates and groups over their columns."""
 
+from dataclasses import replace
 from random import Random
 
-from st_common.query.plan import AS_JSON, Aggregate, Function, Outer, Plan, has_value
+from st_common.query.plan import (
+    AS_JSON,
+    Aggregate,
+    Function,
+    Outer,
+    Plan,
+    Window,
+    has_value,
+)
 from st_common.testing.random_clauses import draw_several
 
 _FUNCTIONS: tuple[Function, ...] = (
@@ -18,7 +27,16 @@ _NUMBER_CONDITIONS = ("{} > 1", "{} <= 4", "abs({}) > 2")
 
 
 def draw_outer(rng: Random, below: Plan) -> Outer:
-    """A query about the rows of a plan."""
+    """A query about the rows of a plan, of which some count on for a while after they left."""
+    outer = _draw_outer(rng, below)
+    if rng.random() < 0.3:
+        return replace(
+            outer, window=Window(seconds=rng.choice((0.0, 0.5, 1.0, 2.5, 4.0)))
+        )
+    return outer
+
+
+def _draw_outer(rng: Random, below: Plan) -> Outer:
     texts, numbers = columns_of_rows(below)
     conditions = [one.format(name) for name in texts for one in _TEXT_CONDITIONS]
     conditions += [one.format(name) for name in numbers for one in _NUMBER_CONDITIONS]

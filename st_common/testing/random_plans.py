@@ -26,6 +26,7 @@ from st_common.testing.oracle_expressions import GROUPS, NUMBERS
 from st_common.testing.random_clauses import (
     draw_aggregate,
     draw_columns,
+    draw_columns_of_features,
     draw_columns_of_near,
     draw_columns_of_pairs,
     draw_emit,
@@ -319,6 +320,8 @@ def _nested(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     make = rng.choice(
         (_fixes, _moves, _near, _pairs, _windows, _counts, _frames, _choosing)
     )
+    if layers and rng.random() < 0.25:
+        make = _joined
     below = make(rng, layers)
     while below.tells_events:
         below = make(rng, layers)
@@ -326,8 +329,23 @@ def _nested(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     if below.window is not None:
         below = replace(below, columns=())
     elif below.aggregate is None and not _has_own_columns(below):
-        below = replace(below, columns=draw_columns(rng))
+        below = replace(below, columns=_columns_of_rows(rng, below))
     return replace(below, outer=draw_outer(rng, below))
+
+
+def _joined(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
+    """Objects and the features that they are at."""
+    plan = _fixes(rng, layers)
+    while not plan.gives_pairs:
+        plan = _fixes(rng, layers)
+    return plan
+
+
+def _columns_of_rows(rng: Random, plan: Plan) -> tuple[tuple[str, str], ...]:
+    """Columns of rows; of pairs with features also about these, where nothing keeps them without."""
+    if plan.join is None or not plan.gives_pairs or plan.frame is not None:
+        return draw_columns(rng)
+    return rng.choice((draw_columns, draw_columns_of_features))(rng)
 
 
 def _has_own_columns(plan: Plan) -> bool:

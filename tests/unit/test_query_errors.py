@@ -176,7 +176,7 @@ SELECT = "REGISTER QUERY q AS SELECT "
             "is in small letters",
         ),
         (
-            SELECT + "COUNT(l.name) FROM s JOIN l ON ST_Intersects(s, l)",
+            SELECT + "COUNT(l.name) FROM s JOIN l ON ST_Intersects(s, l) WINDOW 1 s",
             "l.name",
             "l.fid in GROUP BY",
         ),
@@ -531,19 +531,9 @@ SENSORS = "REGISTER QUERY q AS SELECT * FROM sensors "
             "the place lies off the Earth",
         ),
         (
-            Q + "WINDOW 1 hour INSIDE ('M', 'a', 1 km)",
-            "WINDOW",
-            "WINDOW and a moving INSIDE exclude each other",
-        ),
-        (
             Q + "KNN (3, 1, 1) WINDOW 5 TUPLES",
             "WINDOW",
-            "WINDOW and KNN exclude each other",
-        ),
-        (
-            Q + "JOIN taxis b ON taxis.state = b.state WINDOW 1 hour",
-            "WINDOW",
-            "JOIN of the stream with itself",
+            "a window of rows lasts for a time: TUPLES counts fixes",
         ),
         (Q + "KNN (3, 1, 1) JOIN taxis b ON taxis.state = b.state", "JOIN", None),
         (Q + "EMIT CHANGES WITH VALID UNTIL", "VALID", "WITH VALID UNTIL needs INSIDE"),
@@ -619,7 +609,7 @@ def test_what_fits_the_stream_passes(tmp_path: Path, text: str):
 def test_all_that_is_wrong_with_a_statement_comes_at_once(tmp_path: Path):
     text = (
         Q.replace("*", "sped AS a, lower(stat) AS b")
-        + "WHERE sped > 3 WINDOW 1 hour KNN (3, 1, 1)"
+        + "WHERE sped > 3 WINDOW 5 TUPLES KNN (3, 1, 1)"
     )
     with pytest.raises(TextError) as caught:
         check(Home(tmp_path), STREAMS, parse(text))

@@ -21,6 +21,7 @@ from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.query.problem import TextError
 from st_common.query.registry import check
 from st_common.query.text import parse, to_text
+from st_common.regions.region import MovingRegion
 from st_common.regions.registry import (
     Area,
     Box,
@@ -334,14 +335,15 @@ def plans(draw: st.DrawFn) -> Plan:
             )
         }
     stream = draw(names)
+    inside = draw(st.none() | boxes | circles | areas() | moving_boxes | moving_circles)
+    # Above these a window is one of rows, and the text says no less.
+    at_ticks = nearest is not None or isinstance(inside, MovingRegion)
     return Plan(
         stream=stream,
-        inside=draw(
-            st.none() | boxes | circles | areas() | moving_boxes | moving_circles
-        ),
+        inside=inside,
         neighbours=nearest,
         where=draw(st.none() | conditions.map(_where_or_none)),
-        window=draw(st.none() | windows),
+        window=None if at_ticks else draw(st.none() | windows),
         valid_until=draw(st.booleans()),
         order=draw(st.sampled_from(("auto", "space_first", "select_first"))),
         frame=draw(st.none() | frames),

@@ -132,7 +132,7 @@ def test_text_json_and_builder_say_the_same(said, columns):
 
 
 @pytest.mark.parametrize(
-    "clause", ["DETECT ENTER, EXIT", "FOR 1 min", "outer", "[RANGE 1 hour]"]
+    "clause", ["DETECT ENTER, EXIT", "FOR 1 min", "[RANGE 1 hour]"]
 )
 def test_where_rows_are_kept_without_their_feature_tags_are_refused(clause):
     text = f"SELECT r.name {JOIN} {clause}"

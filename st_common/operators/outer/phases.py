@@ -14,7 +14,18 @@ from st_common.operators.aggregate.telling import (
     tell_groups,
 )
 from st_common.operators.arrays.keys import packed
+from st_common.operators.events.agenda import agenda_of
+from st_common.operators.events.timeline import LAST
 from st_common.operators.outer.asking import asked
+from st_common.operators.outer.lingering import (
+    Ending,
+    Leaving,
+    Lingering,
+    Positions,
+    Told,
+    lingered,
+    never,
+)
 from st_common.operators.outer.remembered import OuterGroups, OuterRows
 from st_common.operators.outer.signed import Instants, Signed, signed
 from st_common.operators.outer.specs import OuterSpecs
@@ -52,17 +63,18 @@ def run_outer(state: State, turn: Turn, parts: Sequence[Part]) -> list[Part]:
     if not turn.known.nested.any():
         return list(parts)
     kept, told = _taken(turn, parts)
-    rows, groups = _memories(state)
+    before = _Remembered.of(state)
     first = next((one.first_tick for one in parts if one.first_tick), None)
-    late = _NOBODY if first is None else _untold(turn, groups)
-    if not len(told) and not len(late):
+    late = _NOBODY if first is None else _untold(turn, before.groups)
+    if not len(told) and not len(late) and not len(before.lingering):
         return kept
     tick, position = first or (NEVER, NEVER)
     also = Instants(
         tick=np.full(len(late), tick), position=np.full(len(late), position)
     )
-    judged = _judged(turn, signed(turn, told, also), rows, groups, late)
-    return [*kept, _part(turn, groups, judged)]
+    leaving = Leaving(positions=_positions(state, turn))
+    judged = _judged(turn, signed(turn, told, also), before, late, leaving)
+    return [*kept, _part(turn, before, judged)]
 
 
 def swap_outer(swapping: Swapping, parts: Sequence[Part]) -> list[Part]:
@@ -76,7 +88,8 @@ def swap_outer(swapping: Swapping, parts: Sequence[Part]) -> list[Part]:
     if not turn.known.nested.any():
         return list(parts)
     kept, told = _taken(turn, parts)
-    rows, groups = _memories(swapping.state)
+    before = _Remembered.of(swapping.state)
+    rows, groups = before.rows, before.groups
     specs, of_target = turn.known.of(OuterSpecs), turn.numbering.targets.query
     ended = _ended(swapping, specs)
     # Groups of queries that end go as they were told last, not by one row after the other.
@@ -87,9 +100,9 @@ def swap_outer(swapping: Swapping, parts: Sequence[Part]) -> list[Part]:
     judged = _judged(
         turn,
         signed(turn, told, _at_rows(swapping, begun)),
-        rows.take(~is_over),
-        groups.take(~is_gone),
+        replace(before, rows=rows.take(~is_over), groups=groups.take(~is_gone)),
         begun,
+        Leaving(positions=never, ending=_ending(swapping)),
         causes,
     )
     lines = [_ended_lines(swapping, specs, groups.take(is_gone))]
@@ -98,7 +111,7 @@ def swap_outer(swapping: Swapping, parts: Sequence[Part]) -> list[Part]:
     told_lines = [one for one in lines if one is not None]
     last = joined_lines(told_lines) if told_lines else None
     judged = replace(judged, lines=last)
-    return [*kept, _part(turn, groups, judged, rows.target[is_over])]
+    return [*kept, _part(turn, before, judged, rows.target[is_over])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,53 +122,77 @@ class _Judged:
     changes: pa.Table
     rows: Change[OuterRows]
     groups: OuterGroups
+    lingering: Lingering
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Remembered:
+    """The rows that count, those of them that have left, and the groups as they were told last."""
+
+    rows: OuterRows
+    lingering: Lingering
+    groups: OuterGroups
+
+    @staticmethod
+    def of(state: State) -> "_Remembered":
+        return _Remembered(
+            rows=state.memories[OuterRows],
+            lingering=state.memories[Lingering],
+            groups=state.memories[OuterGroups],
+        )
 
 
 def _judged(
     turn: Turn,
-    told: Signed,
-    rows: OuterRows,
-    groups: OuterGroups,
+    rows: Signed,
+    known: _Remembered,
     again: np.ndarray,
+    leaving: Leaving,
     causes: Causes | None = None,
 ) -> _Judged:
     """Judges rows with signs.
 
     Args:
         turn: the run.
-        told: the rows.
-        rows: those that count before.
-        groups: the groups as they were told last.
+        rows: the rows.
+        known: what is remembered of those before.
+        leaving: when rows that have left go.
         again: queries that may count nothing, at instants of their own (`Signed.others`).
         causes: of all that is told; None: each change has its own.
     """
     specs, of_target = turn.known.of(OuterSpecs), turn.numbering.targets.query
+    whole = Told(signed=rows, asked=asked(turn, specs, rows))
+    whole, lingering = lingered(turn, whole, known.rows, known.lingering, leaving)
+    told = whole.signed
     is_about = np.zeros(len(turn.queries), bool)
     is_about[told.query] = True
-    before = rows.take(is_about[of_target[rows.target]])
-    versions = versions_of(before, told, asked(turn, specs, told))
+    before = known.rows.take(is_about[of_target[known.rows.target]])
+    versions = versions_of(before, told, whole.asked)
     of_groups = specs.grouped[turn.numbering.targets.query[versions.rows.target]]
     above = Above(turn=specs.above(turn), tick=told.tick, position=told.position)
     star = np.full(len(again), turn.numbering.partner_of(ALL) if len(again) else 0)
     nothing = packed(turn.numbering.targets_of(again, star), told.others)
-    lines, after = regrouped(above, versions.take(of_groups), groups, np.sort(nothing))
+    lines, after = regrouped(
+        above, versions.take(of_groups), known.groups, np.sort(nothing)
+    )
     stays = versions.until == len(told.tick)
     return _Judged(
         lines=lines,
         changes=tell_rows(turn, told, versions.take(~of_groups), causes),
         rows=before.change_to(versions.take(stays).rows.in_order()),
         groups=after,
+        lingering=lingering,
     )
 
 
 def _part(
-    turn: Turn, groups: OuterGroups, judged: _Judged, over: np.ndarray = _NOBODY
+    turn: Turn, before: _Remembered, judged: _Judged, over: np.ndarray = _NOBODY
 ) -> Part:
     """What is told and remembered as a part of a run.
 
     Args:
         turn: the run.
-        groups: as they were before.
+        before: what was remembered before.
         judged: what is told, and what becomes of both.
         over: the targets of rows that go with their queries.
     """
@@ -164,13 +201,29 @@ def _part(
         changes=(tell_groups(turn, judged.lines), judged.changes),
         memories={
             OuterRows: replace(judged.rows, removed=removed),
-            OuterGroups: groups.change_to(judged.groups),
+            OuterGroups: before.groups.change_to(judged.groups),
+            Lingering: before.lingering.change_to(judged.lingering),
         },
     )
 
 
-def _memories(state: State) -> tuple[OuterRows, OuterGroups]:
-    return state.memories[OuterRows], state.memories[OuterGroups]
+def _positions(state: State, turn: Turn) -> Positions:
+    """Where ticks are judged in a run, at which nothing may happen but that rows are too old."""
+
+    def positions(ticks: np.ndarray) -> np.ndarray:
+        agenda = agenda_of(
+            turn.events,
+            turn.clock,
+            turn.settings.tick_us,
+            pending=state.pending.tick,
+            aging=np.unique(ticks),
+            final=turn.final,
+        )
+        place = np.searchsorted(agenda.due, ticks)
+        is_due = np.append(agenda.due, NEVER)[place] == ticks
+        return np.where(is_due, np.append(agenda.position, LAST)[place], LAST)
+
+    return positions
 
 
 def _taken(turn: Turn, parts: Sequence[Part]) -> tuple[list[Part], pa.Table]:
@@ -218,6 +271,14 @@ def _at_rows(swapping: Swapping, queries: np.ndarray) -> Instants:
     """The instants at which queries start."""
     at = swapping.at
     return Instants(position=at.rows(queries), tick=np.full(len(queries), at.tick))
+
+
+def _ending(swapping: Swapping) -> Ending:
+    """The queries that end, all of whose rows go at once."""
+    change, at = swapping.change, swapping.at
+    ended = np.zeros(len(swapping.turn.queries), bool)
+    ended[change.before[: 0 if change.keeps else None]] = True
+    return Ending(ended=ended, position=at.rows, tick=at.tick)
 
 
 def _ended(swapping: Swapping, specs: OuterSpecs) -> np.ndarray:

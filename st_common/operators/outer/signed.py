@@ -16,12 +16,15 @@ class Signed:
     """Rows in the order in which changes are settled; n of them, at k instants.
 
     Attributes:
-        rows: as they were told, with the columns of `SHARD_SCHEMA`.
+        rows: as they were told, with the columns of `SHARD_SCHEMA`; none once rows are among them that go by
+            themselves (`lingering`).
         query: int64[n], the number of the query.
         target: int64[n], the key: the query and what names the row among its rows (see `names_of`).
         weight: int64[n], -1 for one that leaves, 1 for one that comes or that has other values now.
         at: int64[n], the place of its instant.
         cause: int64[n], why: places in `CAUSES`.
+        fix_ts: int64[n], the time of the fix that each is told with.
+        rank: int64[n], its place in the order of what is told at one time.
         position: int64[k], the row of the log of each instant, rising.
         tick: int64[k], its event time in microseconds, rising among those of one position.
         others: int64, the places of those instants that were asked for.
@@ -33,6 +36,8 @@ class Signed:
     weight: np.ndarray
     at: np.ndarray
     cause: np.ndarray
+    fix_ts: np.ndarray
+    rank: np.ndarray
     position: np.ndarray
     tick: np.ndarray
     others: np.ndarray
@@ -59,8 +64,11 @@ def signed(turn: Turn, told: pa.Table, also: Instants) -> Signed:
     query = rows["query_order"].to_numpy().astype(np.int64)
     names = turn.numbering.partners_of(names_of(rows))
     target = turn.numbering.targets_of(query, names)
-    position, ts, at = instants_of(rows, also)
-    at, others = at[: len(rows)], at[len(rows) :]
+    own = Instants(
+        position=rows["position"].to_numpy(), tick=rows["event_ts"].to_numpy()
+    )
+    instants = instants_of(own, also)
+    at, others = instants.at[: len(rows)], instants.at[len(rows) :]
     # Stable: what was settled last of a key and an instant stands last.
     order = np.lexsort((at, target))
     kept = np.sort(order[is_last(target[order], at[order])])
@@ -74,24 +82,33 @@ def signed(turn: Turn, told: pa.Table, also: Instants) -> Signed:
         cause=pc.index_in(
             rows["cause"].cast(pa.string()), value_set=pa.array(CAUSES)
         ).to_numpy(),
-        position=position,
-        tick=ts,
+        fix_ts=rows["fix_ts"].to_numpy(),
+        rank=rows["rank"].to_numpy(),
+        position=instants.position,
+        tick=instants.tick,
         others=others,
     )
 
 
-def instants_of(
-    rows: pa.Table, also: Instants
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The position and the event time of each instant in their order; of each row and of those given their places."""
-    position = np.concatenate([rows["position"].to_numpy(), also.position])
-    ts = np.concatenate([rows["event_ts"].to_numpy(), also.tick])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordered:
+    """Different instants in their order, `position` and `tick`; `at` are the places among them of those given."""
+
+    position: np.ndarray
+    tick: np.ndarray
+    at: np.ndarray
+
+
+def instants_of(own: Instants, also: Instants) -> Ordered:
+    """The instants in their order, and the places of the own ones, then of the others."""
+    position = np.concatenate([own.position, also.position])
+    ts = np.concatenate([own.tick, also.tick])
     order = np.lexsort((ts, position))
     starts = is_first(position[order], ts[order])
     at = np.empty(len(order), np.int64)
     at[order] = np.cumsum(starts) - 1
     kept = order[starts]
-    return position[kept], ts[kept], at
+    return Ordered(position=position[kept], tick=ts[kept], at=at)
 
 
 def names_of(rows: pa.Table) -> pa.Array:

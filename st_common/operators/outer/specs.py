@@ -45,6 +45,7 @@ class OuterSpecs:
         several: object, its several values, None where it has one.
         counts_nothing: bool, no rows have a value as well.
         counts_different: bool, different values are counted.
+        window_us: int64, how long rows count on after they left, in microseconds; -1 where they go at once.
     """
 
     layouts: tuple[RowLayout, ...]
@@ -56,6 +57,7 @@ class OuterSpecs:
     several: np.ndarray
     counts_nothing: np.ndarray
     counts_different: np.ndarray
+    window_us: np.ndarray
 
     @property
     def grouped(self) -> np.ndarray:
@@ -100,10 +102,7 @@ def _compiled(queries: Queries, numbers: np.ndarray) -> OuterSpecs:
     layouts = numbered(sources for _, sources in asked)
     layout = [layouts[sources] for _, sources in asked]
     conditions = _conditions(outers, layout, len(layouts))
-    condition = [
-        NONE if one.where is None else conditions[at][one.where]
-        for one, at in zip(outers, layout, strict=True)
-    ]
+    condition = _condition(outers, layout, conditions)
     asked_for = [one.aggregate for one in outers]
     aggregates = numbered(one for one in asked_for if one)
     aggregate = [aggregates[one] if one else NONE for one in asked_for]
@@ -119,8 +118,25 @@ def _compiled(queries: Queries, numbers: np.ndarray) -> OuterSpecs:
         layout=column(layout, nothing=NONE),
         condition=column(condition, nothing=NONE),
         aggregate=column(aggregate, nothing=NONE),
+        window_us=column(map(_window_us, outers), nothing=NONE),
         **{name: column(part, nothing=none[name][0]) for name, part in known.items()},
     )
+
+
+def _condition(
+    outers: Sequence[Outer], layout: Sequence[int], conditions: list[dict[str, int]]
+) -> list[int]:
+    """The place of each query's condition among those of its layout, `NONE` without."""
+    return [
+        NONE if one.where is None else conditions[at][one.where]
+        for one, at in zip(outers, layout, strict=True)
+    ]
+
+
+def _window_us(outer: Outer) -> int:
+    """How long rows count on after they left, in microseconds; `NONE` where they go at once."""
+    seconds = None if outer.window is None else outer.window.seconds
+    return NONE if seconds is None else round(seconds * 1e6)
 
 
 def _column(

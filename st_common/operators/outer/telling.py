@@ -114,7 +114,6 @@ def _rows(
     sign: np.ndarray,
     cause: np.ndarray,
 ) -> pa.Table:
-    told = {name: signed.rows[name].to_numpy()[row] for name in ("fix_ts", "rank")}
     target = turn.numbering.targets_of(signed.query[row], rows.text)
     return change_rows(
         replace(turn.names, objects=turn.numbering.partners),
@@ -126,7 +125,8 @@ def _rows(
         cause=cause,
         value=rows.value,
         fields=rows.fields,
-        **told,
+        fix_ts=signed.fix_ts[row],
+        rank=signed.rank[row],
     )
 
 

@@ -3,6 +3,7 @@
 from st_common.operators.aggregate.groups import Groups
 from st_common.operators.fence.visits import MovingVisits, Visits
 from st_common.operators.incident.incidents import Incidents
+from st_common.operators.outer.lingering import Lingering
 from st_common.operators.outer.remembered import OuterGroups, OuterRows
 from st_common.operators.state.component import Component
 from st_common.operators.state.delta import Delta
@@ -21,6 +22,7 @@ KINDS: tuple[type[Component], ...] = (
     Incidents,
     OuterRows,
     OuterGroups,
+    Lingering,
 )
 """The components that states of this version may have; one with another is refused."""
 

@@ -13,6 +13,8 @@ from st_common.operators.fence.visits import MovingVisits, Visits
 from st_common.operators.incident.incidents import Incidents
 from st_common.operators.incident.specs import IncidentSet
 from st_common.operators.matching.layer import Layer
+from st_common.operators.outer.lingering import Lingering, ages_at
+from st_common.operators.outer.specs import OuterSpecs
 from st_common.operators.runtime.compiling import compiled
 from st_common.operators.runtime.idle import idle_turn, known_fixes
 from st_common.operators.state.fixes import ALIVE, NEVER
@@ -75,6 +77,11 @@ def _aging(state: State, turn: Turn) -> np.ndarray:
     return windows.aging(state.memories[Entries], turn)
 
 
+def _lingering(state: State, turn: Turn) -> np.ndarray:
+    """Ticks at which rows that have left are too old."""
+    return ages_at(turn, turn.known.of(OuterSpecs), state.memories[Lingering])
+
+
 def _sliding(state: State, turn: Turn) -> np.ndarray:
     """Ticks at which the clock moves the windows of frames."""
     if not len(turn.known.of(FrameSpecs).numbers):
@@ -116,7 +123,7 @@ def _breaking(state: State, turn: Turn) -> np.ndarray:
     return np.asarray(state.fixes.ts[is_open.object][timed] + gap_us[timed])
 
 
-_WAITS = (_held, _silent, _tick, _aging, _sliding, _dwelling, _breaking)
+_WAITS = (_held, _silent, _tick, _aging, _lingering, _sliding, _dwelling, _breaking)
 
 
 def _no_layer(layer: str, version: int) -> Layer:

@@ -104,7 +104,10 @@ class AnswerSteps(GroupingSteps):
         return replace(self, tree=tree, steps={**self.steps, "outer": step})
 
     def window(self, lasting: Amount) -> Self:
-        """Fixes that qualified count for "1 hour" (a number is seconds), or until "100 tuples" newer ones did."""
+        """Fixes that qualified count for "1 hour" (a number is seconds), or until "100 tuples" newer ones did.
+
+        After `rows()`: rows count on for so long after they left.
+        """
         step = "window(..)"
         tuples = rows_of(lasting, step)
         seconds = None if tuples is not None else seconds_of(lasting, "a window", step)

@@ -281,6 +281,8 @@ def _outer(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     asked = builder.rows()
     if outer.where is not None:
         asked = asked.where(outer.where)
+    if outer.window is not None:
+        asked = asked.window(outer.window.seconds or 0.0)
     return _aggregated(asked, outer.aggregate)
 
 

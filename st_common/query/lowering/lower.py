@@ -10,7 +10,6 @@ from st_common.query.areas import Areas
 from st_common.query.grammar.nodes import (
     INCOMPLETE,
     Emit,
-    Lasting,
     Refused,
     Rows,
     Span,
@@ -32,17 +31,16 @@ from st_common.query.lowering.join import layer_join_of, pair_join_of
 from st_common.query.lowering.options import options_of
 from st_common.query.lowering.outer import asked_of_groups, outer_of, spans_of
 from st_common.query.lowering.own_region import with_own_region
-from st_common.query.lowering.pairs_below import with_pairs_below
-from st_common.query.lowering.quantity import seconds, whole
+from st_common.query.lowering.quantity import window_of
+from st_common.query.lowering.rows_below import with_rows_below
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.select import Selected, selected_of
 from st_common.query.lowering.space import neighbours_of, region_of
-from st_common.query.plan import Aggregate, LayerJoin, Outer, PairJoin, Plan, Window
+from st_common.query.plan import Aggregate, LayerJoin, Outer, PairJoin, Plan
 from st_common.query.plan import Emit as EmitMode
 from st_common.query.tree.fusing import plan_of
 from st_common.query.tree.growing import grown
 from st_common.query.tree.relational import Source
-from st_common.units import TUPLES
 
 _CLAUSES = (
     "where",
@@ -58,7 +56,6 @@ _CLAUSES = (
     "lasting",
     "until",
 )
-_MOST_TUPLES = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +70,7 @@ class Lowered:
 def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | None:
     """The plan of a parsed SELECT; None when something was refused, all of which is gathered."""
     if not isinstance(select.args["from_"].this, Rows):
-        select = with_pairs_below(select)
+        select = with_rows_below(select, areas)
     source = select.args["from_"].this
     if isinstance(source, Rows):
         return _above_rows(select, source, areas, gathered)
@@ -160,7 +157,7 @@ def _alone(
     return {
         "inside": attempt(lambda: region_of(inside, areas), None) if inside else None,
         "neighbours": attempt(lambda: neighbours_of(knn), None) if knn else None,
-        "window": attempt(lambda: _window(window), None) if window else None,
+        "window": attempt(lambda: window_of(window), None) if window else None,
         "frame": frame_of(source.args.get("windows") or (), chosen, areas, gathered),
         "fence": fence_of(select, chosen, gathered),
         "incident": incident_of(select, chosen, gathered),
@@ -254,11 +251,3 @@ def _mode(told: exp.Expr | None, emit: Emit | None) -> EmitMode:
         "rstream": "rstream",
     }
     return streams[told.name]
-
-
-def _window(lasting: Lasting) -> Window:
-    quantity = lasting.this
-    if quantity.args["unit"].name.lower() in TUPLES:
-        quantity.set("unit", None)
-        return Window(tuples=whole(quantity, "the number of tuples", _MOST_TUPLES))
-    return Window(seconds=seconds(quantity))

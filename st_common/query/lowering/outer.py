@@ -7,6 +7,7 @@ from st_common.query.lowering.condition import conditions_of
 from st_common.query.lowering.expression import Term, conjuncts
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.having import of_rows
+from st_common.query.lowering.quantity import window_of
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.select import Selected, selected_of
 from st_common.query.plan import Aggregate, Outer
@@ -20,7 +21,7 @@ _WORDS = {
 }
 """Clauses that are not called as in the tree of a statement."""
 
-_CLAUSES = ("where", "group", "select", "emit")
+_CLAUSES = ("where", "group", "select", "emit", "window")
 
 
 def outer_of(select: exp.Expr, gathered: Gathered) -> Outer | None:
@@ -42,10 +43,12 @@ def outer_of(select: exp.Expr, gathered: Gathered) -> Outer | None:
         message = "the rows of a query are told as they are"
         hint = "SELECT *, an aggregate, or DISTINCT; columns are selected in the parentheses"
         gathered.found.append(Refused(message, span_of(select.expressions[0]), hint))
+    said = select.args.get("window")
+    window = gathered.attempt(lambda: window_of(said), None) if said else None
     if len(gathered.found) > before:
         return None
     where_text = None if condition is None else condition.text
-    return Outer(where=where_text, aggregate=selected.aggregate)
+    return Outer(where=where_text, aggregate=selected.aggregate, window=window)
 
 
 def asked_of_groups(
@@ -82,7 +85,7 @@ def _refuse_clauses(select: exp.Expr, gathered: Gathered) -> None:
             Refused(message, span_of(join.this), "join in the parentheses")
         )
     for clause, node in select.args.items():
-        if clause not in OF_FIXES or node is None:
+        if clause not in OF_FIXES or node is None or clause == "window":
             continue
         word = _WORDS.get(clause, clause.upper())
         message = f"{word} is about fixes, and not about the rows of a query"

@@ -7,7 +7,8 @@ from typing import Literal
 from sqlglot import exp
 
 from st_common.query.frame import Extent
-from st_common.query.grammar.nodes import Quantity, Refused, span_of
+from st_common.query.grammar.nodes import Lasting, Quantity, Refused, span_of
+from st_common.query.plan import Window
 from st_common.query.problem import did_you_mean
 from st_common.units import METRES, SECONDS, SHOWN, TUPLES, WHAT, Domain, domain_of
 
@@ -171,3 +172,12 @@ def _finite(node: exp.Expr) -> float:
 
 def _span_of_all(parts: Sequence[exp.Expr]) -> tuple[int, int]:
     return span_of(parts[0])[0], span_of(parts[-1])[1]
+
+
+def window_of(lasting: Lasting) -> Window:
+    """What WINDOW says: a time, or a number of fixes."""
+    quantity = lasting.this
+    if quantity.args["unit"].name.lower() in TUPLES:
+        quantity.set("unit", None)
+        return Window(tuples=whole(quantity, "the number of tuples", _MOST_ROWS))
+    return Window(seconds=seconds(quantity))

@@ -22,7 +22,8 @@ def plan_of(tree: Node) -> Plan:
     said = parts_of(tree)
     if not isinstance(rows, Rows):
         return Plan(**said)
-    outer = Outer(where=said.get("where"), aggregate=said.get("aggregate"))
+    above = {name: said.get(name) for name in ("where", "aggregate", "window")}
+    outer = Outer(**above)
     return replace(plan_of(rows.input), outer=outer)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from st_common.errors import QueryError
 from st_common.query.binding import Columns, columns_of
-from st_common.query.outer import typed_columns
+from st_common.query.outer import columns_below, typed_columns
 from st_common.query.plan import Outer, Plan
 from st_common.query.tree.boxes import Compared, Transformed
 from st_common.query.tree.detected import Detected
@@ -14,7 +14,7 @@ from st_common.query.tree.fusing import parts_of
 from st_common.query.tree.holding import Holding
 from st_common.query.tree.node import Above, Column, Node, walk
 from st_common.query.tree.relational import Group, Project, Select, Source, Told
-from st_common.query.tree.rows import Rows
+from st_common.query.tree.rows import Lasting, Rows
 from st_common.query.tree.spatial import Inside, Near, Until, WithLayer, WithObjects
 from st_common.query.tree.windows import Counting, Recent, Travelled
 from st_common.settings import StreamSettings
@@ -61,8 +61,7 @@ def _row_columns(plan: Plan, stream: StreamSettings | None) -> tuple[Column, ...
     """The columns of a plan's rows; none where the stream is not known."""
     if stream is None:
         return ()
-    fixes = columns_of(stream.attributes, pair=plan.pairs is not None)
-    return columns_of_rows(plan, fixes)
+    return columns_of_rows(plan, columns_below(plan, stream.attributes))
 
 
 def grown(source: Source, said: Mapping[str, Any]) -> Told:
@@ -107,7 +106,7 @@ def _fix_columns(stream: StreamSettings | None) -> tuple[Column, ...]:
 
 def above_rows(rows: Rows, said: Mapping[str, Any]) -> Told:
     """The operators above the rows of a query that say these parts of an outer one."""
-    return Told(input=_stacked((Select, Group), rows, said, rows))
+    return Told(input=_stacked((Select, Lasting, Group), rows, said, rows))
 
 
 def _changed_above(rows: Rows, said: Mapping[str, Any], new: Mapping[str, Any]) -> Told:

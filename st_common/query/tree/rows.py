@@ -1,10 +1,11 @@
 """The rows of a whole query, as another one sees them that stands above it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from st_common.query.complaint import Complaint
+from st_common.query.plan import Window
 from st_common.query.tree.node import Above, Column, excluded, walk
 from st_common.query.tree.relational import Project, Told
 from st_common.query.tree.spatial import Until
@@ -60,3 +61,28 @@ class Rows(Above):
         columns = [one for one in below if windows and isinstance(one, Project)]
         hint = "a window says who is in it, and not where they are now: select none"
         yield from excluded(self, columns, hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lasting(Above):
+    """The rows of a query, each for a while longer than it is among them."""
+
+    at: ClassVar[str] = "outer window"
+    parts: ClassVar[Mapping[str, str]] = {"window": "window"}
+    window: Window
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "WINDOW above rows"
+
+    @property
+    def ticks_itself(self) -> bool:
+        """Rows grow old by the clock."""
+        return True
+
+    def refused(self) -> Iterator[Complaint]:
+        """Rows come and go, but none of them is newer than another."""
+        if self.window.seconds is None:
+            message = "a window of rows lasts for a time: TUPLES counts fixes"
+            yield Complaint(at=self.at, message=message, hint="WINDOW 10 min")

@@ -32,7 +32,7 @@ class Recent(Above):
 
     def refused(self) -> Iterator[Complaint]:
         """Its fixes qualified at their own time: what is judged at ticks says nothing of one fix."""
-        hint = "a window counts fixes that qualified at their own time"
+        hint = "a window counts fixes that qualified at their own time; rows() lets it stand above rows"
         others = [one for one in walk(self.input) if one.ticks_itself]
         yield from excluded(self, others, hint)
 
