@@ -62,9 +62,9 @@ TEXT_FORMS: dict[str, Plans] = {
             f" AND NOT INSIDE ('M', 'o{n * 7 % 1000}', 1 km)"
         )
     ),
-    "box AND a moving circle": lambda queries, objects: _said(
+    "box AND NOT a moving circle": lambda queries, objects: _said(
         [
-            f"SELECT * FROM {STREAM} INSIDE {box.text()} AND INSIDE ('M', '{name}', 5 km)"  # noqa: S608
+            f"SELECT * FROM {STREAM} INSIDE {box.text()} AND NOT INSIDE ('M', '{name}', 5 km)"  # noqa: S608
             for box, name in zip(
                 boxes_of(queries), focals_of(queries, objects), strict=True
             )
@@ -126,6 +126,12 @@ TEXT_FORMS: dict[str, Plans] = {
     "group nearest of a car and a place": _each_own(
         lambda _, name: (
             f"SELECT * FROM {STREAM} GROUP KNN (2, SUM, (50000, 50000), ('M', '{name}'))"  # noqa: S608
+        )
+    ),
+    "group nearest WHERE a condition of its own": _each_own(
+        lambda n, name: (
+            f"SELECT * FROM {STREAM} WHERE load > {n % 20} + {n} / 1e6"  # noqa: S608
+            f" GROUP KNN (2, SUM, (50000, 50000), ('M', '{name}'))"
         )
     ),
     "a box AND NOT a circle": lambda queries, _: _said(

@@ -60,6 +60,7 @@ FORMS = (
     Form(name="`EXISTS`", where=_EXISTS),
     Form(name="`NOT EXISTS`", where=f"NOT {_EXISTS}"),
     Form(name="`JOIN` with a layer", join="JOIN parks p ON ST_Intersects(t, p)"),
+    Form(name="`LEFT JOIN`", join="LEFT JOIN parks p ON ST_Intersects(t, p)"),
     Form(
         name="`JOIN` of the stream with itself",
         join="JOIN taxis b ON ST_DWithin(t, b, 50 m)",

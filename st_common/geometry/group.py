@@ -7,6 +7,8 @@ import numpy.typing as npt
 
 from st_common.geometry.circles import points_in_circles
 from st_common.geometry.clusters import Clusters, clusters_of
+from st_common.geometry.grid import blocks
+from st_common.geometry.join import Test
 from st_common.geometry.nearest import Neighbours, Objects
 from st_common.geometry.ranked import kth_smallest, last_of_equals
 from st_common.geometry.space import Space
@@ -21,6 +23,9 @@ SUM, MAX, MIN = 0, 1, 2
 _AT_ONCE = (
     1 << 9
 )  # groups: what is tested of them together stays in the processor's cache
+_MOST_LOOKED = (
+    1 << 17
+)  # pairs of a group and an object that is about as near as is asked for, looked at together
 _FEW_PAIRS = 1 << 13  # so few groups times objects are compared without a tree
 
 
@@ -138,6 +143,45 @@ def kth_nearest_to_groups_of(
             groups.take(rows), k[rows], row, pairs[1], objects
         )
     return limit, tie
+
+
+def kth_nearest_to_groups_where(
+    groups: Groups, k: Ints, wanted: Ints, most: Ints, objects: Objects, test: Test
+) -> tuple[Floats, Ints, Bools]:
+    """What `kth_nearest_to_groups` finds, where only pairs count that pass a test; see `nearest.kth_nearest_where`.
+
+    Args:
+        groups: m groups.
+        k: int64[m], at least 1.
+        wanted: int64[m], at least 1: all are looked at first that are as near as so many are; then four times as many.
+        most: int64[m], after how many a group gives up.
+        objects: n objects.
+        test: for pairs of a group and an object whether the object counts.
+
+    Returns:
+        `limit` and `tie` as there, and bool[m]: which groups have not given up.
+    """
+    limit = np.where(np.isnan(groups.x).all(axis=1), np.nan, np.inf)
+    tie, is_settled = np.full(len(k), -1), np.isnan(limit)
+    size = len(objects.number)
+    rows = np.flatnonzero(~is_settled) if size else np.empty(0, np.int64)
+    tree = Neighbours(*objects.places(), space=groups.space) if len(rows) else None
+    while tree is not None and len(rows):
+        look = np.minimum(wanted[rows], size)
+        for part in blocks(look, _MOST_LOOKED):
+            some, few = rows[part], groups.take(rows[part])
+            length = np.where(look[part] < size, _bounds(few, look[part], tree), np.inf)
+            row, at = near_groups(few, length, *objects.places())
+            keep = test(some[row], objects.number[at])
+            pairs = row[keep], objects.number[at[keep]]
+            limit[some], tie[some] = kth_nearest_to_groups_of(
+                few, k[some], pairs, objects
+            )
+            # What is farther than all that were looked at may be farther than others.
+            is_settled[some] = lengths(few, limit[some]) <= length
+        rows = rows[~is_settled[rows] & (look < most[rows])]
+        wanted = wanted * 4
+    return limit, tie, is_settled
 
 
 def _ranked(

@@ -72,7 +72,12 @@ def _with_layer(node: WithLayer, plan: Plan) -> Iterator[Step]:
         yield from _evaluated("select", f"of both: {said(beside, plan)}")
 
 
-_JOINED = {"inner": "join", "semi": "exists", "anti": "not exists"}
+_JOINED = {
+    "inner": "join",
+    "semi": "exists",
+    "anti": "not exists",
+    "left": "left join",
+}
 
 
 def _pairs(node: WithObjects, plan: Plan) -> Iterator[Step]:

@@ -134,6 +134,7 @@ _CHOOSES = {
     "inner": "",
     "semi": "objects with a feature, ",
     "anti": "objects without a feature, ",
+    "left": "or without a feature, ",
 }
 
 

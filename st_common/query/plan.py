@@ -49,7 +49,8 @@ Part = TypeVar("Part")
 
 Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
 Predicate = Literal["intersects", "within", "dwithin", "equals"]
-How = Literal["inner", "semi", "anti"]
+PairHow = Literal["inner", "semi", "anti"]
+How = Literal["inner", "semi", "anti", "left"]
 Order = Literal["auto", "space_first", "select_first"]
 
 __all__ = [
@@ -91,7 +92,8 @@ class LayerJoin:
     are names and values, all of which a feature must have; they are kept likewise.
 
     `how` says what becomes of the pairs. `inner`: they are the rows. `semi`: the rows are the objects that are in one
-    (`EXISTS`), each once; `anti`: the objects that are in none (`NOT EXISTS`).
+    (`EXISTS`), each once; `anti`: the objects that are in none (`NOT EXISTS`). `left`: the pairs, and the objects that
+    are in none, without a partner (`LEFT JOIN`); what the condition asks of features says which are joined with.
     """
 
     layer: str
@@ -115,12 +117,25 @@ class LayerJoin:
     @property
     def chooses(self) -> bool:
         """Whether it chooses objects, and gives no pairs."""
-        return self.how != "inner"
+        return self.how in ("semi", "anti")
+
+    @property
+    def is_outer(self) -> bool:
+        """Whether objects without a feature are in the answer as well."""
+        return self.how == "left"
 
     @property
     def noun(self) -> str:
         """What it is called in texts and errors."""
-        return {"inner": "JOIN", "semi": "EXISTS", "anti": "NOT EXISTS"}[self.how]
+        return _LAYER_NOUNS[self.how]
+
+
+_LAYER_NOUNS: dict[How, str] = {
+    "inner": "JOIN",
+    "semi": "EXISTS",
+    "anti": "NOT EXISTS",
+    "left": "LEFT JOIN",
+}
 
 
 MOST_NEAREST = 10_000
@@ -139,13 +154,13 @@ class PairJoin:
 
     distance_m: float | None = None
     keys: tuple[str, ...] = ()
-    how: How = "inner"
+    how: PairHow = "inner"
     nearest: int | None = None
 
     @property
     def chooses(self) -> bool:
         """Whether it chooses objects, and gives no pairs."""
-        return self.how != "inner"
+        return self.how in ("semi", "anti")
 
     @property
     def noun(self) -> str:
@@ -153,7 +168,7 @@ class PairJoin:
         return _PAIR_NOUNS[self.how]
 
 
-_PAIR_NOUNS: dict[How, str] = {
+_PAIR_NOUNS: dict[PairHow, str] = {
     "inner": "a JOIN of the stream with itself",
     "semi": "EXISTS about the stream itself",
     "anti": "NOT EXISTS about the stream itself",

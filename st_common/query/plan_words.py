@@ -9,8 +9,8 @@ from st_common.query.neighbours import GroupNearest, Total
 from st_common.query.plan import (
     Emit,
     Function,
-    How,
     Order,
+    PairHow,
     Plan,
     Predicate,
     ValueFunction,
@@ -18,7 +18,8 @@ from st_common.query.plan import (
 
 _EMITS, _ORDERS = frozenset(get_args(Emit)), frozenset(get_args(Order))
 _PREDICATES, _FUNCTIONS = frozenset(get_args(Predicate)), frozenset(get_args(Function))
-_HOWS = frozenset(get_args(How))
+_PAIR_HOWS = frozenset(get_args(PairHow))
+_HOWS = _PAIR_HOWS | {"left"}
 _OF_VALUES = frozenset(get_args(ValueFunction))
 _TOTALS, _KINDS = frozenset(get_args(Total)), frozenset(get_args(Kind))
 _DOMAINS = frozenset(get_args(Domain))
@@ -39,9 +40,7 @@ def _chosen(plan: Plan) -> Iterator[tuple[str, frozenset[str]]]:
     """Each word of a plan with the words that are possible there."""
     yield plan.emit, _EMITS
     yield plan.order, _ORDERS
-    if plan.join is not None:
-        yield plan.join.predicate, _PREDICATES
-        yield plan.join.how, _HOWS
+    yield from _of_joins(plan)
     outer = None if plan.outer is None else plan.outer.aggregate
     for aggregate in (plan.aggregate, outer):
         if aggregate is not None:
@@ -55,3 +54,11 @@ def _chosen(plan: Plan) -> Iterator[tuple[str, frozenset[str]]]:
         yield window.range.by, _DOMAINS
         if window.slide is not None:
             yield window.slide.by, _DOMAINS
+
+
+def _of_joins(plan: Plan) -> Iterator[tuple[str, frozenset[str]]]:
+    if plan.join is not None:
+        yield plan.join.predicate, _PREDICATES
+        yield plan.join.how, _HOWS
+    if plan.pairs is not None:
+        yield plan.pairs.how, _PAIR_HOWS

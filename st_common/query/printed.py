@@ -82,7 +82,7 @@ def _clauses(plan: Plan) -> Iterator[str]:
     windows = frame_text(plan.frame) if plan.frame is not None else ""
     yield f"{_told(plan, label)} FROM {quoted(plan.stream)}{windows}"
     if plan.joined_with is not None and not plan.chooses:
-        yield f"JOIN {_joined_by(plan, label, ' ON ')}"
+        yield _join(plan, label)
     conditions = " AND ".join(_conditions(plan, label))
     if conditions:
         yield f"WHERE {conditions}"
@@ -229,6 +229,10 @@ def _conditions(plan: Plan, label: str) -> Iterator[str]:
     if plan.joined_with is not None and plan.chooses:
         yield from _with_exists(plan, plan.joined_with, label)
         return
+    if plan.join is not None and plan.join.is_outer:
+        first = sides_of(plan.where).first
+        yield from () if first is None else (first,)
+        return
     kinds = plan.join.kinds if plan.join else ()
     if kinds:
         yield f"{label}.kind {_choice(kinds)}"
@@ -237,19 +241,31 @@ def _conditions(plan: Plan, label: str) -> Iterator[str]:
         yield f"({where})" if kinds and _is_loose(plan.where) else where
 
 
+def _join(plan: Plan, label: str) -> str:
+    """What stands behind FROM; of LEFT JOIN with all that is asked of features."""
+    if plan.join is None or not plan.join.is_outer:
+        return f"JOIN {_joined_by(plan, label, ' ON ')}"
+    return f"LEFT JOIN {' AND '.join(_on(plan, plan.join, label, ' ON '))}"
+
+
+def _on(plan: Plan, join: LayerJoin | PairJoin, label: str, then: str) -> Iterator[str]:
+    """What joins, and all that is asked of a fix and a feature, or of another object."""
+    yield _joined_by(plan, label, then)
+    if isinstance(join, LayerJoin) and join.kinds:
+        yield f"{label}.kind {_choice(join.kinds)}"
+    beside = sides_of(plan.where).beside
+    if beside is not None:
+        both = said(beside, plan)
+        yield f"({both})" if _is_loose(beside) else both
+
+
 def _with_exists(plan: Plan, join: LayerJoin | PairJoin, label: str) -> Iterator[str]:
     """What is asked of a fix, then EXISTS with all that is asked of it and a feature, or another object."""
     sides = sides_of(plan.where)
     if sides.first is not None:
         yield f"({sides.first})" if _is_loose(sides.first) else sides.first
-    inside = [_joined_by(plan, label, " WHERE ")]
-    if isinstance(join, LayerJoin) and join.kinds:
-        inside.append(f"{label}.kind {_choice(join.kinds)}")
-    if sides.beside is not None:
-        both = said(sides.beside, plan)
-        inside.append(f"({both})" if _is_loose(sides.beside) else both)
     word = "NOT EXISTS" if join.how == "anti" else "EXISTS"
-    asked = " AND ".join(inside)
+    asked = " AND ".join(_on(plan, join, label, " WHERE "))
     yield f"{word} (SELECT 1 FROM {asked})"  # noqa: S608 - a statement of ours
 
 

@@ -64,11 +64,11 @@ def qualified(plan: Plan, fixes: Fixes) -> Members:
 def conditions_of_fixes(plan: Plan) -> tuple[str, ...]:
     """What a plan asks of a fix alone; where a condition is about pairs all of it is asked of these.
 
-    Of EXISTS and NOT EXISTS that which is about fixes stands beside them.
+    Of EXISTS, NOT EXISTS and LEFT JOIN that which is about fixes stands beside them.
     """
     if plan.where is None:
         return ()
-    if plan.chooses:
+    if plan.chooses or _is_outer(plan):
         return cut(plan.where)[0]
     return () if _asks_pairs(plan) else (plan.where,)
 
@@ -115,7 +115,24 @@ def joined(plan: Plan, fixes: Fixes, eligible: Members, features: FeaturesOf) ->
         return Joined(row=kept, partner=nobody, sure=eligible.sure[kept])
     pairs = _with_features(plan, fixes.take(kept), features())
     row = kept[pairs.row]
-    return Joined(row=row, partner=pairs.partner, sure=pairs.sure & eligible.sure[row])
+    both = Joined(row=row, partner=pairs.partner, sure=pairs.sure & eligible.sure[row])
+    return _with_lonely(both, eligible) if _is_outer(plan) else both
+
+
+def _is_outer(plan: Plan) -> bool:
+    return plan.join is not None and plan.join.how == "left"
+
+
+def _with_lonely(both: Joined, eligible: Members) -> Joined:
+    """The pairs, and the eligible fixes that are in none, without a partner."""
+    lonely = eligible & _some(both, len(eligible.maybe), anti=True)
+    rows = np.flatnonzero(lonely.maybe)
+    nobody = np.full(len(rows), None, np.object_)
+    return Joined(
+        row=np.concatenate([both.row, rows]),
+        partner=np.concatenate([both.partner, nobody]),
+        sure=np.concatenate([both.sure, lonely.sure[rows]]),
+    )
 
 
 def _chosen(plan: Plan, fixes: Fixes, features: FeaturesOf) -> Members:
@@ -132,6 +149,6 @@ def _with_features(plan: Plan, fixes: Fixes, known: Features) -> Joined:
     if not _asks_pairs(plan):
         return pairs
     asked = plan.where or ""
-    if plan.chosen_by is not None:
+    if plan.chosen_by is not None or _is_outer(plan):
         asked = " AND ".join(cut(asked)[1])
     return of_which_features(asked, fixes, known, pairs)

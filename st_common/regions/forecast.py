@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 By = Literal["heading", "speed"]
 
-STANDS = "WILL ENTER asks about a region that stands still"
+STANDS = (
+    "WILL ENTER asks about a region that stands still, and this one goes with an object"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

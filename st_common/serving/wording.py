@@ -102,6 +102,8 @@ def _(part: GroupNearest) -> str:
 
 @_worded.register
 def _(part: LayerJoin) -> str:
+    if part.is_outer:
+        return f"{_with_feature(part)}, or in none"
     return f"{'not ' if part.how == 'anti' else ''}{_with_feature(part)}"
 
 

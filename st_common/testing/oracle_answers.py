@@ -76,6 +76,8 @@ def _feature_of(
     """The columns of the feature of a pair, by the names that plans have for them, and how far it is; else None."""
     if not query.plan.gives_pairs or query.plan.pairs is not None:
         return None
+    if pair[1] is None:
+        return dict.fromkeys(("other.size", "other.kind", "pair.distance_m"))
     (feature,) = (one for one in world.features(query) if one.fid == pair[1])
     x, y = (np.array([axis]) for axis in reading.at)
     (far,) = from_shapes(objects([feature.geometry]), x, y, metric_of(world.rules))

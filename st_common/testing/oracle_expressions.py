@@ -292,9 +292,11 @@ FEATURES_SHOWN: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     'TRY_CAST("other.size" AS DOUBLE) * 2': lambda f: (
         None if _size(f) is None else (_size(f) or 0.0) * 2
     ),
-    'round("pair.distance_m", 3)': lambda f: round(f["pair.distance_m"], 3),
+    'round("pair.distance_m", 3)': lambda f: (
+        None if f["pair.distance_m"] is None else round(f["pair.distance_m"], 3)
+    ),
 }
-"""For columns of a fix and a feature."""
+"""For columns of a fix and a feature, all null where there is none."""
 
 PAIRS: dict[str, OfPair] = {**OTHERS, **OF_BOTH, **OF_OTHERS}
 

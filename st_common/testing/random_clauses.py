@@ -332,3 +332,10 @@ def draw_transform(rng: Random) -> Transform:
         case _:
             name, text = rng.choice(FILTERED)
             return Transform(kind="filter", name=name, text=text)
+
+
+def sometimes_left(rng: Random, join: LayerJoin | None) -> LayerJoin | None:
+    """A join, of which some leave no object out."""
+    if join is None or rng.random() < 0.8:
+        return join
+    return replace(join, how="left")

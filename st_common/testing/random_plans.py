@@ -12,9 +12,9 @@ from st_common.query.near_columns import names_near
 from st_common.query.neighbours import Nearest
 from st_common.query.plan import (
     Emit,
-    How,
     LayerJoin,
     Order,
+    PairHow,
     PairJoin,
     Plan,
     Window,
@@ -40,6 +40,7 @@ from st_common.testing.random_clauses import (
     draw_where,
     draw_where_beside,
     draw_where_of_pairs,
+    sometimes_left,
 )
 from st_common.testing.random_fences import (
     draw_border,
@@ -60,7 +61,7 @@ from st_common.testing.random_grid import (
 from st_common.testing.random_incidents import draw_incident
 from st_common.testing.random_outer import draw_outer
 
-_HOW: tuple[How, ...] = ("inner", "inner", "semi", "anti")
+_HOW: tuple[PairHow, ...] = ("inner", "inner", "semi", "anti")
 ORDERS: tuple[Order, ...] = ("auto", "space_first", "select_first")
 
 
@@ -91,6 +92,7 @@ def elsewhere(rng: Random, plan: Plan) -> Plan | None:
 def _fixes(rng: Random, layers: bool) -> Plan:  # noqa: FBT001 - one signature for all kinds
     """Judged fix by fix."""
     join = draw_join(rng) if layers and rng.random() < 0.7 else None
+    join = sometimes_left(rng, join)
     inside = draw_still(rng) if join is None or rng.random() < 0.4 else None
     order = rng.choice(ORDERS)
     return Plan(
@@ -166,6 +168,7 @@ def _first_before_both(where: str | None) -> str | None:
 def _windows(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     """Over fixes that are inside, satisfy a condition or join a layer; some count."""
     join = draw_join(rng) if layers and rng.random() < 0.4 else None
+    join = sometimes_left(rng, join)
     seconds = join is not None or rng.random() < 0.6
     window = (
         Window(seconds=rng.choice((0.5, 1.0, 2.0, 3.5, 10.0)))
@@ -204,6 +207,8 @@ def _frames(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     """The rows of all objects, or of those that are inside, near or joined now; some count, some ask for a speed."""
     below = rng.choice((None, None, _fixes, _moves, _near))
     now = Plan(stream=STREAM) if below is None else below(rng, layers)
+    if now.join is not None:
+        now = replace(now, join=replace(now.join, how="inner"))
     aggregate = None
     if rng.random() < 0.5:
         aggregate = (
@@ -277,7 +282,7 @@ def _comparing(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
         else None
     )
     inside = below.inside if rng.random() < 0.6 or below.focals else None
-    join = below.join
+    join = None if below.join is None else replace(below.join, how="inner")
     if join is not None and join.predicate in ("intersects", "dwithin"):
         tags = rng.choice(
             (

@@ -21,6 +21,7 @@ JOINS = (
     {"pairs": PairJoin(distance_m=2.5)},
     {"join": LayerJoin(layer=LAYER, predicate="intersects")},
     {"join": LayerJoin(layer=LAYER, predicate="within")},
+    {"join": LayerJoin(layer=LAYER, predicate="intersects", how="left")},
     {
         "join": LayerJoin(
             layer=LAYER, predicate="dwithin", distance_m=2.5, kinds=("park", "road")

@@ -212,7 +212,10 @@ def kinds_below(kind):
 
 
 def test_every_part_of_a_plan_is_said_by_one_operator():
-    said = [part for kind in kinds_below(Node).values() for part in kind.parts]
+    kinds = kinds_below(Node).values()
+    # What stands above rows alone is a part of what is asked about them.
+    of_fixes = [kind for kind in kinds if not kind.at.startswith("outer")]
+    said = [part for kind in of_fixes for part in kind.parts]
     of_rows = ["outer"]  # a tree of its own above the rows of the others
     assert sorted(said + of_rows) == sorted(part.name for part in fields(Plan))
 

@@ -309,7 +309,7 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (
             "REGISTER QUERY q AS SELECT * FROM a = s [ROWS 5] b",
             "b",
-            "expected a window in brackets, FROM BEGINNING, ',', INNER, JOIN, WHERE",
+            "expected a window in brackets, FROM BEGINNING, ',', INNER, LEFT, JOIN, WHERE",
         ),
         (
             FROM + "JOIN l [ROWS 5] ON ST_Intersects(s, l)",

@@ -405,7 +405,7 @@ def test_all_that_is_wrong_with_the_clauses_of_a_statement_comes_at_once():
         4,
         6,
         7,
-        6,
+        7,
     ]
 
 
@@ -529,7 +529,7 @@ JOIN = REGISTER + "JOIN l ON ST_Intersects(s, l) "
         ),
         (REGISTER + "EMIT CHANGE", "CHANGE", "did you mean CHANGES?"),
         (REGISTER + "JION l ON ST_Intersects(s, l)", "JION", "did you mean JOIN?"),
-        (REGISTER + "LEFT JOIN l ON ST_Intersects(s, l)", "LEFT", "not 'LEFT'"),
+        (REGISTER + "RIGHT JOIN l ON ST_Intersects(s, l)", "RIGHT", "not 'RIGHT'"),
         (REGISTER + "JOIN l", None, "or ON and a condition, not the end"),
         (
             REGISTER + "JOIN l ON ST_Intersect(s, l)",

@@ -15,6 +15,7 @@ from st_common.operators.aggregate.reducing import reduced_cells
 from st_common.operators.aggregate.tag_keys import groups_by_tags, texts_of_tags
 from st_common.operators.arrays.keys import MASK, SHIFT
 from st_common.operators.state.component import Change, joined
+from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.present import Present, Sample
 from st_common.operators.turn.turn import Turn
@@ -204,7 +205,7 @@ def _group_numbers(
         }
         return several.names_of_groups(numbering, keys, of, point, partner, tags)
     if keys[0] == PARTNER:
-        return partner
+        return _named_partners(numbering, partner)
     if names_pair(keys[0]):
         return groups_by_tags(turn, keys[0], target)
     is_text = spec.function != "avgspd"  # that tells of objects, by their ids
@@ -215,6 +216,14 @@ def _group_numbers(
     )
     numbers: np.ndarray = number_of_text[point]
     return numbers
+
+
+def _named_partners(numbering: Numbering, partner: np.ndarray) -> np.ndarray:
+    """The groups of partners (int64[n]): they name them; that of no partner is NULL."""
+    is_there = partner != NO_PARTNER
+    if is_there.all():
+        return partner
+    return np.where(is_there, partner, numbering.partner_of("NULL"))
 
 
 def _values(spec: Aggregate, of: Sample, point: np.ndarray) -> np.ndarray:

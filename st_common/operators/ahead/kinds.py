@@ -118,7 +118,6 @@ def asked_of(
         turn,
         before=None,
         changed=course.alive,
-        by_pairs=True,
     )
     world = replace(world, selection=selection)
     goes, focal = _goes(table)

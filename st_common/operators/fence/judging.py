@@ -23,7 +23,8 @@ from st_common.operators.fence.machine import (
 from st_common.operators.fence.specs import FenceSet
 from st_common.operators.fence.standing import standing_of, visits_after
 from st_common.operators.fence.visits import Visits
-from st_common.operators.matching.match import Hits, Points, Triples, have_key
+from st_common.operators.matching.match import Hits, Triples
+from st_common.operators.matching.meeting import Points, have_key
 from st_common.operators.matching.query_set import JoinGroup
 from st_common.operators.state.component import Change
 from st_common.operators.state.fixes import NEVER

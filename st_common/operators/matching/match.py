@@ -5,17 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from st_common.geometry.grid import blocks
 from st_common.operators.arrays.keys import is_in, packed, unique
 from st_common.operators.expressions.filters.protocol import Features
 from st_common.operators.expressions.index import find_pairs
-from st_common.operators.expressions.screens import Asked, objects_of, passes
-from st_common.operators.expressions.truth import Truth
+from st_common.operators.expressions.screens import objects_of, passes
 from st_common.operators.matching.beside import hold_beside
 from st_common.operators.matching.forecasts import will_enter
 from st_common.operators.matching.layer import Layer, LayerOf
+from st_common.operators.matching.meeting import Points, met_features
 from st_common.operators.matching.query_set import Indexes, JoinGroup, QuerySet
 from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.targets import NO_PARTNER
@@ -25,24 +24,6 @@ Pairs = tuple[np.ndarray, np.ndarray]  # points, queries
 Triples = tuple[np.ndarray, np.ndarray, np.ndarray]  # points, queries, partners
 
 _MOST_PAIRS = 1 << 22  # of points and queries that look everywhere, tested together
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Points:
-    """Points with what else decides; n of them.
-
-    Attributes:
-        x: float64[n], NaN for one that is nowhere; `y` likewise.
-        truth: what conditions say of the points; None where there are no conditions.
-        keys: by expression the texts of joins on a key, string[n].
-        asked: the readings that the points are of, for screens.
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    truth: Truth | None
-    keys: dict[str, pa.Array]
-    asked: Asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,9 +228,10 @@ def _join(
     layer: Layer,
     numbering: Numbering,
 ) -> Triples:
-    met = _met(group, points, chosen, layer)
+    met = met_features(group, points, chosen, layer)
     # A point that meets no feature need not be looked up among the regions, unless these are asked for.
-    near = chosen if group.join.how == "anti" else unique(met[0])
+    asks_all = group.join.how in ("anti", "left")
+    near = chosen if asks_all else unique(met[0])
     pairs = [*_everywhere(group, queries, points, near)]
     for numbers, index in group.parts:
         point, row = index.probe(points.x[near], points.y[near])
@@ -259,9 +241,7 @@ def _join(
         keep = _has_feature(met, queries, points, layer, point, query)
         keep ^= group.join.how == "anti"
         return point[keep], query[keep], np.full(int(keep.sum()), NO_PARTNER)
-    return _named(
-        layer, numbering, _with_features(met, queries, points, layer, point, query)
-    )
+    return _with_partners(group, met, queries, points, layer, numbering, (point, query))
 
 
 def join_pairs(
@@ -285,8 +265,32 @@ def join_pairs(
     Returns:
         int64 each: the point, the query, and the feature's number among the partners.
     """
-    met = _met(group, points, unique(pairs[0]), layer)
-    return _named(layer, numbering, _with_features(met, queries, points, layer, *pairs))
+    met = met_features(group, points, unique(pairs[0]), layer)
+    return _with_partners(group, met, queries, points, layer, numbering, pairs)
+
+
+def _with_partners(  # noqa: PLR0917 - what a join knows, and the pairs
+    group: JoinGroup,
+    met: Pairs,
+    queries: QuerySet,
+    points: Points,
+    layer: Layer,
+    numbering: Numbering,
+    pairs: Pairs,
+) -> Triples:
+    """Pairs of a point and a query with each feature that they join, of LEFT JOIN also those without one."""
+    features = _with_features(met, queries, points, layer, *pairs)
+    named = _named(layer, numbering, features)
+    if not group.join.is_outer:
+        return named
+    have = unique(packed(features[1], features[0]))
+    lacking = np.flatnonzero(~is_in(packed(pairs[1], pairs[0]), have))
+    nobody = np.full(len(lacking), NO_PARTNER)
+    more = pairs[0][lacking], pairs[1][lacking], nobody
+    point, query, partner = (
+        np.concatenate(both) for both in zip(named, more, strict=True)
+    )
+    return point, query, partner
 
 
 def _has_feature(
@@ -341,53 +345,3 @@ def _with_features(
         keep = hold_beside(queries.beside, points.asked, layer, point, query, feature)
         point, query, feature = point[keep], query[keep], feature[keep]
     return point, query, feature
-
-
-def _met(group: JoinGroup, points: Points, chosen: np.ndarray, layer: Layer) -> Pairs:
-    """Pairs of a point and a feature that the join asks for, sorted by point."""
-    join = group.join
-    if join.predicate == "equals":
-        keys = points.keys[join.left or ""].take(pa.array(chosen))
-        point, feature = layer.keyed(
-            keys, join.right or "fid", kinds=join.kinds, tags=join.tags
-        )
-    else:
-        point, feature = layer.match(
-            points.x[chosen],
-            points.y[chosen],
-            kinds=join.kinds,
-            tags=join.tags,
-            growth=group.growth,
-            distance_m=join.distance_m if join.predicate == "dwithin" else None,
-            within=join.predicate == "within",
-        )
-        keep = have_key(group, points, layer, chosen[point], feature)
-        point, feature = point[keep], feature[keep]
-    order = np.argsort(point, kind="stable")
-    return chosen[point[order]], feature[order]
-
-
-def have_key(
-    group: JoinGroup,
-    points: Points,
-    layer: Layer,
-    point: np.ndarray,
-    feature: np.ndarray,
-) -> np.ndarray:
-    """Whether pairs that meet by place also have the key that the join asks for; bool[p], all where it asks for none.
-
-    Args:
-        group: the queries' join.
-        points: the points, with their keys.
-        layer: the layer.
-        point: int64[p], places of points.
-        feature: int64[p], places of features.
-    """
-    join = group.join
-    if join.left is None or join.right is None:
-        return np.ones(len(point), bool)
-    values = layer.values(join.right)
-    same = pc.equal(
-        points.keys[join.left].take(pa.array(point)), values.take(pa.array(feature))
-    )
-    return np.asarray(pc.fill_null(same, fill_value=False))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from st_common.operators.matching.match import Points
+from st_common.operators.matching.meeting import Points
 from st_common.operators.pairs.specs import Moving
 from st_common.operators.skeleton.kinds import KINDS
 from st_common.operators.skeleton.world import Criteria, Kind, World

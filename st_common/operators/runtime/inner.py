@@ -191,7 +191,6 @@ def _kind(  # noqa: PLR0917 - the parts of one tick, taken apart once
         turn,
         before=memo.held if memo else None,
         changed=scope.changed,
-        by_pairs=KINDS[name].searches,
     )
     target, kind = fixes.lookups.targets(queries), KINDS[name]
     member_row, member_object = _members(scope, target, len(turn.numbering.targets))

@@ -86,13 +86,12 @@ class Ways:
         return shortest([self.lists, self.world.selection.exact(lacking, alive)])
 
 
-def ways_of(world: World, eligible: Ints, *, searches: bool = True) -> Ways:
+def ways_of(world: World, eligible: Ints) -> Ways:
     """How each row finds who satisfies its rule.
 
     Args:
         world: the last fixes of all objects.
         eligible: int64[m], the rule of each row.
-        searches: False: no row can look at its nearest objects first (groups), so that `searched` stays empty.
     """
     alive = np.flatnonzero(world.alive)
     lists = world.selection.lists(alive)
@@ -104,9 +103,6 @@ def ways_of(world: World, eligible: Ints, *, searches: bool = True) -> Ways:
     )
     shared = ~short & ((asking >= MANY) | (rules == 0))
     if np.count_nonzero(~short & ~shared) <= FEW_RULES:
-        shared = ~short
-    elif not searches:
-        short = ~shared & has_list
         shared = ~short
     return Ways(
         world=world,

@@ -189,13 +189,11 @@ class Kind(Protocol):
         is_dynamic: Q.IsDynamic(): members decide the criteria (as the k-th nearest does). Such a query is judged anew
             when its focal object or a member changed, or when a changed object is now in its area of margin 0.
         touched_by_all: any change of any object judges all queries anew.
-        searches: it asks whether objects are eligible that are near a query, not of all objects.
         caches: whether objects near a query are kept, so that it need not look for others when it moves (paper, 3.3).
     """
 
     is_dynamic: ClassVar[bool]
     touched_by_all: ClassVar[bool]
-    searches: ClassVar[bool]
     caches: ClassVar[bool]
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:

@@ -68,7 +68,6 @@ def selection_of(
     *,
     before: Held | None,
     changed: np.ndarray,
-    by_pairs: bool,
 ) -> tuple[Selection, Held | None]:
     """Which objects satisfy the rules of some queries of a kind (`WHERE` below `KNN`: the nearest *free* taxis).
 
@@ -79,7 +78,6 @@ def selection_of(
         turn: the run.
         before: what the tick before gave: with it only the `changed` objects are looked at anew; None: all are.
         changed: bool[objects], who has another fix than at the tick before.
-        by_pairs: whether few pairs will be asked about: then conditions that have a shape wait for these.
 
     Returns:
         The selection, and what the next tick can build on; `EVERYONE` and None where no query has a rule.
@@ -88,7 +86,7 @@ def selection_of(
     if not rules.all:
         return EVERYONE, None
     columns = seen_columns(rules.conditions, fixes, objects, space=world.space)
-    shaped, others = _by_database(rules, columns, by_pairs=by_pairs)
+    shaped, others = _by_database(rules, columns)
     asking = _Asking(
         rules=rules,
         asked=_asked(rules, others),
@@ -245,17 +243,15 @@ def _with_layers(rules: Rules) -> np.ndarray:
     return np.concatenate([np.empty(0, np.int64), *numbers])
 
 
-def _by_database(
-    rules: Rules, columns: SeenColumns, *, by_pairs: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def _by_database(rules: Rules, columns: SeenColumns) -> tuple[np.ndarray, np.ndarray]:
     """The condition of each rule that only the database can say, -1 without; int64[1 + rules].
 
-    First those with a shape, which are tested `by_pairs`, then those that are asked of every fix.
+    First those with a shape, which wait for the few pairs that are asked about, then those that are asked of every fix.
     """
     tested = columns.tested
     is_simple = np.append(tested.simple, True)[rules.condition]
     shape = np.append(tested.shapes.shape, -1)[rules.condition]
-    is_shaped = ~is_simple & (shape >= 0) & by_pairs
+    is_shaped = ~is_simple & (shape >= 0)
     return (
         np.where(is_shaped, rules.condition, -1),
         np.where(is_simple | is_shaped, -1, rules.condition),

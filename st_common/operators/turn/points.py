@@ -11,7 +11,8 @@ from st_common.operators.expressions.general import Dense, Source
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.expressions.screens import Asked
 from st_common.operators.expressions.truth import Truth
-from st_common.operators.matching.match import Hits, Points, match
+from st_common.operators.matching.match import Hits, match
+from st_common.operators.matching.meeting import Points
 from st_common.operators.matching.query_set import QuerySet
 from st_common.operators.state.intern import Interner
 from st_common.operators.turn.course import Course

@@ -12,7 +12,7 @@ from st_common.query.builder.step import Step
 from st_common.query.grammar.words import quoted
 from st_common.query.lowering.condition import OWN_COLUMNS
 from st_common.query.pair_columns import other_label
-from st_common.query.plan import MOST_NEAREST, How, LayerJoin, PairJoin
+from st_common.query.plan import MOST_NEAREST, How, LayerJoin, PairHow, PairJoin
 
 _Built = TypeVar("_Built", bound=Step)
 
@@ -26,6 +26,12 @@ class Joining(Generic[_Built]):
     _how: How
     _joined: Callable[..., _Built]
     _key: Callable[[str, str], Given]
+
+    @property
+    def _of_pairs(self) -> PairHow:
+        """What becomes of pairs of objects; LEFT JOIN is one with a layer."""
+        assert self._how != "left"  # noqa: S101 - `left_join` takes a layer
+        return self._how
 
     def on_intersects(self) -> _Built:
         """A fix, or its enlarged box, meets the feature; its border belongs to it."""
@@ -41,7 +47,7 @@ class Joining(Generic[_Built]):
         far = metres_of(distance, "a distance", step)
         if self.is_layer:
             return self._with_layer(step, predicate="dwithin", distance_m=far)
-        pairs = PairJoin(distance_m=far, how=self._how)
+        pairs = PairJoin(distance_m=far, how=self._of_pairs)
         return self._joined(step, join=None, pairs=pairs)
 
     def on_equal(self, expression: str, key: str | None = None) -> _Built:
@@ -55,7 +61,7 @@ class Joining(Generic[_Built]):
                 "two objects pair by the same expression",
                 "on_equal(expression)",
             )
-            pairs = PairJoin(keys=(left.text,), how=self._how)
+            pairs = PairJoin(keys=(left.text,), how=self._of_pairs)
             return self._joined(step, given=[left], join=None, pairs=pairs)
         hint = 'on_equal("line", "ref"): "fid", "kind" or the name of a tag'
         refuse_unless(key is not None, step, "the feature's key is missing", hint)
@@ -102,6 +108,13 @@ class JoinSteps(Step):
             "give the layer an alias",
         )
         return self._joining(layer, label, is_layer=True)
+
+    def left_join(self, layer: str, alias: str | None = None) -> Joining[Self]:
+        """The features of a layer, and objects without one, whose partner is null.
+
+        Conditions on the feature say which ones are joined with, and drop no object.
+        """
+        return replace(self.join_layer(layer, alias), _how="left")
 
     def exists(self, layer: str, alias: str | None = None) -> Joining[Self]:
         """Only objects for which the layer has a feature, each once; conditions call the feature `alias`."""

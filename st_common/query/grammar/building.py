@@ -205,8 +205,13 @@ class Building(BuildingExpressions, BuildingPlaces):
 
     def join(self, parts: Parts) -> exp.Expr:
         other, _, condition = parts[-3:]
-        layer = isinstance(parts[-4], Token) and parts[-4].type == "LAYER"
-        return exp.Join(this=other, on=condition, kind="LAYER" if layer else None)
+        words = {part.type for part in parts[:-3] if isinstance(part, Token)}
+        return exp.Join(
+            this=other,
+            on=condition,
+            kind="LAYER" if "LAYER" in words else None,
+            side="LEFT" if "LEFT" in words else None,
+        )
 
     # clauses
 

@@ -34,6 +34,10 @@ class Refused(Exception):  # noqa: N818 - not an error for people: it becomes a 
         super().__init__(message)
         self.message, self.span, self.hint = message, span, hint
 
+    def __reduce__(self) -> "tuple[type[Refused], tuple[str, Span, str]]":
+        """A tree that is copied may hold one that is told later."""
+        return type(self), (self.message, self.span, self.hint)
+
 
 class Register(exp.Expression):
     """REGISTER QUERY this AS expression, perhaps FROM somewhere (beginning), or REPLACE QUERY.

@@ -41,7 +41,8 @@ class Choice:
 
     def around(self, source: exp.Expr) -> Scope:
         """What names mean where rows are shown: of a join that chooses nobody sees the features."""
-        return scope_of(source, self.join if self.how == "inner" else None)
+        shows_both = self.how in ("inner", "left")
+        return scope_of(source, self.join if shows_both else None)
 
 
 def choice_of(select: exp.Expr, gathered: Gathered) -> Choice:
@@ -60,7 +61,9 @@ def _behind_from(select: exp.Expr) -> Iterator[Choice]:
         pairs = join.this.name.casefold() == source.name.casefold()
         is_layer = not pairs or bool(join.args.get("kind"))
         how: How = "semi" if knn is not None and is_layer else "inner"
-        yield Choice(join=join, how=how, span=span_of(join))
+        if join.args.get("side"):
+            how = "left"
+        yield Choice(join=join, how=how, span=span_of(join.this))
 
 
 def _in_where(select: exp.Expr) -> Iterator[Choice]:
@@ -106,6 +109,8 @@ def said_of(
         Refused: nothing joins what is to be joined.
     """
     where, scope = select.args.get("where"), choice.scope(source)
+    if choice.how == "left":
+        return _of_left(select, choice, scope, gathered)
     if not choice.in_exists:
         parts = parts_of(choice.join, where, scope)
         chosen = conditions_of(parts.others, scope, gathered)
@@ -117,6 +122,34 @@ def said_of(
         _refuse_of_fixes(inside.terms, gathered)
     others = [part for part in _conditions(select) if _asked(part)[0] is None]
     around = conditions_of(others, choice.around(source), gathered)
+    chosen = Conditions(
+        kinds=inside.kinds,
+        tags=inside.tags,
+        terms=[*around.terms, *inside.terms],
+        trees=[*around.trees, *inside.trees],
+    )
+    return Said(joining=parts.joining, conditions=_sorted(chosen, choice))
+
+
+def _of_left(
+    select: exp.Expr, choice: Choice, scope: Scope, gathered: Gathered
+) -> Said:
+    """The conditions of a LEFT JOIN: ON says which features are joined with, and WHERE which objects there are.
+
+    Raises:
+        Refused: WHERE names the feature, ON asks of the object alone, or no place joins.
+    """
+    parts = parts_of(choice.join, None, scope)
+    inside = conditions_of(parts.others, scope, gathered)
+    around = conditions_of(list(_conditions(select)), scope, gathered)
+    for term in (term for term in inside.terms if not _names_pair(term)):
+        message = "in ON of LEFT JOIN a condition names the feature, and this does not"
+        raise Refused(message, term.span, "say it in WHERE, of all objects")
+    where = select.args.get("where")
+    if around.kinds or around.tags or any(map(_names_pair, around.terms)):
+        message = "in WHERE of LEFT JOIN a condition is about the object"
+        hint = "ON says which features it is joined with: ON ST_Intersects(t, z) AND z.kind = 'park'"
+        raise Refused(message, span_of(where), hint)
     chosen = Conditions(
         kinds=inside.kinds,
         tags=inside.tags,

@@ -216,6 +216,9 @@ def _joined(
         join, keys = layer_join_of(name, said.joining, scope, said.conditions)
         return "join", replace(join, how=choice.how), keys
     pairs, keys = pair_join_of(said.joining, scope)
+    if choice.how == "left":
+        hint = "WHERE NOT EXISTS (..) finds the objects without another one"
+        raise Refused("LEFT JOIN is one with a layer", choice.span, hint)
     return "pairs", replace(pairs, how=choice.how), keys
 
 

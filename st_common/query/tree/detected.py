@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from st_common.query.complaint import Complaint
 from st_common.query.fence import Fence
-from st_common.query.tree.node import EVENT, Above, Column, beside, walk
-from st_common.query.tree.spatial import Inside, WithLayer
+from st_common.query.tree.node import EVENT, Above, Column, beside, excluded, walk
+from st_common.query.tree.spatial import Inside, WithLayer, keeping_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +46,8 @@ class Detected(Above):
             yield from _without_border(self.fence, why)
         for layer in pairing:
             yield from self._at_features(layer)
+        hint = "who is at no feature is at no border: JOIN without LEFT"
+        yield from excluded(self, keeping_all(below), hint)
         choosing = [layer for layer in layers if layer.join.chooses]
         others = [one for one in below if one.ticks_itself or one.by_boxes]
         for other in (one for one in [*others, *choosing] if one not in regions):

@@ -8,7 +8,7 @@ from st_common.query.complaint import Complaint
 from st_common.query.incident import Incident
 from st_common.query.tree.node import EVENT, Above, Column, beside, excluded, walk
 from st_common.query.tree.relational import Select
-from st_common.query.tree.spatial import Inside, WithLayer
+from st_common.query.tree.spatial import Inside, WithLayer, keeping_all
 
 _EACH = "register one query for each"
 
@@ -51,4 +51,5 @@ class Holding(Above):
             hint = "WHERE speed > 50 km/h FOR 30 s"
             yield Complaint(at=self.at, message=message, hint=hint)
         others = [one for one in below if one.ticks_itself or one.by_boxes]
+        others += keeping_all(below)
         yield from excluded(self, others, _EACH)

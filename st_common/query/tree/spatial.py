@@ -1,6 +1,6 @@
 """Operators about where objects are: regions, neighbours, joins."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -70,6 +70,9 @@ class WithLayer(Above):
 
     def refused(self) -> Iterator[Complaint]:
         """A distance is one from a point: boxes meet features, or do not. Objects are chosen by their points."""
+        if self.join.is_outer:
+            boxes = [one for one in walk(self.input) if one.by_boxes]
+            yield from excluded(self, boxes, "it asks of fixes, which are points")
         if self.join.chooses:
             boxes = [one for one in walk(self.input) if one.by_boxes]
             yield from excluded(self, boxes, "it asks of fixes, which are points")
@@ -213,3 +216,8 @@ class Until(Above):
         for why in (region.no_until for region in regions if region.no_until):
             message = f"WITH VALID UNTIL and {why} exclude each other"
             yield Complaint(at=self.at, message=message, hint=hint)
+
+
+def keeping_all(below: Iterable[Node]) -> list[Node]:
+    """The joins among some operators that leave no object out: these have no border, and choose nobody."""
+    return [one for one in below if isinstance(one, WithLayer) and one.join.is_outer]

@@ -8,7 +8,7 @@ from st_common.query.complaint import Complaint
 from st_common.query.frame import Frame
 from st_common.query.plan import Window
 from st_common.query.tree.node import Above, Column, Node, excluded, walk
-from st_common.query.tree.spatial import WithObjects
+from st_common.query.tree.spatial import WithObjects, keeping_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,3 +91,5 @@ class Counting(Above):
             message = f"{one.noun} and {self.noun} exclude each other"
             hint = "register one query for each"
             yield Complaint(at=one.at, message=message, hint=hint)
+        hint = "it leaves no object out: say who counts by JOIN"
+        yield from excluded(self, keeping_all(walk(self.who)), hint)

@@ -34,7 +34,6 @@ class MovingBoxes:
 
     is_dynamic: ClassVar[bool] = False
     touched_by_all: ClassVar[bool] = False
-    searches: ClassVar[bool] = True
     caches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:

@@ -22,7 +22,6 @@ class MovingCircles:
 
     is_dynamic: ClassVar[bool] = False
     touched_by_all: ClassVar[bool] = False
-    searches: ClassVar[bool] = True
     caches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:

@@ -35,7 +35,6 @@ class MovingCombined:
 
     is_dynamic: ClassVar[bool] = False
     touched_by_all: ClassVar[bool] = False
-    searches: ClassVar[bool] = True
     caches: ClassVar[bool] = False
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:

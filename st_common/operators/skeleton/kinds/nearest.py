@@ -39,7 +39,6 @@ class Nearest:
 
     is_dynamic: ClassVar[bool] = True
     touched_by_all: ClassVar[bool] = False
-    searches: ClassVar[bool] = True
     caches: ClassVar[bool] = True
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:

@@ -36,7 +36,6 @@ class Reverse:
 
     is_dynamic: ClassVar[bool] = True
     touched_by_all: ClassVar[bool] = True
-    searches: ClassVar[bool] = True
     caches: ClassVar[bool] = False
 
     def update_criteria(self, world: World, table: Table, which: Ints) -> Criteria:
