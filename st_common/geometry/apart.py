@@ -18,11 +18,12 @@ from st_common.geometry.near import (
     Ints,
     Outlines,
     nearest_places,
+    nearest_places_in,
     pieces_within_reach,
     squared_gaps,
 )
 from st_common.geometry.space import Space
-from st_common.runs import ranges
+from st_common.runs import is_first, ranges
 
 _MOST_CANDIDATES = 1 << 15  # pairs of points and pieces looked at together
 
@@ -71,6 +72,54 @@ def _distances(
     at = pair[kept]
     places = nearest_places(ends[:, kept], x[at], y[at])
     return _least(metres_between(x[at], y[at], *places), at, len(which))
+
+
+def nearest_of(
+    shapes: Outlines, which: Ints, x: Floats, y: Floats, *, space: Space
+) -> tuple[Floats, Floats, Floats]:
+    """How far the point of each pair is from the outline of its geometry, and the place there that is so far.
+
+    Args:
+        shapes: see `distances`; so are all others.
+        which: int64[n].
+        x: float64[n].
+        y: float64[n].
+        space: what coordinates mean.
+
+    Returns:
+        float64[n] each: the distance, x and y of the place, of several the first along the outline; NaN where the
+        distance is.
+    """
+    far, place_x, place_y = np.full((3, len(which)), np.nan)
+    pieces = shapes.piece_start[which + 1] - shapes.piece_start[which]
+    known = np.flatnonzero((pieces > 0) & ~np.isnan(x) & ~np.isnan(y))
+    for part in blocks(pieces[known], _MOST_CANDIDATES):
+        some = known[part]
+        far[some], place_x[some], place_y[some] = _nearest_of(
+            shapes, which[some], x[some], y[some], space
+        )
+    return far, place_x, place_y
+
+
+def _nearest_of(
+    shapes: Outlines, which: Ints, x: Floats, y: Floats, space: Space
+) -> tuple[Floats, Floats, Floats]:
+    bound = _to_a_corner(shapes, which, x, y, space)
+    pair, piece = pieces_within_reach(shapes, which, x, y, bound, space=space)
+    sizes = shapes.start[piece + 1] - shapes.start[piece]
+    ends = shapes.ends[:, ranges(shapes.start[piece], sizes)]
+    pair = np.repeat(pair, sizes)
+    there_x, there_y = nearest_places_in(ends, x[pair], y[pair], space=space)
+    far = space.distance(x[pair], y[pair], there_x, there_y)
+    order = np.lexsort((far, pair))
+    best = order[is_first(pair[order])]
+    # What lies a turn away may have nothing within the bound, and is no nearer here.
+    least, place_x, place_y = (
+        np.full(len(which), nothing) for nothing in (np.inf, np.nan, np.nan)
+    )
+    least[pair[best]] = far[best]
+    place_x[pair[best]], place_y[pair[best]] = there_x[best], there_y[best]
+    return least, place_x, place_y
 
 
 def _to_a_corner(

@@ -298,3 +298,14 @@ def nearest_places(ends: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         )
         latitude = (y + ay + (by - ay) * share) / 2
     return ax + (bx - ax) * share, ay + (by - ay) * share
+
+
+def nearest_places_in(
+    ends: Floats, x: Floats, y: Floats, *, space: Space
+) -> tuple[Floats, Floats]:
+    """The same in a space: in a plane the places that are nearest there."""
+    if not space.is_flat:
+        return nearest_places(ends, x, y)
+    ax, ay, bx, by = ends
+    share = _share(x - ax, y - ay, bx - ax, by - ay)
+    return ax + (bx - ax) * share, ay + (by - ay) * share

@@ -19,6 +19,7 @@ from st_common.geometry.grid import BoxIndex
 from st_common.geometry.longitudes import turned
 from st_common.geometry.space import GLOBE, Space
 from st_common.home import Home
+from st_common.layers.grouped import groups_of, rank_in_group
 from st_common.layers.keyed import KeyIndex
 from st_common.layers.readable import readable
 from st_common.layers.shapes import RegionShapes, ShapeCache
@@ -85,7 +86,7 @@ class LayerIndex:
             return_inverse=True,
         )
         self._region_ids: list[str] = ids.tolist()
-        self._local = _rank_in_group(self._region)
+        self._local = rank_in_group(self._region)
         self._space = space
         self._grids: OrderedDict[
             tuple[Chosen, float | None, Growth], tuple[BoxIndex, Ints]
@@ -139,7 +140,7 @@ class LayerIndex:
         feature = features[feature]
         half = None if growth.is_point else growth.half_sides(y, space=self._space)
         keep = np.zeros(len(points), np.bool_)
-        for region, pairs in _groups(self._region[feature]):
+        for region, pairs in groups_of(self._region[feature]):
             shapes = self._shapes_of(region)
             which, at = self._local[feature[pairs]], points[pairs]
             if distance_m is not None:
@@ -163,11 +164,24 @@ class LayerIndex:
         shape. Errors are those of `match`.
         """
         far = np.full(len(feature), np.nan)
-        for region, pairs in _groups(self._region[feature]):
+        for region, pairs in groups_of(self._region[feature]):
             shapes = self._shapes_of(region)
             which = self._local[feature[pairs]]
             far[pairs] = shapes.distances(which, x[pairs], y[pairs], space=self._space)
         return far
+
+    def nearest(self, x: Floats, y: Floats, feature: Ints) -> Floats:
+        """The place of the feature beside each point that is nearest to it; float64[2, n], NaN without a shape.
+
+        Inside an area that is the point itself. Errors are those of `match`.
+        """
+        places = np.full((2, len(feature)), np.nan)
+        for region, pairs in groups_of(self._region[feature]):
+            which = self._local[feature[pairs]]
+            places[:, pairs] = self._shapes_of(region).nearest(
+                which, x[pairs], y[pairs], space=self._space
+            )
+        return places
 
     def crossed(
         self,
@@ -195,7 +209,7 @@ class LayerIndex:
         at, feature = tree.query(lines, predicate="intersects")
         feature = features[feature]
         keep = np.zeros(len(feature), np.bool_)
-        for region, pairs in _groups(self._region[feature]):
+        for region, pairs in groups_of(self._region[feature]):
             shapes = self._shapes_of(region)
             which, mine = self._local[feature[pairs]], lines[at[pairs]]
             keep[pairs] = (
@@ -378,21 +392,3 @@ def _region_wkb(path: Path, version: int, region_id: str) -> pa.ChunkedArray:
         path, version=version, columns=columns, filters=[("region_id", "=", region_id)]
     )
     return rows.filter(pc.field("home")).sort_by("fid")["geometry"]
-
-
-def _rank_in_group(groups: Ints) -> Ints:
-    """The place of each row among the rows of its group, in their order."""
-    order = np.argsort(groups, kind="stable")
-    counts = np.bincount(groups)
-    rank = np.empty(len(groups), np.int64)
-    rank[order] = np.arange(len(groups)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return rank
-
-
-def _groups(groups: Ints) -> list[tuple[int, Ints]]:
-    """The groups that occur, each with its rows."""
-    order = np.argsort(groups, kind="stable")
-    ids, starts = np.unique(groups[order], return_index=True)
-    return list(
-        zip(ids.tolist(), np.split(order, starts[1:])[: len(ids)], strict=True)
-    )  # no rows: one empty part

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import shapely
 
-from st_common.geometry.apart import distances
+from st_common.geometry.apart import distances, nearest_of
 from st_common.geometry.longitudes import turned
 from st_common.geometry.near import Outlines, near, outlines
 from st_common.geometry.passing import passing
@@ -134,6 +134,41 @@ class RegionShapes:
             self._lines(), which[left], x[left], y[left], space=space
         )
         return result
+
+    def nearest(
+        self, which: Ints, x: Floats, y: Floats, *, space: Space
+    ) -> tuple[Floats, Floats]:
+        """The place of each feature that is nearest to the point beside it, over 180 degrees too.
+
+        Args:
+            which: as for `distances`; so are all others.
+            x: float64[m].
+            y: float64[m].
+            space: what the coordinates mean.
+
+        Returns:
+            x and y, float64[m] each: the point itself inside an area, NaN of an empty feature.
+        """
+        far, place_x, place_y = self._nearest(which, x, y, space)
+        beyond = space.reaching_across(x, space.reach(y, far)[0])
+        there = which[beyond], turned(x[beyond]), y[beyond]
+        other, other_x, other_y = self._nearest(*there, space)
+        is_nearer = other < far[beyond]
+        # Inside an area the place is the point, by the number that it has.
+        other_x = np.where(other == 0, x[beyond], other_x)
+        nearer = beyond[is_nearer]
+        place_x[nearer], place_y[nearer] = other_x[is_nearer], other_y[is_nearer]
+        return place_x, place_y
+
+    def _nearest(
+        self, which: Ints, x: Floats, y: Floats, space: Space
+    ) -> tuple[Floats, Floats, Floats]:
+        far, place_x, place_y = np.zeros(len(which)), x.copy(), y.copy()
+        left = np.flatnonzero(~(self._areas[which] & self.intersect(which, x, y)))
+        far[left], place_x[left], place_y[left] = nearest_of(
+            self._lines(), which[left], x[left], y[left], space=space
+        )
+        return far, place_x, place_y
 
     def passed(
         self,

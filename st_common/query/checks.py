@@ -15,7 +15,7 @@ from st_common.query.incident_checks import complaints_of_incident
 from st_common.query.near_columns import names_near
 from st_common.query.neighbours import Nearest
 from st_common.query.outer import columns_below, complaints_of_outer
-from st_common.query.pair_columns import names_pair
+from st_common.query.pair_columns import NEAREST, names_pair, pair_names
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.transform_checks import complaints_of_transforms
@@ -90,6 +90,10 @@ def _beside_features(plan: Plan) -> Iterator[Complaint]:
         yield from _with_columns_of_tags(plan)
     if not names_pair(plan.where or ""):
         return
+    if any(name in NEAREST for name in pair_names(plan.where or "")):
+        message = "nearest_x and nearest_y are columns, and no conditions"
+        hint = "distance(t, r) says how far the nearest point is"
+        yield Complaint(at="where", message=message, hint=hint)
     for name in _without_tags(plan):
         yield Complaint(
             at="where",

@@ -12,6 +12,7 @@ r.name                              "other.name"
 t.speed_mps > r.maxspeed            "other.maxspeed in m/s": the speed that the tag says
 t.speed > r.maxspeed                "other.maxspeed in km/h", where the settings say speed = "double km/h"
 distance(t, r)                      "pair.distance_m": from the fix to the nearest point of the feature, 0 inside
+nearest_x(t, r), nearest_y(t, r)    "pair.nearest_x", "pair.nearest_y": that point; the fix itself inside
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,8 +29,17 @@ OTHER = "other."
 """Stands before the name of a column of the other object."""
 _PAIR = "pair."
 DISTANCE, BEARING = f"{_PAIR}distance_m", f"{_PAIR}bearing_deg"
-MEASURES = MappingProxyType({"DISTANCE": DISTANCE, "BEARING": BEARING})
-"""What is measured between the two, by the function that says it."""
+NEAREST = (f"{_PAIR}nearest_x", f"{_PAIR}nearest_y")
+"""The point of a feature that is nearest to a fix."""
+OF_OBJECTS = MappingProxyType({"DISTANCE": DISTANCE, "BEARING": BEARING})
+OF_FEATURES = MappingProxyType(
+    {
+        "DISTANCE": DISTANCE,
+        **dict(zip(("NEAREST_X", "NEAREST_Y"), NEAREST, strict=True)),
+    }
+)
+MEASURES = MappingProxyType({**OF_OBJECTS, **OF_FEATURES})
+"""What is measured between the two, by the function that says it: between two objects, and to a feature."""
 
 _IN = " in "
 
@@ -52,7 +62,7 @@ def of_feature(names: Iterable[str]) -> Iterator[tuple[str, str]]:
     Tags are texts, speeds that they say numbers; so is the distance.
     """
     for name in names:
-        if name == DISTANCE:
+        if name in OF_FEATURES.values():
             yield name, "DOUBLE"
         elif own_name(name) is not None:
             yield name, "VARCHAR" if speed_tag(name) is None else "DOUBLE"
@@ -91,7 +101,7 @@ def of_pair(own: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         own: names and types in DuckDB of the columns of one object.
     """
     yield from ((of_other(name), kind) for name, kind in own)
-    yield from ((name, "DOUBLE") for name in MEASURES.values())
+    yield from ((name, "DOUBLE") for name in OF_OBJECTS.values())
 
 
 def names_pair(text: str) -> bool:

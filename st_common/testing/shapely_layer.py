@@ -106,6 +106,13 @@ class ShapelyLayer:
             float,
         )
 
+    def nearest(self, x: np.ndarray, y: np.ndarray, feature: np.ndarray) -> np.ndarray:
+        """The places of features that are nearest to points, pair by pair; planar."""
+        points = shapely.points(x, y)
+        shapes = [self.features[place].geometry for place in feature.tolist()]
+        lines = shapely.shortest_line(points, np.array(shapes, object))
+        return shapely.get_coordinates(shapely.get_point(lines, 1)).T
+
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag of every feature."""
         return pa.array(

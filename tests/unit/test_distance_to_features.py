@@ -161,6 +161,62 @@ def test_a_distance_is_the_least_limit_that_joins(shapes, points, centre, size):
         assert less <= 0 or not joins(index, one, less, space)
 
 
+@tries(60)
+@given(
+    st.lists(SHAPES, min_size=1, max_size=5),
+    st.lists(PLACE, min_size=1, max_size=8),
+    st.sampled_from([None, *CENTRES]),
+    st.sampled_from([1e-4, 0.01, 0.3]),
+)
+def test_the_nearest_place_is_one_of_the_feature_and_as_far_as_that(
+    shapes, points, centre, size
+):
+    space = PLANE if centre is None else GLOBE
+    middle = np.array(centre or (0.0, 0.0))
+    moved = [shapely.transform(s, lambda c: c * size + middle) for s in shapes]
+    index = RegionShapes(pa.array([shapely.to_wkb(one) for one in moved]))
+    which, at = (g.ravel() for g in np.meshgrid(range(len(moved)), range(len(points))))
+    x, y = (np.array(points) * size + middle).T[:, at]
+    x = np.where(x > 180, x - 360, x) if centre else x
+    far = index.distances(which, x, y, space=space)
+    place_x, place_y = index.nearest(which, x, y, space=space)
+    assert space.distance(x, y, place_x, place_y) == pytest.approx(
+        far, rel=1e-6, abs=1e-6
+    )
+    off = index.distances(which, place_x, place_y, space=space)
+    assert off == pytest.approx(np.zeros(len(off)), abs=1e-3 if centre else 1e-9)
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_rows_show_the_nearest_place(how):
+    """On the street below, at a corner, and the fix itself inside an area."""
+    rows = [
+        *asked(f"SELECT nearest_x(t, r) AS x, nearest_y(t, r) AS y {JOIN} EMIT EVERY"),
+        fix("a", 1, 3, 4),
+        fix("a", 2, -3, 4),
+        fix("a", 3, 10, 20),
+        end(),
+    ]
+    assert told(rows, **how) == [
+        '1 +a|town enter {"x":3.0,"y":0.0}',
+        '2 =a|town inside {"x":0.0,"y":0.0}',
+        '3 -a|town leave {"x":10.0,"y":0.0}',
+        '3 +a|square enter {"x":10.0,"y":20.0}',
+    ]
+
+
+def test_nearest_places_are_columns_of_features_alone():
+    plan = plan_of(f"SELECT nearest_x(t, r) {JOIN}")
+    assert plan.columns == (("nearest_x", '"pair.nearest_x"'),)
+    (again,) = parse(to_text(plan, "q"))
+    assert again.plan == plan
+    with pytest.raises(TextError, match="another object is a point"):
+        plan_of("SELECT nearest_x(a, b) FROM s a JOIN s b ON ST_DWithin(a, b, 5 m)")
+    asked_of_it = plan_of(f"SELECT * {JOIN} WHERE nearest_x(t, r) > 3").to_json()
+    with pytest.raises(QueryError, match="are columns, and no conditions"):
+        plan_from_json(json.dumps(asked_of_it))
+
+
 def joins(index, pair, limit, space):
     """As `LayerIndex.match` asks: here, and a turn away where the limit reaches over 180 degrees."""
     which, x, y = pair

@@ -121,6 +121,14 @@ class _Guarded:
             _note(self._name, self._version, error)
         return far
 
+    def nearest(self, x: np.ndarray, y: np.ndarray, feature: np.ndarray) -> np.ndarray:
+        places = np.full((2, len(x)), np.nan)
+        try:
+            places[:] = self._layer.nearest(x, y, feature)
+        except LayerError as error:
+            _note(self._name, self._version, error)
+        return places
+
     def values(self, column: str) -> pa.Array:
         try:
             return self._layer.values(column)
@@ -170,6 +178,11 @@ class _Nothing:
         self, x: np.ndarray, _y: np.ndarray, _feature: np.ndarray
     ) -> np.ndarray:
         return np.full(len(x), np.nan)
+
+    def nearest(
+        self, x: np.ndarray, _y: np.ndarray, _feature: np.ndarray
+    ) -> np.ndarray:
+        return np.full((2, len(x)), np.nan)
 
     def values(self, _column: str) -> pa.Array:
         return pa.nulls(0, pa.string())

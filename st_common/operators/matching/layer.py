@@ -107,6 +107,21 @@ class Layer(Protocol):
             LayerError: a part of the layer that is needed cannot be read.
         """
 
+    def nearest(self, x: np.ndarray, y: np.ndarray, feature: np.ndarray) -> np.ndarray:
+        """The place of each feature that is nearest to the point beside it: the point itself inside an area.
+
+        Args:
+            x: as for `distances`; so are all others.
+            y: float64[n].
+            feature: int64[n].
+
+        Returns:
+            float64[2, n]: x and y, NaN where the distance is.
+
+        Raises:
+            LayerError: a part of the layer that is needed cannot be read.
+        """
+
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag (by name) of every feature, as text; null for none."""
 

@@ -6,9 +6,14 @@ import pyarrow as pa
 from st_common.operators.expressions.fields import fields_of
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.turn.nearness import Nearness
-from st_common.operators.turn.tagged import distances_of, tagged, versions_of
+from st_common.operators.turn.tagged import (
+    distances_of,
+    nearest_of,
+    tagged,
+    versions_of,
+)
 from st_common.operators.turn.turn import Turn
-from st_common.query.pair_columns import DISTANCE, pair_names
+from st_common.query.pair_columns import DISTANCE, NEAREST, OF_FEATURES, pair_names
 
 
 def shown_fields(
@@ -78,30 +83,30 @@ def _beside(
         name for plan in plans for _, text in plan.columns for name in pair_names(text)
     }
     versions = versions_of(turn.queries, query) if version is None else version
+    measures = {*OF_FEATURES.values()}
     tags = tagged(
-        turn, sorted(names - {DISTANCE}), query=query, target=target, version=versions
+        turn, sorted(names - measures), query=query, target=target, version=versions
     ).columns()
-    if DISTANCE not in names:
+    if not names & measures:
         return tags
-    rows, far = _shows_distance(turn, query), np.full(len(query), np.nan)
+    rows = _shows_any(turn, query, names & measures)
     seen = readings.placed().take(reading[rows])
-    far[rows] = distances_of(
-        turn,
-        seen.x,
-        seen.y,
-        query=query[rows],
-        target=target[rows],
-        version=versions[rows],
-    )
-    return {**tags, DISTANCE: pa.array(far, from_pandas=True)}
+    pairs = {"query": query[rows], "target": target[rows], "version": versions[rows]}
+    measured = np.full((3, len(query)), np.nan)
+    if DISTANCE in names:
+        measured[0, rows] = distances_of(turn, seen.x, seen.y, **pairs)
+    if names & {*NEAREST}:
+        measured[1:, rows] = nearest_of(turn, seen.x, seen.y, **pairs)
+    columns = (pa.array(one, from_pandas=True) for one in measured)
+    return {**tags, **dict(zip((DISTANCE, *NEAREST), columns, strict=True))}
 
 
-def _shows_distance(turn: Turn, query: np.ndarray) -> np.ndarray:
-    """The rows whose queries select the distance to a feature; int64, ascending."""
+def _shows_any(turn: Turn, query: np.ndarray, names: set[str]) -> np.ndarray:
+    """The rows whose queries select one of some columns; int64, ascending."""
     numbers, at = np.unique(query, return_inverse=True)
     columns = [
         turn.queries[number].plan.columns if turn.known.showing_tags[number] else ()
         for number in numbers
     ]
-    shows = [any(DISTANCE in pair_names(text) for _, text in one) for one in columns]
+    shows = [any(names & {*pair_names(text)} for _, text in one) for one in columns]
     return np.flatnonzero(np.array(shows, bool)[at])

@@ -96,15 +96,47 @@ def distances_of(
         target: likewise.
         version: likewise.
     """
-    partner = turn.numbering.targets.partner[target]
     far = np.full(len(query), np.nan)
+    for layer, rows, feature in _with_features(turn, query, target, version):
+        far[rows] = layer.distances(x[rows], y[rows], feature)
+    return far
+
+
+def nearest_of(
+    turn: Turn,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    query: np.ndarray,
+    target: np.ndarray,
+    version: np.ndarray,
+) -> np.ndarray:
+    """The places of features that are nearest to the fixes of some pairs; float64[2, n], NaN without a feature.
+
+    Args:
+        turn: see `distances_of`; so are all others.
+        x: float64[n].
+        y: float64[n].
+        query: int64[n].
+        target: int64[n].
+        version: int64[n].
+    """
+    places = np.full((2, len(query)), np.nan)
+    for layer, rows, feature in _with_features(turn, query, target, version):
+        places[:, rows] = layer.nearest(x[rows], y[rows], feature)
+    return places
+
+
+def _with_features(
+    turn: Turn, query: np.ndarray, target: np.ndarray, version: np.ndarray
+) -> Iterator[tuple[Layer, np.ndarray, np.ndarray]]:
+    """The versions of layers of some pairs, with the places of pairs that have a feature there, and these features."""
+    partner = turn.numbering.targets.partner[target]
     for layer, mine in _by_layer(turn, query, target, version):
         different, which = np.unique(partner[mine], return_inverse=True)
         places, is_there = _found(turn, layer, different)
         known = np.flatnonzero(is_there[which])
-        rows, feature = mine[known], places[which[known]]
-        far[rows] = layer.distances(x[rows], y[rows], feature)
-    return far
+        yield layer, mine[known], places[which[known]]
 
 
 def _by_layer(

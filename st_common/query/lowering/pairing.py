@@ -7,7 +7,14 @@ from sqlglot import exp
 from st_common.query.grammar.located import quoted_column
 from st_common.query.grammar.nodes import Refused, Span, span_of
 from st_common.query.lowering.scope import Scope
-from st_common.query.pair_columns import BEARING, MEASURES, is_of_pair, of_other
+from st_common.query.pair_columns import (
+    BEARING,
+    MEASURES,
+    OF_FEATURES,
+    OF_OBJECTS,
+    is_of_pair,
+    of_other,
+)
 
 
 def measured(root: exp.Expr, scope: Scope) -> exp.Expr:
@@ -38,9 +45,14 @@ def replaced(root: exp.Expr, change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr
 
 def _measure(call: exp.Expr, scope: Scope) -> exp.Expr:
     name, span = call.name.upper(), span_of(call)
-    if scope.joined == "layer" and MEASURES[name] == BEARING:
+    if scope.joined == "layer" and name not in OF_FEATURES:
         message = f"{name} is of two objects, and a feature may lie all around"
         raise Refused(message, span, "distance(a, b) is of an object and a feature too")
+    if scope.joined != "layer" and name not in OF_OBJECTS:
+        message = f"{name} is of an object and a feature, and another object is a point"
+        raise Refused(
+            message, span, f"{scope.other_label or 'b'}.x, {scope.other_label or 'b'}.y"
+        )
     sides = [_side(each, scope) for each in call.expressions]
     like = f"{name.lower()}({scope.label}, {scope.other_label})"
     is_turned = sides == ["other", "first"]

@@ -16,10 +16,13 @@ from st_common.query.fix_columns import BUILTINS
 from st_common.query.grammar.located import quoted_column
 from st_common.query.grammar.nodes import Refused, span_of
 from st_common.query.lowering.scope import Scope
-from st_common.query.pair_columns import DISTANCE, as_speed, of_other, speed_tag
+from st_common.query.pair_columns import OF_FEATURES, as_speed, of_other, speed_tag
 
 _WITHIN = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren)
-_NUMBERS = ("x", "y", "elapsed_s", "heading_deg", "acceleration_mps2", DISTANCE)
+_NUMBERS = (
+    *("x", "y", "elapsed_s", "heading_deg", "acceleration_mps2"),
+    *OF_FEATURES.values(),
+)
 _SPEED = "speed_mps"
 
 
@@ -113,7 +116,7 @@ def _is_number(node: exp.Expr) -> bool:
 
 def _is_attribute(node: exp.Expr) -> bool:
     """Whether the settings of the stream say what unit a column is in, or none."""
-    known = (*BUILTINS, DISTANCE)
+    known = (*BUILTINS, *OF_FEATURES.values())
     return isinstance(node, exp.Column) and node.name.lower() not in known
 
 
