@@ -138,3 +138,19 @@ def test_a_builder_refuses_what_a_text_would():
         near.and_nearest(0)
     with pytest.raises(QueryError, match="not joined with itself"):
         query("s").and_nearest(1)
+
+
+def test_a_query_for_the_nearest_takes_no_pairs_from_one_whose_region_moved():
+    moving = (
+        "SELECT * FROM s a JOIN s b ON ST_DWithin(a, b, 10 m) INSIDE ('M', 'f', 20 m)"
+    )
+    rows = [
+        fix("f", 1, 100, 0),
+        fix("a", 2, 0, 0),
+        fix("b", 2, 2, 0),
+        fix("f", 3, 0, 15),  # no other fix: the circle comes to a and b
+    ]
+    alone = told(moving, rows)
+    assert alone == ["3 +ab enter", "3 +ba enter"]
+    beside = [register("near", plan_of(f"SELECT * {NEAR}"))]
+    assert [row for row in told(moving, [*beside, *rows]) if row in alone] == alone

@@ -62,7 +62,8 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     moved = np.union1d(within.moved, ranked)
     alive = np.flatnonzero(world.alive)
     firsts = _firsts(scope, turn, fixes, alive if len(ranked) else few, within, moved)
-    firsts = _as_asked(firsts, ranked, few)
+    if len(ranked):
+        firsts = _as_asked(firsts, moved, few)
     (query, one, other), tested = _paired(turn, fixes, world, codes, firsts, changed)
     _decide(scope, turn, fixes, moved)
     if specs.anti.any():
@@ -93,11 +94,9 @@ def _paired(
     return (query[keep], one[keep], other[keep]), sum(part[3] for part in pairs)
 
 
-def _as_asked(firsts: _Firsts, ranked: np.ndarray, few: np.ndarray) -> _Firsts:
-    """The firsts of queries that ask for the nearest, and of others those that may have a changed partner."""
-    if not len(ranked):
-        return firsts
-    keep = np.isin(firsts.query, ranked) | np.isin(firsts.object, few)
+def _as_asked(firsts: _Firsts, moved: np.ndarray, few: np.ndarray) -> _Firsts:
+    """The firsts of queries that are decided anew, and of others those that may have a changed partner."""
+    keep = np.isin(firsts.query, moved) | np.isin(firsts.object, few)
     return _Firsts(
         query=firsts.query[keep],
         object=firsts.object[keep],
