@@ -57,11 +57,11 @@ class Top:
 
     `value` and `per` are names. Of groups with the same value the one whose name is first as text goes first; groups
     without a value go last. With `having`, canonical SQL over names of keys and numbers, they are chosen among the
-    groups of which it holds.
+    groups of which it holds; without a `limit`, and then without a value, these are all of them.
     """
 
-    value: str
-    limit: int
+    value: str | None = None
+    limit: int | None = None
     descending: bool = False
     per: str | None = None
     having: str | None = None

@@ -173,6 +173,8 @@ def aggregate_step(aggregate: Aggregate, *, framed: bool) -> Step:
 
 def _greatest(aggregate: Aggregate, top: Top) -> str:
     """Which groups are told."""
+    if top.limit is None:
+        return f"those with {top.having}"
     per = "" if top.per is None else f" for each {dict(aggregate.keys)[top.per]}"
     which = "greatest" if top.descending else "least"
     among = "" if top.having is None else f", among those with {top.having}"

@@ -148,8 +148,6 @@ def complaints_of_outer(plan: Plan, fixes: Columns) -> Iterator[Complaint]:
     yield from _without_time(plan.outer)
     counted = plan.outer.aggregate
     wrong = wrong_in_top(counted) if counted is not None else ""
-    if counted is not None and counted.top is not None and counted.top.having:
-        wrong = "HAVING is about groups of fixes, and not of the rows of a query"
     if wrong:
         yield Complaint(at="outer select", message=wrong, hint="ORDER BY n LIMIT 3")
     columns = typed_columns(plan, fixes)

@@ -65,7 +65,7 @@ def group_by(aggregate: Aggregate | None, label: str) -> Iterator[str]:
         yield f"GROUP BY {', '.join(keys)}"
     if aggregate.top is not None and aggregate.top.having is not None:
         yield f"HAVING {aggregate.top.having}"
-    if aggregate.top is not None:
+    if aggregate.top is not None and aggregate.top.limit is not None:
         yield _top(aggregate, aggregate.top, label)
 
 

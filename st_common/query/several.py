@@ -55,7 +55,8 @@ def _top_called_anew(
     names = {name: value.name for name, value in named.items()}
     names |= {name: key for name, (key, _) in keyed.items()}
     called = having_called_anew(top, names)
-    return replace(called, value=named[top.value].name, per=per)
+    value = None if top.value is None else named[top.value].name
+    return replace(called, value=value, per=per)
 
 
 def name_of_key(text: str) -> str:
@@ -75,6 +76,8 @@ def wrong_in_top(aggregate: Aggregate) -> str:
     top = aggregate.top
     if top is None:
         return ""
+    if top.limit is None:
+        return _wrong_without_limit(aggregate, top)
     numbers = [one.name for one in aggregate.values if one.function not in AS_JSON]
     names = [name for name, _ in aggregate.keys]
     if not names:
@@ -86,6 +89,17 @@ def wrong_in_top(aggregate: Aggregate) -> str:
     if top.per is not None and (top.per not in names or len(names) == 1):
         return f"PER names one of several keys, and not {top.per!r}"
     return wrong_in_having(aggregate)
+
+
+def _wrong_without_limit(aggregate: Aggregate, top: Top) -> str:
+    """What is wrong with HAVING alone above rows: of no groups it would choose among nothing, which has a count."""
+    if top.having is None or top != Top(having=top.having):
+        return "ORDER BY needs a LIMIT"
+    return (
+        wrong_in_having(aggregate)
+        if aggregate.keys
+        else "HAVING above rows needs a GROUP BY"
+    )
 
 
 def own_name(value: Value) -> str:

@@ -12,7 +12,7 @@ Of several values a group has what it shows, by name: {"kind": "taxi", "n": 2}.
 import json
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -26,10 +26,12 @@ from st_common.query.plan import (
     Top,
     Value,
 )
-from st_common.reference.columns import Expressions, Features, Fixes
+from st_common.reference.columns import Features, Fixes
 from st_common.reference.layer_join import columns_beside, names_tags
 from st_common.reference.metric import Ints, Objects
 
+OfGroups = Callable[[str, Sequence[Mapping[str, object]]], Iterable[object]]
+"""The value of an expression of each group, which shows keys and values by their names."""
 Shown = float | None | Mapping[str, Any]
 """The value of a group, or of several what it shows."""
 
@@ -57,7 +59,7 @@ def groups(
             for value in aggregate.values
         ]
         shown = several(aggregate, len(rows), named, given, _order(fixes, rows))
-        return {**told(aggregate, shown, fixes.of)}
+        return {**told(aggregate, shown, fixes.of.of_groups)}
     parts: dict[str, list[object]] = {}
     if aggregate.group is None and aggregate.function in ("count", "count_distinct"):
         parts["*"] = []
@@ -146,7 +148,7 @@ def several(
             for value, column in zip(aggregate.values, given, strict=True)
         }
         is_partner = aggregate.grouped_by == ("partner",)
-        name = str(key[0]) if is_partner else name_of_keys(key)
+        name = (key[0] or "NULL") if is_partner else name_of_keys(key)
         shown[name] = {**dict(zip(names, key, strict=True)), **values}
     return shown
 
@@ -154,18 +156,18 @@ def several(
 def told(
     aggregate: Aggregate,
     shown: dict[str, dict[str, Any]],
-    of: Expressions | None = None,
+    of_groups: OfGroups | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """The groups that are told, of all that there are; `of` knows what HAVING asks, and is not needed without one."""
+    """The groups that are told, of all that there are; `of_groups` says what HAVING asks, and is not needed without."""
     top = aggregate.top
     if top is None:
         return shown
     if top.having is None:
         return _greatest(top, shown)
-    if of is None:
-        raise ValueError("HAVING beside LIMIT is about groups of fixes")
+    if of_groups is None:
+        raise ValueError("nobody knows what HAVING asks")
     rows = [_asked(aggregate, values) for values in shown.values()]
-    holds = of.of_groups(top.having, rows)
+    holds = of_groups(top.having, rows)
     chosen = zip(shown.items(), holds, strict=True)
     return _greatest(top, {name: values for (name, values), is_one in chosen if is_one})
 
@@ -182,9 +184,11 @@ def _asked(aggregate: Aggregate, values: Mapping[str, Any]) -> dict[str, object]
 
 def _greatest(top: Top, shown: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The groups with the greatest values, or the least ones, of all or of each key; null is behind all."""
+    if top.value is None:
+        return shown
 
     def order(name: str) -> tuple[bool, float, str]:
-        value = shown[name][top.value]
+        value = shown[name][top.value or ""]
         is_null = value is None or math.isnan(value)
         return is_null, 0.0 if is_null else -value if top.descending else value, name
 

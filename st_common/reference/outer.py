@@ -9,7 +9,14 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from st_common.query.plan import Aggregate, Outer
-from st_common.reference.aggregate import Shown, name_of, several, told, value_of
+from st_common.reference.aggregate import (
+    OfGroups,
+    Shown,
+    name_of,
+    several,
+    told,
+    value_of,
+)
 
 Row = Mapping[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -25,11 +32,17 @@ def chosen(outer: Outer, rows: Mapping[Key, Row], evaluate: Evaluate) -> set[Key
 
 
 def groups(
-    aggregate: Aggregate, rows: Iterable[Row], evaluate: Evaluate
+    aggregate: Aggregate,
+    rows: Iterable[Row],
+    evaluate: Evaluate,
+    of_groups: OfGroups,
 ) -> dict[str, Shown]:
-    """The value of every group of rows that has one, by its name; `*` without groups, None for DISTINCT."""
+    """The value of every group of rows that has one, by its name; `*` without groups, None for DISTINCT.
+
+    `of_groups` says what HAVING asks.
+    """
     if aggregate.function == "several":
-        return {**_several(aggregate, list(rows), evaluate)}
+        return {**_several(aggregate, list(rows), evaluate, of_groups)}
     parts: dict[str, list[object]] = {}
     if aggregate.group is None and aggregate.function in ("count", "count_distinct"):
         parts["*"] = []
@@ -45,7 +58,10 @@ def groups(
 
 
 def _several(
-    aggregate: Aggregate, rows: Sequence[Row], evaluate: Evaluate
+    aggregate: Aggregate,
+    rows: Sequence[Row],
+    evaluate: Evaluate,
+    of_groups: OfGroups,
 ) -> dict[str, dict[str, Any]]:
     """What every group shows of several values."""
     keys = [
@@ -59,7 +75,7 @@ def _several(
         for value in aggregate.values
     ]
     of_rows = replace(aggregate, keys=tuple((name, "") for name, _ in aggregate.keys))
-    return told(aggregate, several(of_rows, len(rows), keys, given))
+    return told(aggregate, several(of_rows, len(rows), keys, given), of_groups)
 
 
 def _text_or_none(value: object) -> str | None:

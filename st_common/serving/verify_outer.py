@@ -118,9 +118,13 @@ def answer_above(outer: Outer, rows: Sequence[Mapping[str, Any]]) -> AnswerAbove
     values = None
     if aggregate is not None:
         of_rows = [placed[place] for place in chosen]
-        values = reference.groups(aggregate, of_rows, value)
+        values = reference.groups(aggregate, of_rows, value, _of_groups)
     return AnswerAbove(values=values, chosen=chosen)
 
 
 def _as_text(text: str) -> str:
     return f"CAST({text} AS VARCHAR)"
+
+
+def _of_groups(text: str, shown: Sequence[Mapping[str, object]]) -> list[Any]:
+    return values_of_rows([text], shown)[text]

@@ -1,7 +1,7 @@
 """Queries about rows: what their expressions mean, and the answer above an answer."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +82,7 @@ def answer_above(plan: Plan, counted: Mapping[Pair, Told]) -> dict[Pair, Told]:
     if outer.aggregate is None:
         return {**counted}
     rows = [_row(pair, told) for pair, told in counted.items()]
-    values = reference.groups(outer.aggregate, rows, _evaluated)
+    values = reference.groups(outer.aggregate, rows, _evaluated, _of_groups)
     return told_of(outer.aggregate, values)
 
 
@@ -93,3 +93,7 @@ def _row(pair: Pair, told: Told) -> dict[str, Any]:
 
 def _evaluated(text: str, row: reference.Row) -> Any:
     return EXPRESSIONS[text](row)
+
+
+def _of_groups(text: str, shown: Sequence[Mapping[str, object]]) -> list[Any]:
+    return [EXPRESSIONS[text](group) for group in shown]

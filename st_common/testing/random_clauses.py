@@ -204,7 +204,7 @@ def draw_several(
     keys = rng.sample(groups, min(rng.choice((0, 1, 1, 2, 2)), len(set(groups))))
     named = tuple((f"k{place}", text) for place, text in enumerate(dict.fromkeys(keys)))
     made = Aggregate(function="several", values=tuple(values), keys=named)
-    return replace(made, top=_draw_top(rng, made, may_ask=of_fixes))
+    return replace(made, top=_draw_top(rng, made, above_fixes=of_fixes))
 
 
 def draw_speed(rng: Random) -> Aggregate:
@@ -226,21 +226,24 @@ def draw_speed(rng: Random) -> Aggregate:
     )
 
 
-def _draw_top(rng: Random, aggregate: Aggregate, *, may_ask: bool) -> Top | None:
+def _draw_top(rng: Random, aggregate: Aggregate, *, above_fixes: bool) -> Top | None:
     """The greatest groups or the least, by values that are the same however they are found.
 
-    Where HAVING `may_ask`, in some cases among those that it chooses.
+    In some cases among those that HAVING chooses; above rows it may stand alone.
     """
     numbers = [one.name for one in aggregate.values if one.function in _EXACT]
     names = [name for name, _ in aggregate.keys]
     if not numbers or not names or rng.random() < 0.5:
         return None
+    having = _draw_having(rng, numbers, names)
+    if having is not None and not above_fixes and rng.random() < 0.5:
+        return Top(having=having)
     return Top(
         value=rng.choice(numbers),
         limit=rng.randint(1, 2),
         descending=rng.random() < 0.5,
         per=rng.choice(names) if len(names) > 1 and rng.random() < 0.6 else None,
-        having=_draw_having(rng, numbers, names) if may_ask else None,
+        having=having,
     )
 
 

@@ -1,5 +1,6 @@
 """Queries about the rows of a query: what is told, what is refused, and that a thousand share their work."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -209,3 +210,57 @@ def test_a_builder_refuses_what_is_about_fixes_behind_rows():
         rows.rows()
     with pytest.raises(QueryError, match="DETECT exclude each other"):
         query("s").inside(ROOM).detect("enter").rows()
+
+
+CHOSEN = f"SELECT value, COUNT(*) AS n FROM ({GROUPS}) r GROUP BY value HAVING n > 1"
+
+
+@pytest.mark.spec("G9", "X12")
+@pytest.mark.parametrize("how", [{}, {"cuts": (2, 4)}, {"shards": 3}])
+def test_having_chooses_among_the_groups_of_rows(how):
+    """How many kinds have as many members: told where that is more than one."""
+    rows = [
+        register("q", plan_of(CHOSEN)),
+        fix("a", 1, 1, 1, kind="bus"),
+        fix("b", 2, 1, 1, kind="tram"),
+        fix("c", 3, 1, 1, kind="bus"),
+        gone("c", 4),
+        end(),
+    ]
+    case = Case(rows=tuple(log(*rows)), layers={}, rules=Rules(tick_us=1_000_000))
+    cut = Segmentation(cuts=frozenset(how.get("cuts", ())), batches=())
+    changes, _, _ = run_steps(case, cut, shards=how.get("shards", 1))
+    told_rows = [
+        (row["event_ts"].timestamp(), row["sign"], row["fields"])
+        for row in changes.to_pylist()
+    ]
+    two = '{"value":"1.0","n":2}'
+    assert told_rows == [(2, 1, two), (3, -1, two), (4, 1, two)]
+
+
+@pytest.mark.spec("G9", "X12")
+@pytest.mark.parametrize(
+    "text",
+    [
+        CHOSEN,
+        f"{CHOSEN} ORDER BY n DESC LIMIT 2",
+        "SELECT b.kind, AVG(distance(a, b)) AS m FROM s a JOIN s b"
+        " ON ST_DWithin(a, b, 9 m) GROUP BY b.kind HAVING m > 3",
+    ],
+)
+def test_having_above_rows_is_said_in_text_and_json(text):
+    plan = plan_of(text)
+    (again,) = parse(to_text(plan, "q"))
+    assert again.plan == plan
+    assert plan_from_json(json.dumps(plan.to_json())) == plan
+
+
+@pytest.mark.spec("G9")
+def test_a_builder_asks_about_groups_of_rows():
+    below = query("s").inside(ROOM).count().group_by("kind").rows()
+    built = below.aggregate(n="count(*)").group_by("value").having("n > 1")
+    assert built.build() == plan_of(CHOSEN)
+    with pytest.raises(QueryError, match="HAVING needs an aggregate"):
+        below.having("value > 1")
+    with pytest.raises(QueryError, match="HAVING above rows needs a GROUP BY"):
+        below.count().having("value > 1")

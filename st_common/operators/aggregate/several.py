@@ -284,7 +284,7 @@ def _keys(spec: Several) -> list[str]:
             f"json_extract_string({name}, '$[{at}]')" for at in range(len(spec.keys))
         ]
     if spec.by_partner:
-        return [name]
+        return [f"NULLIF({name}, 'NULL')"]  # that of objects without a feature
     inner = f"replace({name}[2:-2], '''''', '''')"
     is_null, is_quoted = f"{name} = 'NULL'", f"starts_with({name}, '''')"
     return [

@@ -47,6 +47,8 @@ def told_groups(
     names = partners.ids.take(pa.array(numbers)).cast(pa.string())
     keys = keys_of_names(spec, names)
     among = _chosen(spec, [key.take(pa.array(code)) for key in keys], values)
+    if top.limit is None or top.value is None:
+        return among
     by_name, key = ranks_of_texts(names)[code][among], _alike(spec, keys)[code][among]
     value = values[among, [one.name for one in spec.values].index(top.value)]
     wanted = -value if top.descending else value

@@ -84,7 +84,10 @@ class AnswerSteps(GroupingSteps):
 
     def having(self, text: str) -> Self:
         """Only groups of which a condition on values and keys holds: `having("count(*) > 3 AND line <> '7'")`."""
-        asked = having(text, self.plan.aggregate, self._scope, "having(..)")
+        step = "having(..)"
+        if self.plan.outer is not None:
+            return self._among_groups(text, step)
+        asked = having(text, self.plan.aggregate, self._scope, step)
         return self.rows().where(asked)
 
     def rows(self) -> Self:

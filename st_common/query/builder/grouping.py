@@ -104,6 +104,20 @@ class GroupingSteps(Step):
         )
         return self._grouping(step, made, ())
 
+    def _among_groups(self, text: str, step: str) -> Self:
+        """Only the groups of rows of which a condition holds."""
+        before = None if self.plan.outer is None else self.plan.outer.aggregate
+        hint = "count(), aggregate(..), and group_by(..) come first"
+        refuse_unless(before is not None, step, "HAVING needs an aggregate", hint)
+        counted = replace(before or Aggregate(function="count"), top=None)
+        several = replace(_as_several(counted), keys=_keys_of(counted))
+        made = replace(several, top=Top())
+        asked = condition_of_groups(text, made, self._scope, step)
+        chosen = replace(several, top=Top(having=asked))
+        wrong = wrong_in_top(chosen)
+        refuse_unless(not wrong, step, wrong, "group_by(..) comes first")
+        return self._grouping(step, chosen, ())
+
     def _grouping(self, step: str, made: Aggregate, given: Iterable[Given]) -> Self:
         """The step that has several values, whose names are different in any case."""
         names = [name for name, _ in made.keys] + [one.name for one in made.values]

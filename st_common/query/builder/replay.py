@@ -236,6 +236,8 @@ def _several(builder: QueryBuilder, aggregate: Aggregate) -> QueryBuilder:
     top = aggregate.top
     if top is None:
         return grouped
+    if top.limit is None or top.value is None:
+        return grouped.having(top.having or "")
     least = not top.descending
     per, having = top.per or "", top.having or ""
     return grouped.top(top.limit, top.value, per=per, least=least, having=having)

@@ -1,5 +1,7 @@
 """A SELECT about the rows of another one: what it asks of them, by their columns alone."""
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from st_common.query.grammar.nodes import Refused, Rows, Span, span_of
@@ -48,7 +50,21 @@ def outer_of(select: exp.Expr, gathered: Gathered) -> Outer | None:
     if len(gathered.found) > before:
         return None
     where_text = None if condition is None else condition.text
-    return Outer(where=where_text, aggregate=selected.aggregate, window=window)
+    aggregate = _chosen_by(select, selected.aggregate, scope, gathered)
+    return Outer(where=where_text, aggregate=aggregate, window=window)
+
+
+def _chosen_by(
+    select: exp.Expr, aggregate: Aggregate | None, scope: Scope, gathered: Gathered
+) -> Aggregate | None:
+    """The aggregate with what HAVING asks of its groups."""
+    having = select.args.get("having")
+    if having is None:
+        return aggregate
+    asked = asked_of_groups(having, aggregate, scope, gathered)
+    if aggregate is None or aggregate.top is None or asked is None:
+        return aggregate
+    return replace(aggregate, top=replace(aggregate.top, having=asked.where))
 
 
 def asked_of_groups(
@@ -92,11 +108,6 @@ def _refuse_clauses(select: exp.Expr, gathered: Gathered) -> None:
         gathered.found.append(
             Refused(message, span_of(node), "put it into the parentheses")
         )
-    having = select.args.get("having")
-    if having is not None:
-        message = "HAVING is about groups of fixes, and not of the rows of a query"
-        hint = "put one query above another"
-        gathered.found.append(Refused(message, span_of(having), hint))
     emit, told = select.args.get("emit"), select.args.get("kind")
     if emit is not None and (emit.this.name == "every" or emit.args.get("valid_until")):
         message = "what is asked of the rows of a query is told by its changes"

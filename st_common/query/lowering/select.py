@@ -26,7 +26,7 @@ from st_common.query.lowering.several import (
 )
 from st_common.query.lowering.top import top_of
 from st_common.query.pair_columns import MEASURES
-from st_common.query.plan import OF_WAYS, Aggregate, Function
+from st_common.query.plan import OF_WAYS, Aggregate, Function, Top
 
 _Column = tuple[str, Term, Span]
 _STAMPS = (
@@ -57,6 +57,10 @@ def selected_of(select: exp.Expr, scope: Scope, gathered: Gathered) -> Selected:
     calls = [item for item in items if is_aggregate(item)]
     if select.args.get("top") is not None:
         return _greatest(items, calls, select, scope)
+    if select.args.get("having") is not None and scope.joined == "rows" and calls:
+        grouped = _keys_of(calls, group, scope)
+        several, terms = several_of(items, grouped, scope)
+        return Selected(aggregate=replace(several, top=Top()), terms=terms)
     if select.args.get("distinct"):
         return _distinct(items, group, scope)
     if calls and select.args.get("lasting") is not None and group is None:
