@@ -650,10 +650,11 @@ def test_a_group_enters_and_leaves_by_having():
             52,
             "exclude",
         ),
+        ("SELECT * FROM (SELECT * FROM s) HAVING a > 2", 39, "needs an aggregate"),
         (
-            "SELECT COUNT(*) FROM (SELECT * FROM s) HAVING value > 2",
-            46,
-            "groups of fixes",
+            "SELECT DISTINCT a FROM (SELECT * FROM s) HAVING a > 2",
+            48,
+            "needs values of groups",
         ),
     ],
 )

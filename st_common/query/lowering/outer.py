@@ -62,8 +62,13 @@ def _chosen_by(
     if having is None:
         return aggregate
     asked = asked_of_groups(having, aggregate, scope, gathered)
-    if aggregate is None or aggregate.top is None or asked is None:
+    if aggregate is None or asked is None:
         return aggregate
+    if aggregate.top is None:
+        message = "HAVING about rows needs values of groups"
+        hint = "WHERE asks about the rows themselves"
+        gathered.found.append(Refused(message, span_of(having.this), hint))
+        return None
     return replace(aggregate, top=replace(aggregate.top, having=asked.where))
 
 
