@@ -183,6 +183,11 @@ TEXT_FORMS: dict[str, Plans] = {
             f"SLIDE BY '1 minute' SATTR TIME] WHERE object = '{name}'"
         )
     ),
+    "a car's mean load since it paused for 5 minutes": _each_own(
+        lambda _, name: (
+            f"SELECT AVG(load) FROM {STREAM} [SESSION 5 min] WHERE object = '{name}'"  # noqa: S608
+        )
+    ),
 }
 
 ALL_FORMS: dict[str, Plans] = {**FORMS, **TEXT_FORMS}

@@ -76,6 +76,7 @@ FORMS = (
     Form(name="`DETECT`", clause="DETECT ENTER, EXIT", needs=(_INSIDE,)),
     Form(name="`FOR`", clause="FOR 30 s", needs=(_INSIDE,)),
     Form(name="`[RANGE ..]`", window=" [RANGE '1 hour']"),
+    Form(name="`[SESSION ..]`", window=" [SESSION 10 min]"),
     Form(name="`WINDOW`", clause="WINDOW 1 hour"),
     Form(name="columns", select="t.speed_mps"),
     Form(name="`COUNT(*)`", select="COUNT(*)"),

@@ -58,6 +58,10 @@ def frame_steps(frame: Frame, where: str | None) -> Iterator[Step]:
         yield Step(
             stage="EVALUATE", operator="window", detail=f"fixes in: {region.words()}"
         )
+    if frame.session_s is not None:
+        yield Step(
+            stage="EVALUATE", operator="window", detail=_session(frame.session_s)
+        )
     if where is not None:
         yield Step(stage="EVALUATE", operator="restrict", detail=f"fixes with {where}")
 
@@ -65,6 +69,8 @@ def frame_steps(frame: Frame, where: str | None) -> Iterator[Step]:
 def windows_in_words(frame: Frame) -> Iterator[str]:
     """Where the fixes of a frame lie, window after window."""
     yield from (_sliding(window, full=frame.full) for window in frame.sliding)
+    if frame.session_s is not None:
+        yield _session(frame.session_s)
     yield from (f"the {region.words()}" for region in frame.regions)
 
 
@@ -73,6 +79,8 @@ def frame_in_words(frame: Frame) -> str:
     words = {"space": "way", "time": "time", "rows": "fixes"}
     domains = dict.fromkeys(words[window.range.by] for window in frame.sliding)
     parts = [f"window over {' and '.join(domains)}"] if domains else []
+    if frame.session_s is not None:
+        parts.append("window of a session")
     return ", ".join([*parts, "window of a region"] if frame.regions else parts)
 
 
@@ -81,6 +89,10 @@ def compare_step(compare: Compare) -> Step:
     must = "must not meet" if compare.negative else "must meet"
     detail = f"what is left {must} the {compare.box.words()}"
     return Step(stage="EVALUATE", operator="compare", detail=detail)
+
+
+def _session(pause_s: float) -> str:
+    return f"what each object did since it paused for more than {number(pause_s)} s"
 
 
 def _sliding(window: Sliding, *, full: bool) -> str:

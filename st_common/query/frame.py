@@ -29,6 +29,8 @@ class Sliding:
 class Frame:
     """The fixes of a query: of every object those in all `sliding` windows and inside all `regions`, which stand still.
 
+    With `session_s` they are those since it paused for longer than that; then no window slides.
+
     With `full` a window holds nothing until its whole range lies behind the object. A fix that is less than
     `min_step_m` from the last one that counted adds no distance. Slides of time are counted from `origin_s` (seconds
     since 1970).
@@ -39,6 +41,7 @@ class Frame:
     full: bool = False
     min_step_m: float = 0.0
     origin_s: float = 0.0
+    session_s: float | None = None
 
 
 def frame_to_json(frame: Frame) -> dict[str, Any]:
@@ -48,7 +51,7 @@ def frame_to_json(frame: Frame) -> dict[str, Any]:
         value["sliding"] = [_sliding_to_json(window) for window in frame.sliding]
     if frame.regions:
         value["regions"] = [region_to_json(region) for region in frame.regions]
-    defaults = {"full": False, "min_step_m": 0.0, "origin_s": 0.0}
+    defaults = {"full": False, "min_step_m": 0.0, "origin_s": 0.0, "session_s": None}
     return value | {
         name: plain
         for name, default in defaults.items()

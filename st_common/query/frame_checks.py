@@ -38,12 +38,29 @@ def complaints_of_frame(frame: Frame) -> Iterator[Complaint]:
             message="min_step is 0 or more",
             hint="WITH (min_step = '10 m')",
         )
-    if not (frame.sliding or frame.regions):
+    if frame.session_s is not None:
+        yield from _complaints_of_session(frame)
+    if not (frame.sliding or frame.regions or frame.session_s is not None):
         yield Complaint(
             at="frame",
             message="expected a range or a region",
             hint="[RANGE BY 50 km RATTR SPACE]",
         )
+
+
+def _complaints_of_session(frame: Frame) -> Iterator[Complaint]:
+    pause = Extent(by="time", amount=frame.session_s or 0.0)
+    if not _is_sane(pause):
+        message = f"a pause of {pause.amount:g} seconds ends no session"
+        yield Complaint(at="frame", message=message, hint=_LIKE["time"])
+    if frame.sliding:
+        message = "a session stands beside no window that slides"
+        hint = "regions alone may stand beside it"
+        yield Complaint(at="frame", message=message, hint=hint)
+    if frame.full:
+        hint = "it has no range that could be full"
+        message = "windows = 'full' is not for sessions"
+        yield Complaint(at="options", message=message, hint=hint)
 
 
 def _is_sane(extent: Extent) -> bool:

@@ -15,6 +15,8 @@ _UNITS = {"space": " m", "time": " s", "rows": ""}
 def frame_text(frame: Frame) -> str:
     """The windows of a frame in brackets, each behind a blank."""
     windows = [_sliding(window) for window in frame.sliding]
+    if frame.session_s is not None:
+        windows.append(f"SESSION {number(frame.session_s)} s")
     windows += [f"RANGE BY {region.text()} RATTR SPACE" for region in frame.regions]
     return "".join(f" [{window}]" for window in windows)
 

@@ -51,6 +51,7 @@ _LIMITS: MappingProxyType[str, Schema] = MappingProxyType(
         "Frame.sliding": {"minItems": 1},
         "Frame.regions": {"minItems": 1},
         "Frame.min_step_m": {"minimum": 0},
+        "Frame.session_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
         "Transform.amount": {"minimum": 0},
         "Fence.events": {"minItems": 1, "uniqueItems": True},
         "Fence.dwell_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
@@ -88,7 +89,12 @@ _RULES: MappingProxyType[str, Schema] = MappingProxyType(
         "Window": {"minProperties": 1, "maxProperties": 1},
         "Place": {"anyOf": [{"not": {"required": ["focal"]}}, {"maxProperties": 1}]},
         "PairJoin": {"anyOf": [{"required": ["distance_m"]}, {"required": ["keys"]}]},
-        "Frame": {"anyOf": [{"required": ["sliding"]}, {"required": ["regions"]}]},
+        "Frame": {
+            "anyOf": [
+                {"required": [name]} for name in ("sliding", "regions", "session_s")
+            ],
+            "not": {"required": ["session_s", "sliding"]},
+        },
         "LayerJoin": {
             "allOf": [_when("predicate", "equals", "left", "right")],
             "dependentRequired": {"left": ["right"], "right": ["left"]},

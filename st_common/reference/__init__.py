@@ -12,5 +12,6 @@ is when: which fixes are there, and at what time an answer is judged.
     window       WINDOW                        fence        DETECT
     aggregate    the values of groups          crossing     CROSS
     travelled    ways, AVGSPD                  sliding      [RANGE .., SLIDE ..]
+    sessions     [SESSION ..]
     position_filter           which fixes are filtered
 """

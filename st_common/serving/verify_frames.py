@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from st_common.query.frame import Frame
-from st_common.reference import sliding, travelled
+from st_common.reference import sessions, sliding, travelled
 from st_common.reference.columns import Fixes
 from st_common.reference.metric import Ints, Members
 from st_common.reference.travelled import Ways, outlives, units
@@ -64,10 +64,32 @@ def framed(
     doubts = fixes.metric.doubts
     one = sliding.in_windows(frame, ways, fewest, doubts=doubts)
     other = sliding.in_windows(frame, ways, most, doubts=doubts)
+    rows = _in_session(frame, ways, rows, history)
     sure = rows.sure & one.sure & other.sure
     maybe = rows.maybe & (one.maybe | other.maybe)
     in_result: pd.DataFrame = stays.assign(sure=sure)[maybe]
     return in_result
+
+
+def _in_session(frame: Frame, ways: Ways, rows: Members, history: History) -> Members:
+    """The rows of sessions that are open; where a row is in doubt, what it holds together is too."""
+    if frame.session_s is None or not len(ways):
+        return rows
+    pause_s, tick_us = frame.session_s, history.times.tick_us
+    now = _now(history)
+    return Members(
+        **{
+            name: sessions.in_session(pause_s, ways, known, now=now, tick_us=tick_us)
+            for name, known in (("sure", rows.sure), ("maybe", rows.maybe))
+        }
+    )
+
+
+def _now(history: History) -> int:
+    """The last tick of all that was judged, in microseconds."""
+    events, tick_us = history.events, history.times.tick_us
+    past = (history.clock.now - 1) // tick_us * tick_us
+    return max(past, int(events.loc[events["due"] != LATER, "tick"].max()))
 
 
 def _ways(stays: pd.DataFrame) -> Ways:
@@ -91,8 +113,7 @@ def _ticks(frame: Frame, rows: pd.DataFrame, history: History) -> tuple[Ints, In
     happened = events.loc[events["due"] != LATER, "tick"].to_numpy(np.int64)
     if not len(happened):
         return happened, happened
-    past = (history.clock.now - 1) // tick_us * tick_us
-    now = max(past, int(happened.max()))
+    now = _now(history)
     by_itself = _slides(frame, now, tick_us)
     if frame.full and len(frame.sliding) == 1:
         # Beside another window a row may be behind that one, and is waited for no more.

@@ -15,7 +15,7 @@ import numpy as np
 
 from st_common.query.frame import Frame, Sliding
 from st_common.query.plan import Plan
-from st_common.reference import sliding, travelled
+from st_common.reference import sessions, sliding, travelled
 from st_common.reference.columns import objects
 from st_common.reference.ranges import inside
 from st_common.reference.travelled import Ways, outlives, units
@@ -141,6 +141,10 @@ def own_ticks(frames: Frames, frame: Frame, rules: Rules) -> set[int]:
         elif window.slide is None and window.range.by == "time":
             last = (event_us + units(window.range) for event_us in frames.coming)
             ticks |= {(us // rules.tick_us + 1) * rules.tick_us for us in last}
+    if frame.session_s is not None:
+        pause_us = round(1e6 * frame.session_s)
+        over = (event_us + pause_us for event_us in frames.coming)
+        ticks |= {(us // rules.tick_us + 1) * rules.tick_us for us in over}
     return {tick for tick in ticks if tick > frames.at}
 
 
@@ -208,6 +212,12 @@ def _look_up(frames: Frames, frame: Frame, tick: int, rules: Rules) -> set[str]:
         coming &= ~sliding.is_behind(window, ways, where)
         has_moved = (where.last >= 0) & (where.tick == tick)
         moved |= set(ways.ids[has_moved])
+    if frame.session_s is not None:
+        is_open = sessions.in_session(
+            frame.session_s, ways, kept, now=tick, tick_us=rules.tick_us
+        )
+        held &= is_open
+        coming &= is_open
     frames.coming = ways.event_us[coming].tolist()
     frames.rows, frames.ways = rows, ways
     frames.held = np.flatnonzero(held).tolist()

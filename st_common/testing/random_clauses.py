@@ -305,7 +305,9 @@ def _sliding(rng: Random) -> Sliding:
 
 
 def draw_frame(rng: Random) -> Frame:
-    """Windows along a way, regions of fixes, or both."""
+    """Windows along a way, regions of fixes, or both; or what an object did since it paused."""
+    if rng.random() < 0.2:
+        return _draw_session(rng)
     windows = rng.choice((0, 1, 1, 1, 1, 2, 2, 3))
     regions = rng.choice((0, 0, 0, 1, 2)) if windows else rng.choice((1, 1, 2))
     return Frame(
@@ -314,6 +316,15 @@ def draw_frame(rng: Random) -> Frame:
         full=rng.random() < 0.2,
         min_step_m=rng.choice((0.0, 0.0, 0.0, 1.0, 2.5)),
         origin_s=rng.choice((0.0, 0.0, 0.25, 1_699_999_981.5, 2_000_000_000.0)),
+    )
+
+
+def _draw_session(rng: Random) -> Frame:
+    regions = rng.choice((0, 0, 1, 2))
+    return Frame(
+        session_s=rng.choice((0.5, 1.0, 2.0, 3.0, 3.5, 6.0)),
+        regions=tuple(draw_still(rng) for _ in range(regions)),
+        min_step_m=rng.choice((0.0, 0.0, 0.0, 1.0, 2.5)),
     )
 
 

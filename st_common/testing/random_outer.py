@@ -31,7 +31,7 @@ def draw_outer(rng: Random, below: Plan) -> Outer:
     outer = _draw_outer(rng, below)
     if rng.random() < 0.3:
         return replace(
-            outer, window=Window(seconds=rng.choice((0.0, 0.5, 1.0, 2.5, 4.0)))
+            outer, window=Window(seconds=rng.choice((0.25, 0.5, 1.0, 2.5, 4.0)))
         )
     return outer
 

@@ -251,7 +251,12 @@ frames = st.builds(
     full=st.booleans(),
     min_step_m=lengths,
     origin_s=origins,
-).filter(lambda frame: frame.sliding or frame.regions)
+).filter(lambda frame: frame.sliding or frame.regions) | st.builds(
+    Frame,
+    session_s=st.floats(1e-6, 3.2e9),
+    regions=st.lists(boxes | circles | areas(), max_size=2).map(tuple),
+    min_step_m=lengths,
+)
 
 
 @st.composite
@@ -337,7 +342,8 @@ def plans(draw: st.DrawFn) -> Plan:
     stream = draw(names)
     inside = draw(st.none() | boxes | circles | areas() | moving_boxes | moving_circles)
     # Above these a window is one of rows, and the text says no less.
-    at_ticks = nearest is not None or isinstance(inside, MovingRegion)
+    is_moving = isinstance(inside, MovingRegion)
+    at_ticks = nearest is not None or is_moving or "pairs" in joined
     return Plan(
         stream=stream,
         inside=inside,

@@ -80,7 +80,8 @@ def run_ticks(state: State, turn: Turn) -> Part:
         pending = min(pending, turn.final.ts)
     aging = windows.aging(entries.all, turn)
     if frames is not None:
-        aging = np.union1d(aging, frames.clock.slides(int(turn.clock.value[-1])))
+        slides = frames.ticks_by_themselves(int(turn.clock.value[-1]))
+        aging = np.union1d(aging, slides)
     agenda = _agenda(turn, pending, aging)
     held = windows.judged(turn, entries, agenda.due)
     work = _Work(

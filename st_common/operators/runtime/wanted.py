@@ -89,8 +89,9 @@ def _sliding(state: State, turn: Turn) -> np.ndarray:
     specs = turn.known.of(FrameSpecs)
     timed = np.where(specs.range_by == TIME, specs.range, 0) + specs.slide
     longest = int(timed[specs.slide_by == TIME].max(initial=0))
+    longest = max(longest, int(specs.session.max(initial=0)))
     newest = max(int(state.fixes.ts.max(initial=NEVER)), int(turn.clock.value[0]))
-    return Frames(state, turn, Present(state.fixes, turn)).clock.slides(
+    return Frames(state, turn, Present(state.fixes, turn)).ticks_by_themselves(
         newest + longest + 2 * turn.settings.tick_us
     )
 

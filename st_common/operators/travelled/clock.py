@@ -49,16 +49,7 @@ class FrameClock:
         """The ticks at which rows are too old for the first of their windows without a slide."""
         specs, frame = self._specs, self._specs.place[self._rows.queries(index)]
         size = np.where(self._is_loose, specs.range, LAST).min(axis=1, initial=LAST)
-        return self._ages(index, size[frame])
-
-    def _ages(self, index: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """The first ticks after so long; one that an end mark cuts short is at its time."""
-        last, final = self._rows.ts[index] + size, self._turn.final
-        end = ticks_past(last, self._turn.settings.tick_us)
-        if final is not None:
-            end = np.where(last < final.ts, cut_short(end, final), end)
-        ages: np.ndarray = np.maximum(end, self._rows.tick[index])
-        return ages
+        return ages_of(self._turn, self._rows, index, size[frame])
 
     def aging(self, tick: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The rows that get too old up to the last of some ticks.
@@ -91,9 +82,8 @@ class FrameClock:
         parts = [np.empty(0, np.int64)]
         for window in range(specs.width):
             mine = self._is_loose[frame, window]
-            parts.append(
-                self._ages(self._index[mine], specs.range[frame[mine], window])
-            )
+            size = specs.range[frame[mine], window]
+            parts.append(ages_of(self._turn, self._rows, self._index[mine], size))
         for frame_at, window in np.argwhere(
             (specs.slide_by == TIME) & ~self._is_loose
         ).tolist():
@@ -128,3 +118,25 @@ class FrameClock:
             + origin
         )
         return ticks_of(slides, tick_us)
+
+
+def ages_of(
+    turn: Turn, rows: FrameRows, index: np.ndarray, size: np.ndarray
+) -> np.ndarray:
+    """The first ticks at which rows are older than so long; one that an end mark cuts short is at its time.
+
+    Args:
+        turn: the run.
+        rows: all rows that frames remember.
+        index: int64[n], the places of those that are asked about.
+        size: int64[n], microseconds.
+
+    Returns:
+        int64[n], event times; none before the tick from which its row is known.
+    """
+    last, final = rows.ts[index] + size, turn.final
+    end = ticks_past(last, turn.settings.tick_us)
+    if final is not None:
+        end = np.where(last < final.ts, cut_short(end, final), end)
+    ages: np.ndarray = np.maximum(end, rows.tick[index])
+    return ages

@@ -5,7 +5,7 @@ that something happened to, and those whose windows the clock moves, are looked 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,13 +20,14 @@ from st_common.operators.travelled import bounds as frame_bounds
 from st_common.operators.travelled.clock import FrameClock
 from st_common.operators.travelled.closing import Kept, closed, tracks_of
 from st_common.operators.travelled.counting import Counting
+from st_common.operators.travelled.due import Due, Looked
 from st_common.operators.travelled.opening import opened, resumed, run_of
 from st_common.operators.travelled.rows import FrameRows, Tracks
+from st_common.operators.travelled.sessions import Sessions
 from st_common.operators.travelled.specs import NONE, FrameSpecs
 from st_common.operators.travelled.spells import (
     AskedRows,
     Held,
-    Lives,
     Moved,
     Rules,
     held_of,
@@ -47,34 +48,6 @@ from st_common.operators.turn.turn import Turn
 from st_common.runs import is_last, ranges, shifted
 
 _WAYS = tuple(Ways.__dataclass_fields__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
-    """What is due in frames at some ticks.
-
-    Attributes:
-        tick: int64[ticks], event times, ascending.
-        touches: slots to whose objects something happens.
-        advances: slots whose ways go on.
-        others: pairs that the clock makes, and who begins or ceases to count.
-        asked: bool[f, ticks], at which ticks the windows of a frame may move.
-    """
-
-    tick: np.ndarray
-    touches: Touches
-    advances: Advances
-    others: list[Pairs]
-    asked: np.ndarray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
-    """Every visit, those at which results are looked at, and the lives of their rows."""
-
-    every: Moved
-    look: Moved
-    lives: Lives
 
 
 class Frames:
@@ -112,10 +85,20 @@ class Frames:
         self._live = np.ones(len(self.rows), bool)
         newest_us = np.concatenate([state.fixes.ts, turn.events.ts]).max(initial=NEVER)
         self.clock = FrameClock(turn, self.specs, self.rows, int(newest_us))
+        self.sessions = Sessions(turn, self.specs, self.rows)
         self._free = ~self.specs.restricted[self.slots.frame]
         self._members = self._members_of(state.tick_answer)
         # Without a window that slides, a result follows every event.
         self._unbound = ~(self.specs.slide_by != NONE).any(axis=1)
+
+    def ticks_by_themselves(self, until: int) -> np.ndarray:
+        """The ticks before a time at which rows leave or windows move though no fix comes; int64, ascending.
+
+        Args:
+            until: an event time in microseconds.
+        """
+        ends = self.sessions.ends
+        return np.union1d(self.clock.slides(until), ends[ends < until])
 
     def rows_of(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rows of some slots that are still remembered.
@@ -176,6 +159,7 @@ class Frames:
         self._take_ways(due.advances)
         self._take_bounds(looked.every)
         self.clock.forget(int(tick[-1]))
+        self.sessions.forget(int(tick[-1]))
         if not len(looked.lives.index):
             return None
         return self._held(looked, counting, len(tick))
@@ -206,10 +190,12 @@ class Frames:
             )
         )
         aging, _, aging_at = self.clock.aging(tick)
-        live = self._live[aging]
+        ending, ending_at = self.sessions.ending(tick)
+        row, row_at = np.append(aging, ending), np.append(aging_at, ending_at)
+        live = self._live[row]
         return [
             Pairs(slot=slot[place], at=at),
-            Pairs(slot=self._slots_of_rows(aging[live]), at=aging_at[live]),
+            Pairs(slot=self._slots_of_rows(row[live]), at=row_at[live]),
         ]
 
     def _living(self, frames: np.ndarray, advances: Advances) -> np.ndarray:
@@ -274,16 +260,23 @@ class Frames:
         every, most = self._moved(due), self.turn.settings.window_rows
         visits, pair = every.visits, packed(every.visits.slot, every.visits.at)
         # Where no window moved rows still leave when a stay ends, or when newer ones push them out.
-        ended = (visits.end > 0) | self._unbound[every.frame] | (visits.n > most)
+        ended = (visits.end > 0) | (visits.n > most)
         is_looked = (
             every.moved
+            | self._unbound[every.frame]
             | (visits.touched & ended)
             | is_in(pair, packed(counting.slot, counting.at))
         )
         look = every.take(np.flatnonzero(visits.is_tick & is_looked))
         slots = unique(look.visits.slot)
         index, at = self.rows_of(slots)
-        asked = AskedRows(index=index, slot=slots[at], tick=due.tick, most=most)
+        asked = AskedRows(
+            index=index,
+            slot=slots[at],
+            tick=due.tick,
+            most=most,
+            over=self.sessions.over[index] if len(self.sessions.over) else None,
+        )
         return Looked(
             every=every, look=look, lives=lives_of(look, self.specs, self.rows, asked)
         )

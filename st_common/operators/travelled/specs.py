@@ -44,6 +44,7 @@ class FrameSpecs:
         seconds: float64[f], the first range of time, NaN without.
         restricted: bool[f], who counts now is asked of the last fixes.
         by_object: bool[f], each group is one object.
+        session: int64[f], microseconds: the pause that ends a session; 0 for a frame without one.
         outlives: bool[f], all ranges are of time or of count: fixes stay when their object is gone or silent (SPEC P1).
         rows: the queries that say which fixes are rows.
         regions: by frame what is to be met beside the first region.
@@ -63,6 +64,7 @@ class FrameSpecs:
     seconds: np.ndarray
     restricted: np.ndarray
     by_object: np.ndarray
+    session: np.ndarray
     outlives: np.ndarray
     rows: QuerySet
     regions: tuple[tuple[Region, ...], ...]
@@ -104,6 +106,7 @@ def compile_frames(
         seconds=np.array([_seconds(frame) for _, frame in frames], float),
         restricted=np.array([is_restricted(plan) for plan in plans], bool),
         by_object=np.array([_is_by_object(plan) for plan in plans], bool),
+        session=_column(frames, lambda frame: round((frame.session_s or 0.0) * 1e6)),
         outlives=np.array([_outlives(frame) for _, frame in frames], bool),
         rows=_compile_rows(queries, dict(frames), space=space),
         regions=tuple(frame.regions[1:] for _, frame in frames),

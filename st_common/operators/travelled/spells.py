@@ -94,12 +94,14 @@ class AskedRows:
         slot: int64[n], the slot of each.
         tick: int64[ticks], event times, ascending.
         most: how many rows a slot keeps.
+        over: int64[n], the first tick after the session of each, in microseconds; None where no frame has sessions.
     """
 
     index: np.ndarray
     slot: np.ndarray
     tick: np.ndarray
     most: int
+    over: np.ndarray | None = None
 
     def known_at(self, rows: FrameRows, index: np.ndarray) -> np.ndarray:
         """The places of the ticks from which on rows are known; int64[n].
@@ -190,6 +192,8 @@ def lives_of(
         # A row is held where all windows have it: it enters by the last of them, and dies by the first.
         enters = np.where(exists, np.maximum(enters, reached), enters)
         dies = np.where(exists, np.minimum(dies, passed), dies)
+    if asked.over is not None:
+        dies = np.minimum(dies, _over(look, asked, asked.over, seen))
     cut = np.minimum(_pushed_out(look, rows, asked, index, first), end)
     return Lives(
         index=index,
@@ -200,6 +204,15 @@ def lives_of(
         cut=cut < dies,
         ts=rows.ts[index],
     )
+
+
+def _over(
+    look: Moved, asked: AskedRows, over: np.ndarray, seen: np.ndarray
+) -> np.ndarray:
+    """The visits at which the sessions of rows that are `seen` (bool) are over; the end of the slot's without one."""
+    visits, over_at = look.visits, np.searchsorted(asked.tick, over[seen])
+    reached = packed(asked.slot[seen], over_at)
+    return np.searchsorted(packed(visits.slot, visits.at), reached)
 
 
 def _pushed_out(

@@ -4,7 +4,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Self
 
-from st_common.query.builder.amounts import Amount, extent_of, metres_of, number_of
+from st_common.query.builder.amounts import (
+    Amount,
+    duration_of,
+    extent_of,
+    metres_of,
+    number_of,
+)
 from st_common.query.builder.refusing import refuse_unless
 from st_common.query.builder.regions import RegionLike, region_of
 from st_common.query.builder.step import Step
@@ -29,6 +35,14 @@ class FrameSteps(Step):
         window = Sliding(range=length, slide=slide)
         frame = self.plan.frame or Frame()
         return self._next(step, frame=replace(frame, sliding=(*frame.sliding, window)))
+
+    def session(self, pause: Amount) -> Self:
+        """SESSION pause: the fixes of every object since it sent none that count for longer than this."""
+        step = "session(..)"
+        seconds = duration_of(pause, "a pause", step)
+        frame = self.plan.frame or Frame()
+        refuse_unless(frame.session_s is None, step, "the query has a session already")
+        return self._next(step, frame=replace(frame, session_s=seconds))
 
     def fixes_in(self, region: RegionLike) -> Self:
         """RANGE BY region: the fixes of every object inside a region that stands still."""

@@ -120,6 +120,8 @@ def _frame(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
         builder = builder.last(
             _extent(window.range), every=_extent(window.slide) if window.slide else None
         )
+    if frame.session_s is not None:
+        builder = builder.session(frame.session_s)
     for region in frame.regions:
         builder = builder.fixes_in(region)
     return (

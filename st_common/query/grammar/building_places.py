@@ -55,6 +55,9 @@ class BuildingPlaces:
     def by_time(self, parts: Parts) -> tuple[exp.Expr, exp.Expr | None]:
         return _reaches(parts[1], "time", parts[-1])
 
+    def by_session(self, parts: Parts) -> tuple[exp.Expr, exp.Expr | None]:
+        return _reaches(parts[1], "session", parts[-1])
+
     def by_extent(self, parts: Parts) -> tuple[exp.Expr, exp.Expr | None]:
         extent, domain = parts[2], parts[3]
         reach = _reach(extent, domain.lower(), domain)

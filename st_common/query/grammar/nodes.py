@@ -138,7 +138,7 @@ class Bracket(exp.Expression):
 
 
 class Reach(exp.Expression):
-    """How far a window goes back or on: a quantity or a region, `by` "space", "time" or "rows"."""
+    """How far a window goes back or on: a quantity or a region, `by` "space", "time", "rows" or "session"."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "by": True}
 

@@ -10,7 +10,7 @@ from st_common.query.frame import Frame, Sliding
 from st_common.query.grammar.nodes import Inside, Reach, Refused, span_of
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.options import Chosen
-from st_common.query.lowering.quantity import extent_of
+from st_common.query.lowering.quantity import duration, extent_of
 from st_common.query.lowering.space import region_of
 from st_common.regions.region import MovingRegion, Region
 
@@ -30,12 +30,17 @@ def frame_of(
                 )
             )
         return None
+    gathered.attempt(partial(_refuse_beside_session, windows, chosen), None)
     read = [gathered.attempt(partial(_window, each, areas), None) for each in windows]
+    sessions = [each for each in read if isinstance(each, float)]
     return Frame(
         sliding=tuple(each for each in read if isinstance(each, Sliding)),
         regions=tuple(
-            each for each in read if each is not None and not isinstance(each, Sliding)
+            each
+            for each in read
+            if each is not None and not isinstance(each, Sliding | float)
         ),
+        session_s=sessions[0] if sessions else None,
         full=chosen.full,
         min_step_m=chosen.min_step_m,
         origin_s=chosen.origin_s,
@@ -55,8 +60,37 @@ def refuse_windows(source: exp.Expr, *, layer: bool) -> None:
         raise Refused("a window stands behind the first stream", span_of(window))
 
 
-def _window(bracket: exp.Expr, areas: Areas) -> Sliding | Region:
+def _refuse_beside_session(windows: Sequence[exp.Expr], chosen: Chosen) -> None:
+    """A session holds what came since a pause, however long ago: no window slides along it, and none is ever full."""
+    kinds = [_kind(each) for each in windows]
+    if "session" not in kinds:
+        return
+    first = kinds.index("session")
+    others = [
+        each
+        for place, each in enumerate(windows)
+        if place != first and kinds[place] != "region"
+    ]
+    if others:
+        hint = "regions alone may stand beside it: [RANGE BY region RATTR SPACE]"
+        message = "a session stands beside no other window"
+        raise Refused(message, span_of(others[0]), hint)
+    if chosen.full and chosen.of_windows is not None:
+        hint = "it has no range that could be full"
+        raise Refused("windows = 'full' is not for sessions", chosen.of_windows, hint)
+
+
+def _kind(bracket: exp.Expr) -> str:
+    """By what a window reaches: "session", "region", or a domain."""
+    reach = bracket.this
+    return "region" if isinstance(reach.this, Inside) else str(reach.args["by"].name)
+
+
+def _window(bracket: exp.Expr, areas: Areas) -> Sliding | Region | float:
+    """A window that slides, a region, or the pause that ends a session, in seconds."""
     reach, slide = bracket.this, bracket.args.get("slide")
+    if reach.args["by"].name == "session":
+        return duration(reach.this, "a pause")
     if isinstance(reach.this, Inside):
         return _region(reach, slide, areas)
     step = extent_of(slide.this, slide.args["by"].name) if slide is not None else None
