@@ -171,6 +171,17 @@ TEXT_FORMS: dict[str, Plans] = {
             for n in range(queries)
         ]
     ),
+    "WHERE a pattern of its own, no region": _each_own(
+        lambda n, _: f"SELECT * FROM {STREAM} WHERE object LIKE '%{n}_'"  # noqa: S608
+    ),
+    "WHERE two columns differ by a number of its own, no region": _each_own(
+        lambda n, _: f"SELECT * FROM {STREAM} WHERE y = x + {n}"  # noqa: S608
+    ),
+    "WHERE a product is near a number of its own, no region": _each_own(
+        lambda n, _: (
+            f"SELECT * FROM {STREAM} WHERE abs(load * x - {n * 100}) < 50"  # noqa: S608
+        )
+    ),
     "DISTINCT classes in a box": _in_boxes(
         f"SELECT DISTINCT class FROM {STREAM} {{inside}}"  # noqa: S608
     ),

@@ -126,7 +126,26 @@ def _of_columns(kind: str, other: str, low: float, high: float) -> tuple[Parts, 
         )
     }
     ends: Parts = {f"kind LIKE '%{kind[-2:]}'": lambda r, _: _value(r, "kind") == kind}
-    return apart, no_end, outside, ends, _is(kind) | apart
+    equal: Parts = {
+        f"x = y + {low - 4}": lambda r, _: _value(r, "x") == _value(r, "y") + low - 4
+    }
+    both: Parts = {
+        f"abs(x * y - {low}) <= 2": lambda r, _: (
+            abs(_value(r, "x") * _value(r, "y") - low) <= 2
+        )
+    }
+    return apart, no_end, outside, ends, equal, both, _is(kind) | apart, *_like(kind)
+
+
+def _like(kind: str) -> tuple[Parts, ...]:
+    """Conditions about what is inside of a text."""
+    inside: Parts = {
+        f"kind LIKE '%{kind[1]}%'": lambda r, _: kind[1] in (_value(r, "kind") or "")
+    }
+    folded: Parts = {
+        f"kind ILIKE '_%{kind[1:].upper()}'": lambda r, _: _value(r, "kind") == kind
+    }
+    return inside, folded
 
 
 def _is(kind: str) -> Parts:

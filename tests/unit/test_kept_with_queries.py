@@ -168,8 +168,8 @@ PURE = {  # of small values that are the same for ever: by module and name
     "expressions/loosened.py: _ways_of",
     "expressions/differences.py: _difference_of",
     "expressions/negated.py: _negated_alike",
-    "expressions/simple.py: alternatives_of",
-    "expressions/simple.py: expression_in",
+    "expressions/simple.py: alternatives_in",
+    "expressions/simple.py: expressions_in",
     "expressions/simple.py: parts_of",
 }
 RESOURCES = {  # no caches: a database for each thread, and what fails within a step

@@ -14,6 +14,8 @@ class Atom:
         open_low: the end is not of the range; `open_high` likewise.
         is_computed: the column is an expression.
         loose: others have numbers of the range, too: what it was made of must hold as well.
+        is_parts: the texts are parts of the column's text, one of which it has; such an atom is loose.
+        or_unknown: a point may satisfy it, too, where the column has no value.
     """
 
     column: str
@@ -24,3 +26,5 @@ class Atom:
     open_high: bool = False
     is_computed: bool = False
     loose: bool = False
+    is_parts: bool = False
+    or_unknown: bool = False

@@ -54,11 +54,16 @@ def _of_side(part: str) -> Atom | None:
     """What LIKE asks of the first or the last characters of a text, where its pattern says nothing of the others."""
     for function, pattern in _SIDES.items():
         match = pattern.fullmatch(part)
-        if match is not None and _end_of_expression(f"{match[1]} = ''") is not None:
+        if match is not None and is_expression(match[1]):
             text = match[2].replace("''", "'")
             column = f"{function}({match[1]}, {len(text)})"
             return Atom(column=column, texts=(text,), is_computed=True)
     return None
+
+
+def is_expression(text: str) -> bool:
+    """Whether a text is one expression that may be compared, and no condition with AND, OR, NOT or LIKE."""
+    return _end_of_expression(f"{text} = ''") == len(text)
 
 
 def _end_of_expression(part: str) -> int | None:

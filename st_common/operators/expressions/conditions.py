@@ -3,7 +3,6 @@
 Most are simple (see `simple`): ranges of numbers and sets of texts, their atoms. What else there is, is DuckDB's.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -14,17 +13,13 @@ import pyarrow as pa
 from st_common.operators.arrays.keys import SHIFT
 from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.atom import Atom
+from st_common.operators.expressions.found_by import shared_by
 from st_common.operators.expressions.simple import (
     Parts,
-    alternatives_of,
-    expression_in,
     is_whole,
     parts_of,
     values_of,
 )
-
-FEW = 8
-"""Fewer conditions than these that compare one expression are evaluated one by one: that costs no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,12 +40,14 @@ class Conditions:
         either: int64[c] each, likewise: of conditions without such atoms those of which one holds at least.
         columns: the names of columns that atoms are about, and expressions.
         computed: the places of these expressions among them.
+        parts: the places of those of whose texts parts are looked for.
         column: int64[a], by atom its place among these; of the arrays below each has a value for every atom, too.
         low: float64, the range that a number must lie in, to `high`; infinite without an end.
         open_low: bool, the end is not of the range; `open_high` likewise.
         whole: bool, both ends are whole numbers.
         loose: bool, the range is wider than what the rest of its condition asks.
         is_text: bool, it asks for texts.
+        or_unknown: bool, it holds, too, where its column has no value.
         names: by column the different texts that are asked for.
         asked: int64, ascending, keys `atom << 32 | place` of texts among the names of its column.
     """
@@ -63,6 +60,7 @@ class Conditions:
     either: tuple[np.ndarray, ...]
     columns: tuple[str, ...]
     computed: frozenset[int]
+    parts: frozenset[int]
     column: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -71,6 +69,7 @@ class Conditions:
     whole: np.ndarray
     loose: np.ndarray
     is_text: np.ndarray
+    or_unknown: np.ndarray
     names: tuple[pa.Array, ...]
     asked: np.ndarray
 
@@ -89,10 +88,8 @@ def compile_conditions(
     atoms_of_each = [one.atoms for one in parts]
     rests = tuple(" AND ".join(one.rest) for one in parts)
     flat = list(chain.from_iterable((*atoms_of_each, *either)))
-    columns = numbered((atom.column, atom.is_computed) for atom in flat)
-    column = np.array(
-        [columns[atom.column, atom.is_computed] for atom in flat], np.int64
-    )
+    columns = numbered(map(_column_of, flat))
+    column = np.array([columns[_column_of(atom)] for atom in flat], np.int64)
     names, asked = _asked_texts(flat, column, count=len(columns))
     both = [
         bool(atoms and rest) for atoms, rest in zip(atoms_of_each, rests, strict=True)
@@ -104,14 +101,23 @@ def compile_conditions(
         rests=rests,
         rounds=_rounds(atoms_of_each),
         either=_rounds(either, first=sum(map(len, atoms_of_each))),
-        columns=tuple(name for name, _ in columns),
-        computed=frozenset(at for at, (_, computed) in enumerate(columns) if computed),
+        columns=tuple(name for name, _, _ in columns),
+        computed=frozenset(
+            at for at, (_, is_computed, _) in enumerate(columns) if is_computed
+        ),
+        parts=frozenset(at for at, (_, _, is_parts) in enumerate(columns) if is_parts),
         column=column,
         is_text=np.array([bool(atom.texts) for atom in flat], bool),
+        or_unknown=np.array([atom.or_unknown for atom in flat], bool),
         names=names,
         asked=asked,
         **_ranges(flat),
     )
+
+
+def _column_of(atom: Atom) -> tuple[str, bool, bool]:
+    """What an atom is about: a column or an expression, and whether it is about the parts of its text."""
+    return atom.column, atom.is_computed, atom.is_parts
 
 
 def _asked_texts(
@@ -157,9 +163,9 @@ def _parts(
     texts: Sequence[str], finding: Collection[str]
 ) -> tuple[list[Parts], list[tuple[Atom, ...]]]:
     """The atoms of conditions whose constants are all finite numbers, and what else each asks for; and alternatives."""
-    shared = _shared(parts_of(text) for text in texts if text in finding)
+    shared = shared_by(text for text in texts if text in finding)
     cut = [
-        _with_computed(parts_of(text), shared) if text in finding else parts_of(text)
+        shared.parts_with(parts_of(text)) if text in finding else parts_of(text)
         for text in texts
     ]
     values = values_of(_ends(chain.from_iterable(one.atoms for one in cut)))
@@ -171,7 +177,7 @@ def _parts(
         for text, one in zip(texts, cut, strict=True)
     ]
     either = [
-        _finite(alternatives_of(text)) if text in finding and not one.atoms else ()
+        _finite(shared.alternatives(text)) if text in finding and not one.atoms else ()
         for text, one in zip(texts, parts, strict=True)
     ]
     return parts, either
@@ -182,34 +188,6 @@ def _finite(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
     ends = _ends(atoms)
     values = values_of(ends)
     return atoms if all(values[end] is not None for end in ends) else ()
-
-
-def _shared(parts_of_each: Iterable[Parts]) -> set[str]:
-    """The expressions that so many conditions compare that it pays to compute them for all points."""
-    counts = Counter(
-        expression
-        for parts in parts_of_each
-        # What a range says finds whom to ask already.
-        if not parts.atoms
-        for expression in {
-            atom.column for atom in map(expression_in, parts.rest) if atom
-        }
-    )
-    return {expression for expression, count in counts.items() if count >= FEW}
-
-
-def _with_computed(parts: Parts, shared: set[str]) -> Parts:
-    """The parts of a condition, where what it asks of shared expressions are atoms too."""
-    if parts.atoms or not shared:
-        return parts
-    atoms, rest = list[Atom](), list[str]()
-    for part in parts.rest:
-        atom = expression_in(part)
-        asked = atom if atom is not None and atom.column in shared else None
-        atoms += [asked] if asked else []
-        # What is asked loosely must be asked itself as well.
-        rest += [] if asked and not asked.loose else [part]
-    return Parts(tuple(atoms), tuple(rest))
 
 
 def _ends(atoms: Iterable[Atom]) -> list[str]:

@@ -20,20 +20,25 @@ Pairs = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Texts:
-    """Queries by the text that they ask for in a column: `code` ascending, its place among the names of the column."""
+    """Queries by the text that they ask for in a column: `code` ascending, its place among the names of the column.
+
+    With `are_parts` it is a part of the text.
+    """
 
     column: int
+    are_parts: bool
     code: np.ndarray
     query: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ranges:
-    """Queries by the range that they ask for in a column."""
+    """Queries by the range that they ask for in a column, and those that ask for points without a value as well."""
 
     column: int
     index: BoxIndex
     query: np.ndarray
+    or_unknown: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,22 +108,31 @@ def find_pairs(index: ConditionIndex, truth: Truth, chosen: np.ndarray) -> Pairs
     none = np.empty(0, np.int64)
     points, queries = [none], [none]
     for part in index.texts:
-        code = truth.column(part.column)[1][chosen]
+        who, code = _codes(part, truth, chosen)
         start = np.searchsorted(part.code, code, side="left")
         count = np.searchsorted(part.code, code, side="right") - start
-        points.append(np.repeat(chosen, count))
+        points.append(np.repeat(who, count))
         queries.append(part.query[ranges(start, count)])
     for of in index.numbers:
-        point, row = of.index.probe(
-            truth.column(of.column)[0][chosen], np.zeros(len(chosen))
-        )
-        points.append(chosen[point])
-        queries.append(of.query[row])
+        value = truth.column(of.column)[0][chosen]
+        point, row = of.index.probe(value, np.zeros(len(chosen)))
+        unknown = chosen[np.isnan(value)] if len(of.or_unknown) else none
+        points += [chosen[point], np.repeat(unknown, len(of.or_unknown))]
+        queries += [of.query[row], np.tile(of.or_unknown, len(unknown))]
     point, query = np.concatenate(points), np.concatenate(queries)
     if index.may_repeat:
         pairs = unique(packed(point, query))
         point, query = pairs >> SHIFT, pairs & MASK
     return point, query
+
+
+def _codes(part: _Texts, truth: Truth, chosen: np.ndarray) -> Pairs:
+    """Points among the chosen, and the places of the texts that they have, or of the parts of these."""
+    if not part.are_parts:
+        return chosen, truth.column(part.column)[1][chosen]
+    point, code = truth.parts(part.column)
+    mine = np.isin(point, chosen)
+    return point[mine], code[mine]
 
 
 def _chosen(conditions: Conditions) -> np.ndarray:
@@ -157,7 +171,12 @@ def _texts(
         np.repeat(queries, count),
     )
     order = np.argsort(code, kind="stable")
-    return _Texts(column=column, code=code[order], query=query[order])
+    return _Texts(
+        column=column,
+        are_parts=column in conditions.parts,
+        code=code[order],
+        query=query[order],
+    )
 
 
 def _ranges(
@@ -166,4 +185,9 @@ def _ranges(
     one = np.ones(len(atom))
     # Ranges as boxes that all hold y = 0: the grid that finds regions finds them as well.
     boxes = np.stack([conditions.low[atom], -one, conditions.high[atom], one], axis=1)
-    return _Ranges(column=column, index=BoxIndex(boxes), query=queries)
+    return _Ranges(
+        column=column,
+        index=BoxIndex(boxes),
+        query=queries,
+        or_unknown=queries[conditions.or_unknown[atom]],
+    )

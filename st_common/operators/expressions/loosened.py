@@ -18,7 +18,13 @@ from operator import add, mul, sub, truediv
 from sqlglot import exp
 
 from st_common.operators.expressions.shapes import cut
-from st_common.operators.expressions.stood_in import FIRST, NUMBER, read_numbers_alike
+from st_common.operators.expressions.stood_in import (
+    FIRST,
+    NUMBER,
+    read_numbers_alike,
+    with_literals,
+)
+from st_common.query.grammar.statements import text_of
 
 Range = tuple[float, float]
 Numbers = Sequence[float]
@@ -33,9 +39,13 @@ _EVERYTHING = (-math.inf, math.inf)
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """From a condition to a column: the range of the compared expression, then the steps down to the column."""
+    """From a condition to a column: the range of the compared expression, then the steps down to the column.
+
+    With `is_computed` it leads to an expression, with stand-ins for literals, that no way leads out of.
+    """
 
     column: str
+    is_computed: bool
     compared: Callable[[Numbers], Range]
     steps: tuple[Step, ...]
 
@@ -50,10 +60,22 @@ def loose_ranges(condition: str) -> list[ColumnRange]:
         Nothing of a condition that says no such thing, or is a simple comparison itself.
     """
     key, literals = cut(condition)
-    ways = _ways_of(key)
+    ways = [way for way in _ways_of(key) if not way.is_computed]
+    return list(_ranges_of(ways, literals))
+
+
+def loose_expressions(condition: str) -> list[ColumnRange]:
+    """As `loose_ranges`, of expressions in arithmetic with constants: `load * x` in `ABS(load * x - 7) < 2`."""
+    key, literals = cut(condition)
+    ways = [way for way in _ways_of(key) if way.is_computed]
+    ranges = _ranges_of(ways, literals)
+    return [(with_literals(text, literals), low, high) for text, low, high in ranges]
+
+
+def _ranges_of(ways: Sequence[_Way], literals: Sequence[str]) -> Iterator[ColumnRange]:
     numbers = [float(one) for one in literals] if ways else []
-    ranges = [_range_of(way, numbers) for way in ways]
-    return [one for one in ranges if one is not None]
+    ranges = (_range_of(way, numbers) for way in ways)
+    yield from (one for one in ranges if one is not None)
 
 
 def _range_of(way: _Way, numbers: Numbers) -> ColumnRange | None:
@@ -84,7 +106,7 @@ def _ways_of(key: str) -> tuple[_Way, ...]:
 def _traced(tree: exp.Expr) -> Iterator[_Way]:
     """The ways from a comparison with a constant down to the columns in it."""
     if isinstance(tree, exp.Between):
-        low, high = _number(tree.args["low"]), _number(tree.args["high"])
+        low, high = number_of(tree.args["low"]), number_of(tree.args["high"])
         if low is not None and high is not None:
             yield from _ways(tree.this, lambda numbers: (low(numbers), high(numbers)))
         return
@@ -93,7 +115,7 @@ def _traced(tree: exp.Expr) -> Iterator[_Way]:
     of_range = _RANGES[type(tree)], _RANGES[_TURNED[type(tree)]]
     sides = (tree.this, tree.expression), (tree.expression, tree.this)
     for (one, other), range_of in zip(sides, of_range, strict=True):
-        constant = _number(other)
+        constant = number_of(other)
         if constant is not None:
             yield from _ways(one, _composed(range_of, constant))
 
@@ -105,19 +127,21 @@ def _composed(
 
 
 def _ways(node: exp.Expr, compared: Callable[[Numbers], Range]) -> Iterator[_Way]:
-    for column, steps in _down(node):
+    for end, steps in _down(node):
         if steps:
-            yield _Way(column, compared, steps)
+            is_column = isinstance(end, exp.Column)
+            name = end.name if is_column else text_of(end)
+            yield _Way(name, not is_column, compared, steps)
 
 
-def _down(node: exp.Expr) -> Iterator[tuple[str, tuple[Step, ...]]]:
-    """The columns below a part of an expression, each with the steps to it."""
-    if isinstance(node, exp.Column):
-        yield node.name, ()
-        return
-    for part, step in _below(node):
-        for column, steps in _down(part):
-            yield column, (step, *steps)
+def _down(node: exp.Expr) -> Iterator[tuple[exp.Expr, tuple[Step, ...]]]:
+    """The columns below a part of an expression, or what of it no way leads out of, each with the steps to it."""
+    below = [] if isinstance(node, exp.Column) else list(_below(node))
+    if not below and node.find(exp.Column):
+        yield node, ()
+    for part, step in below:
+        for end, steps in _down(part):
+            yield end, (step, *steps)
 
 
 def _below(node: exp.Expr) -> Iterator[tuple[exp.Expr, Step]]:
@@ -144,7 +168,7 @@ def _of_operator(node: exp.Expr) -> Iterator[tuple[exp.Expr, Step]]:
     elif type(node) in _BACK:
         sides = (node.this, node.expression), (node.expression, node.this)
         for (part, beside), back in zip(sides, _BACK[type(node)], strict=True):
-            constant = _number(beside)
+            constant = number_of(beside)
             if constant is not None and back is not None:
                 yield part, _step(constant, back)
 
@@ -197,20 +221,20 @@ def _step(
     return lambda range_, numbers: back(range_, constant(numbers))
 
 
-def _number(node: exp.Expr) -> Callable[[Numbers], float] | None:
+def number_of(node: exp.Expr) -> Callable[[Numbers], float] | None:
     """How the value of a part without a column follows from the literals; None of anything else."""
     if isinstance(node, exp.Paren):
-        return _number(node.this)
+        return number_of(node.this)
     if isinstance(node, exp.Literal) and not node.is_string:
         place = int(node.name) - FIRST
         return lambda numbers: numbers[place]
     if isinstance(node, exp.Neg):
-        value = _number(node.this)
+        value = number_of(node.this)
         return None if value is None else lambda numbers: -value(numbers)
     of = _ARITHMETIC.get(type(node))
     if of is None:
         return None
-    one, other = _number(node.this), _number(node.expression)
+    one, other = number_of(node.this), number_of(node.expression)
     if one is None or other is None:
         return None
     return lambda numbers: of(one(numbers), other(numbers))

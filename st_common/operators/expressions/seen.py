@@ -7,7 +7,7 @@ texts           kind: 1, -1                                 bus is the second te
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from st_common.geometry.space import Space
 from st_common.operators.expressions import evaluation as expressions
 from st_common.operators.expressions.conditions import Conditions
+from st_common.operators.expressions.grams import find_parts
 from st_common.operators.expressions.readings import Points
 
 _EXACT = 1 << 53  # from here on a double is not every whole number
@@ -28,12 +29,15 @@ class Seen:
     Attributes:
         numbers: float64[columns, n]; null is NaN, and what is no number is infinite, for DuckDB orders it so.
         texts: int64[columns, n], places among the names that conditions ask for, -1 for others and for null.
+        parts: by column of whose texts parts are looked for, two int64 arrays: the points, ascending, that have parts,
+            and the places of these among the names.
         fits: bool[atoms], whether the column has values that can be compared so.
     """
 
     numbers: np.ndarray
     texts: np.ndarray
     fits: np.ndarray
+    parts: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
 
 def seen_of(
@@ -43,6 +47,7 @@ def seen_of(
     columns = _columns_of(conditions, readings, ids, space=space)
     shape = (len(columns), len(readings))
     numbers, texts = np.full(shape, np.nan), np.full(shape, -1, np.int64)
+    parts = dict[int, tuple[np.ndarray, np.ndarray]]()
     for place, values in enumerate(columns):
         if values is None:
             continue
@@ -52,10 +57,13 @@ def seen_of(
             numbers[place] = values.cast(pa.float64(), safe=False).to_numpy(
                 zero_copy_only=False
             )
+        elif pa.types.is_string(values.type) and place in conditions.parts:
+            parts[place] = find_parts(values, conditions.names[place])
         elif pa.types.is_string(values.type):
             at = pc.index_in(values, value_set=conditions.names[place])
             texts[place] = at.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Seen(numbers=numbers, texts=texts, fits=_fits(conditions, columns))
+    fits = _fits(conditions, columns)
+    return Seen(numbers=numbers, texts=texts, parts=parts, fits=fits)
 
 
 def fits_of(

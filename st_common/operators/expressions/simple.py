@@ -15,7 +15,11 @@ from st_common.operators.expressions.atom import Atom
 from st_common.operators.expressions.computed import computed_atom
 from st_common.operators.expressions.differences import difference_atom
 from st_common.operators.expressions.evaluation import constants
-from st_common.operators.expressions.loosened import loose_ranges
+from st_common.operators.expressions.grams import gram_atom
+from st_common.operators.expressions.loosened import (
+    loose_expressions,
+    loose_ranges,
+)
 from st_common.operators.expressions.negated import negated
 from st_common.operators.expressions.remembered import Remembered
 
@@ -87,28 +91,35 @@ def parts_of(condition: str) -> Parts:
 
 
 @lru_cache(maxsize=1 << 17)
-def expression_in(part: str) -> Atom | None:
-    """What a part of the rest asks of an expression as of a column; None where it does not."""
-    return computed_atom(part, atoms_of) or difference_atom(part)
+def expressions_in(part: str) -> tuple[Atom, ...]:
+    """What a part of the rest asks of expressions as of columns; nothing where it does not.
+
+    Example:
+        ABS(load * x - 7) < 2        the column load * x: about from 5 to 9
+        NOT x >= y + 3               what x < y + 3 asks
+    """
+    turned = negated(part)
+    if turned is not None:
+        of_each = map(expressions_in, parts_of(_without_parentheses(turned)).rest)
+        return tuple(replace(one, loose=True) for one in chain.from_iterable(of_each))
+    asked = (
+        computed_atom(part, atoms_of),
+        difference_atom(part),
+        gram_atom(part),
+        _loose_expression(part),
+    )
+    return tuple(one for one in asked if one is not None)
 
 
 @lru_cache(maxsize=1 << 17)
-def alternatives_of(condition: str) -> tuple[Atom, ...]:
-    """Some atoms of which one holds at least where a condition does; nothing where nobody knows any.
+def alternatives_in(part: str) -> tuple[Parts, ...]:
+    """What OR joins in a part of the rest: one of these holds where it does; nothing where it joins nothing.
 
     Example:
-        kind = 'taxi' OR load > 9 AND x > 0      kind of one text, and load from 9 on
+        (kind = 'taxi' OR load > 9 AND x > 0)      kind of one text; load from 9 on and x above 0
     """
-    return next(filter(None, map(_either, parts_of(condition).rest)), ())
-
-
-def _either(part: str) -> tuple[Atom, ...]:
-    """An atom of each part that OR joins, of which one holds where the whole does; nothing where one has none."""
     disjuncts = _split(_without_parentheses(negated(part) or part), "OR")
-    if len(disjuncts) < 2:
-        return ()
-    of_each = [parts_of(one).atoms[:1] for one in disjuncts]
-    return tuple(chain.from_iterable(of_each)) if all(of_each) else ()
+    return tuple(map(parts_of, disjuncts)) if len(disjuncts) > 1 else ()
 
 
 def _without_parentheses(part: str) -> str:
@@ -132,16 +143,24 @@ def _loosely(part: str) -> list[Atom]:
     """What is asked of columns where a part of a condition holds, which must be asked itself as well."""
     turned = negated(part)
     if turned is not None:
-        return [replace(atom, loose=True) for atom in parts_of(turned).atoms]
-    # Of fewer digits than a double has: they are read at once, and the range is wider by more than they leave out.
-    written = [
-        (column, *(f"{end:.12g}" if isfinite(end) else "" for end in ends))
-        for column, *ends in loose_ranges(part)
-    ]
-    return [
-        Atom(column=column, low=low, high=high, loose=True)
-        for column, low, high in written
-    ]
+        atoms = parts_of(_without_parentheses(turned)).atoms
+        return [replace(atom, loose=True) for atom in atoms]
+    return [_loose_atom(*range_) for range_ in loose_ranges(part)]
+
+
+def _loose_expression(part: str) -> Atom | None:
+    """What a part asks of the first expression that a range follows for."""
+    ranges = loose_expressions(part)
+    return replace(_loose_atom(*ranges[0]), is_computed=True) if ranges else None
+
+
+def _loose_atom(column: str, *ends: float) -> Atom:
+    """An atom of a range whose ends are written with fewer digits than a double has: they are read at once.
+
+    The range is wider by more than these leave out.
+    """
+    low, high = (f"{end:.12g}" if isfinite(end) else "" for end in ends)
+    return Atom(column=column, low=low, high=high, loose=True)
 
 
 def _conjuncts(condition: str) -> list[str]:

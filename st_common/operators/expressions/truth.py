@@ -89,6 +89,11 @@ class Truth:
         """The numbers and the texts of all points in one of the columns."""
         return self._seen.numbers[number], self._seen.texts[number]
 
+    def parts(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The points, ascending, that have parts in a column of whose texts these are looked for, and which parts."""
+        none = np.empty(0, np.int64)
+        return self._seen.parts.get(number, (none, none))
+
 
 def truth_of(
     conditions: Conditions,
@@ -202,9 +207,14 @@ def _holds(
     value, low, high = seen.numbers[column, point], known.low[atom], known.high[atom]
     keep = np.where(known.open_low[atom], value > low, value >= low)
     keep &= np.where(known.open_high[atom], value < high, value <= high)
+    if known.or_unknown.any():
+        keep |= known.or_unknown[atom] & np.isnan(value)
     if is_text.any():
         code = seen.texts[column, point]
         keep = np.where(
             is_text, (code >= 0) & is_in(packed(atom, code), known.asked), keep
         )
+    if known.parts:
+        # Whoever was found by a part has it, and whoever was found otherwise is asked the whole condition.
+        keep |= np.isin(column, list(known.parts))
     return np.asarray(keep)
