@@ -157,17 +157,20 @@ class LayerIndex:
         points, feature = owner[points[keep]], feature[keep]
         return (points, feature) if len(owner) == total else each_once(points, feature)
 
-    def distances(self, x: Floats, y: Floats, feature: Ints) -> Floats:
+    def distances(
+        self, x: Floats, y: Floats, feature: Ints, *, to_border: bool = False
+    ) -> Floats:
         """How far each point is from the feature beside it: the least `distance_m` by which `match` finds the pair.
 
-        Metres, or the unit of planar coordinates; 0 inside an area. NaN where x or y is, and from a feature without a
-        shape. Errors are those of `match`.
+        Metres, or the unit of planar coordinates; 0 inside an area, or `to_border` how far its outline is. NaN where x
+        or y is, and from a feature without a shape. Errors are those of `match`.
         """
         far = np.full(len(feature), np.nan)
         for region, pairs in groups_of(self._region[feature]):
             shapes = self._shapes_of(region)
             which = self._local[feature[pairs]]
-            far[pairs] = shapes.distances(which, x[pairs], y[pairs], space=self._space)
+            asked = shapes.to_borders if to_border else shapes.distances
+            far[pairs] = asked(which, x[pairs], y[pairs], space=self._space)
         return far
 
     def nearest(self, x: Floats, y: Floats, feature: Ints) -> Floats:

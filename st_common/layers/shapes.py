@@ -112,6 +112,15 @@ class RegionShapes:
         )
         return result
 
+    def to_borders(self, which: Ints, x: Floats, y: Floats, *, space: Space) -> Floats:
+        """As `distances`, how far each point is from the outline of its feature, from inside of an area too."""
+        lines = self._lines()
+        far = distances(lines, which, x, y, space=space)
+        beyond = space.reaching_across(x, space.reach(y, far)[0])
+        there = which[beyond], turned(x[beyond]), y[beyond]
+        far[beyond] = np.fmin(far[beyond], distances(lines, *there, space=space))
+        return far
+
     def distances(self, which: Ints, x: Floats, y: Floats, *, space: Space) -> Floats:
         """How far each point is from its feature, over 180 degrees too; 0 inside an area, NaN from an empty feature.
 

@@ -13,7 +13,7 @@ from st_common.query.fence import Fence
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.grammar.terminals import tokens_in
 from st_common.query.grammar.words import quoted
-from st_common.query.pair_columns import DISTANCE, of_other
+from st_common.query.pair_columns import BORDER, DISTANCE, of_other
 from st_common.query.plan import Plan
 from st_common.query.plan_expressions import with_expressions
 
@@ -22,6 +22,7 @@ _IN_METRES = (
     *_OF_FIX,
     *map(of_other, _OF_FIX),
     DISTANCE,
+    BORDER,
     near_columns.DISTANCE,
 )
 """What fixes, pairs and neighbours know in coordinates, and expressions in metres."""

@@ -12,6 +12,7 @@ r.name                              "other.name"
 t.speed_mps > r.maxspeed            "other.maxspeed in m/s": the speed that the tag says
 t.speed > r.maxspeed                "other.maxspeed in km/h", where the settings say speed = "double km/h"
 distance(t, r)                      "pair.distance_m": from the fix to the nearest point of the feature, 0 inside
+border_distance(t, r)               "pair.border_m": from the fix to the outline of the feature, from inside too
 nearest_x(t, r), nearest_y(t, r)    "pair.nearest_x", "pair.nearest_y": that point; the fix itself inside
 """
 
@@ -29,12 +30,14 @@ OTHER = "other."
 """Stands before the name of a column of the other object."""
 _PAIR = "pair."
 DISTANCE, BEARING = f"{_PAIR}distance_m", f"{_PAIR}bearing_deg"
+BORDER = f"{_PAIR}border_m"
 NEAREST = (f"{_PAIR}nearest_x", f"{_PAIR}nearest_y")
 """The point of a feature that is nearest to a fix."""
 OF_OBJECTS = MappingProxyType({"DISTANCE": DISTANCE, "BEARING": BEARING})
 OF_FEATURES = MappingProxyType(
     {
         "DISTANCE": DISTANCE,
+        "BORDER_DISTANCE": BORDER,
         **dict(zip(("NEAREST_X", "NEAREST_Y"), NEAREST, strict=True)),
     }
 )

@@ -28,7 +28,7 @@ from st_common.reference.tag_speeds import speed_said
 from st_common.units import unit_of
 
 _NAMED = re.compile(r'"other\.([^"]+)"')
-_DISTANCE = "pair.distance_m"
+_DISTANCE, _BORDER = "pair.distance_m", "pair.border_m"
 _SPEED = re.compile(r"(.+) in ([^ ]+(?: ?/ ?[^ ]+)?)")
 
 
@@ -93,17 +93,37 @@ def _far(
 
     Where two ways to measure may differ it comes once more with the least and the most that it may be.
     """
-    if f'"{_DISTANCE}"' not in condition:
-        yield {}
-        return
+    measured = _measured(condition, fixes, features, partners)
+    doubts = {name: fixes.metric.doubt_of_shape(far) for name, far in measured.items()}
+    is_doubted = any(doubt.any() for doubt in doubts.values())
+    for share in (-1, 0, 1) if is_doubted else (0,):
+        yield {
+            name: _or_none(far + share * doubts[name]) for name, far in measured.items()
+        }
+
+
+def _measured(
+    text: str, fixes: Fixes, features: Features, partners: Objects
+) -> dict[str, Floats]:
+    """How far fixes are from features, and from their outlines, side by side, where an expression names it."""
     place = {fid: row for row, fid in enumerate(features.fids)}
     shapes = features.shapes[[place[fid] for fid in partners]]
-    far = from_shapes(shapes, fixes.x, fixes.y, fixes.metric)
-    doubt = fixes.metric.doubt_of_shape(far)
-    shares = (-1, 0, 1) if doubt.any() else (0,)
-    for share in shares:
-        values = far + share * doubt
-        yield {_DISTANCE: objects([None if np.isnan(d) else d for d in values])}
+    asked = {_DISTANCE: shapes, _BORDER: _outlines(shapes)}
+    return {
+        name: from_shapes(of, fixes.x, fixes.y, fixes.metric)
+        for name, of in asked.items()
+        if f'"{name}"' in text
+    }
+
+
+def _outlines(shapes: np.ndarray) -> np.ndarray:
+    """The outlines of areas; all else is its own."""
+    are_areas = shapely.get_dimensions(shapes) == 2
+    return np.where(are_areas, shapely.boundary(shapes), shapes)
+
+
+def _or_none(far: Floats) -> Objects:
+    return objects([None if np.isnan(d) else d for d in far])
 
 
 def names_tags(text: str) -> bool:
@@ -130,12 +150,8 @@ def shown_beside(
 ) -> dict[str, Objects]:
     """The columns of features, and how far they are, that an expression names: a value for each fix and its partner."""
     columns = columns_beside(text, features, partners)
-    if f'"{_DISTANCE}"' in text:
-        place = {fid: row for row, fid in enumerate(features.fids)}
-        shapes = features.shapes[[place[fid] for fid in partners]]
-        far = from_shapes(shapes, fixes.x, fixes.y, fixes.metric)
-        columns[_DISTANCE] = objects([None if np.isnan(d) else d for d in far])
-    return columns
+    measured = _measured(text, fixes, features, partners)
+    return columns | {name: _or_none(far) for name, far in measured.items()}
 
 
 def _column(name: str, features: Features) -> Objects:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from st_common.query.frame import Frame
-from st_common.query.pair_columns import DISTANCE, NEAREST, pair_names
+from st_common.query.pair_columns import BORDER, DISTANCE, NEAREST, pair_names
 from st_common.query.plan import Outer, Plan, asks_ways
 from st_common.reference.aggregate import Shown, groups
 from st_common.reference.columns import Features
@@ -197,7 +197,7 @@ def _is_measured(plan: Plan, history: History) -> bool:
     """Whether values depend on how exactly metres are measured, also those to features."""
     named = {name for _, text in plan.columns for name in pair_names(text)}
     # Of equally near points either may be the nearest.
-    is_far = bool(named & {*NEAREST}) or DISTANCE in named
+    is_far = bool(named & {*NEAREST, DISTANCE, BORDER})
     is_exact = history.of.space.is_flat and not named & {*NEAREST}
     return (plan.join is not None and is_far and not is_exact) or _is_speed_on_globe(
         plan, history

@@ -12,7 +12,7 @@ from pyproj import Geod
 
 from st_common.geometry.space import Space
 from st_common.query.cells import add_cells, calls_cells
-from st_common.query.pair_columns import DISTANCE, speed_tag
+from st_common.query.pair_columns import BORDER, DISTANCE, speed_tag
 
 _GEOD = Geod(ellps="WGS84")
 ATTRIBUTE = (
@@ -75,7 +75,7 @@ def values_beside(
 
 
 def _is_number(name: str) -> bool:
-    return name == DISTANCE or speed_tag(name) is not None
+    return name in (BORDER, DISTANCE) or speed_tag(name) is not None
 
 
 def values_of_rows(

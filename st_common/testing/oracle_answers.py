@@ -77,12 +77,18 @@ def _feature_of(
     if not query.plan.gives_pairs or query.plan.pairs is not None:
         return None
     if pair[1] is None:
-        return dict.fromkeys(("other.size", "other.kind", "pair.distance_m"))
+        names = ("other.size", "other.kind", "pair.distance_m", "pair.border_m")
+        return dict.fromkeys(names)
     (feature,) = (one for one in world.features(query) if one.fid == pair[1])
     x, y = (np.array([axis]) for axis in reading.at)
-    (far,) = from_shapes(objects([feature.geometry]), x, y, metric_of(world.rules))
+    shape = feature.geometry
+    shapes = objects([shape, shape.boundary if shape.area > 0 else shape])
+    far, border = from_shapes(
+        shapes, x.repeat(2), y.repeat(2), metric_of(world.rules)
+    ).tolist()
     named = {f"other.{name}": feature.tags.get(name) for name in ("size", "line")}
-    return {**named, "other.kind": feature.kind, "pair.distance_m": float(far)}
+    measured = {"pair.distance_m": far, "pair.border_m": border}
+    return {**named, "other.kind": feature.kind, **measured}
 
 
 def _near(

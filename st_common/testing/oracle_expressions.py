@@ -281,6 +281,7 @@ OF_FEATURES: dict[str, Callable[[Reading, Mapping[str, Any]], Any]] = {
     ),
     'load > "other.size in km/h"': _with_size(_load, "other.size in km/h"),
     '"pair.distance_m" <= 1.5': lambda _, f: f["pair.distance_m"] <= 1.5,
+    '"pair.border_m" < 1.3': lambda _, f: f["pair.border_m"] < 1.3,
     'load > "pair.distance_m"': lambda one, f: (
         None if _load(one) is None else _load(one) > f["pair.distance_m"]
     ),
@@ -291,6 +292,9 @@ FEATURES_SHOWN: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     '"other.kind"': lambda f: f["other.kind"],
     'TRY_CAST("other.size" AS DOUBLE) * 2': lambda f: (
         None if _size(f) is None else (_size(f) or 0.0) * 2
+    ),
+    'round("pair.border_m", 3)': lambda f: (
+        None if f["pair.border_m"] is None else round(f["pair.border_m"], 3)
     ),
     'round("pair.distance_m", 3)': lambda f: (
         None if f["pair.distance_m"] is None else round(f["pair.distance_m"], 3)

@@ -94,17 +94,19 @@ class ShapelyLayer:
         return found_pairs[:, 0], found_pairs[:, 1]
 
     def distances(
-        self, x: np.ndarray, y: np.ndarray, feature: np.ndarray
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        feature: np.ndarray,
+        *,
+        to_border: bool = False,
     ) -> np.ndarray:
-        """How far points are from features, pair by pair; planar."""
-        pairs = zip(x.tolist(), y.tolist(), feature.tolist(), strict=True)
-        return np.array(
-            [
-                shapely.Point(a, b).distance(self.features[place].geometry)
-                for a, b, place in pairs
-            ],
-            float,
-        )
+        """How far points are from features, or from the outlines of areas, pair by pair; planar."""
+        shapes = [self.features[place].geometry for place in feature.tolist()]
+        if to_border:
+            shapes = [one.boundary if one.area > 0 else one for one in shapes]
+        points = shapely.points(x, y)
+        return np.asarray(shapely.distance(points, np.array(shapes, object)))
 
     def nearest(self, x: np.ndarray, y: np.ndarray, feature: np.ndarray) -> np.ndarray:
         """The places of features that are nearest to points, pair by pair; planar."""

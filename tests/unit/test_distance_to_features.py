@@ -205,6 +205,48 @@ def test_rows_show_the_nearest_place(how):
     ]
 
 
+@pytest.mark.parametrize("how", HOW)
+def test_how_far_the_border_is_counts_from_inside_too(how):
+    shown = f"SELECT border_distance(t, r) AS far {JOIN}"
+    rows = [
+        *asked(f"{shown} WHERE border_distance(t, r) < 4 m EMIT EVERY"),
+        fix("a", 1, 10, 12),
+        fix("a", 2, 17, 20),
+        fix("a", 3, 10, 20),  # 10 m from all sides
+        fix("a", 4, 10, 30),
+        end(),
+    ]
+    assert told(rows, **how) == [
+        '1 +a|square enter {"far":2.0}',
+        '2 =a|square inside {"far":3.0}',
+        '3 -a|square leave {"far":10.0}',
+        '4 +a|square enter {"far":0.0}',
+    ]
+
+
+AREA = shapely.Polygon(
+    [(0, 0), (4, 0), (4, 4), (0, 4)], [[(1, 1), (2, 1), (2, 2), (1, 2)]]
+)
+
+
+@given(PLACE)
+def test_the_border_of_an_area_is_its_outline_and_those_of_its_holes(place):
+    shapes = RegionShapes(pa.array([shapely.to_wkb(AREA)]))
+    x, y = (np.array([axis]) for axis in place)
+    (far,) = shapes.to_borders(np.array([0]), x, y, space=PLANE)
+    assert far == pytest.approx(shapely.Point(place).distance(AREA.boundary), abs=1e-9)
+
+
+def test_the_border_of_an_area_over_180_degrees_is_found_from_both_sides():
+    area = shapely.box(170, -1, 190, 1)
+    shapes = RegionShapes(pa.array([shapely.to_wkb(area)]))
+    x, y = np.array([179.9, -179.9, -170.5]), np.zeros(3)
+    far = shapes.to_borders(np.zeros(3, np.int64), x, y, space=GLOBE)
+    to_the_north = GEOD.inv(0, 0, 0, 1)[2]
+    assert far[:2] == pytest.approx([to_the_north] * 2, abs=0.1)
+    assert far[2] == pytest.approx(GEOD.inv(-170.5, 0, -170, 0)[2], abs=0.1)
+
+
 def test_nearest_places_are_columns_of_features_alone():
     plan = plan_of(f"SELECT nearest_x(t, r) {JOIN}")
     assert plan.columns == (("nearest_x", '"pair.nearest_x"'),)

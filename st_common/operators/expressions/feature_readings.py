@@ -10,7 +10,13 @@ import pyarrow as pa
 from st_common.geometry.space import Space
 from st_common.operators.expressions.readings import Readings
 from st_common.query.grammar.words import always_quoted
-from st_common.query.pair_columns import DISTANCE, is_of_pair, own_name, speed_tag
+from st_common.query.pair_columns import (
+    BORDER,
+    DISTANCE,
+    is_of_pair,
+    own_name,
+    speed_tag,
+)
 from st_common.query.tag_speeds import speed_of
 
 
@@ -21,9 +27,14 @@ class Features(Protocol):
         """The fid, the kind or a tag (by name) of every feature, as text; null for none."""
 
     def distances(
-        self, x: np.ndarray, y: np.ndarray, feature: np.ndarray
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        feature: np.ndarray,
+        *,
+        to_border: bool = False,
     ) -> np.ndarray:
-        """How far points are from features, pair by pair; float64[n], NaN for nowhere."""
+        """How far points are from features, or their outlines, pair by pair; float64[n], NaN for nowhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +93,15 @@ class FeatureReadings:
     def _of_both(self, names: Iterable[str]) -> dict[str, pa.Array]:
         places = pa.array(self.feature)
         return {
-            name: self._distance()
-            if name == DISTANCE
+            name: self._distance(to_border=name == BORDER)
+            if name in (DISTANCE, BORDER)
             else tag_values(self.of.values, name, places)
             for name in names
         }
 
-    def _distance(self) -> pa.Array:
-        far = self.of.distances(self.one.x, self.one.y, self.feature)
+    def _distance(self, *, to_border: bool) -> pa.Array:
+        one = self.one
+        far = self.of.distances(one.x, one.y, self.feature, to_border=to_border)
         return pa.array(far, from_pandas=True)
 
 

@@ -112,11 +112,16 @@ class _Guarded:
         )
 
     def distances(
-        self, x: np.ndarray, y: np.ndarray, feature: np.ndarray
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        feature: np.ndarray,
+        *,
+        to_border: bool = False,
     ) -> np.ndarray:
         far = np.full(len(x), np.nan)
         try:
-            far[:] = self._layer.distances(x, y, feature)
+            far[:] = self._layer.distances(x, y, feature, to_border=to_border)
         except LayerError as error:
             _note(self._name, self._version, error)
         return far
@@ -175,7 +180,7 @@ class _Nothing:
         return np.empty(0, np.int64), np.empty(0, np.int64)
 
     def distances(
-        self, x: np.ndarray, _y: np.ndarray, _feature: np.ndarray
+        self, x: np.ndarray, *_of: np.ndarray, **_options: object
     ) -> np.ndarray:
         return np.full(len(x), np.nan)
 

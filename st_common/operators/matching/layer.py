@@ -91,7 +91,12 @@ class Layer(Protocol):
         """
 
     def distances(
-        self, x: np.ndarray, y: np.ndarray, feature: np.ndarray
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        feature: np.ndarray,
+        *,
+        to_border: bool = False,
     ) -> np.ndarray:
         """How far points are from features, pair by pair: metres, or the unit of planar coordinates; 0 inside an area.
 
@@ -99,6 +104,7 @@ class Layer(Protocol):
             x: float64[n]; `y` likewise, in the coordinates of the stream.
             y: see `x`.
             feature: int64[n], places of features.
+            to_border: how far from their outlines, from inside of areas too.
 
         Returns:
             float64[n], NaN where the point is nowhere or the feature has no shape.

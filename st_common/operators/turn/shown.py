@@ -13,7 +13,13 @@ from st_common.operators.turn.tagged import (
     versions_of,
 )
 from st_common.operators.turn.turn import Turn
-from st_common.query.pair_columns import DISTANCE, NEAREST, OF_FEATURES, pair_names
+from st_common.query.pair_columns import (
+    BORDER,
+    DISTANCE,
+    NEAREST,
+    OF_FEATURES,
+    pair_names,
+)
 
 
 def shown_fields(
@@ -92,13 +98,26 @@ def _beside(
     rows = _shows_any(turn, query, names & measures)
     seen = readings.placed().take(reading[rows])
     pairs = {"query": query[rows], "target": target[rows], "version": versions[rows]}
-    measured = np.full((3, len(query)), np.nan)
-    if DISTANCE in names:
-        measured[0, rows] = distances_of(turn, seen.x, seen.y, **pairs)
+    measured = dict[str, np.ndarray]()
+    for name in names & {DISTANCE, BORDER}:
+        far = distances_of(turn, seen.x, seen.y, **pairs, to_border=name == BORDER)
+        measured[name] = far
     if names & {*NEAREST}:
-        measured[1:, rows] = nearest_of(turn, seen.x, seen.y, **pairs)
-    columns = (pa.array(one, from_pandas=True) for one in measured)
-    return {**tags, **dict(zip((DISTANCE, *NEAREST), columns, strict=True))}
+        places = nearest_of(turn, seen.x, seen.y, **pairs)
+        measured |= dict(zip(NEAREST, places, strict=True))
+    return {**tags, **_spread(measured, rows, len(query))}
+
+
+def _spread(
+    columns: dict[str, np.ndarray], rows: np.ndarray, count: int
+) -> dict[str, pa.Array]:
+    """Columns of some rows (float64) as columns of all, null elsewhere."""
+    spread = dict[str, pa.Array]()
+    for name, values in columns.items():
+        whole = np.full(count, np.nan)
+        whole[rows] = values
+        spread[name] = pa.array(whole, from_pandas=True)
+    return spread
 
 
 def _shows_any(turn: Turn, query: np.ndarray, names: set[str]) -> np.ndarray:

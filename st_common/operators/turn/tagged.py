@@ -85,6 +85,7 @@ def distances_of(
     query: np.ndarray,
     target: np.ndarray,
     version: np.ndarray,
+    to_border: bool = False,
 ) -> np.ndarray:
     """How far places are from the features of some pairs; float64[n], NaN where there is no feature.
 
@@ -95,10 +96,11 @@ def distances_of(
         query: see `tagged`.
         target: likewise.
         version: likewise.
+        to_border: how far from their outlines, from inside of areas too.
     """
     far = np.full(len(query), np.nan)
     for layer, rows, feature in _with_features(turn, query, target, version):
-        far[rows] = layer.distances(x[rows], y[rows], feature)
+        far[rows] = layer.distances(x[rows], y[rows], feature, to_border=to_border)
     return far
 
 

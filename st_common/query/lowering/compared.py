@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from st_common.query import near_columns
 from st_common.query.grammar.nodes import Refused, span_of
-from st_common.query.pair_columns import DISTANCE, own_name, plain_name
+from st_common.query.pair_columns import BORDER, DISTANCE, own_name, plain_name
 from st_common.units import WHAT, Domain
 
 _ACCELERATION = "acceleration_mps2"
@@ -16,6 +16,7 @@ _MEASURES: dict[str, Domain] = {
     "speed_mps": "speed",
     "elapsed_s": "time",
     DISTANCE: "space",
+    BORDER: "space",
     near_columns.DISTANCE: "space",
 }
 
