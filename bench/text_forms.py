@@ -175,7 +175,9 @@ TEXT_FORMS: dict[str, Plans] = {
         lambda n, _: f"SELECT * FROM {STREAM} WHERE object LIKE '%{n}_'"  # noqa: S608
     ),
     "WHERE two columns differ by a number of its own, no region": _each_own(
-        lambda n, _: f"SELECT * FROM {STREAM} WHERE y = x + {n}"  # noqa: S608
+        lambda n, _: (
+            f"SELECT * FROM {STREAM} WHERE floor(y / 1000) = floor(x / 1000) + {n}"  # noqa: S608
+        )
     ),
     "WHERE a product is near a number of its own, no region": _each_own(
         lambda n, _: (

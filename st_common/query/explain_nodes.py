@@ -26,7 +26,7 @@ from st_common.query.tree.detected import Detected
 from st_common.query.tree.holding import Holding
 from st_common.query.tree.node import Node
 from st_common.query.tree.relational import Group, Project, Told
-from st_common.query.tree.rows import Lasting, Rows
+from st_common.query.tree.rows import Lasting, Rows, Settled
 from st_common.query.tree.spatial import Until, WithLayer, WithObjects
 from st_common.query.tree.windows import Counting, Recent, Travelled
 
@@ -129,6 +129,9 @@ WORDS: dict[type[Node], Callable[[Any, Plan], Iterator[Step]]] = {
     Told: _told,
     Lasting: lambda node, _: _evaluated(
         "window", f"of rows that have left, {_window(node.window)}"
+    ),
+    Settled: lambda node, _: _evaluated(
+        "for", f"rows that were there for {node.lasting_s:g} s"
     ),
     Rows: lambda _node, _plan: _evaluated(
         "rows", "of the query below, as they are at one time"

@@ -205,13 +205,15 @@ class Outer:
 
     The rows are those that the rest of the plan has in its answer now. Expressions are canonical SQL over their columns
     (see `operators.outer`): `object`, `partner` and `value` as in a row of changes, and those that the plan selects.
-    `where` chooses among them. With a `window` of seconds a row that was chosen counts on for so long after it left.
+    `where` chooses among them. With `lasting_s` a row counts once it was chosen for so long without a break. With a
+    `window` of seconds one that was chosen counts on for so long after it left.
     Without an `aggregate` the rows that count are the answer, as they are.
     """
 
     where: str | None = None
     aggregate: Aggregate | None = None
     window: Window | None = None
+    lasting_s: float | None = None
 
     @property
     def expressions(self) -> tuple[str, ...]:

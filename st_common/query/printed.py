@@ -72,6 +72,8 @@ def _select(plan: Plan) -> str:
     parts = [f"SELECT {selected} FROM ({inner})"]  # noqa: S608 - a statement of ours
     parts += [] if where is None else [f"WHERE {where}"]
     parts += group_by(aggregate, "")
+    lasting_s = plan.outer.lasting_s
+    parts += [] if lasting_s is None else [f"FOR {number(lasting_s)} s"]
     window = plan.outer.window
     parts += [] if window is None else [f"WINDOW {_lasting(window)}"]
     return " ".join(parts)

@@ -45,6 +45,7 @@ _LIMITS: MappingProxyType[str, Schema] = MappingProxyType(
         "Nearest.k": {"minimum": 1, "maximum": MOST_NEIGHBOURS},
         "GroupNearest.k": {"minimum": 1, "maximum": MOST_NEIGHBOURS},
         "GroupNearest.places": {"minItems": 1},
+        "Outer.lasting_s": {"minimum": 1e-6, "maximum": _LONGEST_S},
         "Window.seconds": {"minimum": 1e-6, "maximum": _LONGEST_S},
         "Window.tuples": {"minimum": 1, "maximum": _MOST_ROWS},
         "Extent.amount": {"exclusiveMinimum": 0},

@@ -18,7 +18,7 @@ from st_common.reference.window import counting
 from st_common.serving.verify_events import FIX, LATER, NEVER, alive
 from st_common.serving.verify_frames import framed, of_ways, open_stays
 from st_common.serving.verify_history import History
-from st_common.serving.verify_lasting import chosen_of, moments_of
+from st_common.serving.verify_lasting import chosen_of, moments_of, moments_since
 from st_common.serving.verify_members import (
     FeaturesOf,
     features_of,
@@ -125,8 +125,9 @@ def _answer_of_rows(
     now = _named_rows(inner, history)
     if now is None:
         return set(), None
-    if outer.window is not None:
-        now = _lately(inner, outer, now, history)
+    if outer.window is not None or outer.lasting_s is not None:
+        counting = _lately if outer.window is not None else _settled
+        now = counting(inner, outer, now, history)
         if now is None:
             return set(), None
         outer = replace(outer, where=None)
@@ -180,6 +181,23 @@ def _lately(
             name[: 1 if is_group else None]: (name, then[name]) for name in chosen
         }
     return dict(known.values())
+
+
+def _settled(
+    inner: Registered, outer: Outer, now: NamedRows, history: History
+) -> NamedRows | None:
+    """The rows that were chosen long enough; None where nobody knows, as for `_lately`."""
+    moments = moments_since(inner.position, outer.lasting_s or 0.0, history)
+    if len(inner.layers) > 1 or inner.plan.frame is not None or moments is None:
+        return None
+    known = slice(0, 1 if inner.plan.aggregate is not None else None)
+    chosen = {name[known]: name for name in chosen_of(outer, now)}
+    for then in (_named_rows(inner, moment) for moment in moments):
+        if then is None:
+            return None
+        there = {name[known] for name in chosen_of(outer, then)}
+        chosen = {key: name for key, name in chosen.items() if key in there}
+    return {name: now[name] for name in chosen.values()}
 
 
 def _rows_below(inner: Registered, history: History) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""WINDOW above the rows of a query: at which ticks rows were chosen that count on, and which these are."""
+"""WINDOW and FOR above the rows of a query: at which ticks rows were chosen that count, and which these are."""
 
 from typing import Any
 
@@ -39,6 +39,30 @@ def moments_of(since: int, outer: Outer, history: History) -> list[History] | No
         return None
     first = [history.before(since + 1, NEVER)] if counts[0] else []
     return [*first, *(history.before(0, tick + 1) for tick in before)]
+
+
+def moments_since(
+    since: int, lasting_s: float, history: History
+) -> list[History] | None:
+    """What had happened at the ticks at which a row must have been chosen to count now, in order, without now.
+
+    Args:
+        since: the position at which the query was registered.
+        lasting_s: for how long rows are chosen before they count.
+        history: all that happened.
+
+    Returns:
+        None for too many moments, and where what was chosen at the registration may count already.
+    """
+    events, tick_us = history.events, history.times.tick_us
+    judged = events[(events["due"] != LATER) & (events["due"] > since)]
+    ticks = np.unique(judged["tick"].to_numpy(np.int64))
+    counts = -(-(ticks + round(lasting_s * 1e6)) // tick_us) * tick_us
+    passed = np.flatnonzero(counts < int(history.clock.after.max(initial=NEVER)))
+    needed = ticks[passed.max() :].tolist() if len(passed) else []
+    if not needed or len(needed) > _MOST:
+        return None
+    return [history.before(0, tick + 1) for tick in needed[:-1]]
 
 
 def chosen_of(outer: Outer, rows: Rows) -> list[tuple[Any, ...]]:

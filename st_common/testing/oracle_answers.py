@@ -20,6 +20,7 @@ from st_common.testing.oracle_members import members, metric_of
 from st_common.testing.oracle_outer import Told, answer_above, chosen_above, told_of
 from st_common.testing.oracle_readings import Known, Reading
 from st_common.testing.oracle_rows import Pair, Rules
+from st_common.testing.oracle_settling import remember_settling, settling_us
 from st_common.testing.oracle_values import Counted, groups, stays_until
 from st_common.testing.oracle_world import FIX, Below, Query, World
 
@@ -132,8 +133,13 @@ def _counting_rows(
     world: World, query: Query, known: Known, at_us: int
 ) -> dict[Pair, Told]:
     """The rows that are chosen now, and those that count on."""
-    lately = lasting_rows(query.lately, query.aged)
-    return {**lately, **rows_chosen(world, query, known, at_us)}
+    chosen = rows_chosen(world, query, known, at_us)
+    if settling_us(query.plan) is not None:
+        counting = {pair for pair, row in query.settling.items() if row.counts}
+        return {
+            pair: told for pair, told in chosen.items() if pair in counting | query.ripe
+        }
+    return {**lasting_rows(query.lately, query.aged), **chosen}
 
 
 def tells_values(plan: Plan) -> bool:
@@ -262,6 +268,9 @@ def judge_anew(
     stayed = set()
     for pair in was.keys() | now.keys():
         fix_us = fix_us_of(query, pair, known, at_us, leaves=pair not in now)
+        if pair in query.ripe and pair in now and not _is_group(query):
+            row = query.settling[pair]
+            fix_us = row.fix_us if row.told == now[pair] else fix_us
         both = pair in was and pair in now
         if both and _stays(query, pair, now[pair]):
             stayed.add(pair)
@@ -281,7 +290,25 @@ def judge_anew(
     query.shown = {pair: told.fields for pair, told in now.items()}
     if lasting_us(query.plan) is not None:
         _remember(world, query, known, at_us)
+    if settling_us(query.plan) is not None:
+        _settle(world, query, known, at_us)
     return stayed
+
+
+def _settle(world: World, query: Query, known: Known, at_us: int) -> None:
+    """Takes on the rows that FOR above them has seen; those that are not chosen begin anew."""
+    chosen = rows_chosen(world, query, known, at_us)
+    plain = replace(query, plan=replace(query.plan, outer=None))
+    fixes_us = {pair: fix_us_of(plain, pair, known, at_us) for pair in chosen}
+    counting = {pair for pair, row in query.settling.items() if row.counts}
+    counting |= query.ripe
+    remember_settling(query.settling, chosen, fixes_us, at_us, counting)
+    query.ripe = set()
+
+
+def _is_group(query: Query) -> bool:
+    outer = query.plan.outer
+    return outer is not None and outer.aggregate is not None
 
 
 def _remember(world: World, query: Query, known: Known, at_us: int) -> None:

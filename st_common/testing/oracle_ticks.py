@@ -14,6 +14,7 @@ from st_common.testing.oracle_moving_fences import (
 )
 from st_common.testing.oracle_readings import Reading
 from st_common.testing.oracle_rows import NEVER, Pair
+from st_common.testing.oracle_settling import ripe_at
 from st_common.testing.oracle_streams import told_again
 from st_common.testing.oracle_world import TICK, Entry, Event, Query, World
 
@@ -57,20 +58,7 @@ def judge_ticks(world: World, *, at_end: bool = False) -> None:
         _cut_short(world, world.seen)
     while True:
         happened_in = {event.tick for event in world.pending}
-        ages = {
-            _too_old(world, query, entry)
-            for query in world.queries.values()
-            for entry in _aging(query)
-        }
-        ages |= {
-            age
-            for query in world.queries.values()
-            for row in query.lately.values()
-            if (age := age_of(query.plan, row, world.rules.tick_us)) is not None
-        }
-        ages = ages.union(
-            *(_own_ticks(world, query) for query in world.queries.values())
-        )
+        ages = _ages(world)
         due = [
             tick
             for tick in happened_in | ages
@@ -80,6 +68,28 @@ def judge_ticks(world: World, *, at_end: bool = False) -> None:
         if not due:
             return
         _judge(world, min(due))
+
+
+def _ages(world: World) -> set[int]:
+    """The ticks at which something ages or ripens though nothing happens."""
+    queries, tick_us = world.queries.values(), world.rules.tick_us
+    ages = {
+        _too_old(world, query, entry) for query in queries for entry in _aging(query)
+    }
+    of_rows = [
+        *(
+            age_of(one.plan, row, tick_us)
+            for one in queries
+            for row in one.lately.values()
+        ),
+        *(
+            ripe_at(one.plan, row, tick_us)
+            for one in queries
+            for row in one.settling.values()
+        ),
+    ]
+    ages |= {age for age in of_rows if age is not None}
+    return ages.union(*(_own_ticks(world, query) for query in queries))
 
 
 def _cut_short(world: World, now_us: int) -> None:
@@ -138,14 +148,24 @@ def _judge(world: World, tick: int) -> None:
             ]
 
 
-def _judge_query(world: World, query: Query, events: list[Event], tick: int) -> None:
-    """Judges one query on what holds at a tick; `events` is what happened since the tick before."""
-    moved, was = set[str](), query.below
+def _age(world: World, query: Query, tick: int) -> None:
+    """Says which rows are too old at a tick, and which count from then on."""
     query.aged = {
         pair
         for pair, row in query.lately.items()
         if (age_of(query.plan, row, world.rules.tick_us) or tick + 1) <= tick
     }
+    query.ripe = {
+        pair
+        for pair, row in query.settling.items()
+        if (ripe_at(query.plan, row, world.rules.tick_us) or tick + 1) <= tick
+    }
+
+
+def _judge_query(world: World, query: Query, events: list[Event], tick: int) -> None:
+    """Judges one query on what holds at a tick; `events` is what happened since the tick before."""
+    moved, was = set[str](), query.below
+    _age(world, query, tick)
     if query.plan.frame is not None:
         moved = advance(
             query.frames, query.plan.frame, tick, world.rules, happened=bool(events)

@@ -20,6 +20,7 @@ from st_common.testing.oracle_rows import (
     Pair,
     Rules,
 )
+from st_common.testing.oracle_settling import Settling
 from st_common.testing.oracle_values import Counted
 
 EXPIRY, FIX, TICK = 0, 1, 2
@@ -76,6 +77,8 @@ class Query:
     )  # what it was judged on last, below an aggregate
     lately: dict[Pair, Lately] = field(default_factory=dict)  # of a window above rows
     aged: set[Pair] = field(default_factory=set)  # those of them that are too old now
+    settling: dict[Pair, Settling] = field(default_factory=dict)  # of FOR above rows
+    ripe: set[Pair] = field(default_factory=set)  # those of them that count from now on
     judged: tuple[Known, int] | None = (
         None  # what it was judged on last, as a whole, and for when
     )

@@ -29,6 +29,8 @@ _NUMBER_CONDITIONS = ("{} > 1", "{} <= 4", "abs({}) > 2")
 def draw_outer(rng: Random, below: Plan) -> Outer:
     """A query about the rows of a plan, of which some count on for a while after they left."""
     outer = _draw_outer(rng, below)
+    if rng.random() < 0.25:
+        return replace(outer, lasting_s=rng.choice((0.25, 0.5, 1.0, 2.5, 4.0)))
     if rng.random() < 0.3:
         return replace(
             outer, window=Window(seconds=rng.choice((0.25, 0.5, 1.0, 2.5, 4.0)))

@@ -146,7 +146,7 @@ def test_maintenance_beside_a_running_stream_and_readers_changes_no_answer(
         process.terminate()  # it ends between two batches
         out, _ = process.communicate(timeout=120)
         assert process.returncode == 0, out
-    assert joined > 10, "maintenance had something to do while the stream ran"
+    assert joined > 0, "maintenance had something to do while the stream ran"
     undisturbed = calm(tmp_path / "calm")
     for name in ("changes", "positions"):
         assert ordered(home, name).equals(ordered(undisturbed, name)), name

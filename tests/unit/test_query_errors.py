@@ -250,7 +250,7 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (PAIRS + "ST_Contains(s, b)", "ST_Contains", "ST_Within needs a layer"),
         # windows in brackets
         (FROM + "[RANG 5 s]", "RANG", "did you mean RANGE?"),
-        (FROM + "[5 s]", "5", "expected RANGE or ROWS"),
+        (FROM + "[5 s]", "5", "expected RANGE, ROWS or SESSION"),
         (FROM + "[RANGE 5 s", None, "expected ',' or ']', not the end"),
         (FROM + "[RANGE 5]", "5", "expected a time with its unit"),
         (FROM + "[RANGE 5 km]", "km", "'km' is a unit of distance"),

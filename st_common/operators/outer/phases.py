@@ -27,6 +27,7 @@ from st_common.operators.outer.lingering import (
     never,
 )
 from st_common.operators.outer.remembered import OuterGroups, OuterRows
+from st_common.operators.outer.settling import Waiting, settled
 from st_common.operators.outer.signed import Instants, Signed, signed
 from st_common.operators.outer.specs import OuterSpecs
 from st_common.operators.outer.telling import (
@@ -66,7 +67,7 @@ def run_outer(state: State, turn: Turn, parts: Sequence[Part]) -> list[Part]:
     before = _Remembered.of(state)
     first = next((one.first_tick for one in parts if one.first_tick), None)
     late = _NOBODY if first is None else _untold(turn, before.groups)
-    if not len(told) and not len(late) and not len(before.lingering):
+    if not len(told) and not len(late) and not before.has_time:
         return kept
     tick, position = first or (NEVER, NEVER)
     also = Instants(
@@ -123,14 +124,16 @@ class _Judged:
     rows: Change[OuterRows]
     groups: OuterGroups
     lingering: Lingering
+    waiting: Waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Remembered:
-    """The rows that count, those of them that have left, and the groups as they were told last."""
+    """The rows that count, those of them that have left, those that wait, and the groups as they were told last."""
 
     rows: OuterRows
     lingering: Lingering
+    waiting: Waiting
     groups: OuterGroups
 
     @staticmethod
@@ -138,8 +141,14 @@ class _Remembered:
         return _Remembered(
             rows=state.memories[OuterRows],
             lingering=state.memories[Lingering],
+            waiting=state.memories[Waiting],
             groups=state.memories[OuterGroups],
         )
+
+    @property
+    def has_time(self) -> bool:
+        """Whether some rows come or go by the clock alone."""
+        return len(self.lingering) > 0 or len(self.waiting) > 0
 
 
 def _judged(
@@ -163,6 +172,7 @@ def _judged(
     specs, of_target = turn.known.of(OuterSpecs), turn.numbering.targets.query
     whole = Told(signed=rows, asked=asked(turn, specs, rows))
     whole, lingering = lingered(turn, whole, known.rows, known.lingering, leaving)
+    whole, waiting = settled(turn, whole, known.rows, known.waiting, leaving)
     told = whole.signed
     is_about = np.zeros(len(turn.queries), bool)
     is_about[told.query] = True
@@ -182,6 +192,7 @@ def _judged(
         rows=before.change_to(versions.take(stays).rows.in_order()),
         groups=after,
         lingering=lingering,
+        waiting=waiting,
     )
 
 
@@ -203,6 +214,7 @@ def _part(
             OuterRows: replace(judged.rows, removed=removed),
             OuterGroups: before.groups.change_to(judged.groups),
             Lingering: before.lingering.change_to(judged.lingering),
+            Waiting: before.waiting.change_to(judged.waiting),
         },
     )
 

@@ -45,6 +45,7 @@ class OuterSpecs:
         several: object, its several values, None where it has one.
         counts_nothing: bool, no rows have a value as well.
         counts_different: bool, different values are counted.
+        lasting_us: int64, how long rows are there before they count, in microseconds; -1 where they count at once.
         window_us: int64, how long rows count on after they left, in microseconds; -1 where they go at once.
     """
 
@@ -57,6 +58,7 @@ class OuterSpecs:
     several: np.ndarray
     counts_nothing: np.ndarray
     counts_different: np.ndarray
+    lasting_us: np.ndarray
     window_us: np.ndarray
 
     @property
@@ -118,6 +120,7 @@ def _compiled(queries: Queries, numbers: np.ndarray) -> OuterSpecs:
         layout=column(layout, nothing=NONE),
         condition=column(condition, nothing=NONE),
         aggregate=column(aggregate, nothing=NONE),
+        lasting_us=column(map(_lasting_us, outers), nothing=NONE),
         window_us=column(map(_window_us, outers), nothing=NONE),
         **{name: column(part, nothing=none[name][0]) for name, part in known.items()},
     )
@@ -137,6 +140,11 @@ def _window_us(outer: Outer) -> int:
     """How long rows count on after they left, in microseconds; `NONE` where they go at once."""
     seconds = None if outer.window is None else outer.window.seconds
     return NONE if seconds is None else round(seconds * 1e6)
+
+
+def _lasting_us(outer: Outer) -> int:
+    """How long rows are there before they count, in microseconds; `NONE` where they count at once."""
+    return NONE if outer.lasting_s is None else round(outer.lasting_s * 1e6)
 
 
 def _column(

@@ -5,6 +5,7 @@ from st_common.operators.fence.visits import MovingVisits, Visits
 from st_common.operators.incident.incidents import Incidents
 from st_common.operators.outer.lingering import Lingering
 from st_common.operators.outer.remembered import OuterGroups, OuterRows
+from st_common.operators.outer.settling import Waiting
 from st_common.operators.state.component import Component
 from st_common.operators.state.delta import Delta
 from st_common.operators.state.registered import Queries
@@ -23,6 +24,7 @@ KINDS: tuple[type[Component], ...] = (
     OuterRows,
     OuterGroups,
     Lingering,
+    Waiting,
 )
 """The components that states of this version may have; one with another is refused."""
 

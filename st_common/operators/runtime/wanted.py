@@ -14,6 +14,7 @@ from st_common.operators.incident.incidents import Incidents
 from st_common.operators.incident.specs import IncidentSet
 from st_common.operators.matching.layer import Layer
 from st_common.operators.outer.lingering import Lingering, ages_at
+from st_common.operators.outer.settling import Waiting, counts_at
 from st_common.operators.outer.specs import OuterSpecs
 from st_common.operators.runtime.compiling import compiled
 from st_common.operators.runtime.idle import idle_turn, known_fixes
@@ -82,6 +83,11 @@ def _lingering(state: State, turn: Turn) -> np.ndarray:
     return ages_at(turn, turn.known.of(OuterSpecs), state.memories[Lingering])
 
 
+def _settling(state: State, turn: Turn) -> np.ndarray:
+    """Ticks at which rows count that were there long enough."""
+    return counts_at(turn, turn.known.of(OuterSpecs), state.memories[Waiting])
+
+
 def _sliding(state: State, turn: Turn) -> np.ndarray:
     """Ticks at which the clock moves the windows of frames."""
     if not len(turn.known.of(FrameSpecs).numbers):
@@ -124,7 +130,17 @@ def _breaking(state: State, turn: Turn) -> np.ndarray:
     return np.asarray(state.fixes.ts[is_open.object][timed] + gap_us[timed])
 
 
-_WAITS = (_held, _silent, _tick, _aging, _lingering, _sliding, _dwelling, _breaking)
+_WAITS = (
+    _held,
+    _silent,
+    _tick,
+    _aging,
+    _lingering,
+    _settling,
+    _sliding,
+    _dwelling,
+    _breaking,
+)
 
 
 def _no_layer(layer: str, version: int) -> Layer:

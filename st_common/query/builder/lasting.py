@@ -2,6 +2,7 @@
 
 from typing import Literal, Self, get_args
 
+from st_common.errors import QueryError
 from st_common.query.builder.amounts import Amount, duration_of
 from st_common.query.builder.expressions import Given, condition, term
 from st_common.query.builder.fencing import InARow, debounce_of
@@ -30,6 +31,8 @@ class LastingSteps(Step):
     ) -> Self:
         """FOR: `where("speed > 50").lasting("30 s", until="speed < 40", worst=("max", "speed"))`.
 
+        After `rows()`: rows count once they were there for so long, a time alone.
+
         Args:
             lasting: for how long fixes in a row satisfy the condition: "30 s", "3 fixes" (or 3), or both: (3, "30 s").
             until: the condition that ends an incident; without it the first fix that does not satisfy the other one.
@@ -41,6 +44,8 @@ class LastingSteps(Step):
             QueryError: an amount or an expression that is none, no condition, or another step that FOR excludes.
         """
         step = "lasting(..)"
+        if self.plan.outer is not None:
+            return self._of_rows(lasting, step, (until, max_gap, every, worst))
         ending = None if until is None else self._ending(until, step)
         least, value = self._worst(worst, step)
         incident = Incident(
@@ -53,6 +58,15 @@ class LastingSteps(Step):
         given = [one for one in (value, ending) if one is not None]
         emit = self.plan.emit if every is None else "every"
         return self._next(step, given=given, incident=incident, emit=emit)
+
+    def _of_rows(self, lasting: InARow, step: str, others: tuple[object, ...]) -> Self:
+        """Rows that were there for a while."""
+        message = "above rows it is a time alone, such as 5 min"
+        refuse_unless(not any(one is not None for one in others), step, message)
+        if isinstance(lasting, tuple):
+            raise QueryError(f"{step}: {message}")
+        amount = float(lasting) if isinstance(lasting, int) else lasting
+        return self._next(step, lasting_s=duration_of(amount, "FOR", step))
 
     def _ending(self, until: str, step: str) -> Given:
         return condition(until, self._scope, step, part=_PART)

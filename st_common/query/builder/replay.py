@@ -286,6 +286,8 @@ def _outer(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     asked = builder.rows()
     if outer.where is not None:
         asked = asked.where(outer.where)
+    if outer.lasting_s is not None:
+        asked = asked.lasting(f"{outer.lasting_s!r} s")
     if outer.window is not None:
         asked = asked.window(outer.window.seconds or 0.0)
     return _aggregated(asked, outer.aggregate)

@@ -9,11 +9,12 @@ from st_common.query.lowering.condition import conditions_of
 from st_common.query.lowering.expression import Term, conjuncts
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.having import of_rows
-from st_common.query.lowering.quantity import window_of
+from st_common.query.lowering.quantity import duration, window_of
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.select import Selected, selected_of
-from st_common.query.plan import Aggregate, Outer
+from st_common.query.plan import Aggregate, Outer, Window
 from st_common.query.tree.growing import OF_FIXES
+from st_common.units import domain_of
 
 _WORDS = {
     "knn": "KNN",
@@ -23,7 +24,7 @@ _WORDS = {
 }
 """Clauses that are not called as in the tree of a statement."""
 
-_CLAUSES = ("where", "group", "select", "emit", "window")
+_CLAUSES = ("where", "group", "select", "emit", "window", "lasting")
 
 
 def outer_of(select: exp.Expr, gathered: Gathered) -> Outer | None:
@@ -45,13 +46,32 @@ def outer_of(select: exp.Expr, gathered: Gathered) -> Outer | None:
         message = "the rows of a query are told as they are"
         hint = "SELECT *, an aggregate, or DISTINCT; columns are selected in the parentheses"
         gathered.found.append(Refused(message, span_of(select.expressions[0]), hint))
-    said = select.args.get("window")
-    window = gathered.attempt(lambda: window_of(said), None) if said else None
+    window = gathered.attempt(lambda: _window_of(select), None)
+    lasting_s = gathered.attempt(lambda: _lasting_of(select), None)
     if len(gathered.found) > before:
         return None
     where_text = None if condition is None else condition.text
     aggregate = _chosen_by(select, selected.aggregate, scope, gathered)
-    return Outer(where=where_text, aggregate=aggregate, window=window)
+    return Outer(
+        where=where_text, aggregate=aggregate, window=window, lasting_s=lasting_s
+    )
+
+
+def _window_of(select: exp.Expr) -> Window | None:
+    said = select.args.get("window")
+    return None if said is None else window_of(said)
+
+
+def _lasting_of(select: exp.Expr) -> float | None:
+    """How long rows are there before they count, in seconds; None without FOR."""
+    holding = select.args.get("lasting")
+    if holding is None:
+        return None
+    amounts = holding.expressions
+    if len(amounts) > 1 or domain_of(amounts[0].text("unit") or "s") != "time":
+        message = "FOR above rows is a time: rows are not fixes that could be counted"
+        raise Refused(message, span_of(holding), "FOR 5 min")
+    return duration(amounts[0], "FOR")
 
 
 def _chosen_by(
@@ -106,7 +126,8 @@ def _refuse_clauses(select: exp.Expr, gathered: Gathered) -> None:
             Refused(message, span_of(join.this), "join in the parentheses")
         )
     for clause, node in select.args.items():
-        if clause not in OF_FIXES or node is None or clause == "window":
+        of_rows = ("window", "lasting")
+        if clause not in OF_FIXES or node is None or clause in of_rows:
             continue
         word = _WORDS.get(clause, clause.upper())
         message = f"{word} is about fixes, and not about the rows of a query"

@@ -12,6 +12,10 @@ WINDOW above what is judged at ticks is one of rows, for no fix of it qualifies 
 
 SELECT COUNT(*) FROM taxis KNN (3, 1, 2) WINDOW 10 min
 SELECT COUNT(*) FROM (SELECT * FROM taxis KNN (3, 1, 2)) WINDOW 10 min                is the same
+FOR likewise, where rows and not fixes must last:
+
+SELECT * FROM cars a JOIN cars b ON ST_DWithin(a, b, 10 m) FOR 5 min
+SELECT * FROM (SELECT * FROM cars a JOIN cars b ON ST_DWithin(a, b, 10 m)) FOR 5 min  is the same
 """
 
 from collections.abc import Iterator
@@ -29,7 +33,7 @@ from st_common.regions.region import MovingRegion
 
 _ABOVE = (
     *("expressions", "group", "having", "top"),
-    *("kind", "distinct", "emit", "window"),
+    *("kind", "distinct", "emit", "window", "lasting", "until"),
 )
 """What is said of the rows; all else is about the pairs."""
 
@@ -40,7 +44,8 @@ def with_rows_below(select: exp.Expr, areas: Areas) -> exp.Expr:
     asked = [*arguments, *keys]
     pairs = _other_of(select)
     is_of_pairs = pairs and any(_is_of_other(node, pairs) for node in asked)
-    lasts = select.args.get("window") and (pairs or _is_at_ticks(select, areas))
+    is_long = select.args.get("window") or select.args.get("lasting")
+    lasts = is_long and (pairs or _is_at_ticks(select, areas))
     feature = _feature_of(select)
     # Keys of features are told of as they are: another version of the layer makes other groups.
     is_of_feature = feature and any(_is_of_other(node, feature) for node in arguments)

@@ -63,7 +63,8 @@ def selected_of(select: exp.Expr, scope: Scope, gathered: Gathered) -> Selected:
         return Selected(aggregate=replace(several, top=Top()), terms=terms)
     if select.args.get("distinct"):
         return _distinct(items, group, scope)
-    if calls and select.args.get("lasting") is not None and group is None:
+    is_incident = select.args.get("lasting") is not None and scope.joined != "rows"
+    if calls and is_incident and group is None:
         return _of_incident(items, calls, scope, gathered)
     if calls:
         return _aggregate(items, calls, group, scope)

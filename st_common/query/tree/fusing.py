@@ -22,7 +22,9 @@ def plan_of(tree: Node) -> Plan:
     said = parts_of(tree)
     if not isinstance(rows, Rows):
         return Plan(**said)
-    above = {name: said.get(name) for name in ("where", "aggregate", "window")}
+    above = {
+        name: said.get(name) for name in ("where", "aggregate", "window", "lasting_s")
+    }
     outer = Outer(**above)
     return replace(plan_of(rows.input), outer=outer)
 

@@ -14,7 +14,7 @@ from st_common.query.tree.fusing import parts_of
 from st_common.query.tree.holding import Holding
 from st_common.query.tree.node import Above, Column, Node, walk
 from st_common.query.tree.relational import Group, Project, Select, Source, Told
-from st_common.query.tree.rows import Lasting, Rows
+from st_common.query.tree.rows import Lasting, Rows, Settled
 from st_common.query.tree.spatial import Inside, Near, Until, WithLayer, WithObjects
 from st_common.query.tree.windows import Counting, Recent, Travelled
 from st_common.settings import StreamSettings
@@ -106,7 +106,7 @@ def _fix_columns(stream: StreamSettings | None) -> tuple[Column, ...]:
 
 def above_rows(rows: Rows, said: Mapping[str, Any]) -> Told:
     """The operators above the rows of a query that say these parts of an outer one."""
-    return Told(input=_stacked((Select, Lasting, Group), rows, said, rows))
+    return Told(input=_stacked((Select, Settled, Lasting, Group), rows, said, rows))
 
 
 def _changed_above(rows: Rows, said: Mapping[str, Any], new: Mapping[str, Any]) -> Told:

@@ -83,6 +83,28 @@ class Lasting(Above):
 
     def refused(self) -> Iterator[Complaint]:
         """Rows come and go, but none of them is newer than another."""
+        settled = [one for one in walk(self.input) if isinstance(one, Settled)]
+        hint = "one says when rows begin to count, the other when they cease"
+        yield from excluded(self, settled, hint)
         if self.window.seconds is None:
             message = "a window of rows lasts for a time: TUPLES counts fixes"
             yield Complaint(at=self.at, message=message, hint="WINDOW 10 min")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled(Above):
+    """The rows of a query that were among them for a while without a break."""
+
+    at: ClassVar[str] = "outer lasting"
+    parts: ClassVar[Mapping[str, str]] = {"lasting_s": "lasting_s"}
+    lasting_s: float
+
+    @property
+    def noun(self) -> str:
+        """See `Node`."""
+        return "FOR above rows"
+
+    @property
+    def ticks_itself(self) -> bool:
+        """Rows count by the clock."""
+        return True
