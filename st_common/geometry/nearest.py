@@ -100,6 +100,17 @@ class Neighbours:
             bound[rows] = ranks_of_kth[np.arange(len(rows)), column]
         return self._space.rank_of_chord(bound)
 
+    def nearest(self, x: Floats, y: Floats, k: int) -> Ints:
+        """The places that are nearest to points; int64[m, k], each once in a row.
+
+        Args:
+            x: float64[m], from where, finite; `y` likewise.
+            y: see `x`.
+            k: from 1 to the number of places.
+        """
+        places = self._tree.query(self._space.vectors(x, y), k=[*range(1, k + 1)])[1]
+        return np.asarray(places, np.int64)
+
 
 def kth_nearest(
     x: Floats, y: Floats, k: Ints, but: Ints, objects: Objects

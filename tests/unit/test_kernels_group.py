@@ -11,14 +11,11 @@ from pyproj import Geod
 
 from st_common.geometry import group
 from st_common.geometry.group import (
-    MAX,
-    MIN,
-    SUM,
-    Groups,
-    grown_by,
     kth_nearest_to_groups,
-    near_groups,
+    kth_nearest_to_groups_where,
 )
+from st_common.geometry.group_near import are_within, near_groups
+from st_common.geometry.group_totals import MAX, MIN, SUM, Groups, grown_by, totals
 from st_common.geometry.nearest import Objects
 from st_common.geometry.space import GLOBE, PLANE
 
@@ -97,6 +94,97 @@ def test_the_kth_nearest_in_the_plane_is_as_far_as_sorting_finds(rows, objects):
                 n for value, n in far if value == pytest.approx(length, abs=1e-8)
             ]
             assert tie[number] == -1 or tie[number] in equally
+
+
+@pytest.mark.spec("G5", "X13")
+@given(
+    st.lists(GROUP, max_size=5),
+    st.lists(PLACE, min_size=1, max_size=40),
+    st.integers(1, 6),
+    st.randoms(use_true_random=False),
+)
+def test_among_those_that_count_it_is_as_far_as_sorting_finds(
+    rows, objects, wanted, rng
+):
+    x, y = columns(objects)
+    counts = np.array(
+        [[rng.random() < 0.4 for _ in objects] for _ in rows], bool
+    ).reshape(len(rows), len(x))
+    all_of_them = Objects(
+        x=x,
+        y=y,
+        number=np.arange(len(x)),
+        space=PLANE,
+        ids=pa.array(map(str, range(len(x)))),
+    )
+    k = np.array([row[2] for row in rows], np.int64)
+    limit, _, is_settled = kth_nearest_to_groups_where(
+        made(rows, space=PLANE),
+        k,
+        np.full(len(rows), wanted),
+        np.full(len(rows), len(x)),
+        all_of_them,
+        lambda row, number: counts[row, number],
+    )
+    assert is_settled.all()
+    for number, (places, kind, nth, _) in enumerate(rows):
+        others = np.flatnonzero(counts[number]).tolist()
+        far = sorted(
+            total_of(places, kind, objects[n], math.dist) for n in others if places
+        )
+        if not places:
+            assert math.isnan(limit[number])
+        elif len(far) < nth:
+            assert limit[number] == math.inf
+        else:
+            length = limit[number] if kind == SUM else math.sqrt(limit[number])
+            assert length == pytest.approx(far[nth - 1], abs=1e-8)
+
+
+@pytest.mark.spec("X13")
+@pytest.mark.parametrize("kind", sorted(FOLD))
+def test_few_are_looked_at_between_places_far_from_each_other(kind, monkeypatch):
+    """Of 4,000 objects some hundred lie about as near as the nearest to both places 80 away from each other."""
+    random = np.random.default_rng(9)
+    x, y = random.uniform(0, 100, (2, 4_000))
+    objects = Objects(
+        x=x,
+        y=y,
+        number=np.arange(len(x)),
+        space=PLANE,
+        ids=pa.array(map(str, range(len(x)))),
+    )
+    looked = []
+    monkeypatch.setattr(group, "_FEW_PAIRS", 0)
+    monkeypatch.setattr(
+        group,
+        "near_groups",
+        lambda *asked: looked.append(near_groups(*asked)) or looked[-1],
+    )
+    groups = made([([(10.0, 20.0), (80.0, 60.0)], kind)], space=PLANE)
+    k, nobody = np.array([3]), np.full((1, 1), -1)
+    limit, _ = kth_nearest_to_groups(groups, k, nobody, objects)
+    far = np.sort(totals(groups, np.zeros(len(x), np.int64), x, y))
+    assert limit[0] == pytest.approx(far[2])
+    assert len(looked[0][0]) < 60
+
+
+@pytest.mark.spec("X13")
+@given(
+    st.lists(GROUP, min_size=1, max_size=4),
+    st.lists(PLACE, max_size=9),
+    st.floats(0, 20),
+)
+def test_pairs_are_within_a_length_where_they_are_found_by_it(rows, points, length):
+    (x, y), groups = columns(points), made(rows, space=PLANE)
+    lengths = np.full(len(rows), length)
+    row, point = near_groups(groups, lengths, x, y)
+    every_row = np.repeat(np.arange(len(rows)), len(x))
+    every = np.tile(np.arange(len(x)), len(rows))
+    within = are_within(groups, every_row, lengths[every_row], x[every], y[every])
+    assert {*zip(row.tolist(), point.tolist(), strict=True)} == {
+        *zip(every_row[within].tolist(), every[within].tolist(), strict=True)
+    }
 
 
 def test_of_equally_far_ones_the_first_by_id_are_in():

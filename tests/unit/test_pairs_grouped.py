@@ -104,6 +104,10 @@ def test_groups_of_pairs_are_chosen_by_their_values():
         (f"SELECT RSTREAM (AVG(distance(a, b))) {J}", "RSTREAM and FROM"),
         (f"SELECT AVG(distance(a, c)) {J}", "DISTANCE is of the two of a pair"),
         (f"SELECT AVG(b.load) {J} EMIT EVERY", "told by its changes"),
+        (
+            f"SELECT COUNT(EXISTS (SELECT 1 FROM z WHERE ST_Intersects(a, z)) <> b.load) {J}",
+            "EXISTS",
+        ),
     ],
 )
 def test_what_stands_above_rows_alone_is_refused(text, message):

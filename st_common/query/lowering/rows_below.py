@@ -18,7 +18,7 @@ SELECT * FROM cars a JOIN cars b ON ST_DWithin(a, b, 10 m) FOR 5 min
 SELECT * FROM (SELECT * FROM cars a JOIN cars b ON ST_DWithin(a, b, 10 m)) FOR 5 min  is the same
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
@@ -51,7 +51,9 @@ def with_rows_below(select: exp.Expr, areas: Areas) -> exp.Expr:
     is_of_feature = feature and any(_is_of_other(node, feature) for node in arguments)
     if not is_of_pairs and not lasts and not is_of_feature:
         return select
-    named = {text_of(node.copy()): node for node in asked if node.find(exp.Column)}
+    named = _named(asked)
+    if named is None:
+        return select
     outer = select.copy()
     for clause in [*outer.args]:
         if clause not in _ABOVE:
@@ -59,10 +61,22 @@ def with_rows_below(select: exp.Expr, areas: Areas) -> exp.Expr:
     if not _is_counted(select):
         outer.set("expressions", [_everything(select)])
     outer = outer.transform(lambda node: _of_rows(node, named), copy=False)
+    outer.set("from_", exp.From(this=_rows(select, named)))
+    return outer
+
+
+def _rows(select: exp.Expr, named: dict[str, exp.Expr]) -> Rows:
+    """What stands behind FROM: the SELECT in parentheses, at the place of the stream."""
     rows = Rows(this=_below(select, named))
     rows.meta.update(select.args["from_"].this.meta)
-    outer.set("from_", exp.From(this=rows))
-    return outer
+    return rows
+
+
+def _named(asked: Sequence[exp.Expr]) -> dict[str, exp.Expr] | None:
+    """What is asked of rows, by its text; None where one has none: it is refused where it is read."""
+    texts = [(_text_of(node), node) for node in asked if node.find(exp.Column)]
+    named = {text: node for text, node in texts if text is not None}
+    return None if any(text is None for text, _ in texts) else named
 
 
 def _below(select: exp.Expr, named: dict[str, exp.Expr]) -> exp.Expr:
@@ -174,10 +188,18 @@ def _aliased(node: exp.Expr, name: str) -> exp.Expr:
     return column
 
 
+def _text_of(node: exp.Expr) -> str | None:
+    """The text of a tree; None where a condition stands in it that is no expression, such as EXISTS."""
+    try:
+        return text_of(node.copy())
+    except ValueError:
+        return None
+
+
 def _of_rows(node: exp.Expr, named: dict[str, exp.Expr]) -> exp.Expr:
     """The column of the rows in the place of what it says; else the node itself."""
     if isinstance(node, exp.Column | exp.Anonymous | exp.Binary | exp.Paren):
-        name = text_of(node.copy())
-        if name in named:
+        name = _text_of(node)
+        if name is not None and name in named:
             return quoted_column(name, node)
     return node

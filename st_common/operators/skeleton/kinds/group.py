@@ -7,19 +7,17 @@ from typing import ClassVar
 import numpy as np
 
 from st_common.geometry.group import (
-    Groups,
-    grown_by,
     kth_nearest_to_groups,
     kth_nearest_to_groups_of,
     kth_nearest_to_groups_where,
-    near_groups,
-    totals,
 )
+from st_common.geometry.group_near import are_within, near_groups
+from st_common.geometry.group_totals import Groups, grown_by, totals
 from st_common.geometry.nearest import Objects
 from st_common.geometry.ranked import among_first, first_of_all
 from st_common.operators.skeleton.selection import Lists
 from st_common.operators.skeleton.side_by_side import side_by_side
-from st_common.operators.skeleton.ways import Ways, over_lists, ways_of
+from st_common.operators.skeleton.ways import Ways, is_short, over_lists, ways_of
 from st_common.operators.skeleton.world import (
     Bools,
     Criteria,
@@ -114,14 +112,24 @@ class Group:
     ) -> Pairs:
         """What has at most the k-th total, with each distance larger by the margin."""
         groups = _groups(world, criteria)
+        length = grown_by(groups, criteria.limit, margin)
+        lists = world.selection.lists(objects)
+        short = is_short(lists, criteria.eligible, len(objects))
+        rest = np.flatnonzero(~short)
         row, at = near_groups(
-            groups,
-            grown_by(groups, criteria.limit, margin),
-            world.x[objects],
-            world.y[objects],
+            groups.take(rest), length[rest], world.x[objects], world.y[objects]
         )
-        keep = admitted(world, criteria, row, objects[at])
-        return row[keep], objects[at[keep]]
+        parts = [(rest[row], objects[at])]
+        for rows, (place, obj) in over_lists(
+            lists, criteria.eligible, np.flatnonzero(short)
+        ):
+            row = rows[place]
+            near = are_within(groups, row, length[row], world.x[obj], world.y[obj])
+            parts.append((row[near], obj[near]))
+        row, obj = map(np.concatenate, zip(*parts, strict=True))
+        keep = admitted(world, criteria, row, obj)
+        order = np.lexsort((obj[keep], row[keep]))
+        return row[keep][order], obj[keep][order]
 
     def satisfy(self, world: World, criteria: Criteria, row: Ints, obj: Ints) -> Bools:
         """Whether the object's total is less than the k-th, or the same and its id not after the tie's; bool[p]."""
