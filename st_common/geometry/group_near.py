@@ -65,8 +65,7 @@ def _near_some(
         of, inner = clusters.points(cluster[keep])
         row, cluster = row[keep][of], inner
     point, (x, y) = cluster, places
-    far = totals(groups, row, x[point], y[point])
-    keep = measured(far, groups.total[row], space) <= most[row]
+    keep = are_within(groups, row, length[row], x[point], y[point])
     return which[row[keep]], point[keep]
 
 

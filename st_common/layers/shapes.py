@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,21 @@ _PER_FEATURE, _PER_WKB_BYTE = (
     4,
 )  # what a prepared geometry takes, about: measured on buildings and forests
 _AREA = 2
+
+
+def _either_way(
+    far_of: Callable[[Ints, Floats, Floats], Floats],
+    which: Ints,
+    x: Floats,
+    y: Floats,
+    space: Space,
+) -> Floats:
+    """How far points are from features (float64[m]) by the shorter way around, where one leads over 180 degrees."""
+    far = far_of(which, x, y)
+    beyond = space.reaching_across(x, space.reach(y, far)[0])
+    there = which[beyond], turned(x[beyond]), y[beyond]
+    far[beyond] = np.fmin(far[beyond], far_of(*there))
+    return far
 
 
 class RegionShapes:
@@ -114,12 +130,8 @@ class RegionShapes:
 
     def to_borders(self, which: Ints, x: Floats, y: Floats, *, space: Space) -> Floats:
         """As `distances`, how far each point is from the outline of its feature, from inside of an area too."""
-        lines = self._lines()
-        far = distances(lines, which, x, y, space=space)
-        beyond = space.reaching_across(x, space.reach(y, far)[0])
-        there = which[beyond], turned(x[beyond]), y[beyond]
-        far[beyond] = np.fmin(far[beyond], distances(lines, *there, space=space))
-        return far
+        far_of = partial(distances, self._lines(), space=space)
+        return _either_way(far_of, which, x, y, space)
 
     def distances(self, which: Ints, x: Floats, y: Floats, *, space: Space) -> Floats:
         """How far each point is from its feature, over 180 degrees too; 0 inside an area, NaN from an empty feature.
@@ -130,11 +142,8 @@ class RegionShapes:
             y: likewise.
             space: what the coordinates mean; in metres on the globe, in their unit on a plane.
         """
-        far = self._distances(which, x, y, space)
-        beyond = space.reaching_across(x, space.reach(y, far)[0])
-        there = which[beyond], turned(x[beyond]), y[beyond]
-        far[beyond] = np.fmin(far[beyond], self._distances(*there, space))
-        return far
+        far_of = partial(self._distances, space=space)
+        return _either_way(far_of, which, x, y, space)
 
     def _distances(self, which: Ints, x: Floats, y: Floats, space: Space) -> Floats:
         result = np.zeros(len(which))

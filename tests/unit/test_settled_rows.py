@@ -5,31 +5,13 @@ import pytest
 from st_common.errors import QueryError
 from st_common.query.builder import around, query
 from st_common.query.plan import Plan
-from st_common.query.text import TextError, parse, to_text
-from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle import Rules
-from st_common.testing.strategies import Case, Segmentation
+from st_common.query.text import TextError, to_text
+from st_common.testing.by_hand import clock, drop, fix, gone
+from st_common.testing.rows_told import plan_of, told
 
 NEAREST = "SELECT * FROM s KNN (1, 0, 0) FOR 3 s"
 TOGETHER = "SELECT * FROM s a JOIN s b ON ST_DWithin(a, b, 5 m) FOR 3 s"
 HOW = [{}, {"cuts": (2, 4, 6)}, {"shards": 3, "restarts": frozenset({0, 1})}]
-
-
-def plan_of(text):
-    (statement,) = parse(f"REGISTER QUERY q AS {text}")
-    return statement.plan
-
-
-def told(text, rows, cuts=(), **how):
-    rows = [register("q", plan_of(text)), *rows, end()]
-    case = Case(rows=tuple(log(*rows)), layers={}, rules=Rules(tick_us=1_000_000))
-    changes, _, _ = run_steps(case, Segmentation(cuts=cuts, batches=()), **how)
-    return [
-        f"{row['event_ts'].timestamp():g} {'-=+'[row['sign'] + 1]}{row['object']} "
-        + (row["cause"] if row["value"] is None else f"{row['value']:g}")
-        for row in changes.to_pylist()
-    ]
 
 
 @pytest.mark.spec("P7", "X8")

@@ -10,20 +10,19 @@ With WINDOW 10 and ticks of 5:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from st_common.operators.events.agenda import ticks_past
 from st_common.operators.events.timeline import LAST
-from st_common.operators.outer.asking import Asked
+from st_common.operators.outer.among import ByTheClock, Told, told_among
 from st_common.operators.outer.remembered import OuterRows
-from st_common.operators.outer.signed import Instants, Signed, instants_of
 from st_common.operators.outer.specs import OuterSpecs
 from st_common.operators.state.component import Keyed, Layout, Numbers
 from st_common.operators.state.object_rows import no_numbers
-from st_common.operators.turn.changes import CAUSE, TICK_RANK
+from st_common.operators.turn.changes import CAUSE
 from st_common.operators.turn.course import BEFORE
 from st_common.operators.turn.turn import Turn
 from st_common.runs import is_first, is_last
@@ -51,14 +50,6 @@ class Lingering(Keyed):
     target: np.ndarray = field(default_factory=no_numbers)
     left: np.ndarray = field(default_factory=no_numbers)
     fix_ts: np.ndarray = field(default_factory=no_numbers)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What is told of rows at some instants, and what counts of it; see `signed` and `asked`."""
-
-    signed: Signed
-    asked: Asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +113,9 @@ def lingered(
         gone = gone.followed_by(_ended(turn, before, ending))
     comes = steps.source[steps.comes & (steps.source != _NONE)]
     at_once = np.flatnonzero(lasting[told.signed.query] < 0)
-    return _with(turn, told, np.union1d(comes, at_once), gone), after
+    kept = np.union1d(comes, at_once)
+    aged = CAUSE["aged"]
+    return told_among(turn, told, kept, gone, weight=-1, cause=aged), after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,27 +172,9 @@ def _steps(
     return steps.take(steps.comes | counted | (steps.at == BEFORE))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Gone:
-    """Rows that count no more, where and when they go; n of each."""
-
-    target: np.ndarray
-    fix_ts: np.ndarray
-    position: np.ndarray
-    tick: np.ndarray
-
-    def followed_by(self, other: "_Gone") -> "_Gone":
-        names = self.__slots__
-        columns = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)])
-            for name in names
-        }
-        return _Gone(**columns)
-
-
 def _aged(
     turn: Turn, steps: _Steps, lasting: np.ndarray, positions: Positions
-) -> tuple[_Gone, Lingering]:
+) -> tuple[ByTheClock, Lingering]:
     """Rows that are too old, and those that have left and are not."""
     leaves = np.flatnonzero(~steps.comes)
     lasts = lasting[turn.numbering.targets.query[steps.key[leaves]]]
@@ -210,7 +185,7 @@ def _aged(
     left, ages = steps.take(leaves[~is_back]), ages[~is_back]
     position = positions(ages)
     is_due = position != LAST
-    gone = _Gone(
+    gone = ByTheClock(
         target=left.key[is_due],
         fix_ts=left.fix_ts[is_due],
         position=position[is_due],
@@ -221,61 +196,14 @@ def _aged(
     return gone, after
 
 
-def _ended(turn: Turn, before: Lingering, ending: Ending) -> _Gone:
+def _ended(turn: Turn, before: Lingering, ending: Ending) -> ByTheClock:
     """Rows that have left and whose queries end; groups go as they were told last."""
     query = turn.numbering.targets.query[before.target]
     grouped = turn.known.of(OuterSpecs).grouped
     over = before.take(ending.ended[query] & ~grouped[query])
-    return _Gone(
+    return ByTheClock(
         target=over.target,
         fix_ts=over.fix_ts,
         position=ending.position(turn.numbering.targets.query[over.target]),
         tick=np.full(len(over), ending.tick),
     )
-
-
-def _with(turn: Turn, told: Told, kept: np.ndarray, gone: _Gone) -> Told:
-    """Some of the rows with signs (int64, ascending places), and those that go by themselves behind them."""
-    signed, asked = told.signed, told.asked
-    position = np.concatenate([signed.position[signed.at[kept]], gone.position])
-    tick = np.concatenate([signed.tick[signed.at[kept]], gone.tick])
-    others = Instants(
-        position=signed.position[signed.others], tick=signed.tick[signed.others]
-    )
-    instants = instants_of(Instants(position=position, tick=tick), others)
-    columns = _columns(turn, signed, kept, gone)
-    at = instants.at[: len(position)]
-    place = np.full(len(signed.query), _NONE)
-    place[kept] = np.arange(len(kept))
-    known = place[asked.place] != _NONE
-    return Told(
-        signed=replace(
-            signed,
-            **columns,
-            rows=signed.rows.slice(0, 0),
-            at=at,
-            position=instants.position,
-            tick=instants.tick,
-            others=instants.at[len(position) :],
-        ),
-        asked=Asked(place=place[asked.place[known]], rows=asked.rows.take(known)),
-    )
-
-
-def _columns(
-    turn: Turn, signed: Signed, kept: np.ndarray, gone: _Gone
-) -> dict[str, np.ndarray]:
-    """The columns of rows with signs but for their instants: of those that are kept, and of those that go."""
-    count = len(gone.target)
-    more = {
-        "query": turn.numbering.targets.query[gone.target],
-        "target": gone.target,
-        "weight": np.full(count, -1),
-        "cause": np.full(count, CAUSE["aged"]),
-        "fix_ts": gone.fix_ts,
-        "rank": np.full(count, TICK_RANK),
-    }
-    return {
-        name: np.concatenate([getattr(signed, name)[kept], values])
-        for name, values in more.items()
-    }

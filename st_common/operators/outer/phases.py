@@ -16,13 +16,13 @@ from st_common.operators.aggregate.telling import (
 from st_common.operators.arrays.keys import packed
 from st_common.operators.events.agenda import agenda_of
 from st_common.operators.events.timeline import LAST
+from st_common.operators.outer.among import Told
 from st_common.operators.outer.asking import asked
 from st_common.operators.outer.lingering import (
     Ending,
     Leaving,
     Lingering,
     Positions,
-    Told,
     lingered,
     never,
 )

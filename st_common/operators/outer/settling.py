@@ -17,15 +17,14 @@ import pyarrow as pa
 
 from st_common.operators.events.agenda import ticks_of
 from st_common.operators.events.timeline import LAST
-from st_common.operators.outer.asking import Asked
-from st_common.operators.outer.lingering import Leaving, Told
+from st_common.operators.outer.among import ByTheClock, Told, told_among
+from st_common.operators.outer.lingering import Leaving
 from st_common.operators.outer.remembered import OuterRows, behind
-from st_common.operators.outer.signed import Instants, instants_of
 from st_common.operators.outer.specs import OuterSpecs
 from st_common.operators.state.component import Keyed, Layout, Numbers
 from st_common.operators.state.fixes import NEVER
 from st_common.operators.state.object_rows import no_numbers
-from st_common.operators.turn.changes import CAUSE, TICK_RANK
+from st_common.operators.turn.changes import CAUSE
 from st_common.operators.turn.course import BEFORE
 from st_common.operators.turn.turn import Turn
 from st_common.runs import is_last, last_set, shifted, starts_of
@@ -97,21 +96,20 @@ def settled(
     told = _with_times(told, steps)
     due = _due(turn, steps, lasting, may_pass=leaving.ending is None)
     is_early = steps.comes & (steps.tick < due)
-    follows = ~is_last(steps.key)
-    following = np.append(steps.tick[1:], LAST)[: len(due)]
-    # Whoever leaves up to its tick never counts; what it is told as at that tick is told by itself.
-    ripe = np.flatnonzero(is_early & ~(follows & (following <= due)))
+    ripe = _ripe(steps, due, is_early)
     position = leaving.positions(due[ripe])
-    is_due = position != LAST
-    comes = _Comes(
-        steps=steps.take(ripe[is_due]),
-        position=position[is_due],
-        tick=due[ripe[is_due]],
+    counts, waits = ripe[position != LAST], ripe[position == LAST]
+    clocked = ByTheClock(
+        target=steps.key[counts],
+        fix_ts=steps.fix_ts[counts],
+        position=position[position != LAST],
+        tick=due[counts],
     )
     early = steps.source[is_early & (steps.source != _NONE)]
-    waits = steps.take(ripe[~is_due])
-    since = steps.tick[steps.stay][ripe[~is_due]]
-    return _with(turn, told, early, comes, data), _waiting(waits, since, data)
+    kept = np.delete(np.arange(len(told.signed.query)), early)
+    rows, enter = data.take(steps.data[counts]), CAUSE["enter"]
+    now = told_among(turn, told, kept, clocked, weight=1, cause=enter, counts=rows)
+    return now, _waiting(steps, waits, data)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,69 +202,19 @@ def _due(
     return np.where(since == NEVER, NEVER, due if may_pass else LAST)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Comes:
-    """Rows that count from ticks on at which nothing else may be told of them; where and when."""
+def _ripe(steps: _Steps, due: np.ndarray, is_early: np.ndarray) -> np.ndarray:
+    """The steps (int64, places) that say what rows count as if their ticks come, of those before these (bool[n]).
 
-    steps: _Steps
-    position: np.ndarray
-    tick: np.ndarray
+    Whoever leaves up to its tick never counts; what is told at that very tick counts by itself.
+    """
+    follows = ~is_last(steps.key)
+    following = np.append(steps.tick[1:], LAST)[: len(due)]
+    return np.flatnonzero(is_early & ~(follows & (following <= due)))
 
 
-def _waiting(steps: _Steps, since: np.ndarray, data: OuterRows) -> Waiting:
-    rows = data.take(steps.data)
+def _waiting(steps: _Steps, which: np.ndarray, data: OuterRows) -> Waiting:
+    """What waits on, of the steps that say so (int64, places)."""
+    some = steps.take(which)
+    rows, since = data.take(some.data), steps.tick[some.stay]
     columns = {name: getattr(rows, name) for name in OuterRows.columns()}
-    return Waiting(**columns, since=since, fix_ts=steps.fix_ts)
-
-
-def _with(
-    turn: Turn, told: Told, early: np.ndarray, comes: _Comes, data: OuterRows
-) -> Told:
-    """The rows with signs but those that come too early (int64, places), and those that count by themselves."""
-    signed, asked = told.signed, told.asked
-    is_kept = np.ones(len(signed.query), bool)
-    is_kept[early] = False
-    kept = np.flatnonzero(is_kept)
-    position = np.concatenate([signed.position[signed.at[kept]], comes.position])
-    tick = np.concatenate([signed.tick[signed.at[kept]], comes.tick])
-    others = Instants(
-        position=signed.position[signed.others], tick=signed.tick[signed.others]
-    )
-    instants = instants_of(Instants(position=position, tick=tick), others)
-    known = np.flatnonzero(is_kept[asked.place])
-    place = (np.cumsum(is_kept) - 1)[asked.place[known]]
-    count = len(comes.tick)
-    rows = [asked.rows.take(known), data.take(comes.steps.data)]
-    return Told(
-        signed=replace(
-            signed,
-            **_columns(turn, told, kept, comes),
-            rows=signed.rows.slice(0, 0),
-            at=instants.at[: len(position)],
-            position=instants.position,
-            tick=instants.tick,
-            others=instants.at[len(position) :],
-        ),
-        asked=Asked(
-            place=np.append(place, len(kept) + np.arange(count)), rows=behind(rows)
-        ),
-    )
-
-
-def _columns(
-    turn: Turn, told: Told, kept: np.ndarray, comes: _Comes
-) -> dict[str, np.ndarray]:
-    """The columns of rows with signs but for their instants: of those that are kept, and of those that count now."""
-    target, count = comes.steps.key, len(comes.tick)
-    more = {
-        "query": turn.numbering.targets.query[target],
-        "target": target,
-        "weight": np.ones(count, np.int64),
-        "cause": np.full(count, CAUSE["enter"]),
-        "fix_ts": comes.steps.fix_ts,
-        "rank": np.full(count, TICK_RANK),
-    }
-    return {
-        name: np.concatenate([getattr(told.signed, name)[kept], values])
-        for name, values in more.items()
-    }
+    return Waiting(**columns, since=since, fix_ts=some.fix_ts)
