@@ -59,7 +59,8 @@ def test_a_session_grows_with_its_fixes_and_ends_as_a_whole(tell):
 @pytest.mark.spec("X12")
 def test_values_of_a_session_are_told_last_when_it_is_over(tell):
     rows = (fix("a", 0), fix("a", 7), fix("b", 9), clock(40), end())
-    told = [row[:2] for row in tell(COUNT, *rows)]
+    changes = tell(COUNT, *rows)
+    told = [row[:2] for row in changes]
     assert told == [
         (0, "+a"),
         (7, "-a"),
@@ -68,6 +69,11 @@ def test_values_of_a_session_are_told_last_when_it_is_over(tell):
         (18, "-a"),
         (20, "-b"),
     ]
+    causes = {
+        (who, cause) for at, who, _, cause in changes if who[0] == "-" and at < 10
+    }
+    assert causes == {("-a", "value")}
+    assert {cause for at, who, _, cause in changes if at > 10} == {"leave"}
 
 
 @pytest.mark.spec("X12")
