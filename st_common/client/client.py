@@ -20,7 +20,11 @@ from st_common.query.builder import QueryBuilder
 from st_common.query.builder.replay import rebuilt
 from st_common.query.built import statement_of
 from st_common.query.control import QueryRow
-from st_common.query.created_streams import known_streams
+from st_common.query.created_streams import (
+    add_created,
+    created_streams,
+    known_streams,
+)
 from st_common.query.derived import roll_forward
 from st_common.query.grammar.words import quoted
 from st_common.query.lookup import find
@@ -30,7 +34,7 @@ from st_common.query.plan_json import places_in
 from st_common.query.registry import drop, fitted, register
 from st_common.query.text import Statement, parse, select_of
 from st_common.serving.follow import POLL_S
-from st_common.settings import StreamSettings, conf_dir, home_dir
+from st_common.settings import Streams, StreamSettings, conf_dir, home_dir
 
 _SELECT = re.compile(
     r"(\s|--[^\n]*\n|/\*.*?\*/)*SELECT\b", re.IGNORECASE | re.DOTALL
@@ -61,11 +65,8 @@ class Client:
         poll_s: float = POLL_S,
     ) -> None:
         self._home = home if isinstance(home, Home) else Home(home_dir(home))
-        self._streams = (
-            known_streams(self._home, conf_dir(self._home.root))
-            if streams is None
-            else streams
-        )
+        self._given = streams
+        self._streams = self._known_streams()
         self._owner = getpass.getuser() if owner is None else owner
         self._poll_s = poll_s
         self._open: list[Registration] = []
@@ -80,7 +81,8 @@ class Client:
         """Registers a plan, a builder's plan or a text, and gives what follows its changes from there on.
 
         Args:
-            what: a plan or builder; or a text, SELECT .. alone or one statement that registers or replaces a query.
+            what: a plan or builder; or a text, SELECT .. alone or one statement that registers or replaces a query, or
+                creates a stream of one.
             name: the query's name; without one a statement's own counts, and else one is made.
             tags: read the kind and the tags of features that a join pairs with.
 
@@ -137,6 +139,7 @@ class Client:
             FairwayError: fixes that the answer follows from were purged.
         """
         statements = parse(text, areas=HomeAreas(self._home))
+        self._require_known(statements)
         (asked_for, *more), _ = fitted(self._home, self._streams, statements)
         if more or asked_for.op != "ask" or asked_for.plan is None:
             hint = "SELECT * FROM stream INSIDE .. AS OF '2024-05-01T12:00:00Z'"
@@ -168,6 +171,21 @@ class Client:
             if registration.id == (name, version):
                 registration.close()
 
+    def _known_streams(self) -> Mapping[str, StreamSettings]:
+        """The streams that were given, else those of the settings; beside them those of CREATE STREAM as of now."""
+        if self._given is None:
+            return known_streams(self._home, conf_dir(self._home.root))
+        streams = Streams(self._given)
+        for name, table in created_streams(self._home).items():
+            add_created(streams, name, table)
+        return streams
+
+    def _require_known(self, statements: Sequence[Statement]) -> None:
+        """Looks for streams again where statements name another one: somebody may have created it."""
+        named = {one.plan.stream for one in statements if one.plan is not None}
+        if not named <= self._streams.keys():
+            self._streams = self._known_streams()
+
     def _registered(
         self, statements: Sequence[Statement], *, tags: bool = False
     ) -> list[Registration]:
@@ -182,6 +200,7 @@ class Client:
 
     def _rows_of(self, statements: Sequence[Statement]) -> list[QueryRow]:
         """Registers queries, and gives the row of each."""
+        self._require_known(statements)
         seeding = backfill_of(self._home, self._streams, statements)
         rows = register(
             self._home,

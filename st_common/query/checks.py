@@ -112,7 +112,7 @@ def _without_place(plan: Plan) -> Iterator[Complaint]:
             message="rank() and distance() need KNN (k, ..)",
             hint="SELECT rank(), distance() FROM taxis KNN ('M', 3, 'car7')",
         )
-    for name in _keeping_rows(plan):
+    for name in _without_tags(plan):
         yield Complaint(
             at="select",
             message=f"rank() and distance() and {name} exclude each other",
@@ -165,12 +165,6 @@ def _with_columns_of_tags(plan: Plan) -> Iterator[Complaint]:
             message=f"columns of tags or the distance of features and {name} exclude each other",
             hint="changes name the feature: its tags are in the layer",
         )
-
-
-def _keeping_rows(plan: Plan) -> list[str]:
-    """What a plan has whose rows are kept while what they show would change, in words."""
-    above = [] if plan.outer is None else ["FROM (SELECT ..)"]
-    return _without_tags(plan) + above
 
 
 def _without_tags(plan: Plan) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Literal
 from st_common.query.binding import Columns, bound, columns_of
 from st_common.query.complaint import Complaint
 from st_common.query.grammar.words import is_plain
+from st_common.query.near_columns import names_near
 from st_common.query.pair_columns import pair_names
 from st_common.query.plan import AS_JSON, COUNTS, Outer, Plan, Value, has_value
 from st_common.query.several import name_of_key, wrong_in_top
@@ -86,9 +87,11 @@ def _also_called(plan: Plan) -> Iterator[tuple[str, Source]]:
 
 def columns_below(plan: Plan, attributes: Mapping[str, str]) -> Columns:
     """The columns that expressions among the columns of a plan may use, with their types in DuckDB."""
-    tags = [name for _, text in plan.columns for name in pair_names(text)]
+    tags = tuple(name for _, text in plan.columns for name in pair_names(text))
     is_pair = plan.pairs is not None
-    return columns_of(attributes, pair=is_pair, tags=() if is_pair else tags)
+    is_near = any(names_near(text) for _, text in plan.columns)
+    tags = () if is_pair else tags
+    return columns_of(attributes, pair=is_pair, tags=tags, near=is_near)
 
 
 def typed_columns(plan: Plan, fixes: Columns) -> Columns:

@@ -48,6 +48,13 @@ from st_common.regions.registry import Box, region_from_json, region_to_json
 Part = TypeVar("Part")
 
 Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
+
+
+def emit_in_words(emit: Emit) -> str:
+    """What is told, as a statement says it."""
+    return "EMIT EVERY" if emit == "every" else emit.upper()
+
+
 Predicate = Literal["intersects", "within", "dwithin", "equals"]
 PairHow = Literal["inner", "semi", "anti"]
 How = Literal["inner", "semi", "anti", "left"]
@@ -239,7 +246,7 @@ class Plan:
     A `fence` tells of events at the border of `inside`, or of the features joined with (X3). An `incident` tells when
     `where`, and `inside` or `join` with it, begins to hold for some time, and when that ends (X8).
     `emit` is what is written, or which of CQL's streams the query gives (SPEC W6). With an `outer` query all else
-    says what its rows are, and it is told instead of them.
+    says what its rows are, and it is told instead of them, as `emit` says.
     """
 
     stream: str

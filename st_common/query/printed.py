@@ -1,6 +1,7 @@
 """Plans as text: one canonical statement for every plan, and parsing it gives an equal plan back."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 from sqlglot import exp
@@ -64,11 +65,12 @@ def to_text(
 
 def _select(plan: Plan) -> str:
     """The SELECT of a plan; what asks about its rows stands around it."""
-    inner = f"SELECT {' '.join(_clauses(plan))}"
     if plan.outer is None:
-        return inner
+        return f"SELECT {' '.join(_clauses(plan))}"
+    inner = _select(replace(plan, outer=None, emit="changes"))
     aggregate, where = plan.outer.aggregate, plan.outer.where
-    selected = "*" if aggregate is None else aggregate_text(aggregate, "")
+    asked = "*" if aggregate is None else aggregate_text(aggregate, "")
+    selected = _in_stream(plan, asked)
     parts = [f"SELECT {selected} FROM ({inner})"]  # noqa: S608 - a statement of ours
     parts += [] if where is None else [f"WHERE {where}"]
     parts += group_by(aggregate, "")
@@ -128,12 +130,13 @@ def _label(plan: Plan) -> str:
 
 
 def _told(plan: Plan, label: str) -> str:
-    selected = _selected(plan, label)
-    return (
-        f"{plan.emit.upper()}({selected})"
-        if plan.emit in ("istream", "dstream", "rstream")
-        else selected
-    )
+    return _in_stream(plan, _selected(plan, label))
+
+
+def _in_stream(plan: Plan, selected: str) -> str:
+    """What is selected, behind the word for one of CQL's streams."""
+    is_stream = plan.emit in ("istream", "dstream", "rstream")
+    return f"{plan.emit.upper()}({selected})" if is_stream else selected
 
 
 def _selected(plan: Plan, label: str) -> str:

@@ -119,8 +119,8 @@ def _answer_of_rows(
     """The same of a query about the rows of another one, judged at ticks; doubts about one are about all."""
     inner = replace(
         query,
-        plan=replace(query.plan, outer=None),
-        plans=tuple(replace(plan, outer=None) for plan in query.plans),
+        plan=replace(query.plan, outer=None, emit="changes"),
+        plans=tuple(replace(plan, outer=None, emit="changes") for plan in query.plans),
     )
     now = _named_rows(inner, history)
     if now is None:

@@ -118,7 +118,7 @@ def rows_below(
     world: World, query: Query, known: Known, at_us: int
 ) -> dict[Pair, Told]:
     """The rows that the outer query of a plan asks about."""
-    inner = replace(query, plan=replace(query.plan, outer=None))
+    inner = replace(query, plan=replace(query.plan, outer=None, emit="changes"))
     return answer_of(world, inner, known, at_us)
 
 
@@ -298,7 +298,7 @@ def judge_anew(
 def _settle(world: World, query: Query, known: Known, at_us: int) -> None:
     """Takes on the rows that FOR above them has seen; those that are not chosen begin anew."""
     chosen = rows_chosen(world, query, known, at_us)
-    plain = replace(query, plan=replace(query.plan, outer=None))
+    plain = replace(query, plan=replace(query.plan, outer=None, emit="changes"))
     fixes_us = {pair: fix_us_of(plain, pair, known, at_us) for pair in chosen}
     counting = {pair for pair, row in query.settling.items() if row.counts}
     counting |= query.ripe

@@ -22,6 +22,10 @@ def told_again(
     `moved` are the objects whose windows moved, where the query has a frame; `was` is what was below its answer before.
     """
     plan = query.plan
+    if (
+        plan.outer is not None
+    ):  # its answer is another one, which is all that happens to rows
+        return stayed if plan.emit == "rstream" else set()
     if tick <= query.first_tick and plan.frame is None:
         events = []  # some of them came before the query
     if plan.emit == "every" or plan.valid_until:

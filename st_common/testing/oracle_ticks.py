@@ -164,7 +164,7 @@ def _age(world: World, query: Query, tick: int) -> None:
 
 def _judge_query(world: World, query: Query, events: list[Event], tick: int) -> None:
     """Judges one query on what holds at a tick; `events` is what happened since the tick before."""
-    moved, was = set[str](), query.below
+    moved, was, answer_before = set[str](), query.below, _shown_now(query)
     _age(world, query, tick)
     if query.plan.frame is not None:
         moved = advance(
@@ -180,6 +180,8 @@ def _judge_query(world: World, query: Query, events: list[Event], tick: int) -> 
         changed="value",
         rank=TICK,
     )
+    if query.plan.outer is not None and _shown_now(query) == answer_before:
+        return
     again = told_again(
         query,
         stayed,
@@ -190,6 +192,13 @@ def _judge_query(world: World, query: Query, events: list[Event], tick: int) -> 
         rules=world.rules,
     )
     _confirm(world, query, again, tick)
+
+
+def _shown_now(query: Query) -> dict[Pair, tuple[float | None, str | None]]:
+    """The answer as it was told last: values and columns by row."""
+    return {
+        pair: (value, query.shown.get(pair)) for pair, value in query.answer.items()
+    }
 
 
 def _minus(world: World, query: Query, tick: int, pair: Pair) -> str:
@@ -211,7 +220,7 @@ def _minus(world: World, query: Query, tick: int, pair: Pair) -> str:
 
 def _minus_of_rows(world: World, query: Query, tick: int, pair: Pair) -> str:
     """Why a row is not among those that are asked for: because it is none any more, else because of what is asked."""
-    inner = replace(query, plan=replace(query.plan, outer=None))
+    inner = replace(query, plan=replace(query.plan, outer=None, emit="changes"))
     if lasting_us(query.plan) is not None:
         return "leave" if _is_group(query) else "aged"
     if _is_group(query) or pair in answer_of(world, inner, world.ticked, tick):
@@ -248,6 +257,8 @@ def _confirm(world: World, query: Query, pairs: set[Pair], tick: int) -> None:
     now = answer_of(world, query, world.ticked, tick) if pairs else {}
     for pair in pairs:
         fix_us = fix_us_of(query, pair, world.ticked, tick)
+        if query.plan.outer is not None:
+            fix_us = tick
         told = now[pair]
         if (
             query.plan.valid_until

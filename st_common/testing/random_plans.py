@@ -8,7 +8,6 @@ from dataclasses import replace
 from random import Random
 
 from st_common.query.comparing import Compare
-from st_common.query.near_columns import names_near
 from st_common.query.neighbours import Nearest
 from st_common.query.plan import (
     Emit,
@@ -333,9 +332,10 @@ def _nested(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     below = replace(below, emit="changes", order="auto")
     if below.window is not None:
         below = replace(below, columns=())
-    elif below.aggregate is None and not _has_own_columns(below):
+    elif below.aggregate is None and not below.columns:
         below = replace(below, columns=_columns_of_rows(rng, below))
-    return replace(below, outer=draw_outer(rng, below))
+    outer = draw_outer(rng, below)
+    return replace(below, outer=outer, emit=draw_stream(rng))
 
 
 def _joined(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
@@ -353,11 +353,6 @@ def _columns_of_rows(rng: Random, plan: Plan) -> tuple[tuple[str, str], ...]:
     return rng.choice((draw_columns, draw_columns_of_features))(rng)
 
 
-def _has_own_columns(plan: Plan) -> bool:
-    """Whether columns are selected, which another query may ask about."""
-    return bool(plan.columns) and not any(names_near(text) for _, text in plan.columns)
-
-
 def _several(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     """Several values of groups by several keys, over members, windows and frames; some are asked about."""
     below = rng.choice((_windows, _counts, _counts, _frames))(rng, layers)
@@ -371,7 +366,8 @@ def _several(rng: Random, layers: bool) -> Plan:  # noqa: FBT001
     if rng.random() < 0.7:
         return plan
     plan = replace(plan, emit="changes", order="auto")
-    return replace(plan, outer=draw_outer(rng, plan))
+    outer = draw_outer(rng, plan)
+    return replace(plan, outer=outer, emit=draw_stream(rng))
 
 
 _MAKE: dict[str, Callable[[Random, bool], Plan]] = {

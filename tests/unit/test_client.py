@@ -129,6 +129,20 @@ def test_a_query_without_a_name_gets_one_of_its_own(client: Client):
     assert first.id.name != second.id.name
 
 
+@pytest.mark.spec("B14", "W6")
+def test_a_created_stream_is_known_to_this_client_and_to_others(
+    home: Home, client: Client
+):
+    other = Client(home, streams={"cars": CARS}, owner="you")
+    feeds = client.register(
+        "CREATE STREAM near AS SELECT line FROM cars INSIDE (0, 0, 10, 10)"
+    )
+    assert feeds.id == ("near", 1)
+    for one in (client, other):
+        asks = one.register("SELECT * FROM near WHERE line = 'bus'")
+        assert find(home, asks.id.name).stream == "near"
+
+
 @pytest.mark.spec("B14")
 def test_cancel_drops_the_query_and_ends_its_iterators(home: Home, client: Client):
     changes = client.register(SQUARE, "square")

@@ -6,8 +6,11 @@ from st_common.errors import QueryError
 from st_common.query.builder import around, query
 from st_common.query.plan import Plan
 from st_common.query.text import TextError, to_text
-from st_common.testing.by_hand import clock, drop, fix, gone
+from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
+from st_common.testing.laws import holds
+from st_common.testing.oracle import Rules
 from st_common.testing.rows_told import plan_of, told
+from st_common.testing.strategies import Case, Course, Segmentation
 
 NEAREST = "SELECT * FROM s KNN (1, 0, 0) WINDOW 3 s"
 HOW = [{}, {"cuts": (2, 4, 6)}, {"shards": 3, "restarts": frozenset({0, 1})}]
@@ -45,6 +48,29 @@ def test_aggregates_count_who_was_there_lately(how):
         "7 +* 2",
         "10 +* 1",
     ]
+
+
+@pytest.mark.spec("P5", "P1")
+def test_what_has_left_goes_with_its_query_as_it_was_then_though_it_has_another_value_below():
+    """The count is 2, then 1, so the row lasts until 7; its query goes at 6, and it is told with the time of 4."""
+    plan = plan_of(
+        "SELECT * FROM (SELECT COUNT(*) FROM s INSIDE (0, 0, 9, 9)) r"
+        " WHERE r.value > 1 WINDOW 3 s"
+    )
+    rows = [
+        register("q", plan),
+        *(fix("a", 1, 1, 0), fix("b", 2, 5, 0), fix("b", 4, 50, 0)),
+        *(clock(6), drop("q"), end()),
+    ]
+    case = Case(rows=tuple(log(*rows)), layers={}, rules=Rules(tick_us=1_000_000))
+    course = Course(
+        cut=Segmentation(cuts=(), batches=()),
+        shards=1,
+        restarts=frozenset(),
+        margin=0.0,
+    )
+    last = holds(case, course)[-1]
+    assert "dropped" in last
 
 
 @pytest.mark.spec("P5", "P1")

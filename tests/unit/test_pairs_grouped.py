@@ -101,7 +101,6 @@ def test_groups_of_pairs_are_chosen_by_their_values():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"SELECT RSTREAM (AVG(distance(a, b))) {J}", "RSTREAM and FROM"),
         (f"SELECT AVG(distance(a, c)) {J}", "DISTANCE is of the two of a pair"),
         (f"SELECT AVG(b.load) {J} EMIT EVERY", "told by its changes"),
         (

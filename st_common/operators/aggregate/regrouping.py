@@ -43,12 +43,14 @@ class Parts:
         amounts: float64[n, w], what it adds to the values of its query, NaN for null.
         again: int64, ascending, `target << 32 | tick`: groups that are told again; None where that follows from the
             query.
+        with_changes: where one group of a query that tells everything again (`RSTREAM`) changed, so are all others.
     """
 
     spells: Spells
     group: np.ndarray
     amounts: np.ndarray
     again: np.ndarray | None = None
+    with_changes: bool = False
 
     def reduced(
         self, turn: Turn, query: np.ndarray, cell: np.ndarray, spell: np.ndarray
@@ -172,6 +174,8 @@ def regroup(
     else:
         told = np.empty(0, np.int64) if parts.again is None else parts.again
         is_again = is_in(packed(run.groups.target, cells.at[run.cell]), told)
+    if parts.with_changes:
+        is_again |= _is_beside_changes(turn, cells, run)
     lines = _lines(stretch, cells, run, is_again)
     stays = np.flatnonzero(
         (run.cell == cells.last[np.maximum(run.cell, 0)]) & ~run.is_old
@@ -265,10 +269,7 @@ def _lines(
 ) -> Lines | None:
     """Groups that came, went or have another value: - with the old one, + with the new one; 0 for those told again."""
     update = np.flatnonzero(run.differs)
-    comes = np.flatnonzero(~run.is_old & ~run.follows)
-    goes = np.flatnonzero(~np.append(run.follows[1:], False)[: len(run.cell)])
-    # At the last cell of its holder a group has no next row because nothing is decided any more: it stays.
-    goes = goes[_end(cells, run, goes) > run.cell[goes]]
+    comes, goes = _coming(run), _going(cells, run)
     same = np.flatnonzero(run.follows & ~run.differs & is_again)
     row = np.concatenate([goes, update - 1, comes, update, same])
     if not len(row):
@@ -280,6 +281,29 @@ def _lines(
     )
     sign = np.repeat([-1, -1, 1, 1, 0], counts)
     return _told(stretch, cells.at[cell], run.groups.take(row), sign, cause)
+
+
+def _coming(run: _Run) -> np.ndarray:
+    """The rows of groups that were not there at the cell before."""
+    return np.flatnonzero(~run.is_old & ~run.follows)
+
+
+def _going(cells: Cells, run: _Run) -> np.ndarray:
+    """The rows of groups that are not there at the next cell."""
+    goes = np.flatnonzero(~np.append(run.follows[1:], False)[: len(run.cell)])
+    # At the last cell of its holder a group has no next row because nothing is decided any more: it stays.
+    return goes[_end(cells, run, goes) > run.cell[goes]]
+
+
+def _is_beside_changes(turn: Turn, cells: Cells, run: _Run) -> np.ndarray:
+    """Which rows are of a query that tells everything again, at cells at which a group of it changed; bool[n]."""
+    changed = np.zeros(len(cells.holder) + 1, bool)
+    changed[run.cell[run.differs]] = True
+    changed[run.cell[_coming(run)]] = True
+    changed[run.cell[_going(cells, run)] + 1] = True
+    retells = turn.known.retelling[cells.query[run.cell]]
+    beside: np.ndarray = changed[run.cell] & retells
+    return beside
 
 
 def _end(cells: Cells, run: _Run, rows: np.ndarray) -> np.ndarray:

@@ -218,12 +218,15 @@ def _focal_changes(
 def _retold(stretch: Stretch, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All members of queries that tell everything again, at ticks at which one of them came, left or had an event."""
     turn, members, turns = stretch.turn, stretch.members, stretch.turns
-    spells, wanted = members.spells, turn.known.retelling & told
+    # One member that moves changes which of the nearest all others are, about which another query asks.
+    asked = turn.known.nested & turn.known.showing_near
+    spells, wanted = members.spells, (turn.known.retelling | asked) & told
     if not wanted.any():
         return members.key[:0], members.key[:0]
     query = turn.numbering.targets.query[turns.key >> SHIFT]
     had = np.flatnonzero(members.anew & wanted[spells.query])
-    had = had[stretch.counts(spells.query[had], spells.start[had])]
+    counts = stretch.counts(spells.query[had], spells.start[had])
+    had = had[counts | asked[spells.query[had]]]
     differs = wanted[query]
     cells = np.unique(
         packed(

@@ -32,7 +32,8 @@ def shown_columns(plan: Plan) -> tuple[tuple[str, str], ...]:
     if plan.outer is not None and plan.columns:
         return (*plan.columns, (TYPES, _types_of(plan)))
     shows_place = plan.tells_events or plan.emit in _STREAMS
-    if not shows_place or plan.aggregate is not None:
+    is_counted = plan.outer is not None or plan.aggregate is not None
+    if not shows_place or is_counted:
         return plan.columns
     known = {name.lower() for name, _ in plan.columns}
     beside = [("x", "x"), ("y", "y"), *_of_incident(plan)]

@@ -109,10 +109,13 @@ def lingered(
         return told, before
     steps = _steps(turn, told, rows, before, lasting)
     gone, after = _aged(turn, steps, lasting, leaving.positions)
-    if ending is not None:
-        gone = gone.followed_by(_ended(turn, before, ending))
     comes = steps.source[steps.comes & (steps.source != _NONE)]
     at_once = np.flatnonzero(lasting[told.signed.query] < 0)
+    if ending is not None:
+        over = _ended(turn, before, ending)
+        gone = gone.followed_by(over)
+        # What has left goes as it was then, whatever is below it now.
+        at_once = at_once[~np.isin(told.signed.target[at_once], over.target)]
     kept = np.union1d(comes, at_once)
     aged = CAUSE["aged"]
     return told_among(turn, told, kept, gone, weight=-1, cause=aged), after

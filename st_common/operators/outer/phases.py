@@ -183,7 +183,11 @@ def _judged(
     star = np.full(len(again), turn.numbering.partner_of(ALL) if len(again) else 0)
     nothing = packed(turn.numbering.targets_of(again, star), told.others)
     lines, after = regrouped(
-        above, versions.take(of_groups), known.groups, np.sort(nothing)
+        above,
+        versions.take(of_groups),
+        known.groups,
+        np.sort(nothing),
+        with_changes=causes is None,
     )
     stays = versions.until == len(told.tick)
     return _Judged(

@@ -45,6 +45,7 @@ class OuterSpecs:
         several: object, its several values, None where it has one.
         counts_nothing: bool, no rows have a value as well.
         counts_different: bool, different values are counted.
+        retelling: bool, the whole answer is told again where it changed (`RSTREAM`).
         lasting_us: int64, how long rows are there before they count, in microseconds; -1 where they count at once.
         window_us: int64, how long rows count on after they left, in microseconds; -1 where they go at once.
     """
@@ -58,6 +59,7 @@ class OuterSpecs:
     several: np.ndarray
     counts_nothing: np.ndarray
     counts_different: np.ndarray
+    retelling: np.ndarray
     lasting_us: np.ndarray
     window_us: np.ndarray
 
@@ -75,6 +77,7 @@ class OuterSpecs:
             several=self.several,
             counts_nothing=self.counts_nothing,
             counts_different=self.counts_different,
+            retelling=self.retelling,
             holds_by_object=np.zeros(len(turn.queries), bool),
         )
         return replace(turn, known=known)
@@ -120,10 +123,16 @@ def _compiled(queries: Queries, numbers: np.ndarray) -> OuterSpecs:
         layout=column(layout, nothing=NONE),
         condition=column(condition, nothing=NONE),
         aggregate=column(aggregate, nothing=NONE),
+        retelling=column(_retells(queries, numbers), nothing=False),
         lasting_us=column(map(_lasting_us, outers), nothing=NONE),
         window_us=column(map(_window_us, outers), nothing=NONE),
         **{name: column(part, nothing=none[name][0]) for name, part in known.items()},
     )
+
+
+def _retells(queries: Queries, numbers: np.ndarray) -> list[bool]:
+    """Whether each of these queries tells its whole answer again where it changed."""
+    return [queries[number].plan.emit == "rstream" for number in numbers.tolist()]
 
 
 def _condition(

@@ -8,11 +8,13 @@ import pyarrow as pa
 from st_common.operators.aggregate.lines import Lines
 from st_common.operators.aggregate.regrouping import Parts, regroup
 from st_common.operators.aggregate.relational import amounts_of
+from st_common.operators.arrays.keys import MASK, SHIFT, packed
 from st_common.operators.outer.remembered import OuterGroups, OuterRows
 from st_common.operators.outer.signed import Signed
+from st_common.operators.outer.specs import OuterSpecs
 from st_common.operators.outer.versions import NONE, Versions
 from st_common.operators.state.targets import NO_PARTNER
-from st_common.operators.turn.changes import CAUSE, SHARD_SCHEMA, change_rows
+from st_common.operators.turn.changes import CAUSE, SHARD_SCHEMA, TICK_RANK, change_rows
 from st_common.operators.turn.spells import Spells
 from st_common.operators.turn.turn import Turn
 from st_common.runs import is_first
@@ -32,6 +34,8 @@ def regrouped(
     versions: Versions,
     groups: OuterGroups,
     again: np.ndarray,
+    *,
+    with_changes: bool,
 ) -> tuple[Lines | None, OuterGroups]:
     """What becomes of the groups of rows.
 
@@ -40,6 +44,7 @@ def regrouped(
         versions: the rows of queries with an aggregate.
         groups: the groups as they were told last.
         again: int64, ascending, `target << 32 | instant`: groups that are told though no row says so.
+        with_changes: whether the whole answer is told where it changed, of queries that say so (`RSTREAM`).
 
     Returns:
         The lines that are told, None for none, and all groups afterwards.
@@ -54,6 +59,7 @@ def regrouped(
         group=rows.group,
         amounts=_amounts(above.turn, query[order], rows),
         again=again,
+        with_changes=with_changes,
     )
     lines, after = regroup(above, parts, groups)
     return lines, OuterGroups.of(after)
@@ -103,31 +109,86 @@ def tell_rows(
     own = _causes(signed.cause[row], signed.weight[row], sign, is_update)
     cause = own if causes is None else causes.of(sign)
     kept = np.flatnonzero(~is_same)
-    return _rows(turn, signed, row[kept], rows.take(kept), sign[kept], cause[kept])
-
-
-def _rows(
-    turn: Turn,
-    signed: Signed,
-    row: np.ndarray,
-    rows: OuterRows,
-    sign: np.ndarray,
-    cause: np.ndarray,
-) -> pa.Table:
-    target = turn.numbering.targets_of(signed.query[row], rows.text)
-    return change_rows(
-        replace(turn.names, objects=turn.numbering.partners),
-        position=signed.position[signed.at[row]],
-        event_ts=signed.tick[signed.at[row]],
-        objects=rows.group,
-        target=target,
+    row, sign = row[kept], sign[kept]
+    lines = _Lines(
+        query=signed.query[row],
+        at=signed.at[row],
         sign=sign,
-        cause=cause,
-        value=rows.value,
-        fields=rows.fields,
+        cause=cause[kept],
         fix_ts=signed.fix_ts[row],
         rank=signed.rank[row],
     )
+    told = _rows(turn, signed, rows.take(kept), lines)
+    if causes is not None:
+        return told
+    came = np.zeros(len(versions.start), bool)
+    came[place[kept][sign > 0]] = True
+    return pa.concat_tables([told, _told_again(turn, signed, versions, lines, came)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lines:
+    """What is told of n rows beside what they show; int64[n] each, `at` the places of instants."""
+
+    query: np.ndarray
+    at: np.ndarray
+    sign: np.ndarray
+    cause: np.ndarray
+    fix_ts: np.ndarray
+    rank: np.ndarray
+
+
+def _rows(turn: Turn, signed: Signed, rows: OuterRows, lines: _Lines) -> pa.Table:
+    target = turn.numbering.targets_of(lines.query, rows.text)
+    return change_rows(
+        replace(turn.names, objects=turn.numbering.partners),
+        position=signed.position[lines.at],
+        event_ts=signed.tick[lines.at],
+        objects=rows.group,
+        target=target,
+        sign=lines.sign,
+        cause=lines.cause,
+        value=rows.value,
+        fields=rows.fields,
+        fix_ts=lines.fix_ts,
+        rank=lines.rank,
+    )
+
+
+def _told_again(
+    turn: Turn, signed: Signed, versions: Versions, told: _Lines, came: np.ndarray
+) -> pa.Table:
+    """Rows that stay where others of their query changed, of queries that tell everything again (SPEC W6: RSTREAM).
+
+    Args:
+        turn: the run.
+        signed: what was told of the queries below.
+        versions: the rows of queries without an aggregate.
+        told: what is told of those that changed.
+        came: bool[n], which of the versions are told when they begin.
+    """
+    mine = np.flatnonzero(turn.known.of(OuterSpecs).retelling[told.query])
+    if not len(mine):
+        return SHARD_SCHEMA.empty_table()
+    cells = np.unique(packed(told.query[mine], told.at[mine]))
+    query, at = cells >> SHIFT, cells & MASK
+    owner = turn.numbering.targets.query[versions.rows.target]
+    order = np.lexsort((versions.start, owner))
+    held = versions.take(order)
+    spells = Spells(owner[order], held.start, held.until, len(signed.tick))
+    cell, row = spells.at(query, at)
+    stays = (held.start[row] < at[cell]) | ~came[order][row]
+    cell, row = cell[stays], row[stays]
+    count = len(cell)
+    again = _Lines(
+        query=query[cell],
+        at=at[cell],
+        sign=np.zeros(count, np.int64),
+        cause=np.full(count, CAUSE["inside"]),
+        fix_ts=signed.tick[at[cell]],
+        rank=np.full(count, TICK_RANK),
+    )
+    return _rows(turn, signed, held.rows.take(row), again)
 
 
 def _pairs(

@@ -109,8 +109,8 @@ class FrameClock:
             int(specs.origin[frame]),
         )
         timed = specs.range_by[frame, window] == TIME
-        query = self._turn.queries[specs.numbers[frame]]
-        if timed or query.plan.emit != "rstream":  # nothing changes after that
+        retells = self._turn.known.retelling[specs.numbers[frame]]
+        if timed or not retells:  # nothing changes after that
             until = min(until, self._newest + slide + (size if timed else 0) + tick_us)
         start = max(first, int(ts.min())) - origin
         slides: np.ndarray = (

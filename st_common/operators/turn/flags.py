@@ -127,7 +127,7 @@ def _flags(queries: Sequence[Registered]) -> Flags:
             [plan.window is not None or plan.frame is not None for plan in plans], bool
         ),
         framed=np.array([plan.frame is not None for plan in plans], bool),
-        retelling=np.array([plan.emit == "rstream" for plan in plans], bool),
+        retelling=np.array([_retells(plan) for plan in plans], bool),
         selecting=np.array([bool(shown_columns(plan)) for plan in plans], bool),
         showing_other=np.array([_shows_other(plan) for plan in plans], bool),
         showing_tags=np.array([_shows_tags(plan) for plan in plans], bool),
@@ -157,6 +157,11 @@ def _chosen_how(plan: Plan) -> int:
 def _tells_every(plan: Plan) -> bool:
     """Whether further fixes of members are told."""
     return plan.emit == "every" or (plan.outer is not None and bool(plan.columns))
+
+
+def _retells(plan: Plan) -> bool:
+    """Whether all members are told again; where another query asks about them, its answer is, and not they."""
+    return plan.emit == "rstream" and plan.outer is None
 
 
 def _shows_other(plan: Plan) -> bool:

@@ -223,7 +223,9 @@ def _near(
     if answer is None or not len(here):
         return None
     of = turn.numbering.targets.query[answer >> SHIFT]
-    members, of = answer[shows[of]] & MASK, of[shows[of]]
+    # Of queries that nobody swaps it is not known here where they measure from.
+    asked = np.isin(of, query[here])
+    members, of = answer[asked] & MASK, of[asked]
     # All at one time: a query is a cell.
     nothing = np.zeros(len(members), np.int64)
     held = Held(cell=of, query=of, at=nothing, row=members, object=members)

@@ -88,7 +88,11 @@ class AnswerSteps(GroupingSteps):
         if self.plan.outer is not None:
             return self._among_groups(text, step)
         asked = having(text, self.plan.aggregate, self._scope, step)
-        return self.rows().where(asked)
+        told = self.plan.emit
+        chosen = self.emit_changes().rows().where(asked)
+        if told == "changes":
+            return chosen
+        return chosen.emit_every() if told == "every" else chosen.as_stream(told)
 
     def rows(self) -> Self:
         """What follows asks about the rows of the query so far: `where`, aggregates, `group_by` and `distinct`.

@@ -309,6 +309,6 @@ _REPLAYS: dict[str, Callable[[QueryBuilder, Plan], QueryBuilder]] = {
     "aggregate": _aggregate,
     "valid_until": lambda builder, plan: builder.valid_until(plan.valid_until),
     "order": lambda builder, plan: builder.plan_order(plan.order),
-    "emit": _emit,
     "outer": _outer,
+    "emit": _emit,
 }

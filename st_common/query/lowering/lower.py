@@ -36,7 +36,14 @@ from st_common.query.lowering.rows_below import with_rows_below
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.select import Selected, selected_of
 from st_common.query.lowering.space import neighbours_of, region_of
-from st_common.query.plan import Aggregate, LayerJoin, Outer, PairJoin, Plan
+from st_common.query.plan import (
+    Aggregate,
+    LayerJoin,
+    Outer,
+    PairJoin,
+    Plan,
+    emit_in_words,
+)
 from st_common.query.plan import Emit as EmitMode
 from st_common.query.tree.fusing import plan_of
 from st_common.query.tree.growing import grown
@@ -123,26 +130,49 @@ def _above_rows(
 ) -> Lowered | None:
     """The plan of a SELECT about the rows of another one: that one's, and what is asked of its rows."""
     if isinstance(rows.this.args["from_"].this, Rows):
-        message = "the rows of a query are those of one that is about a stream"
         span = span_of(rows.this.args["from_"].this)
-        gathered.found.append(Refused(message, span, "put one query above another"))
+        gathered.found.append(Refused(_TWICE, span, _STREAM_BETWEEN))
         return None
     inner = lowered(rows.this, areas, gathered)
-    having = rows.this.args.get("having")
-    # Beside LIMIT it stands in the aggregate, and nothing is asked of rows yet.
-    if having is not None and inner is not None and inner.plan.outer is not None:
-        message = "HAVING and FROM (SELECT ..) exclude each other"
-        hint = "ask in the WHERE of the query around it"
-        gathered.found.append(Refused(message, span_of(having), hint))
+    # Beside LIMIT a HAVING stands in the aggregate, and nothing is asked of rows yet.
+    if inner is not None and inner.plan.outer is not None:
+        gathered.found.append(_asked_already(rows.this))
         return None
     outer = outer_of(select, gathered)
     if inner is None or outer is None or select.meta.get(INCOMPLETE):
         return None
+    if inner.plan.emit != "changes":
+        told = rows.this.args.get("kind") or rows.this.args.get("emit")
+        message = (
+            f"{emit_in_words(inner.plan.emit)} and FROM (SELECT ..) exclude each other"
+        )
+        hint = "what stands in parentheses is not told: say it of the query around it"
+        gathered.found.append(Refused(message, span_of(told), hint))
+        return None
+    kind = select.args.get("kind")
+    emit: EmitMode = gathered.attempt(lambda: _mode(kind, None), "changes")
     return Lowered(
-        plan=replace(inner.plan, outer=outer),
+        plan=replace(inner.plan, outer=outer, emit=emit),
         terms=inner.terms,
         spans={**inner.spans, **spans_of(select)},
     )
+
+
+_TWICE = "a query is about the rows of another one once"
+_STREAM_BETWEEN = "CREATE STREAM x AS SELECT .. tells these rows to queries about x"
+
+
+def _asked_already(select: exp.Expr) -> Refused:
+    """Why what stands in parentheses cannot: its own clauses ask about rows already (see `rows_below`)."""
+    having = select.args.get("having")
+    if having is not None:
+        message = "HAVING and FROM (SELECT ..) exclude each other"
+        hint = "ask in the WHERE of the query around it"
+        return Refused(message, span_of(having), hint)
+    lasts = select.args.get("window") or select.args.get("lasting")
+    span = span_of(lasts or select.expressions[0])
+    message = f"{_TWICE}, and this is about rows already"
+    return Refused(message, span, _STREAM_BETWEEN)
 
 
 def _alone(

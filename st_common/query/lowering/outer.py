@@ -134,13 +134,11 @@ def _refuse_clauses(select: exp.Expr, gathered: Gathered) -> None:
         gathered.found.append(
             Refused(message, span_of(node), "put it into the parentheses")
         )
-    emit, told = select.args.get("emit"), select.args.get("kind")
+    emit = select.args.get("emit")
     if emit is not None and (emit.this.name == "every" or emit.args.get("valid_until")):
         message = "what is asked of the rows of a query is told by its changes"
-        gathered.found.append(Refused(message, span_of(emit), "EMIT CHANGES"))
-    if told is not None:
-        message = f"{told.name.upper()} and FROM (SELECT ..) exclude each other"
-        gathered.found.append(Refused(message, span_of(told), "leave it out"))
+        hint = "EMIT CHANGES; SELECT RSTREAM (..) tells what stays"
+        gathered.found.append(Refused(message, span_of(emit), hint))
 
 
 def _refuse_units(term: Term | None) -> None:

@@ -8,6 +8,11 @@ SELECT "b.line", AVG("distance(a, b)") AS m
 FROM (SELECT b.line AS "b.line", distance(a, b) AS "distance(a, b)" FROM buses a JOIN buses b ON ..)
 GROUP BY "b.line"                                                                     is the same
 
+So are those about which of the nearest a member is, and how far away.
+
+SELECT MAX(distance()) AS m FROM taxis KNN (3, 1, 2)
+SELECT MAX("distance()") AS m FROM (SELECT distance() AS "distance()" FROM taxis KNN (3, 1, 2))  is the same
+
 WINDOW above what is judged at ticks is one of rows, for no fix of it qualifies at its own time (SPEC P5).
 
 SELECT COUNT(*) FROM taxis KNN (3, 1, 2) WINDOW 10 min
@@ -26,6 +31,7 @@ from st_common.query.areas import Areas
 from st_common.query.grammar.located import quoted_column
 from st_common.query.grammar.nodes import Refused, Rows, span_of
 from st_common.query.grammar.statements import text_of
+from st_common.query.lowering.nearness import is_of_place
 from st_common.query.lowering.several import is_call
 from st_common.query.lowering.space import region_of
 from st_common.query.pair_columns import MEASURES
@@ -49,7 +55,8 @@ def with_rows_below(select: exp.Expr, areas: Areas) -> exp.Expr:
     feature = _feature_of(select)
     # Keys of features are told of as they are: another version of the layer makes other groups.
     is_of_feature = feature and any(_is_of_other(node, feature) for node in arguments)
-    if not is_of_pairs and not lasts and not is_of_feature:
+    is_near = select.args.get("knn") is not None and any(map(_is_of_nearest, asked))
+    if not is_of_pairs and not lasts and not is_of_feature and not is_near:
         return select
     named = _named(asked)
     if named is None:
@@ -74,7 +81,8 @@ def _rows(select: exp.Expr, named: dict[str, exp.Expr]) -> Rows:
 
 def _named(asked: Sequence[exp.Expr]) -> dict[str, exp.Expr] | None:
     """What is asked of rows, by its text; None where one has none: it is refused where it is read."""
-    texts = [(_text_of(node), node) for node in asked if node.find(exp.Column)]
+    of_rows = [node for node in asked if node.find(exp.Column) or _is_of_nearest(node)]
+    texts = [(_text_of(node), node) for node in of_rows]
     named = {text: node for text, node in texts if text is not None}
     return None if any(text is None for text, _ in texts) else named
 
@@ -179,6 +187,11 @@ def _is_of_other(node: exp.Expr, other: str) -> bool:
         if isinstance(part, exp.Anonymous) and part.name.upper() in MEASURES:
             return True
     return False
+
+
+def _is_of_nearest(node: exp.Expr) -> bool:
+    """Whether it asks which of the nearest a member is, or how far away."""
+    return any(map(is_of_place, node.walk()))
 
 
 def _aliased(node: exp.Expr, name: str) -> exp.Expr:

@@ -26,7 +26,8 @@ def plan_of(tree: Node) -> Plan:
         name: said.get(name) for name in ("where", "aggregate", "window", "lasting_s")
     }
     outer = Outer(**above)
-    return replace(plan_of(rows.input), outer=outer)
+    emit = said.get("emit", "changes")
+    return replace(plan_of(rows.input), outer=outer, emit=emit)
 
 
 def parts_of(tree: Node) -> dict[str, Any]:

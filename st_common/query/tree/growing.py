@@ -49,12 +49,13 @@ def tree_of(plan: Plan, stream: StreamSettings | None = None) -> Told:
     """The operators of a plan; with the settings of its stream the columns of its rows are known."""
     said = {part.name: getattr(plan, part.name) for part in fields(Plan)}
     source = Source(stream=plan.stream, fix_columns=_fix_columns(stream))
-    told = grown(source, said)
     if plan.outer is None:
-        return told
-    rows = Rows(input=told, row_columns=_row_columns(plan, stream))
+        return grown(source, said)
+    # Of rows that another query asks about it says what is told.
+    below = grown(source, {**said, "emit": "changes"})
+    rows = Rows(input=below, row_columns=_row_columns(plan, stream))
     above = {part.name: getattr(plan.outer, part.name) for part in fields(Outer)}
-    return above_rows(rows, above)
+    return above_rows(rows, {**above, "emit": plan.emit})
 
 
 def _row_columns(plan: Plan, stream: StreamSettings | None) -> tuple[Column, ...]:
@@ -105,12 +106,13 @@ def _fix_columns(stream: StreamSettings | None) -> tuple[Column, ...]:
 
 
 def above_rows(rows: Rows, said: Mapping[str, Any]) -> Told:
-    """The operators above the rows of a query that say these parts of an outer one."""
-    return Told(input=_stacked((Select, Settled, Lasting, Group), rows, said, rows))
+    """The operators above the rows of a query that say these parts of an outer one, and what of it is told."""
+    asked = _stacked((Select, Settled, Lasting, Group), rows, said, rows)
+    return Told(input=asked, emit=said.get("emit", "changes"))
 
 
 def _changed_above(rows: Rows, said: Mapping[str, Any], new: Mapping[str, Any]) -> Told:
-    known = {part.name for part in fields(Outer)}
+    known = {part.name for part in fields(Outer)} | {"emit"}
     for part in sorted(new.keys() - known):
         message = f"the part {part!r} is about fixes, and not about the rows of a query"
         raise QueryError(message, hint="say it of the query whose rows these are")

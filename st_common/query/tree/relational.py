@@ -21,6 +21,7 @@ from st_common.query.plan import (
     Order,
     Value,
     asks_ways,
+    emit_in_words,
 )
 from st_common.query.several import name_of_key, wrong_in_top
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
@@ -228,7 +229,7 @@ class Told(Above):
     @property
     def noun(self) -> str:
         """See `Node`."""
-        return "EMIT EVERY" if self.emit == "every" else self.emit.upper()
+        return emit_in_words(self.emit)
 
     @property
     def ticks_itself(self) -> bool:
@@ -241,6 +242,11 @@ class Told(Above):
             message = "EMIT EVERY and a window in brackets exclude each other"
             hint = "RSTREAM tells what stays"
             yield Complaint(at=self.at, message=message, hint=hint)
+        rows = [one for one in walk(self.input) if one.is_query]
+        if self.emit == "every":
+            yield from excluded(
+                self, rows, "rows have no fixes; RSTREAM tells what stays"
+            )
         for events in (one for one in walk(self.input) if one.gives_events):
             yield from self._of_events(events)
 
