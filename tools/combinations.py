@@ -66,6 +66,10 @@ FORMS = (
         join="JOIN taxis b ON ST_DWithin(t, b, 50 m)",
     ),
     Form(
+        name="`LEFT JOIN` of the stream with itself",
+        join="LEFT JOIN taxis b ON ST_DWithin(t, b, 50 m)",
+    ),
+    Form(
         name="`NOT EXISTS` about the stream itself",
         where="NOT EXISTS (SELECT 1 FROM taxis b WHERE ST_DWithin(t, b, 5 m))",
     ),

@@ -356,6 +356,7 @@ _PAIRED = {
     "inner": "pairs of objects",
     "semi": "objects with another one",
     "anti": "objects without another one",
+    "left": "pairs of objects, and objects without another one",
 }
 
 

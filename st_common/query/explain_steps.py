@@ -164,6 +164,7 @@ _PAIRS = {
     "inner": "with the other objects: ",
     "semi": "objects with another one: ",
     "anti": "objects without another one: ",
+    "left": "with the other objects, or without one: ",
 }
 
 

@@ -49,14 +49,7 @@ Part = TypeVar("Part")
 
 Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
 
-
-def emit_in_words(emit: Emit) -> str:
-    """What is told, as a statement says it."""
-    return "EMIT EVERY" if emit == "every" else emit.upper()
-
-
 Predicate = Literal["intersects", "within", "dwithin", "equals"]
-PairHow = Literal["inner", "semi", "anti"]
 How = Literal["inner", "semi", "anti", "left"]
 Order = Literal["auto", "space_first", "select_first"]
 
@@ -155,13 +148,14 @@ class PairJoin:
 
     `distance_m` (None: any distance) is closed. Each of `keys` is an expression whose values must be equal on both
     sides and not null. `how` says what becomes of the pairs, as that of `LayerJoin` does: with `semi` and `anti` the
-    rows are the objects that come first in one, or in none. With `nearest` the others of each first object are only so
+    rows are the objects that come first in one, or in none; with `left` the pairs, and the objects that come first in
+    none, without a partner. With `nearest` the others of each first object are only so
     many, the nearest of those that pair and of which the condition holds; of equally far ones the first by id.
     """
 
     distance_m: float | None = None
     keys: tuple[str, ...] = ()
-    how: PairHow = "inner"
+    how: How = "inner"
     nearest: int | None = None
 
     @property
@@ -170,15 +164,21 @@ class PairJoin:
         return self.how in ("semi", "anti")
 
     @property
+    def is_outer(self) -> bool:
+        """Whether objects without another one are in the answer as well."""
+        return self.how == "left"
+
+    @property
     def noun(self) -> str:
         """What it is called in texts and errors."""
         return _PAIR_NOUNS[self.how]
 
 
-_PAIR_NOUNS: dict[PairHow, str] = {
+_PAIR_NOUNS: dict[How, str] = {
     "inner": "a JOIN of the stream with itself",
     "semi": "EXISTS about the stream itself",
     "anti": "NOT EXISTS about the stream itself",
+    "left": "a LEFT JOIN of the stream with itself",
 }
 
 

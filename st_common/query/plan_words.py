@@ -9,8 +9,8 @@ from st_common.query.neighbours import GroupNearest, Total
 from st_common.query.plan import (
     Emit,
     Function,
+    How,
     Order,
-    PairHow,
     Plan,
     Predicate,
     ValueFunction,
@@ -18,8 +18,7 @@ from st_common.query.plan import (
 
 _EMITS, _ORDERS = frozenset(get_args(Emit)), frozenset(get_args(Order))
 _PREDICATES, _FUNCTIONS = frozenset(get_args(Predicate)), frozenset(get_args(Function))
-_PAIR_HOWS = frozenset(get_args(PairHow))
-_HOWS = _PAIR_HOWS | {"left"}
+_HOWS = frozenset(get_args(How))
 _OF_VALUES = frozenset(get_args(ValueFunction))
 _TOTALS, _KINDS = frozenset(get_args(Total)), frozenset(get_args(Kind))
 _DOMAINS = frozenset(get_args(Domain))
@@ -61,4 +60,4 @@ def _of_joins(plan: Plan) -> Iterator[tuple[str, frozenset[str]]]:
         yield plan.join.predicate, _PREDICATES
         yield plan.join.how, _HOWS
     if plan.pairs is not None:
-        yield plan.pairs.how, _PAIR_HOWS
+        yield plan.pairs.how, _HOWS

@@ -234,7 +234,8 @@ def _conditions(plan: Plan, label: str) -> Iterator[str]:
     if plan.joined_with is not None and plan.chooses:
         yield from _with_exists(plan, plan.joined_with, label)
         return
-    if plan.join is not None and plan.join.is_outer:
+    joined = plan.joined_with
+    if joined is not None and joined.is_outer:
         first = sides_of(plan.where).first
         yield from () if first is None else (first,)
         return
@@ -248,9 +249,10 @@ def _conditions(plan: Plan, label: str) -> Iterator[str]:
 
 def _join(plan: Plan, label: str) -> str:
     """What stands behind FROM; of LEFT JOIN with all that is asked of features."""
-    if plan.join is None or not plan.join.is_outer:
+    joined = plan.joined_with
+    if joined is None or not joined.is_outer:
         return f"JOIN {_joined_by(plan, label, ' ON ')}"
-    return f"LEFT JOIN {' AND '.join(_on(plan, plan.join, label, ' ON '))}"
+    return f"LEFT JOIN {' AND '.join(_on(plan, joined, label, ' ON '))}"
 
 
 def _on(plan: Plan, join: LayerJoin | PairJoin, label: str, then: str) -> Iterator[str]:

@@ -84,10 +84,13 @@ def _with_others(plan: Plan, join: PairJoin, fixes: Fixes, eligible: Members) ->
     near = pairs(join, fixes, eligible)
     if _asks_pairs(plan):
         asked = plan.where or ""
-        both = " AND ".join(cut(asked)[1]) if join.chooses else asked
+        is_beside = join.chooses or join.is_outer
+        both = " AND ".join(cut(asked)[1]) if is_beside else asked
         near = of_which(both, fixes, near)
     if join.nearest is not None:
-        return nearest_of(join.nearest, fixes, near)
+        near = nearest_of(join.nearest, fixes, near)
+    if join.is_outer:
+        return _with_lonely(near, eligible)
     if not join.chooses:
         return near
     chosen = eligible & _some(near, len(fixes), anti=join.how == "anti")
@@ -120,7 +123,8 @@ def joined(plan: Plan, fixes: Fixes, eligible: Members, features: FeaturesOf) ->
 
 
 def _is_outer(plan: Plan) -> bool:
-    return plan.join is not None and plan.join.how == "left"
+    joined = plan.joined_with
+    return joined is not None and joined.is_outer
 
 
 def _with_lonely(both: Joined, eligible: Members) -> Joined:

@@ -125,7 +125,7 @@ def _(part: PairJoin) -> str:
     within = f" within {part.distance_m:g} m" if part.distance_m is not None else ""
     same = f" with the same {', '.join(part.keys)}" if part.keys else ""
     who = "no other object" if part.how == "anti" else "another object"
-    return f"beside {who}{within}{same}"
+    return f"beside {who}{within}{same}{', or beside none' if part.is_outer else ''}"
 
 
 @_worded.register

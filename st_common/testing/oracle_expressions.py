@@ -93,7 +93,7 @@ def _shown(
     if text in OF_NEAR:
         return None if near is None else OF_NEAR[text](near)
     if other is None:
-        return value_of(text, reading)
+        return None if text in PAIRS else value_of(text, reading)
     return value_of_pair(text, reading, other)
 
 

@@ -11,9 +11,9 @@ from st_common.query.comparing import Compare
 from st_common.query.neighbours import Nearest
 from st_common.query.plan import (
     Emit,
+    How,
     LayerJoin,
     Order,
-    PairHow,
     PairJoin,
     Plan,
     Window,
@@ -60,7 +60,7 @@ from st_common.testing.random_grid import (
 from st_common.testing.random_incidents import draw_incident
 from st_common.testing.random_outer import draw_outer
 
-_HOW: tuple[PairHow, ...] = ("inner", "inner", "semi", "anti")
+_HOW: tuple[How, ...] = ("inner", "inner", "semi", "anti", "left")
 ORDERS: tuple[Order, ...] = ("auto", "space_first", "select_first")
 
 
@@ -145,14 +145,14 @@ def _pairs(rng: Random, _layers: bool) -> Plan:  # noqa: FBT001
     distance_m = None if keys and rng.random() < 0.5 else rng.choice(RADII)
     how = rng.choice(_HOW)
     inside = rng.choice((draw_still, draw_moving))(rng) if rng.random() < 0.4 else None
-    where, chooses = draw_where_of_pairs(rng), how != "inner"
+    where, chooses = draw_where_of_pairs(rng), how in ("semi", "anti")
     is_ranked = not chooses and not isinstance(inside, MovingRegion)
     nearest = rng.randint(1, 3) if is_ranked and rng.random() < 0.4 else None
     return Plan(
         stream=STREAM,
         pairs=PairJoin(distance_m=distance_m, keys=keys, how=how, nearest=nearest),
         inside=inside,
-        where=_first_before_both(where) if chooses else where,
+        where=where if how == "inner" else _first_before_both(where),
         columns=draw_columns(rng) if chooses else draw_columns_of_pairs(rng),
         emit=draw_emit(rng),
     )

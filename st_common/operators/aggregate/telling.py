@@ -107,6 +107,7 @@ def _others_shown(stretch: Stretch, target: np.ndarray, at: np.ndarray) -> np.nd
     )
     if len(shown):
         others = stretch.fixes.lookups.others(target[shown])
+        shown, others = shown[others >= 0], others[others >= 0]
         place[shown] = course.place[course.at_ticks(others, at[shown])]
     return place
 
@@ -191,6 +192,7 @@ def _with_others(
     if not len(pairs):
         return at, member
     others = stretch.fixes.lookups.others(members.key[pairs] >> SHIFT)
+    pairs, others = pairs[others >= 0], others[others >= 0]
     place, version = stretch.course.versions_within(
         others, spells.start[pairs], spells.until[pairs]
     )
@@ -245,9 +247,10 @@ def _leaving(stretch: Stretch, key: np.ndarray, at: np.ndarray) -> np.ndarray:
     turn, target = stretch.turn, key >> SHIFT
     query = turn.numbering.targets.query[target]
     status = stretch.course.status_at(key & MASK, at)
-    partnered = turn.known.paired[query] & (status == ALIVE)
+    partner = turn.numbering.targets.partner[target]
+    partnered = turn.known.paired[query] & (status == ALIVE) & (partner != NO_PARTNER)
     if partnered.any():
-        partner = turn.numbering.targets.partner[target[partnered]]
+        partner = partner[partnered]
         names, hashes = (
             turn.numbering.partners.ids.take(pa.array(partner)),
             turn.numbering.partners.hashes[partner],
@@ -300,7 +303,7 @@ def _fields(turn: Turn, fixes: Present, lines: Lines) -> pa.Array | None:
         turn,
         query=turn.numbering.targets.query[lines.target],
         reading=at[: len(lines)],
-        other=at[len(lines) :],
+        other=np.where(lines.other < 0, -1, at[len(lines) :]),
         readings=fixes.values.readings(places),
         wanted=lines.place >= 0,
         target=lines.target,

@@ -52,7 +52,7 @@ def pairs_ahead(
     regions = regions_of(specs.moving, course, turn, fixes)
     firsts, others, tested = _holding(turn, course, regions)
     spells = [_spells(turn, course, fixes, firsts, others)]
-    if specs.anti.any():
+    if specs.lonely.any():
         spells.append(_firsts_kept(turn, course, regions))
     key, tick, end = map(np.concatenate, zip(*spells, strict=True))
     old = old_keys(turn, answer, specs.numbers)
@@ -192,7 +192,7 @@ def _firsts_kept(
         inside = insiders(of, course, tick, query, course.at[tick, column])
         parts.append(inside.take(_screened(turn, course, inside)))
     firsts = joined(parts)
-    firsts = firsts.take(np.flatnonzero(specs.anti[firsts.query]))
+    firsts = firsts.take(np.flatnonzero(specs.lonely[firsts.query]))
     alone = np.full(len(firsts.query), NO_PARTNER)
     target = turn.numbering.targets_of(firsts.query, alone)
     return packed(target, course.object[firsts.version]), firsts.tick, firsts.until

@@ -123,4 +123,6 @@ def _seen(
     some = readings.take(one)
     if other is None or not any(names_pair(text) for text in texts):
         return some
-    return PairReadings(one=some, other=readings.take(other))
+    return PairReadings(
+        one=some, other=readings.take(np.maximum(other, 0)), has_other=other >= 0
+    )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common.geometry.space import Space
 from st_common.operators.expressions.readings import Readings
@@ -23,11 +24,13 @@ class PairReadings:
 
     Attributes:
         one: the first fix of each pair.
-        other: the other one of each.
+        other: the other one of each; any fix where there is none.
+        has_other: bool[n], where there is one (else its columns are null); None: everywhere.
     """
 
     one: Readings
     other: Readings
+    has_other: np.ndarray | None = None
 
     def __len__(self) -> int:
         """How many there are."""
@@ -35,13 +38,16 @@ class PairReadings:
 
     def take(self, index: np.ndarray) -> "PairReadings":
         """Some of the pairs: by place (int64) or by mask (bool[n])."""
-        return PairReadings(one=self.one.take(index), other=self.other.take(index))
+        known = None if self.has_other is None else self.has_other[index]
+        one, other = self.one.take(index), self.other.take(index)
+        return PairReadings(one=one, other=other, has_other=known)
 
     def column(self, name: str, ids: pa.Array, *, space: Space) -> pa.Array | None:
         """See `Readings.column`."""
         own = own_name(name)
         if own is not None:
-            return self.other.column(own, ids, space=space)
+            values = self.other.column(own, ids, space=space)
+            return None if values is None else self._where_known(values)
         if is_of_pair(name):
             return self._measured(space).get(name.casefold())
         return self.one.column(name, ids, space=space)
@@ -54,7 +60,7 @@ class PairReadings:
         other = self.other.table(ids, space=space, texts=texts)
         columns = _unhidden(dict(zip(one.column_names, one.columns, strict=True)))
         columns |= {
-            of_other(name): values
+            of_other(name): self._where_known(values)
             for name, values in zip(other.column_names, other.columns, strict=True)
         }
         return pa.table({**columns, **self._measured(space, texts)})
@@ -67,7 +73,10 @@ class PairReadings:
         others = [own for name in names if (own := own_name(name)) is not None]
         of_one = self.one.columns(first, ids, space=space)
         of_the_other = self.other.columns(others, ids, space=space)
-        named = {of_other(name): values for name, values in of_the_other.items()}
+        named = {
+            of_other(name): self._where_known(values)
+            for name, values in of_the_other.items()
+        }
         return {**_unhidden(of_one), **named, **self._measured(space, names)}
 
     def _measured(
@@ -78,10 +87,18 @@ class PairReadings:
         ends = (self.one.x, self.one.y, self.other.x, self.other.y)
         measures = {DISTANCE: space.distance, BEARING: space.bearing}
         return {
-            name: pa.array(measure(*ends), from_pandas=True)
+            name: self._where_known(pa.array(measure(*ends), from_pandas=True))
             for name, measure in measures.items()
             if said is None or name in said
         }
+
+    def _where_known(self, values: pa.Array) -> pa.Array:
+        """Values that are of the other one, null where there is none."""
+        if self.has_other is None or self.has_other.all():
+            return values
+        return pc.if_else(
+            pa.array(self.has_other), values, pa.scalar(None, values.type)
+        )
 
 
 def _unhidden(columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

@@ -7,6 +7,7 @@ Answers keep the pairs, and for NOT EXISTS who may come first in one. Who is a m
     pairs of a                  0    2    1    0
     a has a partner             -    x    x    -       EXISTS        comes at 1, goes at 3
     a has none                  x    -    -    -       NOT EXISTS    comes at 0, goes at 1
+                                                       LEFT JOIN     the same, beside the pairs
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from st_common.operators.arrays.keys import MASK, SHIFT, packed
 from st_common.operators.arrays.turns import Turns, of_cells
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.course import BEFORE
-from st_common.operators.turn.flags import PAIRED, SEMI
+from st_common.operators.turn.flags import LEFT, PAIRED, SEMI
 from st_common.operators.turn.turn import Turn
 from st_common.runs import is_first, is_last
 
@@ -46,8 +47,11 @@ def shown(turn: Turn, before: np.ndarray, turns: Turns) -> tuple[np.ndarray, Tur
     if not turn.known.choosing.any():
         return before, turns
     kept, moved = _chooses(turn, before), _chooses(turn, turns.key)
+    as_it_is = _is_told(turn, turns.key)
     others = Turns(
-        tick=turns.tick[~moved], key=turns.key[~moved], comes=turns.comes[~moved]
+        tick=turns.tick[as_it_is],
+        key=turns.key[as_it_is],
+        comes=turns.comes[as_it_is],
     )
     cells = _cells_of(
         turn,
@@ -57,7 +61,7 @@ def shown(turn: Turn, before: np.ndarray, turns: Turns) -> tuple[np.ndarray, Tur
     )
     was = cells.key[cells.holds & (cells.tick == BEFORE)]
     held = np.zeros(len(cells.key), bool)  # who held before all has a cell of its own
-    members = np.sort(np.concatenate([before[~kept], was]))
+    members = np.sort(np.concatenate([before[_is_told(turn, before)], was]))
     chosen = of_cells(cells.key, cells.tick, cells.holds, held)
     return members, Turns.joined([others, chosen])
 
@@ -67,6 +71,17 @@ def _chooses(turn: Turn, keys: np.ndarray) -> np.ndarray:
     query = turn.numbering.targets.query[keys >> SHIFT]
     is_chosen: np.ndarray = turn.known.choosing[query] != PAIRED
     return is_chosen
+
+
+def _is_told(turn: Turn, keys: np.ndarray) -> np.ndarray:
+    """Which keys are told as they are: pairs, but for those that only choose objects; bool."""
+    targets, target = turn.numbering.targets, keys >> SHIFT
+    how, is_pair = (
+        turn.known.choosing[targets.query[target]],
+        targets.partner[target] != NO_PARTNER,
+    )
+    is_told: np.ndarray = (how == PAIRED) | ((how == LEFT) & is_pair)
+    return is_told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

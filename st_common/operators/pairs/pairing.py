@@ -66,8 +66,8 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
         firsts = _as_asked(firsts, moved, few)
     (query, one, other), tested = _paired(turn, fixes, world, codes, firsts, changed)
     _decide(scope, turn, fixes, moved)
-    if specs.anti.any():
-        _keep_firsts(scope, turn, firsts, within.moved)
+    if specs.lonely.any():
+        _keep_firsts(scope, turn, firsts, moved)
     scope.found(turn.numbering.targets_of(query, fixes.lookups.partners(other)), one)
     return tested
 
@@ -276,13 +276,13 @@ def _alike(
 
 def _keep_firsts(scope: Scope, turn: Turn, firsts: _Firsts, moved: np.ndarray) -> None:
     """Decides who may come first, of queries that ask for objects without a partner: those that changed, or all."""
-    anti = turn.known.of(PairSpecs).anti
-    numbers = np.flatnonzero(anti)
+    lonely = turn.known.of(PairSpecs).lonely
+    numbers = np.flatnonzero(lonely)
     alone = np.full(len(numbers), NO_PARTNER)
     own = turn.numbering.targets_of(numbers, alone)
     scope.by_object(own)
     scope.whole(own[np.isin(numbers, moved)])
-    mine = np.flatnonzero(anti[firsts.query] & firsts.anyone)
+    mine = np.flatnonzero(lonely[firsts.query] & firsts.anyone)
     place = np.searchsorted(numbers, firsts.query[mine])
     scope.found(own[place], firsts.object[mine])
 

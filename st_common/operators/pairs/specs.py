@@ -48,7 +48,7 @@ class PairSpecs:
         keys: different keys of joins, each some expressions.
         nearest: int64[queries of the stream], how many of the nearest others pair with an object, 0 for all of them.
         spread: bool[queries of the stream], whether every shard judges the pairs of its own objects.
-        anti: bool[queries of the stream], whether objects without a partner are asked for: who may come first is kept.
+        lonely: bool[queries of the stream], whether objects without a partner are asked for: all first ones are kept.
         other: what is asked of the other object of a pair, in the names of its own columns.
         both: what is asked of both, in those of `pair_columns`.
     """
@@ -61,7 +61,7 @@ class PairSpecs:
     keys: tuple[tuple[str, ...], ...]
     nearest: np.ndarray
     spread: np.ndarray
-    anti: np.ndarray
+    lonely: np.ndarray
     other: QuerySet
     both: Predicates
 
@@ -107,8 +107,8 @@ def compile_pairs(
         nearest[number] = join.nearest or 0
     is_spread = np.zeros(len(queries), bool)
     is_spread[list(spread)] = True
-    is_anti = np.zeros(len(queries), bool)
-    is_anti[[n for n, join in joins.items() if join.how == "anti"]] = True
+    lonely = np.zeros(len(queries), bool)
+    lonely[[n for n, join in joins.items() if join.how in ("anti", "left")]] = True
     still = [n for n in numbers if not moves(queries[n].plan)]
     sides = {n: sides_of(queries[n].plan.where) for n in numbers}
     firsts = _asking_firsts(queries, sides)
@@ -121,7 +121,7 @@ def compile_pairs(
         keys=tuple(keys),
         nearest=nearest,
         spread=is_spread,
-        anti=is_anti,
+        lonely=lonely,
         other=_asking_others(queries, sides, space),
         both=_asking_both(queries, sides),
     )

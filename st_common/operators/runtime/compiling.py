@@ -93,7 +93,7 @@ def is_spread(plan: Plan) -> bool:
     """
     return (
         plan.pairs is not None
-        and not plan.pairs.chooses
+        and plan.pairs.how == "inner"
         and plan.aggregate is None
         and plan.emit != "rstream"
         and plan.outer is None

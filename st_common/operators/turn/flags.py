@@ -12,9 +12,9 @@ from st_common.query.near_columns import names_near
 from st_common.query.pair_columns import names_pair
 from st_common.query.plan import Aggregate, Plan, Top, Value, Window
 
-PAIRED, SEMI, ANTI = 0, 1, 2
-"""Pairs are rows as they are; or rows are the objects that have a partner, or that have none."""
-_HOW = {"inner": PAIRED, "semi": SEMI, "anti": ANTI}
+PAIRED, SEMI, ANTI, LEFT = 0, 1, 2, 3
+"""Pairs are rows as they are; or rows are the objects that have a partner, or that have none; or pairs and these."""
+_HOW = {"inner": PAIRED, "semi": SEMI, "anti": ANTI, "left": LEFT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,8 @@ class Flags:
         showing_near: bool, which of the nearest a member is, or how far away, is among them.
         valid_until: bool, members are told with the time until which they stay (SPEC G8).
         paired: bool, objects are paired.
-        choosing: int8, what becomes of pairs of objects: `PAIRED`, or objects are chosen by them, `SEMI` or `ANTI`.
+        choosing: int8, what becomes of pairs of objects: `PAIRED`, or objects are chosen by them, `SEMI` or `ANTI`;
+            `LEFT`: both.
         nested: bool, another query asks about its rows, and is told in place of them.
         ticking: bool, it is judged at ticks.
         fenced: bool, it is a fence: it tells of events at a border, not of members.

@@ -69,7 +69,8 @@ class Lookups:
     def others(self, targets: np.ndarray) -> np.ndarray:
         """The number of the object that is the partner in each of some targets (int64[n]); -1 where none is."""
         partners = self._numbering.targets.partner[targets]
-        others: np.ndarray = self.objects_of_partners()[partners]
+        known = np.append(self.objects_of_partners(), NO_PARTNER)
+        others: np.ndarray = known[partners]  # without a partner the last one
         return others
 
     def objects_of_partners(self) -> np.ndarray:

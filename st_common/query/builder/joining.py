@@ -12,7 +12,7 @@ from st_common.query.builder.step import Step
 from st_common.query.grammar.words import quoted
 from st_common.query.lowering.condition import OWN_COLUMNS
 from st_common.query.pair_columns import other_label
-from st_common.query.plan import MOST_NEAREST, How, LayerJoin, PairHow, PairJoin
+from st_common.query.plan import MOST_NEAREST, How, LayerJoin, PairJoin
 
 _Built = TypeVar("_Built", bound=Step)
 
@@ -26,12 +26,6 @@ class Joining(Generic[_Built]):
     _how: How
     _joined: Callable[..., _Built]
     _key: Callable[[str, str], Given]
-
-    @property
-    def _of_pairs(self) -> PairHow:
-        """What becomes of pairs of objects; LEFT JOIN is one with a layer."""
-        assert self._how != "left"  # noqa: S101 - `left_join` takes a layer
-        return self._how
 
     def on_intersects(self) -> _Built:
         """A fix, or its enlarged box, meets the feature; its border belongs to it."""
@@ -47,7 +41,7 @@ class Joining(Generic[_Built]):
         far = metres_of(distance, "a distance", step)
         if self.is_layer:
             return self._with_layer(step, predicate="dwithin", distance_m=far)
-        pairs = PairJoin(distance_m=far, how=self._of_pairs)
+        pairs = PairJoin(distance_m=far, how=self._how)
         return self._joined(step, join=None, pairs=pairs)
 
     def on_equal(self, expression: str, key: str | None = None) -> _Built:
@@ -61,7 +55,7 @@ class Joining(Generic[_Built]):
                 "two objects pair by the same expression",
                 "on_equal(expression)",
             )
-            pairs = PairJoin(keys=(left.text,), how=self._of_pairs)
+            pairs = PairJoin(keys=(left.text,), how=self._how)
             return self._joined(step, given=[left], join=None, pairs=pairs)
         hint = 'on_equal("line", "ref"): "fid", "kind" or the name of a tag'
         refuse_unless(key is not None, step, "the feature's key is missing", hint)
@@ -115,6 +109,10 @@ class JoinSteps(Step):
         Conditions on the feature say which ones are joined with, and drop no object.
         """
         return replace(self.join_layer(layer, alias), _how="left")
+
+    def left_join_others(self) -> Joining[Self]:
+        """The other objects of the stream, and objects without one, whose partner is null; see `left_join`."""
+        return replace(self.join(self.plan.stream), _how="left")
 
     def exists(self, layer: str, alias: str | None = None) -> Joining[Self]:
         """Only objects for which the layer has a feature, each once; conditions call the feature `alias`."""

@@ -11,7 +11,7 @@ from st_common.query.fence import Debounce
 from st_common.query.frame import Extent
 from st_common.query.grammar.words import quoted
 from st_common.query.neighbours import GroupNearest, Place, ReverseNearest
-from st_common.query.plan import Aggregate, How, PairHow, Plan
+from st_common.query.plan import Aggregate, How, Plan
 from st_common.query.several import text_of_value
 
 _UNITS = {"space": "m", "time": "s", "rows": "rows"}
@@ -105,10 +105,11 @@ def _pairs(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     return builder if nearest is None else builder.and_nearest(nearest)
 
 
-_PAIRS: dict[PairHow, Callable[[QueryBuilder], Joining[QueryBuilder]]] = {
+_PAIRS: dict[How, Callable[[QueryBuilder], Joining[QueryBuilder]]] = {
     "inner": lambda builder: builder.join(builder.plan.stream),
     "semi": QueryBuilder.exists_other,
     "anti": QueryBuilder.not_exists_other,
+    "left": QueryBuilder.left_join_others,
 }
 
 

@@ -64,8 +64,10 @@ def parts_of(join: exp.Expr | None, where: exp.Expr | None, scope: Scope) -> Par
     )
 
 
-def parts_in_exists(join: exp.Expr, scope: Scope) -> Parts:
-    """The conditions of an EXISTS. About the stream itself those that are about both join, as where a comma does.
+def parts_beside(join: exp.Expr, scope: Scope, clause: str) -> Parts:
+    """The conditions of an EXISTS, or of ON (`clause`) where objects without a partner stay.
+
+    About the stream itself those that are about both join, as where a comma does.
 
     Raises:
         Refused: nothing joins, or a column does not say which of two objects of one stream it is of.
@@ -74,14 +76,20 @@ def parts_in_exists(join: exp.Expr, scope: Scope) -> Parts:
         return parts_of(join, None, scope)
     asked = tuple(conjuncts(join.args["on"]))
     joining = _joining(asked, scope)
+    joining += tuple(part for part in asked if is_nearest(part.unnest()))
     if not joining:
         like = f"ST_DWithin({scope.label}, {scope.other_label}, 1 km), or {scope.label}.a = {scope.other_label}.a"
-        message = "expected a distance or a key in EXISTS"
+        message = f"expected a distance or a key in {clause}"
         raise Refused(message, span_of(join.args["on"]), like)
     others = tuple(part for part in asked if part not in joining)
     for part in others:
         _refuse_unqualified(part, scope)
     return Parts(joining=joining, others=others)
+
+
+def is_nearest(condition: exp.Expr) -> bool:
+    """Whether a condition is `NEAREST (a, b, 2)`."""
+    return isinstance(condition, exp.Anonymous) and condition.name.upper() == "NEAREST"
 
 
 def _refuse_unqualified(part: exp.Expr, scope: Scope) -> None:

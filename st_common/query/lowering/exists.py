@@ -16,7 +16,7 @@ from st_common.query.grammar.nodes import Exists, Refused, Span, span_of
 from st_common.query.lowering.condition import (
     Conditions,
     conditions_of,
-    parts_in_exists,
+    parts_beside,
     parts_of,
 )
 from st_common.query.lowering.expression import Term, conjuncts
@@ -116,7 +116,7 @@ def said_of(
         chosen = conditions_of(parts.others, scope, gathered)
         return Said(joining=parts.joining, conditions=_sorted(chosen, choice))
     assert choice.join is not None  # noqa: S101 - it is what EXISTS asks about
-    parts = parts_in_exists(choice.join, scope)
+    parts = parts_beside(choice.join, scope, "EXISTS")
     inside = conditions_of(parts.others, scope, gathered)
     if choice.how == "anti":
         _refuse_of_fixes(inside.terms, gathered)
@@ -134,21 +134,23 @@ def said_of(
 def _of_left(
     select: exp.Expr, choice: Choice, scope: Scope, gathered: Gathered
 ) -> Said:
-    """The conditions of a LEFT JOIN: ON says which features are joined with, and WHERE which objects there are.
+    """The conditions of a LEFT JOIN: ON says what is joined with, and WHERE which objects there are.
 
     Raises:
-        Refused: WHERE names the feature, ON asks of the object alone, or no place joins.
+        Refused: WHERE names what is joined, ON asks of the object alone, or no place joins.
     """
-    parts = parts_of(choice.join, None, scope)
+    assert choice.join is not None  # noqa: S101 - it is what the side is of
+    parts = parts_beside(choice.join, scope, "ON of LEFT JOIN")
+    other = scope.other_label
     inside = conditions_of(parts.others, scope, gathered)
     around = conditions_of(list(_conditions(select)), scope, gathered)
     for term in (term for term in inside.terms if not _names_pair(term)):
-        message = "in ON of LEFT JOIN a condition names the feature, and this does not"
+        message = f"in ON of LEFT JOIN a condition names {other}, and this does not"
         raise Refused(message, term.span, "say it in WHERE, of all objects")
     where = select.args.get("where")
     if around.kinds or around.tags or any(map(_names_pair, around.terms)):
         message = "in WHERE of LEFT JOIN a condition is about the object"
-        hint = "ON says which features it is joined with: ON ST_Intersects(t, z) AND z.kind = 'park'"
+        hint = f"ON says what it is joined with: ON .. AND {other}.kind = 'park'"
         raise Refused(message, span_of(where), hint)
     chosen = Conditions(
         kinds=inside.kinds,

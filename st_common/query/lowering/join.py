@@ -15,7 +15,7 @@ from st_common.query.grammar.nodes import (
     Within,
     span_of,
 )
-from st_common.query.lowering.condition import OWN_COLUMNS, Conditions
+from st_common.query.lowering.condition import OWN_COLUMNS, Conditions, is_nearest
 from st_common.query.lowering.expression import Term, is_same, term_of
 from st_common.query.lowering.quantity import metres
 from st_common.query.lowering.scope import Scope
@@ -91,7 +91,7 @@ def pair_join_of(
         if isinstance(condition, Near) and distance_m is None:
             _check_sides(condition, scope)
             distance_m = metres(condition.args["distance"])
-        elif _is_nearest(condition) and nearest is None:
+        elif is_nearest(condition) and nearest is None:
             nearest = _nearest(condition, scope)
         elif isinstance(condition, exp.EQ):
             keys.append(_pair_key(condition, scope))
@@ -103,10 +103,6 @@ def pair_join_of(
         message = "NEAREST stands beside a distance or a key"
         raise Refused(message, span_of(parts[0]), f"{like} AND NEAREST (..)")
     return PairJoin(distance_m=distance_m, keys=texts, nearest=nearest), tuple(keys)
-
-
-def _is_nearest(condition: exp.Expr) -> bool:
-    return isinstance(condition, exp.Anonymous) and condition.name.upper() == "NEAREST"
 
 
 def _nearest(call: exp.Expr, scope: Scope) -> int:

@@ -42,12 +42,11 @@ from st_common.query.plan import (
     Outer,
     PairJoin,
     Plan,
-    emit_in_words,
 )
 from st_common.query.plan import Emit as EmitMode
 from st_common.query.tree.fusing import plan_of
 from st_common.query.tree.growing import grown
-from st_common.query.tree.relational import Source
+from st_common.query.tree.relational import Source, emit_in_words
 
 _CLAUSES = (
     "where",
@@ -246,9 +245,6 @@ def _joined(
         join, keys = layer_join_of(name, said.joining, scope, said.conditions)
         return "join", replace(join, how=choice.how), keys
     pairs, keys = pair_join_of(said.joining, scope)
-    if choice.how == "left":
-        hint = "WHERE NOT EXISTS (..) finds the objects without another one"
-        raise Refused("LEFT JOIN is one with a layer", choice.span, hint)
     return "pairs", replace(pairs, how=choice.how), keys
 
 

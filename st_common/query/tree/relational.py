@@ -21,7 +21,6 @@ from st_common.query.plan import (
     Order,
     Value,
     asks_ways,
-    emit_in_words,
 )
 from st_common.query.several import name_of_key, wrong_in_top
 from st_common.query.tree.node import Above, Column, Node, beside, excluded, walk
@@ -263,6 +262,11 @@ class Told(Above):
             message = f"the option plan and {events.noun} exclude each other"
             hint = "leave it out: there is one order"
             yield Complaint(at="options", message=message, hint=hint)
+
+
+def emit_in_words(emit: Emit) -> str:
+    """What is told, as a statement says it."""
+    return "EMIT EVERY" if emit == "every" else emit.upper()
 
 
 def _called(text: str) -> str:
