@@ -6,7 +6,7 @@ One machine for each object and target, the region or a feature of the layer:
     in  --( exit_after OUT fixes in a row )--> out        NEAR fixes speak for neither
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -22,7 +22,7 @@ from st_common.reference.metric import (
     Floats,
 )
 from st_common.reference.pair_join import Joined
-from st_common.regions.registry import Area, Box, Circle, Combined, Corridor
+from st_common.regions.registry import Area, Box, Circle, Combined, Corridor, Union
 
 Side = Literal["in", "near", "out"]
 Partners = Mapping[int, Mapping[str | None, bool]]
@@ -60,12 +60,33 @@ def seen(
 
     Whoever does not satisfy the condition is out, however near.
     """
-    targets = targets_of(plan, features)
-    return Seen(
-        inside=by_row(_inside(plan, fixes, targets)),
-        near=by_row(_near(plan, fixes, targets)),
-        passed=by_row(passed(plan, fixes, before, targets)),
-    )
+    inside = _inside(plan, fixes, targets_of(plan, features))
+    near, met = [inside], list[Joined]()
+    for part in _parts_of(plan):
+        targets = targets_of(part, features)
+        near.append(_near(part, fixes, targets))
+        met.append(passed(part, fixes, before, targets))
+    return Seen(inside=by_row(inside), near=_together(near), passed=_together(met))
+
+
+def _parts_of(plan: Plan) -> list[Plan]:
+    """The same fence around each part of OR of regions: who is near to one is near to all; else the fence itself."""
+    region, fence = plan.inside, plan.fence
+    asks = fence is not None and fence.asks_for_border and plan.join is None
+    if not asks or not isinstance(region, Union):
+        return [plan]
+    return [replace(plan, inside=part) for part in region.leaves()]
+
+
+def _together(parts: Iterable[Joined]) -> Partners:
+    """The partners of each row by all parts; beyond doubt where they are so by one of them."""
+    together: dict[int, dict[str | None, bool]] = {}
+    for part in parts:
+        for row, partners in by_row(part).items():
+            own = together.setdefault(row, {})
+            for partner, sure in partners.items():
+                own[partner] = sure or own.get(partner, False)
+    return together
 
 
 def targets_of(plan: Plan, features: FeaturesOf) -> Features:
@@ -94,9 +115,7 @@ def _shape(plan: Plan) -> shapely.Geometry:
         ]
         return shapely.MultiPoint(corners).convex_hull
     if isinstance(region, Combined):
-        return (
-            shapely.Point()
-        )  # nobody asks for its border: it has no hysteresis, nor CROSS
+        return shapely.Point()  # its border is that of its parts, or nobody asks for it
     raise ValueError(f"{region!r} has no border that stands still")
 
 

@@ -9,7 +9,7 @@ import shapely
 
 from st_common.reference.columns import Fixes
 from st_common.reference.crossing import gaps, ways_between
-from st_common.reference.metric import Bools, Floats, Members, Metric, everyone
+from st_common.reference.metric import Bools, Floats, Members, Metric
 from st_common.reference.shapes import distances
 from st_common.regions.registry import Area, Box, Circle, Corridor, Forecast, Region
 
@@ -24,9 +24,11 @@ def entering(region: Forecast, fixes: Fixes) -> Members:
     known = np.flatnonzero(np.isfinite(speed))
     some, way_m = fixes.take(known), speed[known] * region.within_s
     ask = _by_speed if region.by == "speed" else _by_heading
-    meets = ask(region.part, some, way_m) if len(known) else everyone(0)
     sure, maybe = np.zeros((2, len(fixes)), np.bool_)
-    sure[known], maybe[known] = meets.sure, meets.maybe
+    for part in region.part.leaves() if len(known) else ():  # those of OR, or itself
+        meets = ask(part, some, way_m)
+        sure[known] |= meets.sure
+        maybe[known] |= meets.maybe
     return Members(sure=sure, maybe=maybe)
 
 

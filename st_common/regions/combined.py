@@ -9,12 +9,12 @@
 ```
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from st_common.regions.combining import Combined, OfOne
-from st_common.regions.region import Limits, Region
+from st_common.regions.region import Borders, Limits, Region
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,6 +109,18 @@ class Union(_Several):
     joined_by = "any"
     noun = "region of OR"
     word = "OR"
+
+    @property
+    def no_border(self) -> str:
+        """What is near to one of its parts is near to it: it has a border where all of them have."""
+        return next((why for part in self.parts if (why := part.no_border)), "")
+
+    @classmethod
+    def borders(cls, regions: Sequence[Self], *, space: "Space") -> Borders:
+        """Those of its parts together."""
+        from st_common.regions.united import United
+
+        return United(regions, space=space)
 
     def bounds_of_one(self, space: "Space") -> "np.ndarray":
         """The box around the bounds of its parts."""

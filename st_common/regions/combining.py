@@ -94,8 +94,8 @@ class Combined(StillRegion):
 
     @property
     def no_border(self) -> str:
-        """Its border is not those of its parts."""
-        return "AND, OR, NOT of regions"
+        """Its border is not those of its parts, but for OR (see `united`)."""
+        return "AND, NOT of regions"
 
     @classmethod
     def index(cls, regions: Sequence[Self], *, space: "Space") -> Index:

@@ -93,8 +93,8 @@ class MovingCombined(MovingRegion):
 
     @property
     def no_border(self) -> str:
-        """See `Combined`."""
-        return self.of.no_border
+        """Where a border is that some of it goes with objects, nobody has asked yet."""
+        return "AND, OR, NOT of regions that go with an object"
 
     @property
     def focals(self) -> tuple[str, ...]:

@@ -5,13 +5,19 @@ from random import Random
 
 from st_common.query.fence import EVENTS, Debounce, Event, Fence
 from st_common.query.plan import LayerJoin, Plan
-from st_common.regions.registry import Box, Circle, Corridor, MovingCircle, Region
+from st_common.regions.registry import (
+    Box,
+    Circle,
+    MovingCircle,
+    Region,
+    Union,
+)
 from st_common.testing.random_grid import (
     LAYER,
     ODD,
-    coordinate,
     draw_key,
     draw_moving,
+    draw_simple,
     draw_still,
 )
 
@@ -19,13 +25,18 @@ _HALVES = (0.5, 1.0, 2.5)
 
 
 def draw_border(rng: Random) -> Region:
-    """A region that stands still; some rectangles are lines or points."""
-    region = draw_still(rng)
+    """A region that stands still, or OR of some; some rectangles are lines or points."""
+    if rng.random() < 0.15:
+        parts = [_in_odd_borders(draw_simple(rng)) for _ in range(rng.choice((2, 3)))]
+        return Union(parts=tuple(parts))
+    return _in_odd_borders(draw_still(rng))
+
+
+def _in_odd_borders(region: Region) -> Region:
+    """The region with circles that no point of the grid lies on the border of; corridors are so already."""
     if isinstance(region, Circle):
-        return Circle(x=coordinate(rng), y=coordinate(rng), radius_m=rng.choice(ODD))
-    if isinstance(region, Corridor):
-        return replace(region, width_m=rng.choice(ODD))
-    return region
+        return replace(region, radius_m=ODD[0] + region.radius_m)
+    return region.with_parts(_in_odd_borders)
 
 
 def draw_join_by_place(rng: Random) -> LayerJoin:

@@ -214,8 +214,8 @@ def test_until_when_one_stays_in_it_is_not_said():
 @pytest.mark.parametrize(
     ("option", "says"),
     [
-        ("DETECT ENTER WITH (hysteresis = 5 m)", "hysteresis and AND, OR, NOT of"),
-        ("DETECT CROSS, EXIT", "CROSS and AND, OR, NOT of regions exclude"),
+        ("DETECT ENTER WITH (hysteresis = 5 m)", "hysteresis and AND, NOT of regions"),
+        ("DETECT CROSS, EXIT", "CROSS and AND, NOT of regions exclude"),
     ],
 )
 def test_what_needs_its_border_is_refused_by_name(option, says):

@@ -7,7 +7,7 @@ import shapely
 
 from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import LayerJoin, Plan
-from st_common.regions.registry import Area, Box, Circle
+from st_common.regions.registry import Area, Box, Circle, Union
 from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
 from st_common.testing.laws import run_steps, told
 from st_common.testing.oracle import Rules
@@ -58,6 +58,17 @@ def test_an_object_enters_and_exits_and_the_exit_tells_how_long_it_was_inside():
         "2 @2 +a enter",
         "4 @4 -a leave =2",
     ]
+
+
+@pytest.mark.spec("X3", "X12")
+def test_or_of_regions_has_the_borders_of_its_parts():
+    """From the box it is 1 to the circle: whoever is between is near to both, and crosses neither by staying."""
+    both = Union(parts=(BOX, Circle(x=16, y=5, radius_m=5)))
+    told_of = play(
+        fence("enter", "exit", "cross", inside=both, hysteresis_m=2.0),
+        *drive(-9, 5, 10.5, 20, 22.5, 24, -9),
+    )
+    assert told_of == ["2 @2 +a enter", "6 @6 -a leave =4", "7 @7 =a cross"]
 
 
 @pytest.mark.spec("X3")
