@@ -2,9 +2,10 @@
 
 usage: python -m bench.latency --engine spark --rate 2000 --seconds 60 [--queries 1000] [--archive]
 
-A paced writer lays segments of 200 ms into the log with their arrival stamps; a change counts as committed when the
-table (Spark) or the fsynced journal (local) holds it. The figure of a segment is the time from its arrival to the
-commit of the batch that holds it. The bare figure beside it is the step alone on one such segment.
+A paced writer lays segments of 200 ms into the log with their arrival stamps. A change counts as committed when the
+table has it (Spark in micro-batches), or the journal, whose cause is durable (local, tasks that stay). The figure of a
+segment is the time from its arrival to the commit of the batch that holds it. The bare figure beside it is the step
+alone on one such segment.
 """
 
 import argparse
@@ -107,6 +108,41 @@ def spark_commits(
         spark.stop()
 
 
+def resident_commits(
+    home: Home,
+    stream,  # noqa: ANN001
+    total: int,
+    commits: dict[int, float],
+    ready: threading.Event,
+) -> None:
+    """Runs tasks that stay until they have told `total` segments; a change counts when the journal holds it."""
+    from functools import partial
+
+    from st_common.spark.crew import Crew
+    from st_common.spark.resident import Job, ResidentEngine, feed_of
+    from st_common.spark.resident_task import serve_partition
+    from st_common.spark.session import session
+
+    with owned(home, stream.name, engine="spark") as owner:
+        spark = session("bench", log_file=home.root / "spark.log", extended=False)
+        feed, crew = feed_of(home, stream), Crew(stream.shards, "127.0.0.1")
+        work = partial(serve_partition, crew.address, crew.token, feed)
+        job = Job(spark, stream.shards, work)
+        engine = ResidentEngine(home, feed, crew, owner, check=job.check)
+        while engine.next_segment < total:
+            before = engine.next_segment
+            if not engine.batch():
+                time.sleep(0.005)
+            now_s = time.monotonic()
+            commits |= dict.fromkeys(range(before, engine.next_segment), now_s)
+            engine.commit_if_due()
+            ready.set()
+        engine.close()
+        engine.abandon()
+        job.wait()
+        spark.stop()
+
+
 def step_alone_ms(log: Log, stream) -> float:  # noqa: ANN001
     """The median of the pure step on one segment of the log, in milliseconds."""
     from st_common.engine.feed import packets, step_settings
@@ -126,7 +162,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--engine", choices=["spark", "local"], default="spark")
+    parser.add_argument(
+        "--engine", choices=["spark", "resident", "local"], default="spark"
+    )
     parser.add_argument("--rate", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--warm-s", type=float, default=20)
@@ -159,6 +197,8 @@ def main() -> None:
     with archiving(Archive(home, stream), every_s=20 if args.archive else 1e9):
         if args.engine == "local":
             local_commits(home, stream, len(segments) + 1, commits)
+        elif args.engine == "resident":
+            resident_commits(home, stream, len(segments) + 1, commits, ready)
         else:
             spark_commits(home, stream, len(segments) + 1, commits, ready)
     writer.join()

@@ -210,6 +210,40 @@ def on_spark(
     return batches, totals
 
 
+def on_resident(
+    home: Home, stream: StreamSettings, max_bytes: int
+) -> tuple[list[tuple[int, float]], dict[str, int]]:
+    """Per batch: fixes and seconds, commit included, by tasks that stay."""
+    from functools import partial
+
+    from st_common.engine.owner import owned
+    from st_common.spark import resident
+    from st_common.spark.crew import Crew
+    from st_common.spark.resident_task import serve_partition
+    from st_common.spark.session import session
+
+    resident.BATCH_BYTES = max_bytes
+    batches, before = list[tuple[int, float]](), 0
+    with owned(home, stream.name, engine="spark") as owner:
+        spark = session("bench", log_file=home.root / "spark.log", extended=False)
+        feed, crew = resident.feed_of(home, stream), Crew(stream.shards, "127.0.0.1")
+        work = partial(serve_partition, crew.address, crew.token, feed)
+        job = resident.Job(spark, stream.shards, work)
+        engine = resident.ResidentEngine(home, feed, crew, owner, check=job.check)
+        started_s = time.perf_counter()
+        while engine.batch():
+            engine.commit_if_due()
+            now_s = time.perf_counter()
+            fixes = engine.totals.counters.fixes
+            batches.append((fixes - before, now_s - started_s))
+            before, started_s = fixes, now_s
+        engine.close()
+        engine.abandon()
+        job.wait()
+        spark.stop()
+    return batches, vars_of(engine.totals.counters)
+
+
 class _Collected:
     """A batch whose rows are here already."""
 
@@ -225,7 +259,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--engine", choices=["spark", "local"], default="spark")
+    parser.add_argument(
+        "--engine", choices=["spark", "resident", "local"], default="spark"
+    )
     parser.add_argument("--workload", choices=["w1", "w2", "w3"], default="w1")
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--replays", type=int, default=160)
@@ -257,7 +293,7 @@ def report(args: argparse.Namespace) -> None:
         int(args.segment_mb * (1 << 20)),
         args.copies,
     )
-    run = on_spark if args.engine == "spark" else on_local
+    run = {"spark": on_spark, "resident": on_resident, "local": on_local}[args.engine]
     batches, counters = run(home, stream, args.batch_mb << 20)
     rates = [fixes / seconds for fixes, seconds in batches[args.warm : -1] if fixes]
     stays, enters, leaves = (counters[name] for name in ("stays", "enters", "leaves"))

@@ -18,7 +18,7 @@ def run_stream(arguments: argparse.Namespace) -> Mapping[str, Any]:
     conf = conf_dir(home.root, arguments.conf)
     stream = stream_of(known_streams(home, conf), arguments.stream)
     if (arguments.engine or stream.engine) == "spark":
-        from st_common.spark.stream import run
+        from st_common.spark.running import run
     else:
         from st_common.engine.run import run
     with telling_stream(home, conf, stream.name):

@@ -10,6 +10,7 @@ from st_common.errors import ConfigError
 from st_common.toml_values import Check, WrongError, checked, whole
 
 LOCAL = "local"
+MICRO_BATCH, RESIDENT = "micro-batch", "resident"
 _MOST_CORES = 1024
 _LOOPBACK = ("127.0.0.1", "localhost")
 _LEAST_MB = 512  # of which Spark keeps 300 for itself
@@ -27,6 +28,7 @@ class SparkSettings:
         cores: how many tasks run at once, and how many partitions a shuffle has.
         memory: of the driver's JVM, as Java writes it; with a local master tasks run in it.
         executor_memory: of the JVM of each executor of a cluster.
+        mode: `micro-batch`, by Structured Streaming; `resident`, by tasks that stay (docs/adr/0081).
     """
 
     master: str = LOCAL
@@ -34,6 +36,12 @@ class SparkSettings:
     cores: int = 2
     memory: str = "4g"
     executor_memory: str = "2g"
+    mode: str = MICRO_BATCH
+
+    @property
+    def is_resident(self) -> bool:
+        """Whether the stream runs in tasks that stay."""
+        return self.mode == RESIDENT
 
     @property
     def is_local(self) -> bool:
@@ -84,6 +92,12 @@ def _master(value: object) -> str:
     return str(value)
 
 
+def _mode(value: object) -> str:
+    if value not in (MICRO_BATCH, RESIDENT):
+        raise WrongError(f'must be "{MICRO_BATCH}" or "{RESIDENT}"')
+    return str(value)
+
+
 def _rest(value: object) -> str:
     if not _is_address(value, "http"):
         raise WrongError('must be "http://HOST:PORT"')
@@ -107,5 +121,6 @@ SPARK_KEYS: dict[str, Check] = {
     "cores": whole(most=_MOST_CORES),
     "memory": _memory,
     "executor_memory": _memory,
+    "mode": _mode,
 }
 """What each key of `spark` may be; all have defaults."""

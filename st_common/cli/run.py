@@ -38,7 +38,7 @@ def run(
     if chosen == "local":
         from st_common.engine.run import run as follow
     elif chosen == "spark":
-        from st_common.spark.stream import run as follow
+        from st_common.spark.running import run as follow
     else:
         raise ConfigError(f"there is no engine {chosen!r}", hint="spark or local")
     with telling_stream(context.home(ctx), context.conf(ctx), stream):

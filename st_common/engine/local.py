@@ -1,30 +1,20 @@
 """The local engine: folds the step over a log in this process. It defines the right answer, and it is quick."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from threading import Thread
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from st_common import tables
-from st_common.capture.log import Log
-from st_common.contracts import load_contract
+from st_common.engine.committing import APP, Committing
 from st_common.engine.damage import tell_damage
 from st_common.engine.feed import packets_in, step_settings
-from st_common.engine.journal import Journal
 from st_common.engine.orders import orders_of, write_orders
 from st_common.engine.owner import Owner
 from st_common.engine.pace import Pace
 from st_common.engine.states import States, end_of
 from st_common.engine.suspension import tell_failures
-from st_common.engine.tidy import tidy
 from st_common.engine.timekeeper import Timekeeper, heard
-from st_common.errors import ConflictError
 from st_common.home import Home
 from st_common.layers.index import load_index
 from st_common.operators.events.packet import Packet, nulled_in
@@ -32,38 +22,13 @@ from st_common.operators.matching.layer import LayerOf
 from st_common.operators.runtime.retire import LEAST, retired
 from st_common.operators.runtime.stages import Step, step
 from st_common.operators.runtime.wanted import wanted_us
-from st_common.operators.skeleton.cache_counts import Caches, summed
+from st_common.operators.skeleton.cache_counts import summed
 from st_common.operators.state.difference import Changed
 from st_common.operators.state.state import State
-from st_common.operators.turn.changes import settled
-from st_common.operators.turn.part import Counters
 from st_common.settings import StreamSettings
 
-APP = "engine"  # the app transaction under which an engine commits to `changes`: its version is a log position
 BATCH_BYTES = 32 << 20
-COMMIT_S = 1.0
 BASE_S = 10.0
-
-
-@dataclass
-class Totals:
-    """What an engine did since it started; rows that a restart only made again are not counted twice.
-
-    Attributes:
-        counters: fixes, late and double fixes, and tuples per operator, as `step` counts them.
-        segments: segments of the log that were read.
-        rejects: records that could not be read.
-        changes: rows of changes that were told.
-        nulled: by attribute, in how many fixes its text was of another type, so that it is null there.
-        caches: by kind of moving query, what its caches cost (SPEC G6).
-    """
-
-    counters: Counters = field(default_factory=Counters)
-    segments: int = 0
-    rejects: int = 0
-    changes: int = 0
-    nulled: Counter[str] = field(default_factory=Counter)
-    caches: Caches = field(default_factory=dict)
 
 
 def layers_of(home: Home, stream: StreamSettings) -> LayerOf:
@@ -79,7 +44,7 @@ def layers_of(home: Home, stream: StreamSettings) -> LayerOf:
     return lambda layer, version: load_index(home, layer, version, space=stream.space)
 
 
-class LocalEngine:
+class LocalEngine(Committing):
     """Follows the log of one stream; changes are told by a journal at once and by the table every second.
 
         log -> step -> changes -> journal              at each batch: readers see them at once
@@ -106,40 +71,29 @@ class LocalEngine:
         *,
         now_us: Callable[[], int] | None = None,
     ) -> None:
-        self._home, self._stream = home, stream
-        self._table, self._contract = (
-            home.table("changes", stream.name),
-            load_contract("changes"),
-        )
+        super().__init__(home, stream, owner)
         self.settings, self._layer_of = step_settings(stream), layers_of(home, stream)
-        self.log = Log(home.log(stream.name))
-        self._owner = owner
-        self.committed = self._stands_at()
         self.states = States.of(home, stream.name)
         # A state that is ahead of the table would never make the changes that the table lacks.
         self.state = self.states.newest(upto=self.committed)
         self.committed_event = (
             self.state.max_event
         )  # the largest event time up to where the table stands
-        self._journal = Journal(
-            home, stream.name, epoch=owner.lease.epoch if owner else 0
-        )
         self._timekeeper = Timekeeper(
             self.log, stream, start=self.state.next_segment, now_us=now_us
         )
-        self._pending: list[pa.Table] = []
         self._changed = Changed.since(self.state)
         self._storing: Thread | None = None
         self._failure: Exception | None = None
         self._pace = Pace()
-        self._commits = 0
-        self._committed_s = self._based_s = time.monotonic()
+        self._based_s = time.monotonic()
         self._orders: dict[str, Any] = {}
-        self.totals = Totals()
+        self.open()
 
-    def _stands_at(self) -> int:
-        committed = tables.committed(self._table, APP)
-        return -1 if committed is None else committed
+    @property
+    def end(self) -> int:
+        """The last position that the state has seen."""
+        return end_of(self.state)
 
     def batch(self) -> bool:
         """Reads the next batch of the log, runs the step on it, and tells the changes by the journal.
@@ -172,7 +126,7 @@ class LocalEngine:
         # Segments are visible before they are durable. A change that a reader has seen must not outlive its cause.
         self.log.sync(segments)  # what is told follows from rows that are durable
         self._timekeeper.saw(segments[: done.state.next_segment - start], heard(read))
-        self._keep(settled([done.changes]))
+        self.tell([done.changes])
         # Else it was done, and counted, before a restart.
         if end_of(self.state) > self.committed:
             self._count(done, read, segments=done.state.next_segment - start)
@@ -208,79 +162,18 @@ class LocalEngine:
             max_event=self.state.max_event,
         )
 
-    def _keep(self, changes: pa.Table) -> None:
-        if self.committed >= 0 and len(changes):
-            changes = self._behind_committed(changes)
-        if len(changes):
-            self._journal.append(tables.with_date(changes, self._contract))
-            self._pending.append(changes)
-            self.totals.changes += len(changes)
-
     def commit_if_due(self) -> None:
         """Commits once a second, and stores the state every ten."""
-        now_s = time.monotonic()
-        if now_s - self._committed_s >= COMMIT_S:
+        if self.is_due:
             self.commit()
-        if now_s - self._based_s >= BASE_S and not (
+        if time.monotonic() - self._based_s >= BASE_S and not (
             self._storing and self._storing.is_alive()
         ):
             self.store()
 
-    def commit(self) -> None:
-        """Brings everything up to the state's position into the table, exactly once.
-
-        The commit names the last position as the version of the app transaction `engine`, and expects the one before
-        it. So a commit of an owner that was overtaken is refused, and rows that the table has already are left out.
-
-            committed 40, pending rows at 38, 41, 45, state at 50   ->   rows 41, 45 appended, committed 50
-
-        Raises:
-            FencedError: another process owns the stream by now.
-            ConflictError: the table went back to an older version while the engine ran; the next start fills it.
-        """
-        end = end_of(self.state)
-        while end > self.committed:
-            try:
-                self._append(end)
-            except ConflictError:  # an owner that was overtaken committed last; `_append` asks whether it is this one
-                stands_at = self._stands_at()
-                if (
-                    stands_at < self.committed
-                ):  # the table went back: what is missing is in no journal of this engine
-                    raise
-                self.committed = stands_at
-                self._pending = [
-                    self._behind_committed(changes) for changes in self._pending
-                ]
-                continue
-            self.committed, self._pending = end, []
-            self._journal.clear()
-            self._commits += 1
-            tidy(self._table, self._contract, self._commits)
-            self._tell_orders()
+    def _has_committed(self) -> None:
         self.committed_event = self.state.max_event
-        self._committed_s = time.monotonic()
-
-    def _append(self, end: int) -> None:
-        changes = pa.concat_tables(self._pending) if self._pending else settled([])
-        tables.append(
-            self._table,
-            changes,
-            self._contract,
-            app=APP,
-            version=end,
-            after=self.committed,
-            check=self._check,
-        )
-
-    def _check(self) -> None:
-        """Raises when another process owns the stream by now."""
-        if self._owner is not None:
-            self._owner.check()
-
-    def _behind_committed(self, changes: pa.Table) -> pa.Table:
-        # A mask: an expression would start a query engine and its threads, 3 ms for a batch of some rows.
-        return changes.filter(pc.greater(changes["position"], self.committed))
+        self._tell_orders()
 
     def _tell_orders(self) -> None:
         orders = orders_of(self.state, self.settings)

@@ -23,7 +23,7 @@ from st_common.home import Home
 from st_common.ops.records import write_record
 from st_common.ops.status import TOPOLOGY_FILE, status_files
 
-_STATE = ("local", "spark", "g[0-9]*", FOLDER, borders.FOLDER)
+_STATE = ("local", "spark", "resident", "g[0-9]*", FOLDER, borders.FOLDER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from st_common import tables
 from st_common.engine import states
+from st_common.engine.committing import APP
 from st_common.engine.export import export_folder, seed_folder, seed_path
-from st_common.engine.local import APP
 from st_common.engine.owner import Owner, owned
 from st_common.engine.run import follow
 from st_common.engine.topology import (
@@ -169,4 +169,5 @@ def _remove_others(home: Home, stream: str, topology: Topology) -> None:
             shutil.rmtree(path, ignore_errors=True)
     if topology.generation:
         shutil.rmtree(folder / "local" / "states", ignore_errors=True)
-        shutil.rmtree(folder / "spark", ignore_errors=True)
+        for mode in ("spark", "resident"):
+            shutil.rmtree(folder / mode, ignore_errors=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
+from st_common.engine.committing import Committing
 from st_common.engine.local import LocalEngine
 from st_common.engine.owner import Owner, owned, pulsing
 from st_common.engine.recovery import recover_tables
@@ -79,24 +80,25 @@ def follow(
         tell(home, stream.name, notice)
     with archiving(Archive(home, stream)) as archive:
         try:
-            _follow(engine, owner, archive, until_idle=until_idle)
+            attend(engine, owner, archive, until_idle=until_idle)
             engine.close()
         finally:
             engine.abandon()
-    _beat(engine, owner, "idle" if until_idle else "stopped", force=True)
+    beat(engine, owner, "idle" if until_idle else "stopped", force=True)
     return engine
 
 
-def _follow(
-    engine: LocalEngine, owner: Owner, archive: Archive, *, until_idle: bool
+def attend(
+    engine: Committing, owner: Owner, archive: Archive, *, until_idle: bool
 ) -> None:
+    """Has an engine follow its log until it is asked to stop; with `until_idle` until the log's end is reached."""
     while not owner.stop_wanted():
         owner.check()
         archive.check()
         busy = engine.batch()
         engine.commit_if_due()
         owner.phase = Phase.WAITING
-        _beat(engine, owner, "running" if busy else "idle")
+        beat(engine, owner, "running" if busy else "idle")
         # Asked only when all of the log is read, for a clock row makes late what is still in front of it.
         if busy or engine.keep_time():
             owner.phase = Phase.BATCH
@@ -107,9 +109,8 @@ def _follow(
         owner.phase = Phase.BATCH
 
 
-def _beat(
-    engine: LocalEngine, owner: Owner, state: str, *, force: bool = False
-) -> None:
+def beat(engine: Committing, owner: Owner, state: str, *, force: bool = False) -> None:
+    """Says how the stream of an engine goes."""
     counters = engine.totals.counters
     owner.counts = {
         "fixes": counters.fixes,

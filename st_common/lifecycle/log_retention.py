@@ -12,7 +12,7 @@ from typing import Any
 from st_common.capture.log import Log
 from st_common.capture.log_purging import Cut, arrived_before, purge_records, to_cut
 from st_common.engine.archive import READER
-from st_common.engine.local import APP
+from st_common.engine.committing import APP
 from st_common.home import Home
 from st_common.lifecycle.readers import readers_of_log
 from st_common.settings import StreamSettings

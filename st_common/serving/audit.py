@@ -11,8 +11,9 @@ from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
+from st_common.engine.committing import APP
 from st_common.engine.feed import packets_of, step_settings
-from st_common.engine.local import APP, layers_of
+from st_common.engine.local import layers_of
 from st_common.engine.states import States
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import FairwayError

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from st_common.engine.local import APP
+from st_common.engine.committing import APP
 
 
 class Commit(NamedTuple):

@@ -11,6 +11,7 @@ from st_common.engine.owner import Owner, now_us
 from st_common.home import Home
 from st_common.operators.state.state import State
 from st_common.settings import StreamSettings
+from st_common.spark.resident import MOST_STARTS, feed_of, is_resident, on_spark
 from st_common.spark.session import session
 from st_common.spark.stream import Sink, follow
 
@@ -34,6 +35,7 @@ def of_spark(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
         f"fairway-{stream.name}",
         place=stream.spark,
         log_file=owner.folder / "spark.log",
+        starts=MOST_STARTS,
     )
     try:
         return states(spark, home, stream, owner)
@@ -46,8 +48,11 @@ def states(
 ) -> list[State]:
     """As `of_spark`, in a session that is there already."""
     segment = write_export(Log(home.log(stream.name)), arrival_us=now_us()).number
-    sink = Sink(home=home, stream=stream, owner=owner)
-    with archiving(Archive(home, stream)) as archive:
-        follow(spark, sink, until_idle=True, end=segment + 1, check=archive.check)
-    sink.beat("stopped", force=True)
+    if is_resident(home, stream.name):
+        on_spark(spark, home, feed_of(home, stream), owner, end=segment + 1)
+    else:
+        sink = Sink(home=home, stream=stream, owner=owner)
+        with archiving(Archive(home, stream)) as archive:
+            follow(spark, sink, until_idle=True, end=segment + 1, check=archive.check)
+        sink.beat("stopped", force=True)
     return exported(home, stream.name, segment, stream.shards)

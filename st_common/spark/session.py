@@ -53,6 +53,7 @@ def session(
     place: SparkSettings = SparkSettings(),  # noqa: B008 - a frozen value
     log_file: Path | None = None,
     extended: bool = True,
+    starts: int = 4,
     **conf: str | int,
 ) -> SparkSession:
     """A Spark session, started or found.
@@ -63,6 +64,7 @@ def session(
         app: its name, for people.
         place: where it runs, and how much of a machine it takes.
         log_file: takes what the JVM and its workers print; None: they print where this process does.
+        starts: how often a task is started before its job fails.
         extended: with Delta and Sedona. Streams need neither, and their rules cost time in every batch.
         **conf: further settings of Spark, by name.
 
@@ -79,12 +81,13 @@ def session(
     jars = [
         str(jar) for jar in sorted(JARS.glob("*.jar")) if jar.name.startswith(_CLASSES)
     ]
-    master = f"local[{place.cores},4]" if place.is_local else place.master
+    master = f"local[{place.cores},{starts}]" if place.is_local else place.master
     builder = SparkSession.builder.appName(app).master(master)
     settings = {
         **_FIXED,
         **({**_EXTENDED, "spark.jars": ",".join(jars)} if extended else {}),
         **_settings_of(place),
+        "spark.task.maxFailures": starts,
         **conf,
     }
     for key, value in settings.items():

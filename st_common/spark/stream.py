@@ -19,9 +19,9 @@ from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
+from st_common.engine.committing import APP
 from st_common.engine.export import seed_folder
 from st_common.engine.feed import step_settings
-from st_common.engine.local import APP
 from st_common.engine.owner import Owner, owned, pulsing
 from st_common.engine.recovery import recover_tables
 from st_common.engine.run import summary
@@ -30,7 +30,7 @@ from st_common.engine.suspension import tell_failures
 from st_common.engine.tidy import tidy
 from st_common.engine.timekeeper import Heard, Timekeeper
 from st_common.engine.topology import begin, generation_folder, topology_of
-from st_common.errors import FairwayError, StateError
+from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.runtime.failed import Failure
 from st_common.operators.skeleton.cache_counts import from_json, summed
@@ -42,7 +42,9 @@ from st_common.ops.records import read_value
 from st_common.ops.status import Phase
 from st_common.position import position_of, segment_of
 from st_common.settings import StreamSettings
+from st_common.spark.causes import cause_of
 from st_common.spark.checkpoint import discard_unusable
+from st_common.spark.resident import go_over, is_resident
 from st_common.spark.session import session
 from st_common.spark.shard import RESULT, ShardProcessor, read_result
 from st_common.spark.source import NAME, Feed, LogSource
@@ -108,6 +110,9 @@ def feed_of(spark: SparkSession, home: Home, stream: StreamSettings) -> Feed:
         topology_of(home, stream.name),
         generation_folder(home, stream.name),
     )
+    if is_resident(home, stream.name):
+        message = f"stream {stream.name!r} runs in tasks that stay"
+        raise StateError(message, hint=go_over(stream.name))
     keys = _shard_keys_of(spark, stream, folder / "spark")
     if topology is None or not topology.generation:
         return Feed(home=str(home.root.resolve()), stream=stream, keys=keys)
@@ -336,9 +341,9 @@ def follow(
         _attend(query, sink, until_idle=until_idle, end=end, check=check)
         _stop(query, hold)
     except StreamingQueryException as error:
-        raise _cause(error) from error
+        raise cause_of(error) from error
     if (failure := query.exception()) is not None:
-        raise _cause(failure)
+        raise cause_of(failure)
 
 
 def _attend(
@@ -381,16 +386,3 @@ def _stop(query: StreamingQuery, hold: Path) -> None:
         query.stop()
     finally:
         hold.unlink(missing_ok=True)
-
-
-def _cause(failure: Exception) -> Exception:
-    """The error that a worker or the sink raised, in one line; Spark wraps it in its own many."""
-    text = str(failure)
-    for line in reversed(text.splitlines()):
-        if line.startswith("st_common.errors."):
-            name, _, message = line.removeprefix("st_common.errors.").partition(": ")
-            kind = {sub.__name__: sub for sub in FairwayError.__subclasses__()}.get(
-                name, FairwayError
-            )
-            return kind(message)
-    return failure

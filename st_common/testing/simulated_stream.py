@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from st_common.capture.log import Log
 from st_common.decode.packed import Encoder
-from st_common.engine import local
+from st_common.engine import committing, local
 from st_common.engine.journal import Journal
 from st_common.engine.owner import Owner
 from st_common.home import Home
@@ -248,10 +248,10 @@ def installed(machine: Machine) -> Iterator[None]:
             records, "flock", System(machine.world).flock
         ),  # a lease relies on it
         patch.multiple(process, **_processes(machine.world, system)),
+        patch.object(local, "Thread", Inline),
         patch.multiple(
-            local,
+            committing,
             tables=machine.tables,
-            Thread=Inline,
             Journal=lambda _home, _stream, *, epoch: _Told(machine, epoch),
         ),
     ):

@@ -15,7 +15,7 @@ from st_common.capture.log_purging import purge_records, to_cut
 from st_common.capture.pieces import pieces
 from st_common.cli import app
 from st_common.engine.archive import READER
-from st_common.engine.local import APP
+from st_common.engine.committing import APP
 from st_common.errors import LogError
 from st_common.home import Home
 from st_common.lifecycle.held import held

@@ -16,6 +16,7 @@ from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.contracts import load_contract
 from st_common.engine import reshard
+from st_common.engine.committing import APP
 from st_common.engine.export import (
     asked_exports,
     export_path,
@@ -24,7 +25,7 @@ from st_common.engine.export import (
     seed_path,
 )
 from st_common.engine.feed import packets, step_settings
-from st_common.engine.local import APP, LocalEngine
+from st_common.engine.local import LocalEngine
 from st_common.engine.run import run
 from st_common.engine.states import end_of, load, save
 from st_common.engine.topology import Topology, frozen, generation_folder, topology_of

@@ -345,6 +345,7 @@ def test_how_much_of_a_machine_a_stream_takes_is_set_by_stream(conf):
     path = conf(
         f'{SMALLEST}[streams.buses.spark]\ncores = 8\nmemory = "16g"\n'
         'master = "spark://127.0.0.1:7077"\nrest = "http://127.0.0.1:6066"\nexecutor_memory = "512m"\n'
+        'mode = "resident"\n'
     )
     assert load_streams(path)["buses"].spark == SparkSettings(
         cores=8,
@@ -352,7 +353,9 @@ def test_how_much_of_a_machine_a_stream_takes_is_set_by_stream(conf):
         master="spark://127.0.0.1:7077",
         rest="http://127.0.0.1:6066",
         executor_memory="512m",
+        mode="resident",
     )
+    assert not SparkSettings().is_resident
 
 
 @pytest.mark.parametrize(
@@ -367,6 +370,7 @@ def test_how_much_of_a_machine_a_stream_takes_is_set_by_stream(conf):
         ('executor_memory = "4g"', "executor_memory has no meaning with master"),
         ('rest = "http://cluster:6066"', "rest has no meaning with master = 'local'"),
         ('rest = "cluster:6066"', 'must be "http://HOST:PORT"'),
+        ('mode = "barrier"', 'must be "micro-batch" or "resident"'),
         ('ram = "4g"', "unknown key 'ram'"),
     ],
 )

@@ -1,0 +1,279 @@
+"""The tasks that stay, as their driver sees them: who has which shard, what each answers, who has fallen silent.
+
+A task says hello when it starts, and again when Spark has started it anew. Shards are dealt out among those that live,
+and dealt out again when one joins, breaks off, or says nothing for 15 s. Whoever is left out is not heard any more: its
+connection is closed, and nothing else that it does is told. What a shard tells of a part of the log is the same whoever
+steps it, so a plan that was under way is sent to whoever has the shard now.
+"""
+
+import contextlib
+import hmac
+import queue
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import st_common.errors
+from st_common.errors import FairwayError, StateError
+from st_common.spark.wire import Head, Wire
+
+SILENT_S = 15.0
+"""For how long a task may say nothing; it says that it lives every three seconds."""
+_GREETING_S = 10.0
+_LOOK_S = 0.5
+
+
+@dataclass(eq=False)
+class _Task:
+    """A task that said hello: its connection, when it was heard last, the shards that it has."""
+
+    wire: Wire
+    name: str
+    heard_s: float
+    shards: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A part of the log that all shards step: segments from `start` to before `end`."""
+
+    number: int
+    start: int
+    end: int
+    committed: int
+
+
+_Heard = tuple[_Task, Head | None, bytes]
+
+
+class Crew:
+    """Listens for tasks, and has them step all shards.
+
+    Args:
+        shards: how many shards there are.
+        host: the address to listen on, which tasks reach.
+    """
+
+    def __init__(self, shards: int, host: str) -> None:
+        self._shards = shards
+        self.token = secrets.token_hex(16)
+        self._server = socket.create_server((host, 0))
+        self.address: tuple[str, int] = self._server.getsockname()[:2]
+        self._inbox: queue.SimpleQueue[_Heard] = queue.SimpleQueue()
+        self._tasks: list[_Task] = []
+        self._connected: set[Wire] = set()
+        self._stored: dict[int, int] = {}
+        self._round = 0
+        threading.Thread(target=self._accept, daemon=True, name="crew").start()
+
+    def step(self, plan: Plan, check: Callable[[], None] = lambda: None) -> list[bytes]:
+        """What all shards have to tell of a part of the log, in their order, as `result_blob` makes it.
+
+        Args:
+            plan: the part.
+            check: called again and again while tasks are waited for; what it raises ends the wait.
+
+        Raises:
+            FairwayError: a task could not go on: the log or a state cannot be used.
+        """
+        results: dict[int, bytes] = {}
+        asked: dict[int, _Task] = {}
+        self._deal(plan)
+        while len(results) < self._shards:
+            self._send_steps(plan, results, asked)
+            check()
+            for task, head, body in self._heard():
+                is_answer = self._of(task, head) == "stepped"
+                if is_answer and head is not None and head["plan"] == plan.number:
+                    results[head["shard"]] = body
+            self._leave_silent()
+            self._deal(plan)
+        return [results[shard] for shard in range(self._shards)]
+
+    def store(self) -> None:
+        """Has all states stored; `stored` says when they are."""
+        self._round += 1
+        self._stored = {}
+        for task in self._tasks:
+            if task.shards:
+                shards = sorted(task.shards)
+                self._say(task, {"do": "store", "shards": shards, "round": self._round})
+
+    def stored(self) -> int | None:
+        """The segment before which all that is needed is stored, by the round of `store` that was last; else None."""
+        self.listen()
+        whole = len(self._stored) == self._shards
+        return min(self._stored.values()) if whole else None
+
+    def listen(self) -> None:
+        """Hears what tasks have said since, without waiting.
+
+        Raises:
+            FairwayError: as `step`.
+        """
+        while not self._inbox.empty():
+            task, head, _ = self._inbox.get()
+            self._of(task, head)
+        self._leave_silent()
+
+    def close(self) -> None:
+        """Says that this is the end, and closes all connections."""
+        with contextlib.suppress(
+            OSError
+        ):  # whoever waits for connections would go on with one more
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        for task in list(self._tasks):
+            self._say(task, {"do": "end"})
+        for wire in list(self._connected):  # of those that have just come, too
+            wire.close()
+
+    def break_off(self, number: int) -> None:
+        """Breaks the connection of a task, if there are so many: it is not heard any more, and starts anew."""
+        if number < len(self._tasks):
+            self._leave(self._tasks[number])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the tasks: the number of the process of each, and a word that tells starts apart."""
+        return [task.name for task in self._tasks]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each shard is with a task that lives."""
+        return sum(map(_load, self._tasks)) == self._shards
+
+    @property
+    def living(self) -> int:
+        """How many tasks there are."""
+        return len(self._tasks)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._server.accept()
+            except OSError:
+                return  # closed
+            threading.Thread(target=self._read, args=(connection,), daemon=True).start()
+
+    def _read(self, connection: socket.socket) -> None:
+        """Hears one task until it breaks off; whoever does not know the token is not answered."""
+        wire = Wire(connection)
+        self._connected.add(wire)
+        task = _Task(wire, "", time.monotonic())
+        try:
+            if not self._is_ours(task, connection):
+                return
+            while True:
+                head, body = wire.receive()
+                task.heard_s = time.monotonic()
+                self._inbox.put((task, head, body))
+        except (OSError, EOFError, ValueError, KeyError):
+            self._inbox.put((task, None, b""))
+        finally:
+            self._connected.discard(wire)
+            wire.close()
+
+    def _is_ours(self, task: _Task, connection: socket.socket) -> bool:
+        """Hears who has connected, for some seconds; whether it is a task of this crew."""
+        connection.settimeout(_GREETING_S)
+        hello, _ = task.wire.receive()
+        if not hmac.compare_digest(str(hello.get("token")), self.token):
+            return False
+        connection.settimeout(None)
+        task.name = str(hello["name"])
+        self._inbox.put((task, {"is": "hello"}, b""))
+        return True
+
+    def _heard(self) -> Iterable[_Heard]:
+        """What was said next; nothing after half a second."""
+        try:
+            yield self._inbox.get(timeout=_LOOK_S)
+        except queue.Empty:
+            return
+
+    def _of(self, task: _Task, head: Head | None) -> str:
+        """Takes note of what a task said; what it was, "" where it broke off or is not heard any more."""
+        if head is None:
+            self._leave(task)
+            return ""
+        said = str(head["is"])
+        if said == "hello":
+            task.heard_s = time.monotonic()
+            self._tasks.append(task)
+        if task not in self._tasks:
+            return ""
+        if said == "failed":
+            raise _error(head)
+        if said == "stored" and head["round"] == self._round:
+            self._stored[head["shard"]] = head["next"]
+        return said
+
+    def _deal(self, plan: Plan) -> None:
+        """Gives each shard to a task, and moves one where a task has two more than another."""
+        if not self._tasks:
+            return
+        held = {shard for task in self._tasks for shard in task.shards}
+        for shard in sorted(set(range(self._shards)) - held):
+            self._give(min(self._tasks, key=_load), shard, plan)
+        while True:
+            least, most = min(self._tasks, key=_load), max(self._tasks, key=_load)
+            if _load(most) - _load(least) < 2:
+                return
+            shard = max(most.shards)
+            most.shards.discard(shard)
+            self._say(most, {"do": "drop", "shards": [shard]})
+            self._give(least, shard, plan)
+
+    def _give(self, task: _Task, shard: int, plan: Plan) -> None:
+        task.shards.add(shard)
+        place = {"at": plan.start, "committed": plan.committed}
+        self._say(task, {"do": "take", "shards": [shard], **place})
+
+    def _send_steps(
+        self, plan: Plan, results: Mapping[int, bytes], asked: dict[int, _Task]
+    ) -> None:
+        """Asks each task for those of its shards that it was not asked for, and that nobody answered for."""
+        for task in list(self._tasks):
+            shards = [
+                shard
+                for shard in sorted(task.shards)
+                if shard not in results and asked.get(shard) is not task
+            ]
+            if shards:
+                asked.update(dict.fromkeys(shards, task))
+                said = {"plan": plan.number, "shards": shards}
+                said |= {"start": plan.start, "end": plan.end}
+                self._say(task, {"do": "step", **said, "committed": plan.committed})
+
+    def _leave_silent(self) -> None:
+        """Leaves out who has said nothing for too long: it may be stopped, and go on later."""
+        since_s = time.monotonic() - SILENT_S
+        for task in [task for task in self._tasks if task.heard_s < since_s]:
+            self._leave(task)
+
+    def _leave(self, task: _Task) -> None:
+        if task in self._tasks:
+            self._tasks.remove(task)
+        task.wire.close()
+
+    def _say(self, task: _Task, head: dict[str, Any]) -> None:
+        try:
+            task.wire.send(head)
+        except OSError:
+            self._leave(task)
+
+
+def _load(task: _Task) -> int:
+    return len(task.shards)
+
+
+def _error(head: Head) -> FairwayError:
+    """The error that a task met, of its kind."""
+    kind = getattr(st_common.errors, str(head["kind"]), StateError)
+    is_ours = isinstance(kind, type) and issubclass(kind, FairwayError)
+    return (kind if is_ours else StateError)(str(head["why"]))

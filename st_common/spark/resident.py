@@ -1,0 +1,336 @@
+"""A stream on Spark in tasks that stay: one job that does not end, whose tasks step the shards (docs/adr/0081)."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from st_common.engine.archive import Archive
+from st_common.engine.archiver import archiving
+from st_common.engine.committing import APP, Committing
+from st_common.engine.export import seed_folder
+from st_common.engine.feed import step_settings
+from st_common.engine.local import BASE_S
+from st_common.engine.owner import Owner, owned, pulsing
+from st_common.engine.pace import Pace
+from st_common.engine.recovery import recover_tables
+from st_common.engine.run import attend, beat, summary
+from st_common.engine.summary import RunSummary
+from st_common.engine.suspension import tell_failures
+from st_common.engine.timekeeper import Heard, Timekeeper
+from st_common.engine.topology import begin, generation_folder, topology_of
+from st_common.errors import StateError
+from st_common.home import Home
+from st_common.operators.runtime.failed import Failure
+from st_common.operators.skeleton.cache_counts import from_json, summed
+from st_common.operators.state.fixes import NEVER
+from st_common.operators.turn.part import Counters
+from st_common.position import position_of, segment_of
+from st_common.settings import StreamSettings
+from st_common.spark.causes import cause_of
+from st_common.spark.crew import Crew, Plan
+from st_common.spark.resident_task import FOLDER, serve_partition
+from st_common.spark.session import session
+from st_common.spark.shard import read_result
+from st_common.spark.source import Feed
+from st_common.storage import make_folder
+
+BATCH_BYTES = 16 << 20
+MOST_STARTS = 10_000
+"""How often Spark may start a task again: a job stays for months, and a killed worker is no reason to end it."""
+
+
+def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
+    """Follows the stream's log by tasks that stay until it is asked to stop; with `until_idle` until the log's end.
+
+    Raises:
+        FencedError: another process owns the stream, or takes it over.
+        StateError: the stream was begun with other settings, or runs in micro-batches.
+        ConfigError: Java or the jars are missing.
+    """
+    started_s = time.monotonic()
+    with owned(home, stream.name, engine="spark") as owner, pulsing(owner):
+        stream = begin(home, stream, engine="spark", shards=stream.shards)
+        feed = feed_of(home, stream)
+        recover_tables(home, stream.name)
+        spark = session(
+            f"fairway-{stream.name}",
+            place=stream.spark,
+            log_file=owner.folder / "spark.log",
+            extended=False,
+            starts=MOST_STARTS,
+        )
+        try:
+            engine = on_spark(spark, home, feed, owner, until_idle=until_idle)
+        finally:
+            spark.stop()
+        beat(engine, owner, "idle" if until_idle else "stopped", force=True)
+    counters = engine.totals.counters
+    return summary(
+        owner,
+        stream.name,
+        segments=engine.totals.segments,
+        position=engine.committed + 1,
+        seconds=time.monotonic() - started_s,
+        counters={name: getattr(counters, name) for name in counters.__slots__},
+    )
+
+
+def on_spark(
+    spark: SparkSession,
+    home: Home,
+    feed: Feed,
+    owner: Owner,
+    *,
+    until_idle: bool = True,
+    end: int | None = None,
+) -> "ResidentEngine":
+    """Follows a log in a session that is there already, as `run`; the closed engine.
+
+    The log ends before segment `end` if that is given.
+    """
+    stream = feed.stream
+    crew = Crew(stream.shards, spark.conf.get("spark.driver.host") or "127.0.0.1")
+    tasks = min(stream.shards, stream.spark.cores)
+    job = Job(spark, tasks, partial(serve_partition, crew.address, crew.token, feed))
+    engine = ResidentEngine(home, feed, crew, owner, check=job.check, end=end)
+    try:
+        with archiving(Archive(home, stream)) as archive:
+            attend(engine, owner, archive, until_idle=until_idle)
+            engine.close()
+    finally:
+        engine.abandon()
+        job.wait()
+    return engine
+
+
+class Job:
+    """A job of Spark that does not end: a task for each slot, which is started again when it breaks off.
+
+    Args:
+        spark: the session.
+        tasks: how many slots.
+        work: what each task does with a partition that has nothing in it.
+    """
+
+    def __init__(
+        self, spark: SparkSession, tasks: int, work: Callable[[Iterable[int]], None]
+    ) -> None:
+        self._failure: Exception | None = None
+        self._thread = threading.Thread(
+            target=self._run, args=(spark, tasks, work), daemon=True, name="job"
+        )
+        self._thread.start()
+
+    def _run(
+        self, spark: SparkSession, tasks: int, work: Callable[[Iterable[int]], None]
+    ) -> None:
+        slots = spark.sparkContext.parallelize(range(tasks), tasks)
+        try:
+            slots.foreachPartition(work)
+        except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
+            self._failure = cause_of(error)
+
+    def check(self) -> None:
+        """Raises what ended the job."""
+        if self._failure is not None:
+            raise self._failure
+
+    def wait(self) -> None:
+        """Waits until it has ended, for some seconds."""
+        self._thread.join(timeout=BASE_S)
+
+
+def is_resident(home: Home, stream: str) -> bool:
+    """Whether the generation in force of a stream has begun in tasks that stay."""
+    return (generation_folder(home, stream) / FOLDER).exists()
+
+
+def feed_of(home: Home, stream: StreamSettings) -> Feed:
+    """What tasks must know of a stream.
+
+    Raises:
+        StateError: the generation in force runs in micro-batches.
+    """
+    topology, folder = (
+        topology_of(home, stream.name),
+        generation_folder(home, stream.name),
+    )
+    if (folder / "spark" / "checkpoint").exists():
+        raise StateError(
+            f"stream {stream.name!r} runs in micro-batches",
+            hint=go_over(stream.name),
+        )
+    keys = tuple(range(stream.shards))
+    place = str(home.root.resolve())
+    if topology is None or not topology.generation:
+        return Feed(home=place, stream=stream, keys=keys)
+    seed = str(seed_folder(folder.resolve()))
+    return Feed(home=place, stream=stream, keys=keys, start=topology.start, seed=seed)
+
+
+def go_over(stream: str) -> str:
+    """How a stream is taken from one mode to the other with all that it knows."""
+    return (
+        f"`fairway streams reshard {stream} --engine local`, and then without it, takes all over;"
+        " or set mode back"
+    )
+
+
+class ResidentEngine(Committing):
+    """Plans parts of the log, has tasks step them, and tells what they answer; see `Committing`.
+
+    Args:
+        home: the home folder.
+        feed: the stream, and its shards.
+        crew: the tasks, or who listens for them.
+        owner: of the stream's lease; without one (in tests) no commit is fenced.
+        check: raises when no more tasks will come.
+        end: the log ends before this segment; None: where it ends.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        feed: Feed,
+        crew: Crew,
+        owner: Owner | None = None,
+        *,
+        check: Callable[[], None] = lambda: None,
+        end: int | None = None,
+    ) -> None:
+        super().__init__(home, feed.stream, owner)
+        self.settings = step_settings(feed.stream)
+        self.next_segment = max(segment_of(self.committed + 1), feed.start)
+        self.committed_event = self._max_event = NEVER
+        self._wanted_us: int | None = None
+        self._timekeeper = Timekeeper(self.log, feed.stream, start=self.next_segment)
+        self._pace, self._plans = Pace(), 0
+        self._based_s = time.monotonic()
+        self._is_storing = False
+        self._crew, self._check_tasks, self._end = crew, check, end
+        make_folder(generation_folder(home, feed.stream.name) / FOLDER)
+        self.open()
+
+    def _check_all(self) -> None:
+        """Raises when another process owns the stream by now, or no more tasks will come."""
+        self._check()
+        self._check_tasks()
+
+    def take_at_most(self, segments: int) -> None:
+        """Lets a batch take no more than so many segments, until its pace says otherwise."""
+        self._pace = Pace(segments=segments)
+
+    @property
+    def end(self) -> int:
+        """The last position that all shards have stepped."""
+        return position_of(self.next_segment, 0) - 1
+
+    def batch(self) -> bool:
+        """Has the next part of the log stepped, and tells its changes by the journal; False when there is nothing new.
+
+        Raises:
+            FairwayError: the log or a state cannot be used.
+        """
+        begun_s, start = time.monotonic(), self.next_segment
+        segments = self.log.segments(
+            start,
+            max_bytes=BATCH_BYTES,
+            max_segments=self._pace.segments,
+            end=self._end,
+        )
+        if not segments:
+            self._crew.listen()
+            return False
+        self.log.sync(segments)  # what is told follows from rows that are durable
+        end = segments[-1].number + 1
+        self._plans += 1
+        plan = Plan(number=self._plans, start=start, end=end, committed=self.committed)
+        results = [read_result(blob) for blob in self._crew.step(plan, self._check_all)]
+        metas = [meta for _, meta in results]
+        self._tell_failures(metas)
+        self.next_segment = end
+        self._timekeeper.saw(segments, [Heard(**one) for one in metas[0]["heard"]])
+        self.tell([table for table, _ in results])
+        if self.end > self.committed:
+            self._count(metas, segments=end - start)
+        self._pace = self._pace.after(end - start, time.monotonic() - begun_s)
+        return True
+
+    def _tell_failures(self, metas: list[dict[str, Any]]) -> None:
+        failures = {
+            (query, version): Failure(query=query, version=version, why=why)
+            for meta in metas
+            for query, version, why in meta["failures"]
+        }
+        if failures:
+            tell_failures(self._home, failures.values())
+
+    def _count(self, metas: list[dict[str, Any]], *, segments: int) -> None:
+        """Adds what a batch did to the totals."""
+        totals = self.totals
+        for meta in metas:
+            totals.counters += Counters(**meta["counters"])
+            totals.caches = summed((totals.caches, from_json(meta["caches"])))
+        totals.segments += segments
+        totals.rejects += metas[0]["rejects"]
+        totals.nulled.update(Counter(metas[0]["nulled"]))
+        self._max_event = max(meta["max_event"] for meta in metas)
+        waits = [meta["wanted"] for meta in metas if meta["wanted"] is not None]
+        self._wanted_us = min(waits, default=None)
+
+    def keep_time(self) -> bool:
+        """See `LocalEngine.keep_time`. What shards wait for is not known after a start: so something is taken to."""
+        if self._end is not None:
+            return False
+        is_known = self._max_event != NEVER
+        highest = self._timekeeper.feed.delays.highest_us
+        return self._timekeeper.write_if_due(
+            lambda: self._wanted_us if is_known else NEVER,
+            self._check,
+            max_event=self._max_event if is_known else highest,
+        )
+
+    def _has_committed(self) -> None:
+        self.committed_event = self._max_event
+
+    def commit_if_due(self) -> None:
+        """Commits once a second, and has states stored every ten."""
+        self._check_all()
+        if self.is_due:
+            self.commit()
+        self._let_go()
+        if time.monotonic() - self._based_s >= BASE_S and not self._is_storing:
+            self.store()
+
+    def store(self) -> None:
+        """Commits, and has the tasks store their states, which then have seen nothing that the table does not hold."""
+        self.commit()
+        self._crew.store()
+        self._based_s, self._is_storing = time.monotonic(), True
+
+    def _let_go(self) -> None:
+        """Lets go of the log up to where all states are stored."""
+        stored = self._crew.stored() if self._is_storing else None
+        if stored is not None:
+            self.log.publish(APP, stored)
+            self._is_storing = False
+        elif time.monotonic() - self._based_s >= 6 * BASE_S:
+            self._is_storing = False  # a task broke off on the way: once more
+
+    def close(self) -> None:
+        """Commits, and waits for states that are stored: the next start reads less of the log."""
+        self.store()
+        until_s = time.monotonic() + BASE_S
+        while self._is_storing and self._crew.is_whole and time.monotonic() < until_s:
+            self._let_go()
+            time.sleep(0.01)
+
+    def abandon(self) -> None:
+        """Lets the tasks end without a commit."""
+        self._crew.close()
+        self._journal.close()

@@ -1,0 +1,233 @@
+"""A task that stays: steps the shards that it is given, for as long as its driver lives (docs/adr/0081).
+
+driver says                          the task
+take shards 0 and 2 at 180           loads their newest states, and steps them up to segment 180, telling nothing
+step 0 and 2 from 180 to 183         steps them, and answers with what each has to tell
+store 0 and 2                        stores their states, and answers up to where
+drop 2                               forgets it: another task has it now
+"""
+
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from st_common.capture.log import Segment
+from st_common.engine.damage import tell_damage
+from st_common.engine.export import asked_exports, export_path, seed_path
+from st_common.engine.feed import packets_of
+from st_common.engine.local import layers_of
+from st_common.engine.states import States, load, save
+from st_common.engine.topology import generation_folder
+from st_common.errors import FairwayError
+from st_common.home import Home
+from st_common.operators.events.packet import Packet
+from st_common.operators.runtime.retire import LEAST, retired
+from st_common.operators.runtime.stages import Step, step
+from st_common.operators.runtime.wanted import wanted_us
+from st_common.operators.state.difference import Changed
+from st_common.operators.state.state import State
+from st_common.spark.shard import result_blob
+from st_common.spark.source import Feed
+from st_common.spark.wire import Head, Wire
+from st_common.storage import LocalStorage
+
+FOLDER = "resident"
+ALIVE_S = 3.0
+"""How often a task says that it lives."""
+_CATCH_UP_BYTES = 32 << 20
+
+
+def serve(address: tuple[str, int], token: str, feed: Feed) -> None:
+    """Steps shards for the driver at an address until it says that this is the end.
+
+    Args:
+        address: host and port of the driver.
+        token: shows the driver that this is a task of its own.
+        feed: the stream, and its shards.
+
+    Where nobody listens any more there is nothing to do.
+
+    Raises:
+        OSError: the connection broke; Spark starts the task again.
+        EOFError: likewise.
+        FairwayError: the log or a state cannot be used; the driver was told, and ends.
+    """
+    try:
+        wire = Wire(socket.create_connection(address))
+    except ConnectionRefusedError:
+        return
+    over = threading.Event()
+    try:
+        name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        wire.send({"is": "hello", "token": token, "name": name})
+        threading.Thread(target=_beat, args=(wire, over), daemon=True).start()
+        _work(wire, feed)
+    finally:
+        over.set()
+        wire.close()
+
+
+def _work(wire: Wire, feed: Feed) -> None:
+    """Does what the driver says, until it says that this is the end, or something cannot be used."""
+    task = _Task(wire, feed)
+    try:
+        while task.does(*wire.receive()):
+            pass
+    except FairwayError as error:
+        kind = type(error).__name__
+        wire.send({"is": "failed", "kind": kind, "why": error.message})
+        raise
+
+
+def serve_partition(
+    address: tuple[str, int], token: str, feed: Feed, _part: Iterable[int]
+) -> None:
+    """What a task of the job does with its partition, which has nothing in it but that: see `serve`."""
+    serve(address, token, feed)
+
+
+def _beat(wire: Wire, over: threading.Event) -> None:
+    while not over.wait(ALIVE_S):
+        try:
+            wire.send({"is": "alive"})
+        except OSError:
+            return
+
+
+@dataclass
+class _Held:
+    """A shard in this task: its state, what changed of it since it was stored, and where that is."""
+
+    state: State
+    changed: Changed
+    states: States
+
+
+class _Task:
+    """What a task does for its driver.
+
+    Args:
+        wire: the connection to it.
+        feed: the stream.
+    """
+
+    def __init__(self, wire: Wire, feed: Feed) -> None:
+        self._wire, self._feed = wire, feed
+        self._home, self._log = Home(Path(feed.home)), feed.log()
+        self._layer_of = layers_of(self._home, feed.stream)
+        self._held: dict[int, _Held] = {}
+        self._storing: threading.Thread | None = None
+
+    def does(self, head: Head, _body: bytes) -> bool:
+        """Does what a message says; whether there is more to do after it."""
+        match head["do"]:
+            case "take":
+                for shard in head["shards"]:
+                    self._take(shard, head["at"], head["committed"])
+            case "step":
+                self._step(head)
+            case "store":
+                self._store(head["shards"], head["round"])
+            case "drop":
+                for shard in head["shards"]:
+                    self._held.pop(shard, None)
+            case _:
+                return False
+        return True
+
+    def _step(self, head: Head) -> None:
+        """Steps shards over some segments, and answers for each."""
+        shards, start, end = head["shards"], head["start"], head["end"]
+        for shard in shards:
+            if shard not in self._held or self._place(shard) != start:
+                self._take(shard, start, head["committed"])
+        segments = self._log.segments(start, end=end)
+        for shard, packets in self._packets(segments, shards).items():
+            done = self._stepped(shard, packets)
+            wanted = wanted_us(done.state, self._settings(shard))
+            blob = result_blob(done, packets, wanted=wanted)
+            self._wire.send(
+                {"is": "stepped", "shard": shard, "plan": head["plan"]}, blob
+            )
+
+    def _take(self, shard: int, at: int, committed: int) -> None:
+        """Loads the newest state of a shard, and steps it up to a place: what it tells until then is known."""
+        states = self._states(shard)
+        state = states.newest(upto=committed)
+        if state.next_segment == 0 and self._feed.seed is not None:
+            state = load(seed_path(Path(self._feed.seed), shard))
+        held = _Held(state, Changed.since(state), states)
+        self._held[shard] = held
+        while self._place(shard) < at:
+            place = self._place(shard)
+            segments = self._log.segments(place, end=at, max_bytes=_CATCH_UP_BYTES)
+            self._stepped(shard, self._packets(segments, [shard])[shard])
+
+    def _place(self, shard: int) -> int:
+        """The segment that a shard reads next."""
+        return max(self._held[shard].state.next_segment, self._feed.start)
+
+    def _stepped(self, shard: int, packets: list[Packet]) -> Step:
+        held, settings = self._held[shard], self._settings(shard)
+        done = step(held.state, packets, settings, self._layer_of)
+        held.state = done.state
+        held.changed.add(done.deltas)
+        for segment in asked_exports(packets):
+            name = self._feed.stream.name
+            save(export_path(self._home, name, segment, shard), done.state)
+        return done
+
+    def _packets(
+        self, segments: Sequence[Segment], shards: Sequence[int]
+    ) -> dict[int, list[Packet]]:
+        """The packets of some shards: the log is decoded once, however many they are."""
+        feed, home = self._feed, self._home
+        notice = partial(tell_damage, home, feed.stream.name) if 0 in shards else None
+        parts: dict[int, list[Packet]] = {shard: [] for shard in shards}
+        for packets in packets_of(
+            self._log, segments, feed.stream, shards=len(feed.keys), notice=notice
+        ):
+            for shard in shards:
+                parts[shard].append(packets[shard])
+        return parts
+
+    def _store(self, shards: Sequence[int], number: int) -> None:
+        """Stores states in a thread, which takes seconds when they are large; the task goes on meanwhile."""
+        if self._storing is not None:
+            self._storing.join()
+        kept = []
+        for shard in shards:
+            held = self._held[shard]
+            state = retired(held.state, self._settings(shard), least=LEAST)
+            # What forgot is stored whole.
+            changed = held.changed if state is held.state else None
+            held.state, held.changed = state, Changed.since(state)
+            kept.append((shard, held.states, state, changed))
+        self._storing = threading.Thread(target=self._stored, args=(kept, number))
+        self._storing.start()
+
+    def _stored(self, kept: Sequence[tuple[Any, ...]], number: int) -> None:
+        try:
+            for shard, states, state, changed in kept:
+                states.store(state, changed)
+                place = {"shard": shard, "next": state.next_segment, "round": number}
+                self._wire.send({"is": "stored", **place})
+        except FairwayError as error:
+            kind = type(error).__name__
+            self._wire.send({"is": "failed", "kind": kind, "why": error.message})
+        except OSError:
+            return  # the driver is gone, and the task hears of it where it waits
+
+    def _states(self, shard: int) -> States:
+        folder = generation_folder(self._home, self._feed.stream.name)
+        folder = folder / FOLDER / f"{shard:04d}"
+        return States(LocalStorage(folder), folder)
+
+    def _settings(self, shard: int) -> Any:
+        return self._feed.settings(self._feed.keys[shard])

@@ -1,0 +1,189 @@
+"""Tasks that stay on Spark: what they tell when workers are killed and stopped is what the local engine tells."""
+
+import os
+import signal
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from st_common import tables
+from st_common.capture.log import Log
+from st_common.engine.owner import owned
+from st_common.engine.reshard import reshard
+from st_common.engine.run import run
+from st_common.engine.topology import frozen
+from st_common.errors import StateError
+from st_common.home import Home
+from st_common.query.registry import carry_out
+from st_common.query.text import parse
+from st_common.settings import Columns, StreamSettings
+from st_common.spark import crew as crews
+from st_common.spark import stream as streaming
+from st_common.spark.crew import Crew
+from st_common.spark.export import states
+from st_common.spark.resident import (
+    Job,
+    ResidentEngine,
+    feed_of,
+    is_resident,
+    on_spark,
+)
+from st_common.spark.resident_task import serve_partition
+from st_common.storage import make_folder
+from st_common.testing.log_writer import bare_log
+
+pytestmark = [pytest.mark.spec("S5", "S2"), pytest.mark.timeout(600)]
+CARS = StreamSettings(
+    name="cars",
+    format="csv",
+    columns=Columns(object="id", event_ts="t", x="x", y="y"),
+    crs="planar",
+    time_unit="s",
+    max_ahead_s=None,
+)
+QUERIES = """
+REGISTER QUERY room AS SELECT * FROM cars INSIDE (0, 0, 50, 50);
+REGISTER QUERY near AS SELECT * FROM cars KNN (3, 40, 40);
+REGISTER QUERY pairs AS SELECT * FROM cars a JOIN cars b ON ST_DWithin(a, b, 3 m);
+REGISTER QUERY n AS SELECT COUNT(*) FROM cars INSIDE (0, 0, 50, 50) WINDOW 10 s;
+REGISTER QUERY fence AS SELECT * FROM cars INSIDE (0, 0, 50, 50) DETECT ENTER, EXIT, DWELL 5 s;
+REGISTER QUERY ways AS SELECT AVGSPD(*) FROM cars [RANGE '30 s'];
+"""
+
+
+def home_with_cars(folder: Path, seconds: int = 40) -> Home:
+    """A home with queries, in which cars drive for so long."""
+    home = Home(folder)
+    make_folder(folder)
+    carry_out(home, {"cars": CARS}, parse(QUERIES), owner="me", now_us=0)
+    drive(home, range(seconds))
+    return home
+
+
+def drive(home: Home, seconds: range) -> None:
+    """A segment for each second: 60 cars on ways of their own, a fix of each."""
+    for second in seconds:
+        lines = ["id,t,x,y"]
+        for car in range(60):
+            x = (car * 7 + second * (1 + car % 5)) % 100
+            lines.append(f"c{car},{second},{x},{(car * 13 + second) % 100}")
+        text = "\n".join(lines) + "\n"
+        bare_log(home.log("cars")).append(text.encode(), arrival_us=second)
+
+
+def told(home: Home):
+    changes = tables.read(home.table("changes", "cars"))
+    rows = changes.sort_by([("position", "ascending"), ("seq", "ascending")])
+    return rows.to_pylist()
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    home = home_with_cars(tmp_path_factory.mktemp("local"))
+    run(home, CARS, until_idle=True)
+    return told(home)
+
+
+def followed(spark, home: Home, meddle) -> None:
+    """Follows the log a segment a batch on two shards; `meddle` is told of each batch and of the tasks' processes."""
+    stream = replace(frozen(home, CARS, engine="spark", shards=2), shards=2)
+    feed = feed_of(home, stream)
+    crew = Crew(2, "127.0.0.1")
+    job = Job(spark, 2, partial(serve_partition, crew.address, crew.token, feed))
+    engine = ResidentEngine(home, feed, crew, check=job.check)
+    try:
+        until_s = time.monotonic() + 120
+        while crew.living < 2:  # both, so that one can be missed
+            crew.listen()
+            job.check()
+            assert time.monotonic() < until_s
+            time.sleep(0.01)
+        number, goes_on = 0, True
+        while goes_on:
+            engine.take_at_most(1)
+            goes_on, number = engine.batch(), number + 1
+            meddle(number, engine, [int(name.split("-")[0]) for name in crew.names])
+        engine.close()
+    finally:
+        engine.abandon()
+        job.wait()
+
+
+def test_killed_workers_start_again_and_nothing_is_told_twice_or_lost(
+    spark, expected, tmp_path
+):
+    home = home_with_cars(tmp_path)
+
+    def kill(number, engine, workers):
+        if number in (5, 9, 30):
+            os.kill(workers[0], signal.SIGKILL)
+        if number in (8, 20):
+            engine.store()
+
+    followed(spark, home, kill)
+    assert told(home) == expected
+    assert Log(home.log("cars")).end() > 40
+
+
+def test_a_stopped_worker_is_left_out_and_writes_nothing_when_it_goes_on(
+    spark, expected, tmp_path, monkeypatch
+):
+    home = home_with_cars(tmp_path)
+    monkeypatch.setattr(crews, "SILENT_S", 8.0)
+    stopped = []
+
+    def stop(number, _engine, workers):
+        if number == 6 and len(workers) == 2:
+            stopped.append(workers[0])
+            os.kill(workers[0], signal.SIGSTOP)
+        if number == 20:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+
+    followed(spark, home, stop)
+    assert stopped
+    assert told(home) == expected
+
+
+def test_a_stream_that_stays_is_not_gone_on_with_in_micro_batches(spark, tmp_path):
+    home = home_with_cars(tmp_path, 1)
+    stream = frozen(home, CARS, engine="spark", shards=2)
+    make_folder(home.stream("cars") / "resident")
+    with pytest.raises(StateError, match="runs in tasks that stay"):
+        streaming.feed_of(spark, home, stream)
+
+
+def test_a_stream_of_micro_batches_is_not_gone_on_with(tmp_path):
+    home = home_with_cars(tmp_path)
+    stream = frozen(home, CARS, engine="spark", shards=2)
+    make_folder(home.stream("cars") / "spark" / "checkpoint")
+    with pytest.raises(StateError, match="runs in micro-batches"):
+        feed_of(home, stream)
+
+
+@pytest.mark.spec("S7")
+def test_a_reshard_takes_over_what_tasks_knew(spark, expected, tmp_path):
+    """From two shards to three on the way, and to the local engine at the end."""
+    home = home_with_cars(tmp_path, 25)
+    with_two = replace(frozen(home, CARS, engine="spark", shards=2), shards=2)
+    with owned(home, "cars", engine="spark") as owner:
+        on_spark(spark, home, feed_of(home, with_two), owner, end=20)
+    export = partial(states, spark)
+    done = reshard(home, CARS, engine="spark", shards=3, export=export)
+    assert done.objects == 60
+    assert not is_resident(home, "cars")  # the new generation has not begun
+    drive(home, range(25, 40))
+    with_three = replace(CARS, shards=3, id_key=with_two.id_key)
+    with owned(home, "cars", engine="spark") as owner:
+        on_spark(spark, home, feed_of(home, with_three), owner)
+    assert is_resident(home, "cars")
+    reshard(home, CARS, engine="local", shards=1, export=export)
+    assert without_places(told(home)) == without_places(expected)
+
+
+def without_places(rows):
+    """Rows but for where they stand in a log that has marks of its own."""
+    return [{**row, "position": 0, "seq": 0} for row in rows]
