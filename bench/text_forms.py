@@ -155,6 +155,16 @@ TEXT_FORMS: dict[str, Plans] = {
         f"SELECT * FROM {STREAM} a WHERE NOT EXISTS (SELECT 1 FROM {STREAM} b "  # noqa: S608
         "WHERE ST_DWithin(a, b, 1 km)) {inside}"
     ),
+    "LEFT JOIN of the stream with itself, in a box": _in_boxes(
+        f"SELECT * FROM {STREAM} a LEFT JOIN {STREAM} b ON ST_DWithin(a, b, 1 km) {{inside}}"  # noqa: S608
+    ),
+    "the farthest of the 5 nearest to a car": _each_own(
+        lambda _, name: f"SELECT MAX(distance()) FROM {STREAM} KNN ('M', 5, '{name}')"  # noqa: S608
+    ),
+    "RSTREAM of COUNT HAVING in a box": _in_boxes(
+        f"SELECT RSTREAM(class, COUNT(*) AS n) FROM {STREAM} {{inside}}"  # noqa: S608
+        " GROUP BY class HAVING COUNT(*) > 1"
+    ),
     "three aggregates by two keys in a box": _in_boxes(
         f"SELECT kind, class, COUNT(*) AS n, AVG(load) AS mean, MEDIAN(load) AS half FROM {STREAM} "  # noqa: S608
         "{inside} GROUP BY kind, class"

@@ -94,7 +94,9 @@ def on_spark(
     The log ends before segment `end` if that is given.
     """
     stream = feed.stream
-    crew = Crew(stream.shards, spark.conf.get("spark.driver.host") or "127.0.0.1")
+    # Not of the session's own settings, which would start its SQL for a second.
+    host = spark.sparkContext.getConf().get("spark.driver.host") or "127.0.0.1"
+    crew = Crew(stream.shards, host)
     tasks = min(stream.shards, stream.spark.cores)
     job = Job(spark, tasks, partial(serve_partition, crew.address, crew.token, feed))
     engine = ResidentEngine(home, feed, crew, owner, check=job.check, end=end)

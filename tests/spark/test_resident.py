@@ -112,6 +112,7 @@ def followed(spark, home: Home, meddle) -> None:
         job.wait()
 
 
+@pytest.mark.spec("S7")
 def test_killed_workers_start_again_and_nothing_is_told_twice_or_lost(
     spark, expected, tmp_path
 ):
@@ -128,6 +129,7 @@ def test_killed_workers_start_again_and_nothing_is_told_twice_or_lost(
     assert Log(home.log("cars")).end() > 40
 
 
+@pytest.mark.spec("S7")
 def test_a_stopped_worker_is_left_out_and_writes_nothing_when_it_goes_on(
     spark, expected, tmp_path, monkeypatch
 ):
