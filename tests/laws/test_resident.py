@@ -20,7 +20,7 @@ TOLD = json.loads((FOLDER / "told.json").read_text(encoding="utf-8"))
         ("pairs-plain", 2, 2, None),
         ("fixes-restarts", 3, 2, 2),
         ("neighbours-layers", 4, 2, 3),
-        ("pairs-restarts", 3, 3, 4),
+        ("until-restarts", 3, 3, 4),
         ("ways-on-globe-0", 2, 3, 5),
     ],
 )

@@ -113,41 +113,30 @@ def followed(spark, home: Home, meddle) -> None:
 
 
 @pytest.mark.spec("S7")
-def test_killed_workers_start_again_and_nothing_is_told_twice_or_lost(
-    spark, expected, tmp_path
+def test_workers_are_killed_and_stopped_and_nothing_is_told_twice_or_lost(
+    spark, expected, tmp_path, monkeypatch
 ):
+    """Three are killed; one is stopped for longer than it may be silent, and writes nothing when it goes on."""
     home = home_with_cars(tmp_path)
+    monkeypatch.setattr(crews, "SILENT_S", 5.0)
+    stopped = []
 
-    def kill(number, engine, workers):
-        if number in (5, 9, 30):
+    def meddle(number, engine, workers):
+        if number in (5, 9, 32):
             os.kill(workers[0], signal.SIGKILL)
         if number in (8, 20):
             engine.store()
-
-    followed(spark, home, kill)
-    assert told(home) == expected
-    assert Log(home.log("cars")).end() > 40
-
-
-@pytest.mark.spec("S7")
-def test_a_stopped_worker_is_left_out_and_writes_nothing_when_it_goes_on(
-    spark, expected, tmp_path, monkeypatch
-):
-    home = home_with_cars(tmp_path)
-    monkeypatch.setattr(crews, "SILENT_S", 8.0)
-    stopped = []
-
-    def stop(number, _engine, workers):
-        if number == 6 and len(workers) == 2:
+        if number >= 12 and len(workers) == 2 and not stopped:
             stopped.append(workers[0])
             os.kill(workers[0], signal.SIGSTOP)
-        if number == 20:
+        if number == 30:
             for pid in stopped:
                 os.kill(pid, signal.SIGCONT)
 
-    followed(spark, home, stop)
+    followed(spark, home, meddle)
     assert stopped
     assert told(home) == expected
+    assert Log(home.log("cars")).end() > 40
 
 
 def test_a_stream_that_stays_is_not_gone_on_with_in_micro_batches(spark, tmp_path):
