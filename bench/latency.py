@@ -116,30 +116,21 @@ def resident_commits(
     ready: threading.Event,
 ) -> None:
     """Runs tasks that stay until they have told `total` segments; a change counts when the journal holds it."""
-    from functools import partial
-
-    from st_common.spark.crew import Crew
-    from st_common.spark.resident import Job, ResidentEngine, feed_of
-    from st_common.spark.resident_task import serve_partition
+    from st_common.spark.resident import engine_on, feed_of
     from st_common.spark.session import session
 
     with owned(home, stream.name, engine="spark") as owner:
         spark = session("bench", log_file=home.root / "spark.log", extended=False)
-        feed, crew = feed_of(home, stream), Crew(stream.shards, "127.0.0.1")
-        work = partial(serve_partition, crew.address, crew.token, feed)
-        job = Job(spark, stream.shards, work)
-        engine = ResidentEngine(home, feed, crew, owner, check=job.check)
-        while engine.next_segment < total:
-            before = engine.next_segment
-            if not engine.batch():
-                time.sleep(0.005)
-            now_s = time.monotonic()
-            commits |= dict.fromkeys(range(before, engine.next_segment), now_s)
-            engine.commit_if_due()
-            ready.set()
-        engine.close()
-        engine.abandon()
-        job.wait()
+        with engine_on(spark, home, feed_of(home, stream), owner) as engine:
+            while engine.next_segment < total:
+                before = engine.next_segment
+                if not engine.batch():
+                    time.sleep(0.005)
+                now_s = time.monotonic()
+                commits |= dict.fromkeys(range(before, engine.next_segment), now_s)
+                engine.commit_if_due()
+                ready.set()
+            engine.close()
         spark.stop()
 
 

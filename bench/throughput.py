@@ -214,32 +214,24 @@ def on_resident(
     home: Home, stream: StreamSettings, max_bytes: int
 ) -> tuple[list[tuple[int, float]], dict[str, int]]:
     """Per batch: fixes and seconds, commit included, by tasks that stay."""
-    from functools import partial
-
     from st_common.engine.owner import owned
     from st_common.spark import resident
-    from st_common.spark.crew import Crew
-    from st_common.spark.resident_task import serve_partition
     from st_common.spark.session import session
 
     resident.BATCH_BYTES = max_bytes
     batches, before = list[tuple[int, float]](), 0
     with owned(home, stream.name, engine="spark") as owner:
         spark = session("bench", log_file=home.root / "spark.log", extended=False)
-        feed, crew = resident.feed_of(home, stream), Crew(stream.shards, "127.0.0.1")
-        work = partial(serve_partition, crew.address, crew.token, feed)
-        job = resident.Job(spark, stream.shards, work)
-        engine = resident.ResidentEngine(home, feed, crew, owner, check=job.check)
-        started_s = time.perf_counter()
-        while engine.batch():
-            engine.commit_if_due()
-            now_s = time.perf_counter()
-            fixes = engine.totals.counters.fixes
-            batches.append((fixes - before, now_s - started_s))
-            before, started_s = fixes, now_s
-        engine.close()
-        engine.abandon()
-        job.wait()
+        feed = resident.feed_of(home, stream)
+        with resident.engine_on(spark, home, feed, owner) as engine:
+            started_s = time.perf_counter()
+            while engine.batch():
+                engine.commit_if_due()
+                now_s = time.perf_counter()
+                fixes = engine.totals.counters.fixes
+                batches.append((fixes - before, now_s - started_s))
+                before, started_s = fixes, now_s
+            engine.close()
         spark.stop()
     return batches, vars_of(engine.totals.counters)
 

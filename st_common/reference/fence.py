@@ -6,7 +6,7 @@ One machine for each object and target, the region or a feature of the layer:
     in  --( exit_after OUT fixes in a row )--> out        NEAR fixes speak for neither
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -61,12 +61,12 @@ def seen(
     Whoever does not satisfy the condition is out, however near.
     """
     inside = _inside(plan, fixes, targets_of(plan, features))
-    near, met = [inside], list[Joined]()
+    near, met = list[Joined](), list[Joined]()
     for part in _parts_of(plan):
         targets = targets_of(part, features)
         near.append(_near(part, fixes, targets))
         met.append(passed(part, fixes, before, targets))
-    return Seen(inside=by_row(inside), near=_together(near), passed=_together(met))
+    return Seen(inside=by_row(inside), near=by_row(*near), passed=by_row(*met))
 
 
 def _parts_of(plan: Plan) -> list[Plan]:
@@ -76,17 +76,6 @@ def _parts_of(plan: Plan) -> list[Plan]:
     if not asks or not isinstance(region, Union):
         return [plan]
     return [replace(plan, inside=part) for part in region.leaves()]
-
-
-def _together(parts: Iterable[Joined]) -> Partners:
-    """The partners of each row by all parts; beyond doubt where they are so by one of them."""
-    together: dict[int, dict[str | None, bool]] = {}
-    for part in parts:
-        for row, partners in by_row(part).items():
-            own = together.setdefault(row, {})
-            for partner, sure in partners.items():
-                own[partner] = sure or own.get(partner, False)
-    return together
 
 
 def targets_of(plan: Plan, features: FeaturesOf) -> Features:
@@ -148,13 +137,14 @@ def _near(plan: Plan, fixes: Fixes, targets: Features) -> Joined:
     return joined(beside, fixes, qualified(beside, fixes), lambda: targets)
 
 
-def by_row(pairs: Joined) -> Partners:
-    """The partners of each row, and whether each is beyond doubt."""
+def by_row(*parts: Joined) -> Partners:
+    """The partners of each row by all parts, and whether each is beyond doubt by one of them."""
     by_row: dict[int, dict[str | None, bool]] = {}
-    parts = zip(pairs.row.tolist(), pairs.partner, pairs.sure.tolist(), strict=True)
-    for row, partner, sure in parts:
-        own = by_row.setdefault(row, {})
-        own[partner] = sure or own.get(partner, False)
+    for pairs in parts:
+        rows = zip(pairs.row.tolist(), pairs.partner, pairs.sure.tolist(), strict=True)
+        for row, partner, sure in rows:
+            own = by_row.setdefault(row, {})
+            own[partner] = sure or own.get(partner, False)
     return by_row
 
 

@@ -3,7 +3,8 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,6 @@ from pyspark.sql import SparkSession
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.committing import APP, Committing
-from st_common.engine.export import seed_folder
 from st_common.engine.feed import step_settings
 from st_common.engine.local import BASE_S
 from st_common.engine.owner import Owner, owned, pulsing
@@ -22,10 +22,9 @@ from st_common.engine.run import attend, beat, summary
 from st_common.engine.summary import RunSummary
 from st_common.engine.suspension import tell_failures
 from st_common.engine.timekeeper import Heard, Timekeeper
-from st_common.engine.topology import begin, generation_folder, topology_of
+from st_common.engine.topology import begin, generation_folder
 from st_common.errors import StateError
 from st_common.home import Home
-from st_common.operators.runtime.failed import Failure
 from st_common.operators.skeleton.cache_counts import from_json, summed
 from st_common.operators.state.fixes import NEVER
 from st_common.operators.turn.part import Counters
@@ -35,7 +34,7 @@ from st_common.spark.causes import cause_of
 from st_common.spark.crew import Crew, Plan
 from st_common.spark.resident_task import FOLDER, serve_partition
 from st_common.spark.session import session
-from st_common.spark.shard import read_result
+from st_common.spark.shard import failures_in, read_result
 from st_common.spark.source import Feed
 from st_common.storage import make_folder
 
@@ -93,6 +92,25 @@ def on_spark(
 
     The log ends before segment `end` if that is given.
     """
+    with (
+        engine_on(spark, home, feed, owner, end=end) as engine,
+        archiving(Archive(home, feed.stream)) as archive,
+    ):
+        attend(engine, owner, archive, until_idle=until_idle)
+        engine.close()
+    return engine
+
+
+@contextmanager
+def engine_on(
+    spark: SparkSession,
+    home: Home,
+    feed: Feed,
+    owner: Owner,
+    *,
+    end: int | None = None,
+) -> Iterator["ResidentEngine"]:
+    """An engine with a job of its own in a session; both have ended when this is left."""
     stream = feed.stream
     # Not of the session's own settings, which would start its SQL for a second.
     host = spark.sparkContext.getConf().get("spark.driver.host") or "127.0.0.1"
@@ -101,13 +119,10 @@ def on_spark(
     job = Job(spark, tasks, partial(serve_partition, crew.address, crew.token, feed))
     engine = ResidentEngine(home, feed, crew, owner, check=job.check, end=end)
     try:
-        with archiving(Archive(home, stream)) as archive:
-            attend(engine, owner, archive, until_idle=until_idle)
-            engine.close()
+        yield engine
     finally:
         engine.abandon()
         job.wait()
-    return engine
 
 
 class Job:
@@ -158,21 +173,13 @@ def feed_of(home: Home, stream: StreamSettings) -> Feed:
     Raises:
         StateError: the generation in force runs in micro-batches.
     """
-    topology, folder = (
-        topology_of(home, stream.name),
-        generation_folder(home, stream.name),
-    )
+    folder = generation_folder(home, stream.name)
     if (folder / "spark" / "checkpoint").exists():
         raise StateError(
             f"stream {stream.name!r} runs in micro-batches",
             hint=go_over(stream.name),
         )
-    keys = tuple(range(stream.shards))
-    place = str(home.root.resolve())
-    if topology is None or not topology.generation:
-        return Feed(home=place, stream=stream, keys=keys)
-    seed = str(seed_folder(folder.resolve()))
-    return Feed(home=place, stream=stream, keys=keys, start=topology.start, seed=seed)
+    return Feed.of(home, stream, tuple(range(stream.shards)))
 
 
 def go_over(stream: str) -> str:
@@ -254,7 +261,8 @@ class ResidentEngine(Committing):
         plan = Plan(number=self._plans, start=start, end=end, committed=self.committed)
         results = [read_result(blob) for blob in self._crew.step(plan, self._check_all)]
         metas = [meta for _, meta in results]
-        self._tell_failures(metas)
+        if failures := failures_in(metas):
+            tell_failures(self._home, failures)
         self.next_segment = end
         self._timekeeper.saw(segments, [Heard(**one) for one in metas[0]["heard"]])
         self.tell([table for table, _ in results])
@@ -262,15 +270,6 @@ class ResidentEngine(Committing):
             self._count(metas, segments=end - start)
         self._pace = self._pace.after(end - start, time.monotonic() - begun_s)
         return True
-
-    def _tell_failures(self, metas: list[dict[str, Any]]) -> None:
-        failures = {
-            (query, version): Failure(query=query, version=version, why=why)
-            for meta in metas
-            for query, version, why in meta["failures"]
-        }
-        if failures:
-            tell_failures(self._home, failures.values())
 
     def _count(self, metas: list[dict[str, Any]], *, segments: int) -> None:
         """Adds what a batch did to the totals."""

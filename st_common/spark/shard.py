@@ -2,7 +2,7 @@
 
 import dataclasses
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from st_common.engine.timekeeper import heard
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.events.packet import Packet, nulled_in
+from st_common.operators.runtime.failed import Failure
 from st_common.operators.runtime.retire import LEAST, retired
 from st_common.operators.runtime.stages import Step, step
 from st_common.operators.runtime.stored import delta_from_blob, state_from_blob
@@ -97,6 +98,16 @@ def read_result(blob: bytes) -> tuple[pa.Table, dict[str, Any]]:
     """The changes and the other values of a `result_blob`, those by their names."""
     arrays, meta = from_blob(blob)
     return pa.ipc.open_stream(arrays["changes"][0].as_buffer()).read_all(), meta
+
+
+def failures_in(metas: Iterable[dict[str, Any]]) -> list[Failure]:
+    """The queries that failed by what shards say beside their changes, each version once."""
+    failures = {
+        (query, version): Failure(query=query, version=version, why=why)
+        for meta in metas
+        for query, version, why in meta["failures"]
+    }
+    return list(failures.values())
 
 
 class ShardProcessor(StatefulProcessor):

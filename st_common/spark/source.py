@@ -14,7 +14,9 @@ from pyspark.sql.types import StructType
 
 from st_common.capture.log import Log, Segment
 from st_common.engine.damage import tell_damage
+from st_common.engine.export import seed_folder
 from st_common.engine.feed import packets_of, step_settings
+from st_common.engine.topology import generation_folder, topology_of
 from st_common.home import Home
 from st_common.operators.state.settings import Settings
 from st_common.ops.status import MOST_SEGMENTS
@@ -48,6 +50,16 @@ class Feed:
     keys: tuple[int, ...]
     start: int = 0
     seed: str | None = None
+
+    @staticmethod
+    def of(home: Home, stream: StreamSettings, keys: tuple[int, ...]) -> "Feed":
+        """The feed of the generation in force: after a reshard with its place and its states to begin with."""
+        topology, place = topology_of(home, stream.name), str(home.root.resolve())
+        if topology is None or not topology.generation:
+            return Feed(home=place, stream=stream, keys=keys)
+        seed = seed_folder(generation_folder(home, stream.name).resolve())
+        start = topology.start
+        return Feed(home=place, stream=stream, keys=keys, start=start, seed=str(seed))
 
     def to_json(self) -> str:
         """The feed as text, for the options of the source."""

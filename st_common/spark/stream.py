@@ -20,7 +20,6 @@ from st_common.contracts import load_contract
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.committing import APP
-from st_common.engine.export import seed_folder
 from st_common.engine.feed import step_settings
 from st_common.engine.owner import Owner, owned, pulsing
 from st_common.engine.recovery import recover_tables
@@ -29,10 +28,9 @@ from st_common.engine.summary import RunSummary
 from st_common.engine.suspension import tell_failures
 from st_common.engine.tidy import tidy
 from st_common.engine.timekeeper import Heard, Timekeeper
-from st_common.engine.topology import begin, generation_folder, topology_of
+from st_common.engine.topology import begin, generation_folder
 from st_common.errors import StateError
 from st_common.home import Home
-from st_common.operators.runtime.failed import Failure
 from st_common.operators.skeleton.cache_counts import from_json, summed
 from st_common.operators.state.fixes import NEVER
 from st_common.operators.turn.changes import settled
@@ -46,7 +44,7 @@ from st_common.spark.causes import cause_of
 from st_common.spark.checkpoint import discard_unusable
 from st_common.spark.resident import go_over, is_resident
 from st_common.spark.session import session
-from st_common.spark.shard import RESULT, ShardProcessor, read_result
+from st_common.spark.shard import RESULT, ShardProcessor, failures_in, read_result
 from st_common.spark.source import NAME, Feed, LogSource
 from st_common.storage import LocalStorage
 
@@ -106,23 +104,11 @@ def shard_keys(spark: SparkSession, shards: int) -> tuple[int, ...]:
 
 def feed_of(spark: SparkSession, home: Home, stream: StreamSettings) -> Feed:
     """The feed of a stream with the shard keys of its checkpoint; made and stored at the first start."""
-    topology, folder = (
-        topology_of(home, stream.name),
-        generation_folder(home, stream.name),
-    )
+    folder = generation_folder(home, stream.name)
     if is_resident(home, stream.name):
         message = f"stream {stream.name!r} runs in tasks that stay"
         raise StateError(message, hint=go_over(stream.name))
-    keys = _shard_keys_of(spark, stream, folder / "spark")
-    if topology is None or not topology.generation:
-        return Feed(home=str(home.root.resolve()), stream=stream, keys=keys)
-    return Feed(
-        home=str(home.root.resolve()),
-        stream=stream,
-        keys=keys,
-        start=topology.start,
-        seed=str(seed_folder(folder.resolve())),
-    )
+    return Feed.of(home, stream, _shard_keys_of(spark, stream, folder / "spark"))
 
 
 def _shard_keys_of(
@@ -171,7 +157,8 @@ class Sink:
         if not results:
             return
         metas = [meta for _, meta in results]
-        self._tell_failures(metas)
+        if failures := failures_in(metas):
+            tell_failures(self.home, failures)
         end = position_of(_agreed(metas), 0) - 1
         changes = settled([table for table, _ in results])
         if end > self.committed:  # else it was done before a crash
@@ -190,17 +177,6 @@ class Sink:
         self._commits += 1
         tidy(self.table, self.contract, self._commits)
         self.beat("running")
-
-    def _tell_failures(self, metas: list[dict[str, Any]]) -> None:
-        failures = dict.fromkeys(
-            Failure(query=q, version=v, why=why)
-            for meta in metas
-            for q, v, why in meta["failures"]
-        )
-        if failures:
-            tell_failures(
-                self.home, {(one.query, one.version): one for one in failures}.values()
-            )
 
     def _count(self, metas: list[dict[str, Any]], changes: int, end: int) -> None:
         if end <= self.committed:

@@ -91,11 +91,8 @@ def _lasting(
     turn: Turn, course: Course, fixes: Present, regions: list[Regions], old: np.ndarray
 ) -> np.ndarray:
     """The first tick at which each pair of before is decided anew."""
-    # -1, the last one: who may come first stands there without a partner.
-    partner = np.append(fixes.lookups.objects_of_partners(), -1)[
-        turn.numbering.targets.partner[old >> SHIFT]
-    ]
-    column = course.columns_of(partner)
+    # -1: who may come first stands there without a partner.
+    column = course.columns_of(fixes.lookups.others(old >> SHIFT))
     of_partner = np.append(course.until[course.first], course.ticks)[column]
     lasts = np.minimum(course.until[course.first_of(old & MASK)], of_partner)
     return np.asarray(

@@ -187,7 +187,7 @@ def _judged(
         versions.take(of_groups),
         known.groups,
         np.sort(nothing),
-        with_changes=causes is None,
+        with_changes=causes is None and bool(specs.retelling.any()),
     )
     stays = versions.until == len(told.tick)
     return _Judged(

@@ -69,8 +69,9 @@ class Lookups:
     def others(self, targets: np.ndarray) -> np.ndarray:
         """The number of the object that is the partner in each of some targets (int64[n]); -1 where none is."""
         partners = self._numbering.targets.partner[targets]
-        known = np.append(self.objects_of_partners(), NO_PARTNER)
-        others: np.ndarray = known[partners]  # without a partner the last one
+        has_partner = partners != NO_PARTNER
+        others = np.full(len(targets), -1)
+        others[has_partner] = self.objects_of_partners()[partners[has_partner]]
         return others
 
     def objects_of_partners(self) -> np.ndarray:
