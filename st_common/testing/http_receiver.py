@@ -1,6 +1,7 @@
 """A receiver of changes on this machine: it keeps what it acknowledged, and does wrong what a test wants it to."""
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,22 @@ class Answer:
 Judge = Callable[[list[Change]], Answer]
 
 
+class _Server(ThreadingHTTPServer):
+    """A server whose callers may go away before they are answered, as one that is killed or out of patience does."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says what went wrong, unless the caller is gone.
+
+        A traceback is more than noise here: Python 3.11 parses code to print one, and a
+        thread that does so breaks `ast.parse` in all others (SystemError, "recursion depth mismatch").
+        """
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @dataclass
 class HttpReceiver:
     """What came, request by request: `taken` are the changes that were acknowledged, in their order."""
@@ -35,7 +52,7 @@ class HttpReceiver:
     requests: list[list[Change]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     taken: list[Change] = field(default_factory=list)
-    _server: ThreadingHTTPServer | None = None
+    _server: _Server | None = None
 
     @property
     def url(self) -> str:
@@ -59,9 +76,7 @@ class HttpReceiver:
             def log_message(self, *_: object) -> None:
                 """Says nothing."""
 
-        ThreadingHTTPServer.allow_reuse_address = True
-        ThreadingHTTPServer.daemon_threads = True
-        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        self._server = _Server(("127.0.0.1", self.port), Handler)
         self.port = self._server.server_address[1]
         threading.Thread(
             target=self._server.serve_forever,
