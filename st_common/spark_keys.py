@@ -28,7 +28,8 @@ class SparkSettings:
         cores: how many tasks run at once, and how many partitions a shuffle has.
         memory: of the driver's JVM, as Java writes it; with a local master tasks run in it.
         executor_memory: of the JVM of each executor of a cluster.
-        mode: `micro-batch`, by Structured Streaming; `resident`, by tasks that stay (docs/adr/0081).
+        mode: `resident`, by tasks that stay (docs/adr/0081); `micro-batch`, by Structured Streaming; None: as it has
+            begun, and in tasks that stay where it has not.
     """
 
     master: str = LOCAL
@@ -36,12 +37,7 @@ class SparkSettings:
     cores: int = 2
     memory: str = "4g"
     executor_memory: str = "2g"
-    mode: str = MICRO_BATCH
-
-    @property
-    def is_resident(self) -> bool:
-        """Whether the stream runs in tasks that stay."""
-        return self.mode == RESIDENT
+    mode: str | None = None
 
     @property
     def is_local(self) -> bool:

@@ -11,9 +11,11 @@ from st_common.engine.owner import Owner, now_us
 from st_common.home import Home
 from st_common.operators.state.state import State
 from st_common.settings import StreamSettings
-from st_common.spark.resident import MOST_STARTS, feed_of, is_resident, on_spark
+from st_common.spark.modes import mode_of
+from st_common.spark.resident import MOST_STARTS, feed_of, on_spark
 from st_common.spark.session import session
 from st_common.spark.stream import Sink, follow
+from st_common.spark_keys import RESIDENT
 
 
 def of_spark(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
@@ -48,7 +50,7 @@ def states(
 ) -> list[State]:
     """As `of_spark`, in a session that is there already."""
     segment = write_export(Log(home.log(stream.name)), arrival_us=now_us()).number
-    if is_resident(home, stream.name):
+    if mode_of(home, stream) == RESIDENT:
         on_spark(spark, home, feed_of(home, stream), owner, end=segment + 1)
     else:
         sink = Sink(home=home, stream=stream, owner=owner)

@@ -22,8 +22,7 @@ from st_common.engine.run import attend, beat, summary
 from st_common.engine.summary import RunSummary
 from st_common.engine.suspension import tell_failures
 from st_common.engine.timekeeper import Heard, Timekeeper
-from st_common.engine.topology import begin, generation_folder
-from st_common.errors import StateError
+from st_common.engine.topology import begin
 from st_common.home import Home
 from st_common.operators.skeleton.cache_counts import from_json, summed
 from st_common.operators.state.fixes import NEVER
@@ -32,10 +31,12 @@ from st_common.position import position_of, segment_of
 from st_common.settings import StreamSettings
 from st_common.spark.causes import cause_of
 from st_common.spark.crew import Crew, Plan
-from st_common.spark.resident_task import FOLDER, serve_partition
+from st_common.spark.modes import check_mode, folder_of
+from st_common.spark.resident_task import serve_partition
 from st_common.spark.session import session
 from st_common.spark.shard import failures_in, read_result
 from st_common.spark.source import Feed
+from st_common.spark_keys import RESIDENT
 from st_common.storage import make_folder
 
 BATCH_BYTES = 16 << 20
@@ -162,32 +163,14 @@ class Job:
         self._thread.join(timeout=BASE_S)
 
 
-def is_resident(home: Home, stream: str) -> bool:
-    """Whether the generation in force of a stream has begun in tasks that stay."""
-    return (generation_folder(home, stream) / FOLDER).exists()
-
-
 def feed_of(home: Home, stream: StreamSettings) -> Feed:
     """What tasks must know of a stream.
 
     Raises:
         StateError: the generation in force runs in micro-batches.
     """
-    folder = generation_folder(home, stream.name)
-    if (folder / "spark" / "checkpoint").exists():
-        raise StateError(
-            f"stream {stream.name!r} runs in micro-batches",
-            hint=go_over(stream.name),
-        )
+    check_mode(home, stream.name, RESIDENT)
     return Feed.of(home, stream, tuple(range(stream.shards)))
-
-
-def go_over(stream: str) -> str:
-    """How a stream is taken from one mode to the other with all that it knows."""
-    return (
-        f"`fairway streams reshard {stream} --engine local`, and then without it, takes all over;"
-        " or set mode back"
-    )
 
 
 class ResidentEngine(Committing):
@@ -222,7 +205,7 @@ class ResidentEngine(Committing):
         self._based_s = time.monotonic()
         self._is_storing = False
         self._crew, self._check_tasks, self._end = crew, check, end
-        make_folder(generation_folder(home, feed.stream.name) / FOLDER)
+        make_folder(folder_of(home, feed.stream.name))
         self.open()
 
     def _check_all(self) -> None:

@@ -23,7 +23,6 @@ from st_common.engine.export import asked_exports, export_path, seed_path
 from st_common.engine.feed import packets_of
 from st_common.engine.local import layers_of
 from st_common.engine.states import States, load, save
-from st_common.engine.topology import generation_folder
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
@@ -32,12 +31,12 @@ from st_common.operators.runtime.stages import Step, step
 from st_common.operators.runtime.wanted import wanted_us
 from st_common.operators.state.difference import Changed
 from st_common.operators.state.state import State
+from st_common.spark.modes import folder_of
 from st_common.spark.shard import result_blob
 from st_common.spark.source import Feed
 from st_common.spark.wire import Head, Wire
 from st_common.storage import LocalStorage
 
-FOLDER = "resident"
 ALIVE_S = 3.0
 """How often a task says that it lives."""
 _CATCH_UP_BYTES = 32 << 20
@@ -225,8 +224,7 @@ class _Task:
             return  # the driver is gone, and the task hears of it where it waits
 
     def _states(self, shard: int) -> States:
-        folder = generation_folder(self._home, self._feed.stream.name)
-        folder = folder / FOLDER / f"{shard:04d}"
+        folder = folder_of(self._home, self._feed.stream.name) / f"{shard:04d}"
         return States(LocalStorage(folder), folder)
 
     def _settings(self, shard: int) -> Any:

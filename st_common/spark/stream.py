@@ -42,10 +42,11 @@ from st_common.position import position_of, segment_of
 from st_common.settings import StreamSettings
 from st_common.spark.causes import cause_of
 from st_common.spark.checkpoint import discard_unusable
-from st_common.spark.resident import go_over, is_resident
+from st_common.spark.modes import check_mode
 from st_common.spark.session import session
 from st_common.spark.shard import RESULT, ShardProcessor, failures_in, read_result
 from st_common.spark.source import NAME, Feed, LogSource
+from st_common.spark_keys import MICRO_BATCH
 from st_common.storage import LocalStorage
 
 SHARD_BYTES = (
@@ -104,10 +105,8 @@ def shard_keys(spark: SparkSession, shards: int) -> tuple[int, ...]:
 
 def feed_of(spark: SparkSession, home: Home, stream: StreamSettings) -> Feed:
     """The feed of a stream with the shard keys of its checkpoint; made and stored at the first start."""
+    check_mode(home, stream.name, MICRO_BATCH)
     folder = generation_folder(home, stream.name)
-    if is_resident(home, stream.name):
-        message = f"stream {stream.name!r} runs in tasks that stay"
-        raise StateError(message, hint=go_over(stream.name))
     return Feed.of(home, stream, _shard_keys_of(spark, stream, folder / "spark"))
 
 

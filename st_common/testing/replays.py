@@ -30,7 +30,6 @@ from st_common.capture.reading import log_for
 from st_common.engine import reshard
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
-from st_common.engine.owner import owned
 from st_common.engine.run import run
 from st_common.engine.topology import frozen, topology_of
 from st_common.home import Home
@@ -40,6 +39,7 @@ from st_common.query.layer_following import follow_layers
 from st_common.query.registry import carry_out, suspend
 from st_common.query.text import parse
 from st_common.settings import StreamSettings, load_streams
+from st_common.spark_keys import RESIDENT
 
 ARRIVAL_US = (
     1 << 51
@@ -59,12 +59,14 @@ def needs_spark(steps: list[Step]) -> bool:
     return any("reshard" in one for one in steps)
 
 
-def replay(steps: list[Step], folder: Path, spark: Any = None) -> dict[str, Any]:
+def replay(
+    steps: list[Step], folder: Path, spark: Any = None, mode: str = RESIDENT
+) -> dict[str, Any]:
     """Carries out the steps in a new home and says what came of it: the hash of all changes, and counts.
 
-    `spark` is a session, for a recording that needs one.
+    `spark` is a session, for a recording that needs one, and `mode` one of its modes.
     """
-    told = rows_of(steps, folder, spark)
+    told = rows_of(steps, folder, spark, mode)
     home, stream = Home(folder), _stream_of(folder)
     return {
         "changes": len(told),
@@ -74,7 +76,9 @@ def replay(steps: list[Step], folder: Path, spark: Any = None) -> dict[str, Any]
     }
 
 
-def rows_of(steps: list[Step], folder: Path, spark: Any = None) -> list[str]:
+def rows_of(
+    steps: list[Step], folder: Path, spark: Any = None, mode: str = RESIDENT
+) -> list[str]:
     """Carries out the steps in a new home; the rows of `changes` as text, in their order."""
     (folder / "conf").mkdir(parents=True)
     (folder / "conf" / "streams.toml").write_text(steps[0]["conf"], encoding="utf-8")
@@ -82,27 +86,22 @@ def rows_of(steps: list[Step], folder: Path, spark: Any = None) -> list[str]:
     home, stream = Home(folder), _stream_of(folder)
     for number, one in enumerate(steps[1:]):
         _carry_out(home, stream, one, number)
-    _go_on(home, stream, spark)
+    _go_on(home, stream, spark, mode)
     return list(_texts(home, stream))
 
 
-def _go_on(home: Home, stream: StreamSettings, spark: Any) -> None:
+def _go_on(home: Home, stream: StreamSettings, spark: Any, mode: str) -> None:
     """To the log's end, by the engine that is in force."""
     topology = topology_of(home, stream.name)
     if topology is None or topology.engine == "local":
         run(home, stream, until_idle=True)
         return
-    from st_common.spark.stream import Sink, follow
+    from st_common.testing.on_spark import follow_on
 
-    with owned(home, stream.name, engine="spark") as owner:
-        keyed = replace(
-            frozen(home, stream, engine="spark", shards=topology.shards),
-            shards=topology.shards,
-        )
-        follow(spark, Sink(home=home, stream=keyed, owner=owner), until_idle=True)
-        archive = Archive(home, keyed)
-        while archive.batch():
-            pass
+    follow_on(spark, home, stream, mode, shards=topology.shards)
+    archive = Archive(home, replace(stream, shards=topology.shards))
+    while archive.batch():
+        pass
 
 
 def _stream_of(folder: Path) -> StreamSettings:

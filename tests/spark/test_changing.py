@@ -13,7 +13,6 @@ import pytest
 import shapely
 
 from st_common import tables
-from st_common.engine.owner import owned
 from st_common.home import Home
 from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import LayerJoin, Plan
@@ -26,6 +25,7 @@ from st_common.testing.by_hand import clock, drop, fix, layer, log, register
 from st_common.testing.laws import told, told_by_oracle
 from st_common.testing.layer_tables import store_layers
 from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.on_spark import MODES, follow_on
 from st_common.testing.random_grid import LAYER, STREAM
 from st_common.testing.strategies import Case
 
@@ -94,7 +94,7 @@ AT_ONCE = {
 
 
 @pytest.mark.parametrize("geographic", [False, True], ids=["plane", "degrees"])
-@pytest.mark.parametrize("way", ["stream", "batch"])
+@pytest.mark.parametrize("way", [*MODES, "batch"])
 def test_what_changes_while_a_stream_runs_tells_of_objects_already_inside(
     spark, tmp_path: Path, way: str, *, geographic: bool
 ):
@@ -103,10 +103,8 @@ def test_what_changes_while_a_stream_runs_tells_of_objects_already_inside(
     case = store_layers(home, case)
     cuts = tuple(range(3, len(case.rows), 3))
     written = write_log(home.log(STREAM), case.rows, cuts)
-    if way == "stream":
-        with owned(home, STREAM, engine="spark") as owner:
-            sink = streaming.Sink(home=home, stream=stream, owner=owner)
-            streaming.follow(spark, sink, until_idle=True)
+    if way in MODES:
+        follow_on(spark, home, stream, way)
         changes = tables.read(home.table("changes", STREAM))
     else:
         keys = streaming.shard_keys(spark, stream.shards)

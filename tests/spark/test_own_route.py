@@ -6,7 +6,6 @@ import pytest
 import shapely
 
 from st_common import tables
-from st_common.engine.owner import owned
 from st_common.home import Home
 from st_common.query.fence import Fence
 from st_common.query.plan import LayerJoin, Plan
@@ -18,6 +17,7 @@ from st_common.testing.by_hand import end, fix, log, register
 from st_common.testing.laws import told, told_by_oracle
 from st_common.testing.layer_tables import store_layers
 from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.on_spark import MODES, follow_on
 from st_common.testing.random_grid import LAYER, STREAM
 from st_common.testing.strategies import Case
 
@@ -55,7 +55,7 @@ def life() -> Case:
     return Case(rows=tuple(log(*rows)), layers=layers, rules=rules)
 
 
-@pytest.mark.parametrize("way", ["stream", "batch"])
+@pytest.mark.parametrize("way", [*MODES, "batch"])
 def test_each_object_has_its_own_route_over_180_degrees(
     spark, tmp_path: Path, way: str
 ):
@@ -63,10 +63,8 @@ def test_each_object_has_its_own_route_over_180_degrees(
     stream = settings_of(STREAM, case.rules)
     case = store_layers(home, case)
     written = write_log(home.log(STREAM), case.rows, tuple(range(4, len(case.rows), 4)))
-    if way == "stream":
-        with owned(home, STREAM, engine="spark") as owner:
-            sink = streaming.Sink(home=home, stream=stream, owner=owner)
-            streaming.follow(spark, sink, until_idle=True)
+    if way in MODES:
+        follow_on(spark, home, stream, way)
         changes = tables.read(home.table("changes", STREAM))
     else:
         keys = streaming.shard_keys(spark, stream.shards)

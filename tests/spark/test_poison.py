@@ -5,15 +5,14 @@ from dataclasses import replace
 import pytest
 
 from st_common import tables
-from st_common.engine.owner import owned
 from st_common.engine.run import run
 from st_common.home import Home
 from st_common.query.lookup import queries
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
-from st_common.spark import stream as streaming
 from st_common.testing.log_writer import bare_log
+from st_common.testing.on_spark import MODES, follow_on
 
 pytestmark = pytest.mark.timeout(900)
 FIXES = StreamSettings(
@@ -43,18 +42,10 @@ def told(home):
     ]
 
 
-def run_spark(spark, home, stream):
-    with owned(home, stream.name, engine="spark") as owner:
-        streaming.follow(
-            spark,
-            streaming.Sink(home=home, stream=stream, owner=owner),
-            until_idle=True,
-        )
-
-
 @pytest.mark.spec("S3")
+@pytest.mark.parametrize("mode", MODES)
 def test_a_query_that_cannot_be_judged_fails_alone_and_the_local_engine_tells_the_same_of_all_others(
-    spark, tmp_path
+    spark, tmp_path, mode
 ):
     home = Home(tmp_path)
     register(home, {"fixes": FIXES}, parse(TEXT), owner="me")
@@ -63,9 +54,9 @@ def test_a_query_that_cannot_be_judged_fails_alone_and_the_local_engine_tells_th
         b"id,t,x,y,state\n1,1,5,5,free\n2,1,5,5,free\n3,1,5,5,busy\n",
         arrival_us=1_000_000,
     )
-    run_spark(spark, home, FIXES)
+    follow_on(spark, home, FIXES, mode)
     log.append(b"id,t,x,y\nabc,2,5,5\n", arrival_us=2_000_000)
-    run_spark(spark, home, replace(FIXES, attributes={}))
+    follow_on(spark, home, replace(FIXES, attributes={}), mode)
     found = told(home)
     assert [row[1:] for row in found if row[4] == "failed"] == [
         ("bad", "1", -1, "failed"),

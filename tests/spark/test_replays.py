@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from st_common.testing.on_spark import MODES
 from st_common.testing.replays import needs_spark, read_recording, replay
 
 pytestmark = pytest.mark.timeout(600)
@@ -13,8 +14,11 @@ TOLD = json.loads((FOLDER / "told.json").read_text(encoding="utf-8"))
 RECORDINGS = {name: read_recording(FOLDER / f"{name}.jsonl") for name in TOLD}
 
 
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "name", [name for name in TOLD if needs_spark(RECORDINGS[name])]
 )
-def test_a_stream_that_goes_over_to_spark_tells_what_it_told(spark, name, tmp_path):
-    assert replay(RECORDINGS[name], tmp_path / "home", spark) == TOLD[name]
+def test_a_stream_that_goes_over_to_spark_tells_what_it_told(
+    spark, name, mode, tmp_path
+):
+    assert replay(RECORDINGS[name], tmp_path / "home", spark, mode) == TOLD[name]

@@ -10,14 +10,13 @@ import pytest
 from st_common import tables
 from st_common.engine import reshard
 from st_common.engine.local import LocalEngine
-from st_common.engine.owner import owned
 from st_common.engine.run import run
-from st_common.engine.topology import frozen, topology_of
+from st_common.engine.topology import topology_of
 from st_common.home import Home
 from st_common.spark import export
-from st_common.spark import stream as streaming
 from st_common.testing.by_hand import end, register
 from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.on_spark import MODES, follow_on
 from st_common.testing.oracle import Fix, Rules
 from st_common.testing.random_plans import KINDS, plan_of
 from st_common.testing.strategies import SECOND_US, case_of
@@ -60,19 +59,10 @@ def alone(folder, home, stream):
     return ordered(other)
 
 
-def go_on(spark, home, stream, shards):
-    """The stream on Spark over what is new in the log, in this session."""
-    with owned(home, stream.name, engine="spark") as owner:
-        keyed = frozen(home, stream, engine="spark", shards=shards)
-        sink = streaming.Sink(
-            home=home, stream=replace(keyed, shards=shards), owner=owner
-        )
-        streaming.follow(spark, sink, until_idle=True)
-
-
 @pytest.mark.spec("X1", "X4", "P8")
+@pytest.mark.parametrize("mode", MODES)
 def test_from_local_to_spark_to_more_shards_and_back_tells_what_the_local_engine_tells(
-    spark, tmp_path
+    spark, tmp_path, mode
 ):
     home, stream, rows = (
         Home(tmp_path / "home"),
@@ -88,13 +78,13 @@ def test_from_local_to_spark_to_more_shards_and_back_tells_what_the_local_engine
     reshard.reshard(home, stream, engine="spark", shards=2, export=reshard.of_local)
 
     write_log(home.log("grid"), parts[1], cuts=range(0, quarter, 9))
-    go_on(spark, home, stream, 2)
+    follow_on(spark, home, stream, mode, shards=2)
     shutil.rmtree(
         home.stream("grid") / "g1" / "seed"
-    )  # from the first batch on the checkpoint has all
+    )  # from the first batch on the shards' own states have all
     write_log(
         home.log("grid"), parts[2][:9]
-    )  # seen by a restart from the checkpoint that began with seeds
+    )  # seen by a restart from the state that began with seeds
     reshard.reshard(home, stream, engine="spark", shards=3, export=of_spark)
 
     write_log(home.log("grid"), parts[2][9:], cuts=range(0, quarter, 9))

@@ -24,14 +24,15 @@ from st_common.spark import crew as crews
 from st_common.spark import stream as streaming
 from st_common.spark.crew import Crew
 from st_common.spark.export import states
+from st_common.spark.modes import begun_in
 from st_common.spark.resident import (
     Job,
     ResidentEngine,
     feed_of,
-    is_resident,
     on_spark,
 )
 from st_common.spark.resident_task import serve_partition
+from st_common.spark_keys import RESIDENT
 from st_common.storage import make_folder
 from st_common.testing.log_writer import bare_log
 
@@ -165,12 +166,12 @@ def test_a_reshard_takes_over_what_tasks_knew(spark, expected, tmp_path):
     export = partial(states, spark)
     done = reshard(home, CARS, engine="spark", shards=3, export=export)
     assert done.objects == 60
-    assert not is_resident(home, "cars")  # the new generation has not begun
+    assert begun_in(home, "cars") is None  # the new generation has not begun
     drive(home, range(25, 40))
     with_three = replace(CARS, shards=3, id_key=with_two.id_key)
     with owned(home, "cars", engine="spark") as owner:
         on_spark(spark, home, feed_of(home, with_three), owner)
-    assert is_resident(home, "cars")
+    assert begun_in(home, "cars") == RESIDENT
     reshard(home, CARS, engine="local", shards=1, export=export)
     assert without_places(told(home)) == without_places(expected)
 

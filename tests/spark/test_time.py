@@ -7,14 +7,13 @@ import pytest
 
 from st_common import tables
 from st_common.engine.local import LocalEngine
-from st_common.engine.owner import owned
 from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import Columns, StreamSettings
-from st_common.spark import stream as streaming
 from st_common.testing.log_writer import bare_log
+from st_common.testing.on_spark import MODES, follow_on
 
 pytestmark = pytest.mark.timeout(600)
 STATEMENTS = """
@@ -25,19 +24,15 @@ REGISTER QUERY near AS SELECT * FROM cars KNN (2, 0, 0);
 COLUMNS = ["position", "seq", "query", "object", "sign", "cause", "event_ts", "value"]
 
 
-def run(spark, home, stream):
-    """The stream on Spark until its log's end, and until nothing is due by the wall clock."""
-    with owned(home, stream.name, engine="spark") as owner:
-        sink = streaming.Sink(home=home, stream=stream, owner=owner)
-        streaming.follow(spark, sink, until_idle=True)
-
-
 def clocks(log):
     return [segment for segment in log.segments(0) if segment.clock]
 
 
 @pytest.mark.spec("S1", "X1")
-def test_a_live_stream_that_pauses_on_spark_tells_what_time_brings(spark, tmp_path):
+@pytest.mark.parametrize("mode", MODES)
+def test_a_live_stream_that_pauses_on_spark_tells_what_time_brings(
+    spark, tmp_path, mode
+):
     home = Home(tmp_path / "spark")
     stream = StreamSettings(
         name="cars",
@@ -55,7 +50,7 @@ def test_a_live_stream_that_pauses_on_spark_tells_what_time_brings(spark, tmp_pa
         live=True,
     )
     register(home, {"cars": stream}, parse(STATEMENTS), owner="me")
-    run(spark, home, stream)
+    follow_on(spark, home, stream, mode)
     assert len(clocks(log)) >= 1
     assert (
         answer(home, "box")["object"].to_pylist()
@@ -63,9 +58,8 @@ def test_a_live_stream_that_pauses_on_spark_tells_what_time_brings(spark, tmp_pa
         == []
     )
     assert answer(home, "many")["value"].to_pylist() == [0.0]
-    run(
-        spark, home, stream
-    )  # what shards wait for is not known at a start: one row asks
+    # What shards wait for is not known at a start: one row asks.
+    follow_on(spark, home, stream, mode)
     once = Home(tmp_path / "local")
     copy = bare_log(once.log("cars"))
     for segment in log.segments(0):

@@ -355,7 +355,7 @@ def test_how_much_of_a_machine_a_stream_takes_is_set_by_stream(conf):
         executor_memory="512m",
         mode="resident",
     )
-    assert not SparkSettings().is_resident
+    assert SparkSettings().mode is None
 
 
 @pytest.mark.parametrize(
