@@ -13,12 +13,12 @@ import pytest
 
 from st_common import tables
 from st_common.engine import local
-from st_common.engine.owner import owned
-from st_common.engine.topology import begin
 from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.settings import load_streams
+from st_common.spark_keys import MICRO_BATCH
 from st_common.testing.log_writer import bare_log
+from st_common.testing.on_spark import follow_on
 from st_common.testing.victims import engine, killed, started
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,20 +123,6 @@ def progress(home):
     return -1 if done is None else done
 
 
-def run_to_the_end(spark, home):
-    """On Spark, in the session of the tests: the JVM of another process would take half a minute to start."""
-    from st_common.spark import stream as streaming
-
-    stream = load_streams(home.root / "conf")["load"]
-    with owned(home, "load", engine="spark") as owner:
-        stream = begin(home, stream, engine="spark", shards=stream.shards)
-        streaming.follow(
-            spark,
-            streaming.Sink(home=home, stream=stream, owner=owner),
-            until_idle=True,
-        )
-
-
 @pytest.mark.e2e
 @pytest.mark.slow
 @pytest.mark.timeout(900)
@@ -159,29 +145,54 @@ def test_local_engine_killed_20_times(tmp_path):
     assert ordered(home).equals(expected(tmp_path, 7))
 
 
+def killed_in_a_batch(home, chance, *, whole, slowly):
+    """Starts an engine on Spark, and kills it soon after its first commit: with all that it started, or by itself."""
+    before = progress(home)
+    process = start(home, "spark", slowly=slowly)
+    until_s = time.monotonic() + 150
+    while time.monotonic() < until_s and progress(home) == before:
+        assert process.poll() is None, process.communicate()[1].decode()[-2000:]
+        time.sleep(0.02)
+    time.sleep(chance.uniform(0, 1.0))
+    if whole:
+        kill(process)
+    else:
+        process.kill()  # its JVM and tasks hear of it, and end by themselves
+        process.wait(timeout=60)
+
+
+@pytest.mark.e2e
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+@pytest.mark.spec("X6", "S5", "S7")
+def test_drivers_of_tasks_that_stay_are_killed_and_nothing_is_lost_or_told_twice(
+    spark, tmp_path
+):
+    """Some with all their processes, others alone: their tasks may live on while the next ones take the shards."""
+    home, chance = prepare(tmp_path / "killed", 8), random.Random(5)
+    slowly = "import st_common.spark.resident as e; e.BATCH_BYTES = 1"
+    places = []
+    for whole in (False, True, False):
+        killed_in_a_batch(home, chance, whole=whole, slowly=slowly)
+        places.append(progress(home))
+    follow_on(spark, home, load_streams(home.root / "conf")["load"])
+    assert -1 < places[0] < places[1] < places[2] < progress(home)
+    assert ordered(home).equals(expected(tmp_path, 8))
+
+
 @pytest.mark.e2e
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(900)
 @pytest.mark.spec("X6")
-def test_spark_engine_killed_twice(spark, tmp_path):
+def test_micro_batches_are_killed_and_nothing_is_lost_or_told_twice(spark, tmp_path):
     home, chance = prepare(tmp_path / "killed", 8), random.Random(5)
-    for _ in range(2):
-        before = progress(home)
-        process = start(
-            home,
-            "spark",
-            slowly="import st_common.spark.stream as e; e.SHARD_BYTES = 12000",
-        )
-        until_s = time.monotonic() + 150
-        while (
-            time.monotonic() < until_s
-            and progress(home) == before
-            and process.poll() is None
-        ):
-            time.sleep(0.05)
-        time.sleep(chance.uniform(0, 2.0))
-        kill(process)
+    conf = home.root / "conf" / "streams.toml"
+    with conf.open("a") as file:
+        file.write('[streams.load.spark]\nmode = "micro-batch"\n')
+    slowly = "import st_common.spark.stream as e; e.SHARD_BYTES = 12000"
+    killed_in_a_batch(home, chance, whole=True, slowly=slowly)
     assert progress(home) > -1
-    run_to_the_end(spark, home)
+    follow_on(spark, home, load_streams(home.root / "conf")["load"], MICRO_BATCH)
     assert ordered(home).equals(expected(tmp_path, 8))

@@ -14,6 +14,7 @@ from st_common import tables
 from st_common.engine.owner import owned
 from st_common.home import Home
 from st_common.position import position_of
+from st_common.spark import resident
 from st_common.spark import stream as streaming
 from st_common.spark.batch import replay
 from st_common.spark.source import Feed
@@ -76,6 +77,21 @@ def run_stream(spark, home, stream, *, batches=None):
             query.stop()
 
 
+def run_resident(spark, home, stream, *, batches=None):
+    """As `run_stream`, in tasks that stay, with batches of a few segments."""
+    with owned(home, stream.name, engine="spark") as owner:
+        feed = resident.feed_of(home, stream)
+        with resident.engine_on(spark, home, feed, owner) as engine:
+            engine.take_at_most(3)
+            done = 0
+            while engine.batch():
+                engine.commit()
+                done += 1
+                if done == batches:
+                    return
+            engine.close()
+
+
 def _wait(query, sink, batches):
     until_s = time.monotonic() + 240
     while query.isActive and time.monotonic() < until_s:
@@ -93,9 +109,27 @@ def _wait(query, sink, batches):
 @given(
     case=long_cases(), shards=st.sampled_from((1, 2)), margin=st.sampled_from(MARGINS)
 )
-def test_a_stream_tells_what_brute_force_tells_also_after_a_restart(
+def test_micro_batches_tell_what_brute_force_tells_also_after_a_restart(
     spark, small_batches, case, shards, margin
 ):
+    check_against_brute_force(spark, case, shards, margin, run_stream)
+
+
+@pytest.mark.spec("X1", "X2", "X6", "S5")
+@few(8)
+@given(
+    case=long_cases(),
+    shards=st.sampled_from((1, 2, 5)),
+    margin=st.sampled_from(MARGINS),
+)
+def test_tasks_that_stay_tell_what_brute_force_tells_also_after_a_restart(
+    spark, case, shards, margin
+):
+    check_against_brute_force(spark, case, shards, margin, run_resident)
+
+
+def check_against_brute_force(spark, case, shards, margin, follow):
+    """Follows the log of a case for two batches, begins anew, and compares with brute force and one step."""
     cuts = tuple(range(12, len(case.rows), 12))
     with tempfile.TemporaryDirectory() as folder:
         home, stream = (
@@ -104,8 +138,8 @@ def test_a_stream_tells_what_brute_force_tells_also_after_a_restart(
         )
         case = store_layers(home, case)
         written = write_log(home.log("grid"), case.rows, cuts)
-        run_stream(spark, home, stream, batches=2)
-        run_stream(spark, home, stream)
+        follow(spark, home, stream, batches=2)
+        follow(spark, home, stream)
         changes = tables.read(home.table("changes", "grid"))
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     assert told(changes, written.order) == told_by_oracle(expected.changes)
