@@ -164,7 +164,7 @@ class OnSpark:
         streaming.ShardProcessor = timed_processor(home.root.resolve())
         self._query = streaming.start(
             spark,
-            streaming.feed_of(spark, home, stream),
+            streaming.feed_of(home, stream),
             self._sink,
             checkpoint=folder / "checkpoint",
             hold=self._hold,

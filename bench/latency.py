@@ -98,7 +98,7 @@ def spark_commits(
         spark = session("bench", log_file=home.root / "spark.log", extended=False)
         sink = Timed(home=home, stream=stream, owner=owner)
         folder = home.stream(stream.name) / "spark"
-        feed = streaming.feed_of(spark, home, stream)
+        feed = streaming.feed_of(home, stream)
         query = streaming.start(
             spark, feed, sink, checkpoint=folder / "checkpoint", hold=folder / "hold"
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from st_common.decode.instant_formats import by_format, by_iso, digits
 from st_common.formats.numbers import Mask, Parsed, doubles, is_missing, longs, mask
 
-_LATEST_US = 7_258_118_400_000_000  # 2200-01-01
+LATEST_US = 7_258_118_400_000_000  # 2200-01-01
 _DECIMAL = r"^(?P<whole>[0-9]{1,16})\.(?P<fraction>[0-9]*)$"
 _US_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
@@ -32,7 +32,7 @@ def instants(texts: pa.Array, time_unit: str) -> Parsed:
 def _by_number(texts: pa.Array, factor: int) -> Parsed:
     whole = longs(texts)
     good = ~(whole.bad | whole.missing)
-    good &= (whole.values >= 0) & (whole.values < _LATEST_US // factor)
+    good &= (whole.values >= 0) & (whole.values < LATEST_US // factor)
     values = np.where(good, whole.values, 0) * factor
     if whole.bad.any():
         at = np.flatnonzero(whole.bad)
@@ -49,11 +49,11 @@ def _by_decimal(texts: pa.Array, factor: int) -> tuple[NDArray[np.int64], Mask]:
     )
     near = doubles(texts).values * factor
     with np.errstate(invalid="ignore"):
-        good = (near >= 0) & (near < _LATEST_US)
+        good = (near >= 0) & (near < LATEST_US)
     rounded = np.floor(np.where(good, near, 0) + 0.5).astype(np.int64)
     return np.where(decimal & good, exact, rounded), good
 
 
 def _in_range(values: NDArray[np.int64], missing: Mask, good: Mask) -> Parsed:
-    good = good & (values >= 0) & (values < _LATEST_US)
+    good = good & (values >= 0) & (values < LATEST_US)
     return Parsed(np.where(good, values, 0), missing, ~(good | missing))

@@ -44,8 +44,12 @@ def one_arrival(arrival_us: int, records: Records) -> Arrivals:
     )
 
 
-class _Faults:
-    """The reason of each record whose fields could be read; the first one that is found stays."""
+class Faults:
+    """The reason of each record whose fields could be read; the first one that is found stays.
+
+    Args:
+        count: how many records these are.
+    """
 
     def __init__(self, count: int) -> None:
         self.reasons = np.zeros(count, np.int8)
@@ -54,6 +58,7 @@ class _Faults:
         ] = {}  # by attribute: where its text was none of its type
 
     def mark(self, where: Mask, reason: Reason) -> None:
+        """Says why some records are no fixes."""
         if where.any():
             self.reasons[where & (self.reasons == Reason.NONE)] = reason
 
@@ -61,7 +66,7 @@ class _Faults:
 def judge(records: Records, stream: StreamSettings, arrivals: Arrivals) -> Decoded:
     """The fixes and rejects of records: each record becomes exactly one of them."""
     rows = np.flatnonzero(records.fault == Reason.NONE)
-    faults = _Faults(len(rows))
+    faults = Faults(len(rows))
     fields = _fields(records, stream, arrivals, faults) if len(rows) else {}
     fault = records.fault.copy()
     fault[rows] = faults.reasons
@@ -90,18 +95,18 @@ def judge(records: Records, stream: StreamSettings, arrivals: Arrivals) -> Decod
 
 
 def _fields(
-    records: Records, stream: StreamSettings, arrivals: Arrivals, faults: _Faults
+    records: Records, stream: StreamSettings, arrivals: Arrivals, faults: Faults
 ) -> dict[str, pa.Array]:
     fields, named = _without_nulls(records.fields, stream.nulls), stream.columns
     objects = fields[named.object].dictionary_encode()
-    faults.mark(_empty_ids(objects), Reason.MISSING_OBJECT)
+    faults.mark(empty_ids(objects), Reason.MISSING_OBJECT)
     event_ts = _event_ts(records, fields, stream, arrivals, faults)
     gone = np.zeros(len(event_ts), bool)
     if named.gone is not None:
         gone = mask(
             pc.is_in(fields[named.gone], pa.array(named.gone_values, pa.string()))
         )
-    x, y = _coordinates(
+    x, y = coordinates(
         doubles(fields[named.x]), doubles(fields[named.y]), stream, gone, faults
     )
     attributes = {
@@ -123,7 +128,8 @@ def _fields(
     }
 
 
-def _empty_ids(objects: pa.DictionaryArray) -> Mask:
+def empty_ids(objects: pa.DictionaryArray) -> Mask:
+    """Where ids are null or hold nothing but blanks."""
     empty = pc.match_substring_regex(objects.dictionary, r"^\s*$")
     places = pc.indices_nonzero(empty)
     missing = mask(objects.is_null())
@@ -139,7 +145,7 @@ def _event_ts(
     fields: Mapping[str, pa.Array],
     stream: StreamSettings,
     arrivals: Arrivals,
-    faults: _Faults,
+    faults: Faults,
 ) -> NDArray[np.int64]:
     """Event times (us).
 
@@ -155,8 +161,8 @@ def _event_ts(
     return parsed.values.astype(np.int64, copy=False)
 
 
-def _coordinates(
-    x: Parsed, y: Parsed, stream: StreamSettings, gone: Mask, faults: _Faults
+def coordinates(
+    x: Parsed, y: Parsed, stream: StreamSettings, gone: Mask, faults: Faults
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Coordinates, in degrees or the CRS's unit; NaN where a gone object's are absent or wrong, which is no fault."""
     here = ~gone
@@ -169,7 +175,7 @@ def _coordinates(
 
 
 def _attribute(
-    name: str, texts: pa.Array, kind: AttributeType, faults: _Faults
+    name: str, texts: pa.Array, kind: AttributeType, faults: Faults
 ) -> pa.Array:
     """An attribute's values: null where its text is missing (or NaN, for a double), and where it is of no such type."""
     if kind == "string":

@@ -35,7 +35,8 @@ CACHE_BYTES = 512 << 20
 _INDEXES_HELD = 8  # layer versions a process keeps at hand
 _GRIDS_HELD = 16  # sets of kinds and distances a layer keeps grids for
 _EDGES = ("minx", "miny", "maxx", "maxy")
-_SMALL_COLUMNS = ("region_id", *_EDGES, "home", "fid", "kind")
+SMALL_COLUMNS = ("region_id", *_EDGES, "home", "fid", "kind")
+"""Of the rows of a layer those that an index holds."""
 
 
 class LayerIndex:
@@ -374,7 +375,7 @@ def _load_index(path: Path, version: int, space: Space) -> LayerIndex:
         raise LayerError(f"layer {path.name!r} has no version {version}", hint=has)
     read_tag = partial(_tag, path, version)
     with readable():
-        rows = tables.read(path, version=version, columns=list(_SMALL_COLUMNS))
+        rows = tables.read(path, version=version, columns=list(SMALL_COLUMNS))
         return LayerIndex(
             rows,
             partial(_region_wkb, path, version),

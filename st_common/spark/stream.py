@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow.compute as pc
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.streaming.query import StreamingQuery
 
 from st_common import tables
@@ -45,6 +44,7 @@ from st_common.spark.checkpoint import discard_unusable
 from st_common.spark.modes import check_mode
 from st_common.spark.session import session
 from st_common.spark.shard import RESULT, ShardProcessor, failures_in, read_result
+from st_common.spark.shard_keys import shard_keys
 from st_common.spark.source import NAME, Feed, LogSource
 from st_common.spark_keys import MICRO_BATCH
 from st_common.storage import LocalStorage
@@ -90,34 +90,19 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     )
 
 
-def shard_keys(spark: SparkSession, shards: int) -> tuple[int, ...]:
-    """A grouping key per shard such that each falls into another partition of `shards`: else some cores stay idle."""
-    candidates = spark.range(64 * shards).select(sf.col("id").cast("int").alias("key"))
-    placed = candidates.select(
-        "key", sf.expr(f"pmod(hash(key), {shards})").alias("partition")
-    )
-    key_by_partition = {
-        row["partition"]: row["key"]
-        for row in placed.groupBy("partition").agg(sf.min("key").alias("key")).collect()
-    }
-    return tuple(key_by_partition[partition] for partition in range(shards))
-
-
-def feed_of(spark: SparkSession, home: Home, stream: StreamSettings) -> Feed:
+def feed_of(home: Home, stream: StreamSettings) -> Feed:
     """The feed of a stream with the shard keys of its checkpoint; made and stored at the first start."""
     check_mode(home, stream.name, MICRO_BATCH)
     folder = generation_folder(home, stream.name)
-    return Feed.of(home, stream, _shard_keys_of(spark, stream, folder / "spark"))
+    return Feed.of(home, stream, _shard_keys_of(stream, folder / "spark"))
 
 
-def _shard_keys_of(
-    spark: SparkSession, stream: StreamSettings, folder: Path
-) -> tuple[int, ...]:
+def _shard_keys_of(stream: StreamSettings, folder: Path) -> tuple[int, ...]:
     """The keys that stand beside the checkpoint; made when they are not, or were torn, for they are always the same."""
     stored = read_value(folder / "keys.json")
     if isinstance(stored, list) and len(stored) == stream.shards:
         return tuple(stored)
-    keys = shard_keys(spark, stream.shards)
+    keys = shard_keys(stream.shards)
     LocalStorage(folder).put("keys.json", json.dumps(keys).encode())
     return keys
 
@@ -302,7 +287,7 @@ def follow(
     the stream.
     """
     folder = generation_folder(sink.home, sink.stream.name) / "spark"
-    feed, hold = feed_of(spark, sink.home, sink.stream), folder / "hold"
+    feed, hold = feed_of(sink.home, sink.stream), folder / "hold"
     hold.unlink(missing_ok=True)
     notice = discard_unusable(
         folder / "checkpoint", start=feed.start, committed=sink.committed

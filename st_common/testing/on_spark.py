@@ -1,8 +1,7 @@
 """A stream on Spark in a session that tests share, in either of its modes."""
 
 from dataclasses import replace
-
-from pyspark.sql import SparkSession
+from typing import Any
 
 from st_common.engine.owner import owned
 from st_common.engine.topology import frozen
@@ -16,7 +15,7 @@ MODES = (RESIDENT, MICRO_BATCH)
 
 
 def follow_on(
-    spark: SparkSession,
+    spark: Any,
     home: Home,
     stream: StreamSettings,
     mode: str = RESIDENT,

@@ -11,8 +11,8 @@ from st_common.home import Home
 from st_common.query.registry import carry_out, register
 from st_common.query.text import parse
 from st_common.serving.changes import stream_changes
-from st_common.spark import stream as streaming
 from st_common.spark.batch import replay
+from st_common.spark.shard_keys import shard_keys
 from st_common.spark.source import Feed
 from st_common.testing.grid_days import HOUR_S, segment, settings
 from st_common.testing.log_writer import bare_log
@@ -52,7 +52,7 @@ def test_each_shard_takes_its_part_of_what_a_query_knew(spark, tmp_path):
         "way",
     }
     begun = replace(frozen(home, stream, engine="local", shards=1), shards=3)
-    keys = streaming.shard_keys(spark, begun.shards)
+    keys = shard_keys(begun.shards)
     told = replay(spark, Feed(home=str(home.root), stream=begun, keys=keys))
     assert rows(told) == wanted
 

@@ -17,8 +17,8 @@ from st_common.home import Home
 from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import LayerJoin, Plan
 from st_common.regions.registry import Area, Box, Circle
-from st_common.spark import stream as streaming
 from st_common.spark.batch import replay
+from st_common.spark.shard_keys import shard_keys
 from st_common.spark.source import Feed
 from st_common.testing import oracle
 from st_common.testing.by_hand import clock, drop, fix, layer, log, register
@@ -107,7 +107,7 @@ def test_what_changes_while_a_stream_runs_tells_of_objects_already_inside(
         follow_on(spark, home, stream, way)
         changes = tables.read(home.table("changes", STREAM))
     else:
-        keys = streaming.shard_keys(spark, stream.shards)
+        keys = shard_keys(stream.shards)
         changes = replay(spark, Feed(home=str(home.root), stream=stream, keys=keys))
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     assert told(changes, written.order) == told_by_oracle(expected.changes)

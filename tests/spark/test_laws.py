@@ -17,6 +17,7 @@ from st_common.position import position_of
 from st_common.spark import resident
 from st_common.spark import stream as streaming
 from st_common.spark.batch import replay
+from st_common.spark.shard_keys import shard_keys
 from st_common.spark.source import Feed
 from st_common.testing import oracle
 from st_common.testing.effort import tries
@@ -67,7 +68,7 @@ def run_stream(spark, home, stream, *, batches=None):
     folder = home.stream(stream.name) / "spark"
     with owned(home, stream.name, engine="spark") as owner:
         sink = streaming.Sink(home=home, stream=stream, owner=owner)
-        feed = streaming.feed_of(spark, home, stream)
+        feed = streaming.feed_of(home, stream)
         query = streaming.start(
             spark, feed, sink, checkpoint=folder / "checkpoint", hold=folder / "hold"
         )
@@ -164,9 +165,7 @@ def test_a_batch_tells_what_brute_force_tells(spark, case, shards, margin):
         )
         case = store_layers(home, case)
         written = write_log(home.log("grid"), case.rows, cuts)
-        changes = replay(
-            spark, feed_of(home, stream, streaming.shard_keys(spark, shards))
-        )
+        changes = replay(spark, feed_of(home, stream, shard_keys(shards)))
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     assert told(changes, written.order) == told_by_oracle(expected.changes)
 
@@ -174,7 +173,7 @@ def test_a_batch_tells_what_brute_force_tells(spark, case, shards, margin):
 def test_each_shard_has_a_partition_of_its_own(spark):
     from pyspark.sql import functions as sf
 
-    keys = streaming.shard_keys(spark, 5)
+    keys = shard_keys(5)
     placed = spark.createDataFrame([(key,) for key in keys], "key int").select(
         sf.expr("pmod(hash(key), 5)").alias("p")
     )

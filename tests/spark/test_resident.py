@@ -145,7 +145,7 @@ def test_a_stream_that_stays_is_not_gone_on_with_in_micro_batches(spark, tmp_pat
     stream = frozen(home, CARS, engine="spark", shards=2)
     make_folder(home.stream("cars") / "resident")
     with pytest.raises(StateError, match="runs in tasks that stay"):
-        streaming.feed_of(spark, home, stream)
+        streaming.feed_of(home, stream)
 
 
 def test_a_stream_of_micro_batches_is_not_gone_on_with(tmp_path):

@@ -12,7 +12,7 @@ from st_common.home import Home
 from st_common.operators.turn.changes import settled
 from st_common.query.plan import Plan
 from st_common.regions.registry import Box
-from st_common.spark import shard
+from st_common.spark import kept_state
 from st_common.spark.shard import ShardProcessor, read_result
 from st_common.spark.source import Feed
 from st_common.testing import oracle
@@ -103,8 +103,8 @@ def rows_of(count):
 @pytest.mark.spec("S4", "X1")
 @pytest.mark.parametrize("shards", [1, 3])
 def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, shards):
-    monkeypatch.setattr(shard, "LEAST", 10)
-    monkeypatch.setattr(shard, "_LEAST_JOURNAL", 1 << 14)
+    monkeypatch.setattr(kept_state, "LEAST", 10)
+    monkeypatch.setattr(kept_state, "_LEAST_JOURNAL", 1 << 14)
     rows = rows_of(100)
     home, stream = Home(tmp_path), replace(settings_of("grid", RULES), shards=shards)
     written = write_log(home.log("grid"), rows, tuple(range(3, len(rows), 10)))
@@ -116,8 +116,8 @@ def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, s
         results = []
         for key in keys:
             if number % 7 == key:
-                shard._decoded.clear()  # another worker takes over: all it has is the state store
-                shard._stored.clear()
+                kept_state._decoded.clear()  # another worker takes over: all it has is the state store
+                kept_state._stored.clear()
             processor = ShardProcessor(feed.to_json(), "checkpoint")
             processor.init(stores[key])
             frame = pd.DataFrame({"blob": [packed[key].to_blob()]})
@@ -125,7 +125,7 @@ def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, s
             results.append(read_result(out["blob"][0])[0])
         changes.append(settled(results))
         sizes.append(max(store.size for store in stores))
-    states = [state for _, state in shard._decoded.values()]
+    states = [state for _, state in kept_state._decoded.values()]
     assert max(len(state.objects) for state in states) < 50
     assert max(len(state.queries) for state in states) < 50
     assert max(sizes[len(sizes) // 2 :]) <= 1.5 * max(sizes[: len(sizes) // 2])

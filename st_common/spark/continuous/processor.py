@@ -1,0 +1,130 @@
+"""The stages of a call on Spark: rows are packed, shards step, what they tell is unpacked.
+
+rows -- pack --> (shard's key, blob)  -- step, by key -->  blob  -- unpack --> changes
+"""
+
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.stateful_processor import (
+    StatefulProcessor,
+    StatefulProcessorHandle,
+)
+
+from st_common.operators.state.state import State
+from st_common.spark.continuous.prepared import Prepared
+from st_common.spark.continuous.rows import (
+    CHANGES,
+    from_blobs,
+    stepped,
+    to_blob,
+    told_blob,
+    unpacked,
+)
+from st_common.spark.kept_state import KeptState
+
+_PACKED = "key int, blob binary"
+_PACKED_SCHEMA = pa.schema([("key", pa.int32()), ("blob", pa.binary())])
+_TOLD = "blob binary"
+_TOLD_SCHEMA = pa.schema([("blob", pa.binary())])
+
+
+def changes_of(
+    rows: DataFrame, prepared: Broadcast[Prepared], keys: tuple[int, ...]
+) -> DataFrame:
+    """What the queries tell of rows, batch by batch where they stream, else once.
+
+    Args:
+        rows: the columns that `judge_columns` takes.
+        prepared: the queries.
+        keys: the grouping key of each shard.
+    """
+
+    def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if len(batch):
+                columns = [list(keys), [to_blob(_in_micros(batch))] * len(keys)]
+                yield pa.record_batch(columns, schema=_PACKED_SCHEMA)
+
+    def told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from unpacked(batch.column("blob").to_pylist())
+
+    by_key = rows.mapInArrow(packed, _PACKED).groupBy("key")
+    if rows.isStreaming:
+        blobs = by_key.transformWithStateInPandas(
+            Shard(prepared, keys),
+            outputStructType=_TOLD,
+            outputMode="append",
+            timeMode="none",
+        )
+    else:
+
+        def once(key: tuple[Any, ...], table: pa.Table) -> pa.Table:
+            rows = from_blobs(table["blob"].to_pylist())
+            shard = keys.index(key[0].as_py())
+            _, said = stepped(prepared.value, State(), shard, rows)
+            return pa.table([[told_blob(said)]], schema=_TOLD_SCHEMA)
+
+        blobs = by_key.applyInArrow(once, _TOLD)
+    return blobs.mapInArrow(told, CHANGES)
+
+
+def _in_micros(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows with event times as int64; of timestamps without a time zone Arrow's numbers are those of UTC."""
+    at = batch.schema.get_field_index("event_ts")
+    event_us = batch.column(at).cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
+    return batch.set_column(at, "event_ts", event_us)
+
+
+class Shard(StatefulProcessor):
+    """Steps the shard of a key over the rows of each batch.
+
+    Args:
+        prepared: the queries.
+        keys: the grouping key of each shard.
+    """
+
+    def __init__(self, prepared: Broadcast[Prepared], keys: tuple[int, ...]) -> None:
+        self._prepared, self._keys = prepared, keys
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Opens the state variables."""
+        self._kept = KeptState(handle)
+        self._name = handle.getValueState("name", "name string")
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        """Steps the shard, and stores its state.
+
+        Args:
+            key: a tuple of the grouping key.
+            rows: frames with a blob of rows in each row.
+            timerValues: not used: time is what the rows say.
+
+        Yields:
+            One frame with one row: what the shard tells.
+        """
+        prepared, place = self._prepared.value, (self._place(), int(key[0]))
+        read = from_blobs([blob for frame in rows for blob in frame["blob"]])
+        shard = self._keys.index(place[1])
+        done, said = stepped(prepared, self._kept.load(place), shard, read)
+        self._kept.store(place, done, prepared.settings(shard))
+        yield pd.DataFrame({"blob": [told_blob(said)]})
+
+    def _place(self) -> str:
+        """What tells this run's states apart in a worker that other queries use too."""
+        name = self._name.get() if self._name.exists() else None
+        if name is None:
+            name = (uuid.uuid4().hex,)
+            self._name.update(name)
+        return str(name[0])
+
+    def close(self) -> None:
+        """Nothing is held open."""
