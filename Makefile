@@ -40,7 +40,7 @@ help: ## this list
 # --- set-up: done once, then again only for what has changed -------------------------------------------------------------
 
 .PHONY: setup
-setup: setup-run jars/kafka/.complete ## both Python environments, Spark's jars, a broker for tests (needs no network when nothing has changed)
+setup: setup-run jars/kafka/.complete jars/spark-kafka/.complete ## both Python environments, Spark's jars, a broker for tests (needs no network when nothing has changed)
 
 .PHONY: setup-run
 setup-run: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## the same without what only tests need
@@ -87,6 +87,13 @@ jars/kafka/.complete: pom-kafka.xml requirements/jars-kafka.sha256 | preflight j
 	@mkdir -p jars/kafka && rm -f jars/kafka/*.jar
 	@$(MVN) --file pom-kafka.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=jars/kafka
 	@cd jars/kafka && sha256sum --check --quiet --strict ../../requirements/jars-kafka.sha256
+	@touch $@
+
+jars/spark-kafka/.complete: pom-spark-kafka.xml requirements/jars-spark-kafka.sha256 | preflight jars/kafka/.complete
+	@echo "setup: jars/spark-kafka (Kafka for Spark, for the examples of docs/continuous.md)"
+	@mkdir -p jars/spark-kafka && rm -f jars/spark-kafka/*.jar
+	@$(MVN) --file pom-spark-kafka.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=jars/spark-kafka
+	@cd jars/spark-kafka && sha256sum --check --quiet --strict ../../requirements/jars-spark-kafka.sha256
 	@touch $@
 
 # --- checks ------------------------------------------------------------------------------------------------------------

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.geometry.space import Space
 from st_common.home import Home
+from st_common.layers import in_memory
 from st_common.layers.features import Features
 from st_common.layers.index import LayerIndex
 from st_common.layers.rows import layer_rows
@@ -44,29 +43,19 @@ def store_layers(home: Home, case: Case) -> Case:
     for _, number in sorted(case.layers):
         if not case.layers[LAYER, number]:
             raise ValueError(f"version {number} of the layer holds no feature")
-        rows = layer_rows(_features(case.layers[LAYER, number]), REGIONS)
+        rows = layer_rows(features_of(case.layers[LAYER, number]), REGIONS)
         versions[number] = tables.replace(home.table("layers", LAYER), rows, contract)
     return _renumbered(case, versions)
 
 
 def index_of(features: Sequence[Feature], *, space: Space) -> LayerIndex:
     """The features as the index that engines match with, without a table; two regions meet at the meridian."""
-    rows = layer_rows(_features(features), HALVES)
-
-    def read_region(region_id: str) -> pa.ChunkedArray:
-        mine = rows.filter((pc.field("region_id") == region_id) & pc.field("home"))
-        return mine.sort_by("fid")["geometry"]
-
-    def read_tag(name: str) -> pa.Array:
-        by_fid = sorted(features, key=lambda feature: feature.fid)
-        values = [dict(feature.tags).get(name) for feature in by_fid]
-        return pa.array(values, pa.string())
-
-    shapes = rows.drop_columns(["geometry", "tags"])
-    return LayerIndex(shapes, read_region, space=space, read_tag=read_tag)
+    rows = layer_rows(features_of(features), HALVES)
+    return in_memory.index_of(rows, space=space)
 
 
-def _features(drafts: Sequence[Feature]) -> Features:
+def features_of(drafts: Sequence[Feature]) -> Features:
+    """The features of the oracle as those that a file gives."""
     features = sorted(drafts, key=lambda feature: feature.fid)
     return Features(
         fids=_objects([feature.fid for feature in features]),

@@ -1,6 +1,7 @@
 """The one function of this package."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -69,8 +70,8 @@ def continuous(
             `tags`; other columns are tags. They are collected, and sent to each worker once.
         shards: into how many parts objects are dealt; None: as many as tasks run at once, or partitions of a shuffle
             (`spark.sql.shuffle.partitions`, which need not be more).
-        **options: of the stream, as in `streams.toml`: crs, lateness_s, silence_s, tick_s, max_speed_mps, window_rows,
-            position_filter.
+        **options: of the stream, as in `streams.toml`: crs, lateness_s (of no meaning in a batch), silence_s, tick_s,
+            max_speed_mps, window_rows, position_filter.
 
     Returns:
         A row for each change: position (long; batch and rank), event_ts, fix_ts (timestamps), sign (+1 enters, -1
@@ -89,6 +90,9 @@ def continuous(
     keys = shard_keys(count, int(spark.conf.get(_PARTITIONS) or count))
     rows, attributes = _read(df, {"object": object, "ts": ts, "x": x, "y": y}, gone)
     stream = stream_settings(name, attributes, options)
+    if not df.isStreaming:
+        # All rows are there, in order: to wait for late ones would keep back the last.
+        stream = replace(stream, lateness_s=0.0)
     features = {
         layer: features_of(layer, frame, space=stream.space)
         for layer, frame in (layers or {}).items()

@@ -5,11 +5,12 @@ rows -- pack --> (shard's key, blob)  -- step, by key -->  blob  -- unpack --> c
 
 import uuid
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from pyspark import Broadcast
+from pyspark import Broadcast, cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
@@ -82,6 +83,22 @@ def _in_micros(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(at, "event_ts", event_us)
 
 
+class _Shipped:
+    """A broadcast value that is looked up when it is used, not where the processor is unpacked.
+
+    Spark unpacks a stateful processor once beside the driver too, where there are no broadcast values.
+    """
+
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
+
+    @cached_property
+    def value(self) -> Prepared:
+        """What was sent."""
+        shipped: Broadcast[Prepared] = cloudpickle.loads(self._packed)
+        return shipped.value
+
+
 class Shard(StatefulProcessor):
     """Steps the shard of a key over the rows of each batch.
 
@@ -91,7 +108,13 @@ class Shard(StatefulProcessor):
     """
 
     def __init__(self, prepared: Broadcast[Prepared], keys: tuple[int, ...]) -> None:
-        self._prepared, self._keys = prepared, keys
+        self._prepared: Broadcast[Prepared] | _Shipped = prepared
+        self._keys = keys
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to workers; packing a broadcast value is what has it sent."""
+        packed = cloudpickle.dumps(self._prepared)  # type: ignore[no-untyped-call]
+        return {"_prepared": _Shipped(packed), "_keys": self._keys}
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state variables."""
