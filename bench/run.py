@@ -199,6 +199,19 @@ ANY_ENGINE = {
         )
     },
     "sharing": ["sharing"],
+    "scaling": ["scaling", "--shards", "1,4,16,64"],
+    "scaling-all": ["scaling", "--shards", "1,4,16,64", "--all"],
+    "scaling-w2": ["scaling", "--shards", "1,4,16,64", "--workload", "w2"],
+    "scaling-roads": ["scaling", "--shards", "1,4,16,64", "--workload", "roads"],
+    "scaling-w3": [
+        "scaling",
+        "--shards",
+        "1,4,16,64",
+        "--workload",
+        "w3",
+        "--queries",
+        "10000",
+    ],
     "placing": ["placing"],
     "windows-range": ["windows", "--ask", "range", "--warm", "10"],
     "profile-squares": ["profile_round"],
@@ -233,6 +246,7 @@ GROUPS = {
     "neighbours": [f"knn-{k}" for k in NEIGHBOURS],
     "rates": [f"rate-{rate}" for rate in RATES],
     "rates-moving": [f"rate-moving-{rate}" for rate in RATES],
+    "scalings": [name for name in ANY_ENGINE if name.startswith("scaling")],
     "profiles": [name for name in ANY_ENGINE if name.startswith("profile-")],
 }
 FIGURES = {**ENGINE_GIVEN, **ANY_ENGINE}

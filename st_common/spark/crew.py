@@ -39,12 +39,13 @@ class _Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A part of the log that all shards step: segments from `start` to before `end`."""
+    """A part of the log that all shards step: segments from `start` to before `end`, in an era as `Era` has it."""
 
     number: int
     start: int
     end: int
     committed: int
+    era: Mapping[str, Any] = field(default_factory=dict)
 
 
 _Heard = tuple[_Task, Head | None, bytes]
@@ -231,7 +232,7 @@ class Crew:
 
     def _give(self, task: _Task, shard: int, plan: Plan) -> None:
         task.shards.add(shard)
-        place = {"at": plan.start, "committed": plan.committed}
+        place = {"at": plan.start, "committed": plan.committed, "era": plan.era}
         self._say(task, {"do": "take", "shards": [shard], **place})
 
     def _send_steps(
@@ -247,7 +248,7 @@ class Crew:
             if shards:
                 asked.update(dict.fromkeys(shards, task))
                 said = {"plan": plan.number, "shards": shards}
-                said |= {"start": plan.start, "end": plan.end}
+                said |= {"start": plan.start, "end": plan.end, "era": plan.era}
                 self._say(task, {"do": "step", **said, "committed": plan.committed})
 
     def _leave_silent(self) -> None:

@@ -9,6 +9,7 @@ from st_common.engine.archiver import archiving
 from st_common.engine.export import exported
 from st_common.engine.owner import Owner, now_us
 from st_common.home import Home
+from st_common.operators.runtime.reshape import joined
 from st_common.operators.state.state import State
 from st_common.settings import StreamSettings
 from st_common.spark.modes import mode_of
@@ -27,7 +28,7 @@ def of_spark(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
         owner: of the stream.
 
     Returns:
-        The states at one place of the log, in the order of the shards.
+        The states at one place of the log, in the order of the shards, or one that has all of them.
 
     Raises:
         StateError: the engine did not come that far, or a state cannot be used.
@@ -51,10 +52,11 @@ def states(
     """As `of_spark`, in a session that is there already."""
     segment = write_export(Log(home.log(stream.name)), arrival_us=now_us()).number
     if mode_of(home, stream) == RESIDENT:
-        on_spark(spark, home, feed_of(home, stream), owner, end=segment + 1)
-    else:
-        sink = Sink(home=home, stream=stream, owner=owner)
-        with archiving(Archive(home, stream)) as archive:
-            follow(spark, sink, until_idle=True, end=segment + 1, check=archive.check)
-        sink.beat("stopped", force=True)
+        engine = on_spark(spark, home, feed_of(home, stream), owner, end=segment + 1)
+        found = exported(home, stream.name, segment, stream.shards)
+        return [joined(found, moving=engine.era.moving)]
+    sink = Sink(home=home, stream=stream, owner=owner)
+    with archiving(Archive(home, stream)) as archive:
+        follow(spark, sink, until_idle=True, end=segment + 1, check=archive.check)
+    sink.beat("stopped", force=True)
     return exported(home, stream.name, segment, stream.shards)

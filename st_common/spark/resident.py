@@ -10,6 +10,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from st_common.capture.control import control_rows
+from st_common.capture.log import Segment
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.committing import APP, Committing
@@ -31,6 +33,7 @@ from st_common.position import position_of, segment_of
 from st_common.settings import StreamSettings
 from st_common.spark.causes import cause_of
 from st_common.spark.crew import Crew, Plan
+from st_common.spark.eras import asks_for_others, begin_era, era_of
 from st_common.spark.modes import check_mode, folder_of
 from st_common.spark.resident_task import serve_partition
 from st_common.spark.session import session
@@ -206,6 +209,8 @@ class ResidentEngine(Committing):
         self._is_storing = False
         self._crew, self._check_tasks, self._end = crew, check, end
         make_folder(folder_of(home, feed.stream.name))
+        self._feed = feed
+        self.era = era_of(home, feed, committed=self.committed)
         self.open()
 
     def _check_all(self) -> None:
@@ -239,10 +244,9 @@ class ResidentEngine(Committing):
             self._crew.listen()
             return False
         self.log.sync(segments)  # what is told follows from rows that are durable
+        segments = self._in_one_era(segments)
         end = segments[-1].number + 1
-        self._plans += 1
-        plan = Plan(number=self._plans, start=start, end=end, committed=self.committed)
-        results = [read_result(blob) for blob in self._crew.step(plan, self._check_all)]
+        results = [read_result(blob) for blob in self._step(start, end)]
         metas = [meta for _, meta in results]
         if failures := failures_in(metas):
             tell_failures(self._home, failures)
@@ -251,8 +255,63 @@ class ResidentEngine(Committing):
         self.tell([table for table, _ in results])
         if self.end > self.committed:
             self._count(metas, segments=end - start)
+        self._leave_others(metas)
         self._pace = self._pace.after(end - start, time.monotonic() - begun_s)
         return True
+
+    def _step(self, start: int, end: int) -> list[bytes]:
+        """What all shards tell of some segments."""
+        self._plans += 1
+        plan = Plan(
+            number=self._plans,
+            start=start,
+            end=end,
+            committed=self.committed,
+            era=self.era.to_json(),
+        )
+        return self._crew.step(plan, self._check_all)
+
+    def _in_one_era(self, segments: list[Segment]) -> list[Segment]:
+        """The segments before the first one that asks where others are; where that is the first, an era begins."""
+        if self.era.moving or not self._feed.stream.moving or len(self._feed.keys) == 1:
+            return segments
+        for at, segment in enumerate(segments):
+            if segment.statement and asks_for_others(control_rows(self.log, segment)):
+                if at:
+                    return segments[:at]
+                self._begin_era(moving=True)
+                break
+        return segments
+
+    def _leave_others(self, metas: list[dict[str, Any]]) -> None:
+        """Begins an era where shards follow their own objects alone, once no query asks where others are.
+
+        Not on the way to an export, whose states are of the era that it ends in.
+        """
+        asked = any(meta["needs_others"] for meta in metas)
+        if self.era.moving and not asked and self._end is None:
+            self._begin_era(moving=False)
+
+    def _begin_era(self, *, moving: bool) -> None:
+        """Has shards follow all objects from here on, or their own alone."""
+        if self.next_segment > self._feed.start:
+            self._store_here()
+        self.era = begin_era(
+            self._home, self._feed, self.era, start=self.next_segment, moving=moving
+        )
+
+    def _store_here(self) -> None:
+        """Commits, and has all shards store their states at this very place, whoever breaks off meanwhile."""
+        place, stored = self.next_segment, None
+        while stored != place:
+            self._step(place, place)  # nothing: but each shard is with a task, here
+            self.store()
+            until_s = time.monotonic() + BASE_S
+            while stored != place and time.monotonic() < until_s:
+                self._check_all()
+                stored = self._crew.stored()
+                time.sleep(0.002)
+        self._is_storing = False
 
     def _count(self, metas: list[dict[str, Any]], *, segments: int) -> None:
         """Adds what a batch did to the totals."""

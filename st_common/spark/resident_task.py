@@ -12,7 +12,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,10 @@ from st_common.operators.runtime.stages import Step, step
 from st_common.operators.runtime.wanted import wanted_us
 from st_common.operators.state.difference import Changed
 from st_common.operators.state.state import State
-from st_common.spark.modes import folder_of
+from st_common.spark.eras import Era, needs_others, states_of
 from st_common.spark.shard import result_blob
 from st_common.spark.source import Feed
 from st_common.spark.wire import Head, Wire
-from st_common.storage import LocalStorage
 
 ALIVE_S = 3.0
 """How often a task says that it lives."""
@@ -121,10 +120,13 @@ class _Task:
         self._home, self._log = Home(Path(feed.home)), feed.log()
         self._layer_of = layers_of(self._home, feed.stream)
         self._held: dict[int, _Held] = {}
+        self._era = Era(start=feed.start, moving=feed.stream.moving)
         self._storing: threading.Thread | None = None
 
     def does(self, head: Head, _body: bytes) -> bool:
         """Does what a message says; whether there is more to do after it."""
+        if "era" in head:
+            self._enter(Era(**head["era"]))
         match head["do"]:
             case "take":
                 for shard in head["shards"]:
@@ -140,6 +142,12 @@ class _Task:
                 return False
         return True
 
+    def _enter(self, era: Era) -> None:
+        """Forgets the states of another era; those of this one begin where that one ended."""
+        if era != self._era:
+            self._held.clear()
+        self._era = era
+
     def _step(self, head: Head) -> None:
         """Steps shards over some segments, and answers for each."""
         shards, start, end = head["shards"], head["start"], head["end"]
@@ -150,7 +158,8 @@ class _Task:
         for shard, packets in self._packets(segments, shards).items():
             done = self._stepped(shard, packets)
             wanted = wanted_us(done.state, self._settings(shard))
-            blob = result_blob(done, packets, wanted=wanted)
+            others = needs_others(done.state.queries)
+            blob = result_blob(done, packets, wanted=wanted, needs_others=others)
             self._wire.send(
                 {"is": "stepped", "shard": shard, "plan": head["plan"]}, blob
             )
@@ -188,9 +197,10 @@ class _Task:
         """The packets of some shards: the log is decoded once, however many they are."""
         feed, home = self._feed, self._home
         notice = partial(tell_damage, home, feed.stream.name) if 0 in shards else None
+        stream = replace(feed.stream, moving=self._era.moving)
         parts: dict[int, list[Packet]] = {shard: [] for shard in shards}
         for packets in packets_of(
-            self._log, segments, feed.stream, shards=len(feed.keys), notice=notice
+            self._log, segments, stream, shards=len(feed.keys), notice=notice
         ):
             for shard in shards:
                 parts[shard].append(packets[shard])
@@ -224,8 +234,7 @@ class _Task:
             return  # the driver is gone, and the task hears of it where it waits
 
     def _states(self, shard: int) -> States:
-        folder = folder_of(self._home, self._feed.stream.name) / f"{shard:04d}"
-        return States(LocalStorage(folder), folder)
+        return states_of(self._home, self._feed.stream.name, self._era, shard)
 
     def _settings(self, shard: int) -> Any:
         return self._feed.settings(self._feed.keys[shard])

@@ -31,13 +31,20 @@ from st_common.spark.source import Feed
 RESULT = "key int, blob binary"
 
 
-def result_blob(done: Step, read: list[Packet], *, wanted: int | None = None) -> bytes:
+def result_blob(
+    done: Step,
+    read: list[Packet],
+    *,
+    wanted: int | None = None,
+    needs_others: bool = True,
+) -> bytes:
     """What a shard gives for a batch, as one blob: changes, counters, and what the engine must know beside them.
 
     Args:
         done: what the step did.
         read: the packets that it read; what decoding counted in them, and what they say about time, goes along.
         wanted: the time that the shard waits for, us UTC (see `operators.wanted`); None: it waits for none.
+        needs_others: whether a live query asks where other objects are.
     """
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, done.changes.schema, options=PACKED) as writer:
@@ -57,6 +64,7 @@ def result_blob(done: Step, read: list[Packet], *, wanted: int | None = None) ->
     meta |= {
         "heard": [dataclasses.asdict(one) for one in heard(read)],
         "wanted": wanted,
+        "needs_others": needs_others,
     }
     meta |= {
         "failures": [(one.query, one.version, one.why) for one in done.failures],

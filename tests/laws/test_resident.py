@@ -35,7 +35,7 @@ def test_recorded_logs_tell_what_they_told(
     }
     monkeypatch.setattr(replays, "_RUNS", runs)
     monkeypatch.setattr(
-        replays, "_go_on", lambda home, stream, _spark: runs["idle"](home, stream)
+        replays, "_go_on", lambda home, stream, *_: runs["idle"](home, stream)
     )
     steps = replays.read_recording(FOLDER / f"{name}.jsonl")
     assert replays.replay(steps, tmp_path / "home") == TOLD[name]

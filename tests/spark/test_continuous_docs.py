@@ -43,7 +43,7 @@ def taxis(folder: Path) -> None:
 
 def placed(example: str, folder: Path) -> str:
     """An example with its paths in a folder: the JVM of the tests stands elsewhere."""
-    path = r'(csv|start)\("(?=\w)|"checkpointLocation", "(?=\w)'
+    path = r'(csv|start)\(\s*"(?=\w)|"checkpointLocation", "(?=\w)'
     return re.sub(path, lambda found: f"{found[0]}{folder}/", example)
 
 

@@ -1,0 +1,196 @@
+"""How work falls with the number of shards: the step of each of 1 to 64 shards, timed alone.
+
+usage: python -m bench.scaling [--workload w1|w2|w3|roads] [--queries N] [--shards 1,4,16,64] [--all]
+
+Each shard steps the same log by itself, in this process: CPU time, with nothing beside it. What all of them tell
+together must be what one shard tells, else it fails with exit code 3. `--all`: every shard follows all objects, as
+where a query asks where others are.
+
+    efficiency = time of one shard / (shards x time of the slowest)
+
+Decoding is not in it: it is done once for each task, whatever its shards.
+"""
+
+import argparse
+import hashlib
+import json
+import statistics
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from bench.throughput import (
+    ROOT,
+    SHARED,
+    fill,
+    load_buildings,
+    register_rows,
+    stream_settings,
+    workload,
+)
+from st_common.capture.log import Log
+from st_common.capture.reading import log_for
+from st_common.controls.rows import Register
+from st_common.controls.writing import to_bytes
+from st_common.engine.feed import packets_of, step_settings
+from st_common.engine.local import layers_of
+from st_common.home import Home
+from st_common.layers.load import load
+from st_common.operators.events.packet import Packet
+from st_common.operators.runtime.stages import step
+from st_common.operators.state.state import State
+from st_common.operators.turn.changes import settled
+from st_common.query.plan import LayerJoin, Plan
+from st_common.settings import StreamSettings
+
+BATCH = 16
+"""Segments of 1 MiB in a batch, as the engine takes them from a backlog."""
+ROADS = SHARED / "data" / "osm-porto" / "porto-metro-roads-2015.osm.pbf"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What the shards of one number took (seconds of CPU), and what they hold and read at most (bytes)."""
+
+    shards: int
+    slowest_s: float
+    mean_s: float
+    efficiency: float
+    most_state_bytes: int
+    most_read_bytes: int
+    changes: int
+
+
+def load_roads(home: Home) -> bytes:
+    """Loads the roads of metropolitan Porto; the registration of the query for whom is within 5 m of one."""
+    conf = ROOT / "conf"
+    done = load(home, "roads", ROADS, group="default", kinds=["road"], conf=conf)
+    join = LayerJoin(layer="roads", predicate="dwithin", distance_m=5.0)
+    row = Register(
+        query="on_road",
+        version=1,
+        text="",
+        owner="bench",
+        plan=Plan(stream="load", join=join).to_json(),
+        layer_version=done.version,
+    )
+    return to_bytes(row)
+
+
+def filled(args: Namespace, home: Home) -> Log:
+    """A log with the queries of a workload, then its points."""
+    files = workload(args.work, args.replays)
+    points = files / f"{'w3' if args.workload == 'w3' else 'w1'}_points.csv"
+    if args.workload == "w2":
+        asked = load_buildings(home)
+    elif args.workload == "roads":
+        asked = load_roads(home)
+    else:
+        rects = pa.csv.read_csv(files / f"{args.workload}_rects.csv")
+        asked = register_rows(rects.slice(0, args.queries))
+    log = log_for(home, stream_settings(1))
+    fill(log, points, asked, 1 << 20, args.copies)
+    return log
+
+
+def packets_by_shard(
+    log: Log, stream: StreamSettings, shards: int
+) -> list[list[Packet]]:
+    """The packets of each shard, in log order."""
+    made = packets_of(log, log.segments(0), stream, shards=shards)
+    return [list(of) for of in zip(*made, strict=True)]
+
+
+def stepped(
+    home: Home, stream: StreamSettings, packets: Sequence[Packet], shard: int, of: int
+) -> tuple[float, State, list[pa.Table]]:
+    """The seconds of CPU that a shard takes for its packets behind the queries, its state, and what it tells."""
+    settings, layer_of = (
+        step_settings(stream, shard=shard, shards=of),
+        layers_of(home, stream),
+    )
+    done = step(
+        State(), packets[:2], settings, layer_of
+    )  # queries, indexes, first fixes
+    told, state = [done.changes], done.state
+    rest = packets[2:]
+    batches = [rest[at : at + BATCH] for at in range(0, len(rest), BATCH)]
+    started_s = time.process_time()
+    for batch in batches:
+        done = step(state, batch, settings, layer_of)
+        state = done.state
+        told.append(done.changes)
+    return time.process_time() - started_s, state, told
+
+
+def measured(
+    home: Home, log: Log, stream: StreamSettings, shards: int
+) -> tuple[Measured, str]:
+    """What so many shards take, and the hash of all that they tell."""
+    seconds, states, told = [], [], []
+    dealt = packets_by_shard(log, stream, shards)
+    for shard, packets in enumerate(dealt):
+        took_s, state, changes = stepped(home, stream, packets, shard, shards)
+        seconds.append(took_s)
+        states.append(len(state.to_blob()))
+        told += changes
+    changes = settled(told)
+    read = [sum(len(packet.to_blob()) for packet in packets) for packets in dealt]
+    figures = Measured(
+        shards=shards,
+        slowest_s=round(max(seconds), 4),
+        mean_s=round(statistics.mean(seconds), 4),
+        efficiency=0.0,
+        most_state_bytes=max(states),
+        most_read_bytes=max(read),
+        changes=len(changes),
+    )
+    return figures, hash_of(changes)
+
+
+def hash_of(changes: pa.Table) -> str:
+    """Of rows in their order, whatever chunks and dictionaries they are in."""
+    digest = hashlib.sha256()
+    for name in ("position", "query", "object", "partner", "sign"):
+        column = (
+            changes[name].cast(pa.string()) if name != "position" else changes[name]
+        )
+        digest.update(repr(column.to_pylist()).encode())
+    return digest.hexdigest()
+
+
+def main() -> None:
+    """Measures each number of shards, and prints the figures as JSON."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--workload", choices=["w1", "w2", "w3", "roads"], default="w1")
+    parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--replays", type=int, default=60)
+    parser.add_argument("--copies", type=int, default=1)
+    parser.add_argument("--shards", default="1,4,16,64")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--work", type=Path, default=ROOT / "bench" / "work")
+    args = parser.parse_args()
+    home = Home(args.work / f"home-{time.time_ns()}")
+    log = filled(args, home)
+    stream = replace(stream_settings(1), moving=args.all)
+    found = [measured(home, log, stream, int(n)) for n in args.shards.split(",")]
+    one_s = found[0][0].mean_s * found[0][0].shards
+    rows = [
+        replace(one, efficiency=round(one_s / (one.shards * one.slowest_s), 3))
+        for one, _ in found
+    ]
+    follow = "all objects" if args.all else "own objects"
+    what = f"{args.workload} {args.queries} queries, {follow}"
+    print(json.dumps({"what": what, "by_shards": [asdict(row) for row in rows]}))
+    if len({told for _, told in found}) > 1:
+        raise SystemExit(3)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Whether shards follow all objects or their own alone: in eras of a stream in tasks that stay (docs/adr/0083).
+
+Shards need the fixes of others while a query asks where others are, as KNN does. Where none does, each gets its own: so
+what a shard does falls with their number. An era is a part of the log with one answer to that.
+
+    segment   0 ........ 180 .................. 240 .......
+              boxes      REGISTER .. KNN ..     DROP
+    era       own        all                    own
+
+At a border the states of all shards are stored, made one, and split anew, as a reshard does.
+"""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from st_common.controls.reading import chosen
+from st_common.controls.rows import ControlRow, Registration
+from st_common.engine.states import States
+from st_common.errors import StateError
+from st_common.home import Home
+from st_common.operators.runtime.reshape import joined, split
+from st_common.operators.state.registered import Queries
+from st_common.operators.turn.flags import flags_of
+from st_common.ops.records import read_record, write_record
+from st_common.position import position_of
+from st_common.query.control import plan_of
+from st_common.spark.modes import folder_of
+from st_common.spark.source import Feed
+from st_common.storage import LocalStorage
+
+_FILE = "eras.json"
+_KEPT = 2
+"""So many of the last eras keep their states: a table that was put back may need those before the newest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Era:
+    """A part of the log.
+
+    Attributes:
+        start: its first segment.
+        moving: whether every shard follows all objects.
+    """
+
+    start: int
+    moving: bool
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder with its states."""
+        return f"{self.start:012d}-{'all' if self.moving else 'own'}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; `Era(**value)` gives it back."""
+        return asdict(self)
+
+
+def states_of(home: Home, stream: str, era: Era, shard: int) -> States:
+    """The states of a shard in an era."""
+    folder = folder_of(home, stream) / era.folder / f"{shard:04d}"
+    return States(LocalStorage(folder), folder)
+
+
+def era_of(home: Home, feed: Feed, *, committed: int) -> Era:
+    """The era in which a stream goes on; at its first start one begins.
+
+    Where the table was put back to an older version, eras that began behind its end are forgotten: they begin anew.
+
+    Args:
+        home: the home folder.
+        feed: the stream.
+        committed: the last position that the table has.
+    """
+    known = _known(home, feed.stream.name)
+    kept = [
+        era for era in known[1:] if position_of(era.start, 0) - 1 <= committed
+    ]  # the first one may begin before anything was told
+    eras = [*known[:1], *kept]
+    if not eras:
+        # What a reshard left is split as micro-batches need it.
+        moving = feed.stream.moving and feed.seed is not None
+        eras = [Era(start=feed.start, moving=moving)]
+    if eras != known:
+        _write(home, feed.stream.name, eras)
+    return eras[-1]
+
+
+def begin_era(home: Home, feed: Feed, before: Era, *, start: int, moving: bool) -> Era:
+    """Begins an era behind another one, from the states that its shards have stored at that place.
+
+    A crash leaves the one before in force, or this one: what is under way can be done again.
+
+    Args:
+        home: the home folder.
+        feed: the stream.
+        before: the era that ends.
+        start: the first segment of the new one.
+        moving: whether every shard follows all objects in it.
+
+    Raises:
+        StateError: a shard has stored no state at that place.
+    """
+    era, name = Era(start=start, moving=moving), feed.stream.name
+    shards = len(feed.keys)
+    shutil.rmtree(folder_of(home, name) / era.folder, ignore_errors=True)
+    if start > feed.start:  # else no shard has a state yet
+        upto = position_of(start, 0) - 1
+        stored = [states_of(home, name, before, n) for n in range(shards)]
+        states = [one.newest(upto=upto) for one in stored]
+        if any(state.next_segment != start for state in states):
+            places = sorted({state.next_segment for state in states})
+            raise StateError(
+                f"states of stream {name!r} stand at {places}, not {start}"
+            )
+        whole = joined(states, moving=before.moving)
+        for shard, state in enumerate(split(whole, shards=shards, moving=moving)):
+            states_of(home, name, era, shard).store(state)
+    _write(home, name, [*_known(home, name), era])
+    return era
+
+
+def asks_for_others(rows: Sequence[ControlRow]) -> bool:
+    """Whether control rows register a query that asks where other objects are."""
+    return any(plan_of(row, 0).by_ticks for _, row in chosen(rows, Registration))
+
+
+def needs_others(queries: Queries) -> bool:
+    """Whether a live query asks where other objects are."""
+    numbers = np.flatnonzero(flags_of(queries).ticking)
+    return any(queries[number].live for number in numbers)
+
+
+def _known(home: Home, stream: str) -> list[Era]:
+    record = read_record(_path(home, stream)) or {}
+    return [Era(**one) for one in record.get("eras", ())]
+
+
+def _write(home: Home, stream: str, eras: Sequence[Era]) -> None:
+    """Puts eras in force, and lets go of the states of those long before."""
+    kept = [eras[0], *eras[1:][-_KEPT:]]
+    write_record(_path(home, stream), {"eras": [era.to_json() for era in kept]})
+    names = {era.folder for era in kept}
+    for folder in folder_of(home, stream).iterdir():
+        if folder.is_dir() and folder.name not in names:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _path(home: Home, stream: str) -> Path:
+    return folder_of(home, stream) / _FILE
