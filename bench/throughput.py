@@ -215,10 +215,10 @@ def on_resident(
 ) -> tuple[list[tuple[int, float]], dict[str, int]]:
     """Per batch: fixes and seconds, commit included, by tasks that stay."""
     from st_common.engine.owner import owned
-    from st_common.spark import resident
+    from st_common.spark import resident, resident_engine
     from st_common.spark.session import session
 
-    resident.BATCH_BYTES = max_bytes
+    resident_engine.BATCH_BYTES = max_bytes
     batches, before = list[tuple[int, float]](), 0
     with owned(home, stream.name, engine="spark") as owner:
         spark = session("bench", log_file=home.root / "spark.log", extended=False)

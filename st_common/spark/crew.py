@@ -29,12 +29,16 @@ _LOOK_S = 0.5
 
 @dataclass(eq=False)
 class _Task:
-    """A task that said hello: its connection, when it was heard last, the shards that it has."""
+    """A task that said hello: its connection, when it was heard last, the shards that it has.
+
+    One that `stands_in` has all shards until it is relieved, whoever comes.
+    """
 
     wire: Wire
     name: str
     heard_s: float
     shards: set[int] = field(default_factory=set)
+    stands_in: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +143,18 @@ class Crew:
             self._leave(self._tasks[number])
 
     @property
+    def can_relieve(self) -> bool:
+        """Whether tasks have come, and one that stands in for them still has their shards."""
+        standing = sum(task.stands_in for task in self._tasks)
+        return 0 < standing < len(self._tasks)
+
+    def relieve(self) -> None:
+        """Lets those go that stand in; their shards are dealt out to the others."""
+        for task in [task for task in self._tasks if task.stands_in]:
+            self._say(task, {"do": "end"})
+            self._leave(task)
+
+    @property
     def names(self) -> list[str]:
         """The names of the tasks: the number of the process of each, and a word that tells starts apart."""
         return [task.name for task in self._tasks]
@@ -186,7 +202,7 @@ class Crew:
         if not hmac.compare_digest(str(hello.get("token")), self.token):
             return False
         connection.settimeout(None)
-        task.name = str(hello["name"])
+        task.name, task.stands_in = str(hello["name"]), bool(hello.get("stands_in"))
         self._inbox.put((task, {"is": "hello"}, b""))
         return True
 
@@ -216,13 +232,14 @@ class Crew:
 
     def _deal(self, plan: Plan) -> None:
         """Gives each shard to a task, and moves one where a task has two more than another."""
-        if not self._tasks:
+        tasks = [task for task in self._tasks if task.stands_in] or self._tasks
+        if not tasks:
             return
         held = {shard for task in self._tasks for shard in task.shards}
         for shard in sorted(set(range(self._shards)) - held):
-            self._give(min(self._tasks, key=_load), shard, plan)
+            self._give(min(tasks, key=_load), shard, plan)
         while True:
-            least, most = min(self._tasks, key=_load), max(self._tasks, key=_load)
+            least, most = min(tasks, key=_load), max(tasks, key=_load)
             if _load(most) - _load(least) < 2:
                 return
             shard = max(most.shards)

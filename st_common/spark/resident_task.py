@@ -41,13 +41,16 @@ ALIVE_S = 3.0
 _CATCH_UP_BYTES = 32 << 20
 
 
-def serve(address: tuple[str, int], token: str, feed: Feed) -> None:
+def serve(
+    address: tuple[str, int], token: str, feed: Feed, *, stands_in: bool = False
+) -> None:
     """Steps shards for the driver at an address until it says that this is the end.
 
     Args:
         address: host and port of the driver.
         token: shows the driver that this is a task of its own.
         feed: the stream, and its shards.
+        stands_in: it has all shards until others have come.
 
     Where nobody listens any more there is nothing to do.
 
@@ -63,7 +66,8 @@ def serve(address: tuple[str, int], token: str, feed: Feed) -> None:
     over = threading.Event()
     try:
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
-        wire.send({"is": "hello", "token": token, "name": name})
+        hello = {"is": "hello", "token": token, "name": name, "stands_in": stands_in}
+        wire.send(hello)
         threading.Thread(target=_beat, args=(wire, over), daemon=True).start()
         _work(wire, feed)
     finally:

@@ -13,7 +13,8 @@ from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.settings import StreamSettings
 from st_common.spark.crew import Crew
-from st_common.spark.resident import ResidentEngine, feed_of
+from st_common.spark.resident import feed_of
+from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve
 
 _AGAIN_S = 0.01

@@ -171,7 +171,7 @@ def test_drivers_of_tasks_that_stay_are_killed_and_nothing_is_lost_or_told_twice
 ):
     """Some with all their processes, others alone: their tasks may live on while the next ones take the shards."""
     home, chance = prepare(tmp_path / "killed", 8), random.Random(5)
-    slowly = "import st_common.spark.resident as e; e.BATCH_BYTES = 1"
+    slowly = "import st_common.spark.resident_engine as e; e.BATCH_BYTES = 1"
     places = []
     for whole in (False, True, False):
         killed_in_a_batch(home, chance, whole=whole, slowly=slowly)

@@ -77,7 +77,7 @@ def test_eras_come_and_go_with_the_queries_and_do_not_show(
         begun.append(moving)
         return begin_era(*args, start=start, moving=moving)
 
-    monkeypatch.setattr("st_common.spark.resident.begin_era", noted)
+    monkeypatch.setattr("st_common.spark.resident_engine.begin_era", noted)
     alone = lived_through(tmp_path / "a", lambda home: run(home, CARS, until_idle=True))
     dealt = lived_through(
         tmp_path / "b",

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from dataclasses import replace
 from functools import partial
@@ -21,16 +22,17 @@ from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 from st_common.spark import crew as crews
+from st_common.spark import resident
 from st_common.spark import stream as streaming
 from st_common.spark.crew import Crew
 from st_common.spark.export import states
 from st_common.spark.modes import begun_in
 from st_common.spark.resident import (
     Job,
-    ResidentEngine,
     feed_of,
     on_spark,
 )
+from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve_partition
 from st_common.spark_keys import RESIDENT
 from st_common.storage import make_folder
@@ -93,7 +95,9 @@ def followed(spark, home: Home, meddle) -> None:
     stream = replace(frozen(home, CARS, engine="spark", shards=2), shards=2)
     feed = feed_of(home, stream)
     crew = Crew(2, "127.0.0.1")
-    job = Job(spark, 2, partial(serve_partition, crew.address, crew.token, feed))
+    job = Job(
+        lambda: spark, 2, partial(serve_partition, crew.address, crew.token, feed)
+    )
     engine = ResidentEngine(home, feed, crew, check=job.check)
     try:
         until_s = time.monotonic() + 120
@@ -138,6 +142,42 @@ def test_workers_are_killed_and_stopped_and_nothing_is_told_twice_or_lost(
     assert stopped
     assert told(home) == expected
     assert Log(home.log("cars")).end() > 40
+
+
+@pytest.mark.spec("S5")
+def test_the_driver_steps_all_shards_until_spark_has_started(spark, expected, tmp_path):
+    home, ready = home_with_cars(tmp_path), threading.Event()
+
+    def start():
+        assert ready.wait(60)
+        return spark
+
+    stream = replace(frozen(home, CARS, engine="spark", shards=2), shards=2)
+    with owned(home, "cars", engine="spark") as owner:
+        feed, until_s = feed_of(home, stream), time.monotonic() + 120
+        with resident._engine(start, home, feed, owner, host="127.0.0.1") as engine:
+            for _ in range(10):
+                engine.take_at_most(1)
+                assert engine.batch()
+            assert pids(engine) == {os.getpid()}
+            engine.commit()
+            assert engine.committed > 0, "before Spark has started"
+            ready.set()
+            while pids(engine) == {os.getpid()} or len(engine._crew.names) < 2:
+                engine.take_at_most(1)
+                engine.batch()
+                time.sleep(0.01)
+                assert time.monotonic() < until_s
+            while engine.batch():
+                pass
+            assert os.getpid() not in pids(engine)
+            engine.close()
+    assert told(home) == expected
+
+
+def pids(engine) -> set[int]:
+    """The processes of the tasks of an engine."""
+    return {int(name.split("-")[0]) for name in engine._crew.names}
 
 
 def test_a_stream_that_stays_is_not_gone_on_with_in_micro_batches(spark, tmp_path):

@@ -25,10 +25,11 @@ def crew():
 class Worker:
     """A task by hand: it answers steps when it is told to, and notes what it was asked."""
 
-    def __init__(self, crew, *, token=None, answers=True):
+    def __init__(self, crew, *, token=None, answers=True, stands_in=False):
         self.wire = Wire(socket.create_connection(crew.address))
         self.asked, self._answers = [], answers
-        self.wire.send({"is": "hello", "token": token or crew.token, "name": "w"})
+        hello = {"is": "hello", "token": token or crew.token, "name": "w"}
+        self.wire.send(hello | {"stands_in": stands_in})
         threading.Thread(target=self._work, daemon=True).start()
 
     def _work(self):
@@ -67,6 +68,24 @@ def test_one_task_has_all_shards_until_another_comes(crew):
     ]
     assert ("drop", (1,)) in first.asked
     assert second.asked[:2] == [("take", (1,)), ("step", (1,))]
+
+
+@pytest.mark.spec("S5")
+def test_who_stands_in_has_all_shards_until_it_is_relieved(crew):
+    standing = Worker(crew, stands_in=True)
+    soon(lambda: not crew.listen() and crew.living == 1)
+    assert not crew.can_relieve
+    workers = [Worker(crew), Worker(crew)]
+    soon(lambda: not crew.listen() and crew.living == 3)
+    assert crew.step(PLAN) == [b"0 of 1", b"1 of 1"]
+    assert all(not worker.asked for worker in workers), "it has what it knows"
+    assert crew.can_relieve
+    crew.relieve()
+    later = Plan(number=2, start=3, end=4, committed=-1)
+    assert crew.step(later) == [b"0 of 2", b"1 of 2"]
+    assert standing.asked[-2:] == [("end", ()), ("closed", ())]
+    assert not crew.can_relieve
+    assert crew.is_whole
 
 
 @pytest.mark.spec("S2", "S5")

@@ -1,0 +1,240 @@
+"""The driver of tasks that stay: plans parts of the log, has tasks step them, and tells what they answer (ADR 81)."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from st_common.capture.control import control_rows
+from st_common.capture.log import Segment
+from st_common.engine.committing import APP, Committing
+from st_common.engine.feed import step_settings
+from st_common.engine.local import BASE_S
+from st_common.engine.owner import Owner
+from st_common.engine.pace import Pace
+from st_common.engine.suspension import tell_failures
+from st_common.engine.timekeeper import Heard, Timekeeper
+from st_common.home import Home
+from st_common.operators.skeleton.cache_counts import from_json, summed
+from st_common.operators.state.fixes import NEVER
+from st_common.operators.turn.part import Counters
+from st_common.position import position_of, segment_of
+from st_common.spark.crew import Crew, Plan
+from st_common.spark.eras import asks_for_others, begin_era, era_of
+from st_common.spark.modes import folder_of
+from st_common.spark.shard import failures_in, read_result
+from st_common.spark.source import Feed
+from st_common.storage import make_folder
+
+BATCH_BYTES = 16 << 20
+
+
+class ResidentEngine(Committing):
+    """Plans parts of the log, has tasks step them, and tells what they answer; see `Committing`.
+
+    Args:
+        home: the home folder.
+        feed: the stream, and its shards.
+        crew: the tasks, or who listens for them.
+        owner: of the stream's lease; without one (in tests) no commit is fenced.
+        check: raises when no more tasks will come.
+        end: the log ends before this segment; None: where it ends.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        feed: Feed,
+        crew: Crew,
+        owner: Owner | None = None,
+        *,
+        check: Callable[[], None] = lambda: None,
+        end: int | None = None,
+    ) -> None:
+        super().__init__(home, feed.stream, owner)
+        self.settings = step_settings(feed.stream)
+        self.next_segment = max(segment_of(self.committed + 1), feed.start)
+        self.committed_event = self._max_event = NEVER
+        self._wanted_us: int | None = None
+        self._timekeeper = Timekeeper(self.log, feed.stream, start=self.next_segment)
+        self._pace, self._plans = Pace(), 0
+        self._based_s = time.monotonic()
+        self._is_storing = False
+        self._crew, self._check_tasks, self._end = crew, check, end
+        make_folder(folder_of(home, feed.stream.name))
+        self._feed = feed
+        self.era = era_of(home, feed, committed=self.committed)
+        self.open()
+
+    def _check_all(self) -> None:
+        """Raises when another process owns the stream by now, or no more tasks will come."""
+        self._check()
+        self._check_tasks()
+
+    def take_at_most(self, segments: int) -> None:
+        """Lets a batch take no more than so many segments, until its pace says otherwise."""
+        self._pace = Pace(segments=segments)
+
+    @property
+    def end(self) -> int:
+        """The last position that all shards have stepped."""
+        return position_of(self.next_segment, 0) - 1
+
+    def batch(self) -> bool:
+        """Has the next part of the log stepped, and tells its changes by the journal; False when there is nothing new.
+
+        Raises:
+            FairwayError: the log or a state cannot be used.
+        """
+        self._relieve()
+        begun_s, start = time.monotonic(), self.next_segment
+        segments = self.log.segments(
+            start,
+            max_bytes=BATCH_BYTES,
+            max_segments=self._pace.segments,
+            end=self._end,
+        )
+        if not segments:
+            self._crew.listen()
+            return False
+        self.log.sync(segments)  # what is told follows from rows that are durable
+        segments = self._in_one_era(segments)
+        end = segments[-1].number + 1
+        results = [read_result(blob) for blob in self._step(start, end)]
+        metas = [meta for _, meta in results]
+        if failures := failures_in(metas):
+            tell_failures(self._home, failures)
+        self.next_segment = end
+        self._timekeeper.saw(segments, [Heard(**one) for one in metas[0]["heard"]])
+        self.tell([table for table, _ in results])
+        if self.end > self.committed:
+            self._count(metas, segments=end - start)
+        self._leave_others(metas)
+        self._pace = self._pace.after(end - start, time.monotonic() - begun_s)
+        return True
+
+    def _relieve(self) -> None:
+        """Gives what the driver steps while Spark starts to the tasks, once they have come: with all that it knows."""
+        if self._crew.can_relieve:
+            if self.next_segment > self._feed.start:
+                self._store_here()
+            self._crew.relieve()
+
+    def _step(self, start: int, end: int) -> list[bytes]:
+        """What all shards tell of some segments."""
+        self._plans += 1
+        plan = Plan(
+            number=self._plans,
+            start=start,
+            end=end,
+            committed=self.committed,
+            era=self.era.to_json(),
+        )
+        return self._crew.step(plan, self._check_all)
+
+    def _in_one_era(self, segments: list[Segment]) -> list[Segment]:
+        """The segments before the first one that asks where others are; where that is the first, an era begins."""
+        if self.era.moving or not self._feed.stream.moving or len(self._feed.keys) == 1:
+            return segments
+        for at, segment in enumerate(segments):
+            if segment.statement and asks_for_others(control_rows(self.log, segment)):
+                if at:
+                    return segments[:at]
+                self._begin_era(moving=True)
+                break
+        return segments
+
+    def _leave_others(self, metas: list[dict[str, Any]]) -> None:
+        """Begins an era where shards follow their own objects alone, once no query asks where others are.
+
+        Not on the way to an export, whose states are of the era that it ends in.
+        """
+        asked = any(meta["needs_others"] for meta in metas)
+        if self.era.moving and not asked and self._end is None:
+            self._begin_era(moving=False)
+
+    def _begin_era(self, *, moving: bool) -> None:
+        """Has shards follow all objects from here on, or their own alone."""
+        if self.next_segment > self._feed.start:
+            self._store_here()
+        self.era = begin_era(
+            self._home, self._feed, self.era, start=self.next_segment, moving=moving
+        )
+
+    def _store_here(self) -> None:
+        """Commits, and has all shards store their states at this very place, whoever breaks off meanwhile."""
+        place, stored = self.next_segment, None
+        while stored != place:
+            self._step(place, place)  # nothing: but each shard is with a task, here
+            self.store()
+            until_s = time.monotonic() + BASE_S
+            while stored != place and time.monotonic() < until_s:
+                self._check_all()
+                stored = self._crew.stored()
+                time.sleep(0.002)
+        self._is_storing = False
+
+    def _count(self, metas: list[dict[str, Any]], *, segments: int) -> None:
+        """Adds what a batch did to the totals."""
+        totals = self.totals
+        for meta in metas:
+            totals.counters += Counters(**meta["counters"])
+            totals.caches = summed((totals.caches, from_json(meta["caches"])))
+        totals.segments += segments
+        totals.rejects += metas[0]["rejects"]
+        totals.nulled.update(Counter(metas[0]["nulled"]))
+        self._max_event = max(meta["max_event"] for meta in metas)
+        waits = [meta["wanted"] for meta in metas if meta["wanted"] is not None]
+        self._wanted_us = min(waits, default=None)
+
+    def keep_time(self) -> bool:
+        """See `LocalEngine.keep_time`. What shards wait for is not known after a start: so something is taken to."""
+        if self._end is not None:
+            return False
+        is_known = self._max_event != NEVER
+        highest = self._timekeeper.feed.delays.highest_us
+        return self._timekeeper.write_if_due(
+            lambda: self._wanted_us if is_known else NEVER,
+            self._check,
+            max_event=self._max_event if is_known else highest,
+        )
+
+    def _has_committed(self) -> None:
+        self.committed_event = self._max_event
+
+    def commit_if_due(self) -> None:
+        """Commits once a second, and has states stored every ten."""
+        self._check_all()
+        if self.is_due:
+            self.commit()
+        self._let_go()
+        if time.monotonic() - self._based_s >= BASE_S and not self._is_storing:
+            self.store()
+
+    def store(self) -> None:
+        """Commits, and has the tasks store their states, which then have seen nothing that the table does not hold."""
+        self.commit()
+        self._crew.store()
+        self._based_s, self._is_storing = time.monotonic(), True
+
+    def _let_go(self) -> None:
+        """Lets go of the log up to where all states are stored."""
+        stored = self._crew.stored() if self._is_storing else None
+        if stored is not None:
+            self.log.publish(APP, stored)
+            self._is_storing = False
+        elif time.monotonic() - self._based_s >= 6 * BASE_S:
+            self._is_storing = False  # a task broke off on the way: once more
+
+    def close(self) -> None:
+        """Commits, and waits for states that are stored: the next start reads less of the log."""
+        self.store()
+        until_s = time.monotonic() + BASE_S
+        while self._is_storing and self._crew.is_whole and time.monotonic() < until_s:
+            self._let_go()
+            time.sleep(0.01)
+
+    def abandon(self) -> None:
+        """Lets the tasks end without a commit."""
+        self._crew.close()
+        self._journal.close()
