@@ -222,15 +222,16 @@ def _numbered(
     state: State, packets: list[Packet]
 ) -> tuple[list[np.ndarray], pa.Array, np.ndarray]:
     """The object numbers of each packet's fixes, and the ids and hashes of the objects that are new."""
-    interner = state.objects
-    numbers = []
-    for packet in packets:
-        known = interner.find(packet.hashes, packet.objects)
-        missing = known < 0
-        known[missing] = len(interner) + np.arange(int(missing.sum()))
-        interner = interner.with_new(
-            packet.hashes[missing], packet.objects.filter(pa.array(missing))
-        )
-        numbers.append(known[packet.code])
-    start = len(state.objects)
-    return numbers, interner.ids.slice(start), interner.hashes[start:]
+    interner, counts = state.objects, [len(packet.hashes) for packet in packets]
+    hashes = np.concatenate([packet.hashes for packet in packets])
+    ids = pa.concat_arrays([packet.objects.cast(pa.string()) for packet in packets])
+    known = interner.find(hashes, ids)
+    missing = np.flatnonzero(known < 0)
+    # Several packets may have the same new object: it gets its number by the first of them.
+    new = ids.take(pa.array(missing)).dictionary_encode()
+    codes = new.indices.to_numpy(zero_copy_only=False)
+    known[missing] = len(interner) + codes
+    _, first = np.unique(codes, return_index=True)
+    of_packets = np.split(known, np.cumsum(counts)[:-1])
+    numbers = [of[p.code] for of, p in zip(of_packets, packets, strict=True)]
+    return numbers, new.dictionary, hashes[missing[first]]
