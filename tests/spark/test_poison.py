@@ -12,7 +12,7 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.log_writer import bare_log
-from st_common.testing.on_spark import MODES, follow_on
+from st_common.testing.on_spark import follow_on
 
 pytestmark = pytest.mark.timeout(900)
 FIXES = StreamSettings(
@@ -43,9 +43,8 @@ def told(home):
 
 
 @pytest.mark.spec("S3")
-@pytest.mark.parametrize("mode", MODES)
 def test_a_query_that_cannot_be_judged_fails_alone_and_the_local_engine_tells_the_same_of_all_others(
-    spark, tmp_path, mode
+    spark, tmp_path
 ):
     home = Home(tmp_path)
     register(home, {"fixes": FIXES}, parse(TEXT), owner="me")
@@ -54,9 +53,9 @@ def test_a_query_that_cannot_be_judged_fails_alone_and_the_local_engine_tells_th
         b"id,t,x,y,state\n1,1,5,5,free\n2,1,5,5,free\n3,1,5,5,busy\n",
         arrival_us=1_000_000,
     )
-    follow_on(spark, home, FIXES, mode)
+    follow_on(spark, home, FIXES)
     log.append(b"id,t,x,y\nabc,2,5,5\n", arrival_us=2_000_000)
-    follow_on(spark, home, replace(FIXES, attributes={}), mode)
+    follow_on(spark, home, replace(FIXES, attributes={}))
     found = told(home)
     assert [row[1:] for row in found if row[4] == "failed"] == [
         ("bad", "1", -1, "failed"),

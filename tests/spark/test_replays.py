@@ -5,18 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from st_common.testing.on_spark import MODES
+from st_common.spark_keys import MICRO_BATCH, RESIDENT
 from st_common.testing.replays import needs_spark, read_recording, replay
 
 pytestmark = pytest.mark.timeout(600)
 FOLDER = Path(__file__).parents[1] / "replays"
 TOLD = json.loads((FOLDER / "told.json").read_text(encoding="utf-8"))
 RECORDINGS = {name: read_recording(FOLDER / f"{name}.jsonl") for name in TOLD}
+NAMES = [name for name in TOLD if needs_spark(RECORDINGS[name])]
 
 
-@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    "name", [name for name in TOLD if needs_spark(RECORDINGS[name])]
+    ("name", "mode"),
+    [*((name, RESIDENT) for name in NAMES), (NAMES[0], MICRO_BATCH)],
 )
 def test_a_stream_that_goes_over_to_spark_tells_what_it_told(
     spark, name, mode, tmp_path

@@ -1,6 +1,9 @@
 """A stream whose driver a real standalone cluster runs: master and worker on this machine, from pip's pyspark."""
 
+import json
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -8,16 +11,19 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from st_common import tables
 from st_common.controls.rows import Register
 from st_common.controls.writing import to_bytes
+from st_common.engine.run import run
 from st_common.home import Home
+from st_common.layers.load import load
 from st_common.ops.alerts import read_alerts
 from st_common.ops.launcher import find
 from st_common.ops.lease import current
@@ -26,6 +32,8 @@ from st_common.ops.status import read_exit, read_status
 from st_common.ops.supervisor import job_supervisor, tick
 from st_common.position import segment_of
 from st_common.query.plan import Box, Plan
+from st_common.query.registry import carry_out
+from st_common.query.text import parse
 from st_common.settings import load_streams
 from st_common.testing.jvm import QUICK_TO_START
 from st_common.testing.log_writer import bare_log
@@ -38,13 +46,13 @@ format = "csv"
 crs = "planar"
 time_unit = "s"
 max_ahead_s = "off"
-shards = 1
+shards = {shards}
 columns = {{ object = "id", event_ts = "t", x = "x", y = "y" }}
 running = {running}
 [streams.cars.spark]
 master = "{master}"
 rest = "{rest}"
-cores = 1
+cores = {shards}
 memory = "1g"
 executor_memory = "512m"
 """
@@ -53,8 +61,23 @@ PATIENCE_S = 400
 
 @dataclass(frozen=True)
 class Cluster:
+    """Addresses of a master, and the processes of it and of its workers."""
+
     master: str
     rest: str
+    master_process: subprocess.Popen[bytes]
+    workers: list[subprocess.Popen[bytes]]
+
+    def descendants(self, word: str) -> dict[int, int]:
+        """The processes that workers started, whose command has a word: the number of the worker by process id."""
+        found = {}
+        for number, worker in enumerate(self.workers):
+            if worker.poll() is None:
+                for each in psutil.Process(worker.pid).children(recursive=True):
+                    with suppress(psutil.Error):  # it has just ended
+                        if word in " ".join(each.cmdline()):
+                            found[each.pid] = number
+        return found
 
 
 def free_port() -> int:
@@ -71,14 +94,16 @@ def wait_for(condition: Callable[[], object], told: Callable[[], str]) -> None:
 
 
 @contextmanager
-def daemon(folder: Path, *words: str, **environment: str) -> Iterator[None]:
+def daemon(
+    folder: Path, *words: str, name: str, **environment: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """A process of Spark's own, with everything that it started killed at the end."""
     places = {
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         "JDK_JAVA_OPTIONS": " ".join(QUICK_TO_START),  # of drivers and executors too
     }
-    with (folder / f"{words[0].rpartition('.')[2]}.log").open("wb") as log:
+    with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
             [str(SPARK_CLASS), *words],
             env={**os.environ, **places, **environment},
@@ -87,10 +112,16 @@ def daemon(folder: Path, *words: str, **environment: str) -> Iterator[None]:
             start_new_session=True,
         )
         try:
-            yield
+            yield process
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            kill_group(process)
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kills a process, and all that it started, by signal 9."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def answers(url: str) -> bool:
@@ -107,26 +138,36 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     master = ("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1")
     master += ("--port", str(port), "--webui-port", str(page))
     worker = ("org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1")
-    worker += ("--webui-port", "0", "--cores", "4", "--memory", "4g")
+    worker += ("--webui-port", "0", "--cores", "3", "--memory", "3g")
     worker += ("--work-dir", str(tmp_path / "work"), f"spark://127.0.0.1:{port}")
-    with daemon(tmp_path, *master, SPARK_MASTER_OPTS=options):
-        log = tmp_path / "Master.log"
+    with ExitStack() as stack:
+        begun = daemon(tmp_path, *master, name="master", SPARK_MASTER_OPTS=options)
+        master_process = stack.enter_context(begun)
+        log = tmp_path / "master.log"
         wait_for(lambda: answers(f"http://127.0.0.1:{page}/json/"), log.read_text)
-        with daemon(tmp_path, *worker):
-            yield Cluster(
-                master=f"spark://127.0.0.1:{port}", rest=f"http://127.0.0.1:{rest}"
-            )
+        workers = [
+            stack.enter_context(daemon(tmp_path, *worker, name=f"worker-{number}"))
+            for number in range(2)
+        ]
+        yield Cluster(
+            master=f"spark://127.0.0.1:{port}",
+            rest=f"http://127.0.0.1:{rest}",
+            master_process=master_process,
+            workers=workers,
+        )
 
 
 class Stage:
     """A home, its supervisor, and a stream that the cluster shall run."""
 
-    def __init__(self, root: Path, cluster: Cluster) -> None:
-        self.root, self.cluster = root, cluster
+    def __init__(self, root: Path, cluster: Cluster, shards: int = 1) -> None:
+        self.root, self.cluster, self.shards = root, cluster, shards
         self.home = Home(root / "home")
         self.folder = self.home.stream("cars")
         (root / "conf").mkdir()
         self.log = bare_log(self.folder / "log")
+
+    def register(self) -> None:
         plan = Plan(stream="cars", inside=Box(minx=0, miny=0, maxx=5, maxy=5)).to_json()
         row = Register(query="q", version=1, plan=plan, text="", owner="")
         self.log.append(to_bytes(row), arrival_us=1, control=True)
@@ -138,6 +179,7 @@ class Stage:
     def tick(self, *, running: bool = True) -> list[str]:
         text = STREAM.format(
             running=str(running).lower(),
+            shards=self.shards,
             master=self.cluster.master,
             rest=self.cluster.rest,
         )
@@ -170,6 +212,7 @@ def test_a_driver_of_a_cluster_is_started_killed_started_again_and_stopped(
     tmp_path: Path, cluster: Cluster
 ) -> None:
     stage = Stage(tmp_path, cluster)
+    stage.register()
     stage.append("a", "b")
     assert stage.tick() == ["start"]
     assert stage.lives()
@@ -189,3 +232,78 @@ def test_a_driver_of_a_cluster_is_started_killed_started_again_and_stopped(
     wait_for(lambda: not stage.lives(), stage.told)
     assert read_exit(stage.folder).code == 0
     assert stage.tick(running=False) == ["clear"]
+
+
+STATEMENTS = """
+REGISTER QUERY room AS SELECT * FROM cars INSIDE (0, 0, 50, 50);
+REGISTER QUERY near AS SELECT * FROM cars KNN (3, 40, 40);
+REGISTER QUERY pairs AS SELECT * FROM cars a JOIN cars b ON ST_DWithin(a, b, 3 m);
+REGISTER QUERY n AS SELECT COUNT(*) FROM cars INSIDE (0, 0, 50, 50) WINDOW 10 s;
+REGISTER QUERY fence AS SELECT * FROM cars INSIDE (0, 0, 50, 50) DETECT ENTER, EXIT, DWELL 5 s;
+REGISTER QUERY ways AS SELECT AVGSPD(*) FROM cars [RANGE '30 s'];
+REGISTER QUERY parks AS SELECT * FROM cars c JOIN parks p ON ST_Intersects(c, p);
+REGISTER QUERY beside AS SELECT * FROM cars INSIDE ('M', 'c1', 20 m);
+"""
+PARK = {
+    "type": "Feature",
+    "id": "p1",
+    "properties": {"kind": "park"},
+    "geometry": {
+        "type": "Polygon",
+        "coordinates": [[[10, 10], [70, 10], [70, 60], [10, 60], [10, 10]]],
+    },
+}
+
+
+def drive(stage: Stage, seconds: range) -> None:
+    """A segment for each second: 60 cars on ways of their own, a fix of each."""
+    for second in seconds:
+        lines = ["id,t,x,y"]
+        for car in range(60):
+            x = (car * 7 + second * (1 + car % 5)) % 100
+            lines.append(f"c{car},{second},{x},{(car * 13 + second) % 100}")
+        stage.log.append(("\n".join(lines) + "\n").encode(), arrival_us=second)
+
+
+def changes_of(home: Home) -> list[dict[str, object]]:
+    table = tables.read(home.table("changes", "cars"))
+    order = [("position", "ascending"), ("seq", "ascending")]
+    return table.sort_by(order).to_pylist()
+
+
+@pytest.mark.spec("S7", "S2")
+def test_a_stream_of_all_kinds_outlives_an_executor_a_worker_and_the_master(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    stage = Stage(tmp_path, cluster, shards=2)
+    stage.tick(running=False)
+    stream = load_streams(tmp_path / "conf")["cars"]
+    file = tmp_path / "parks.geojson"
+    file.write_text(json.dumps({"type": "FeatureCollection", "features": [PARK]}))
+    load(stage.home, "parks", file, group=stream.group, space=stream.space)
+    carry_out(stage.home, {"cars": stream}, parse(STATEMENTS), owner="me", now_us=1)
+    drive(stage, range(10))
+    assert stage.tick() == ["start"]
+    wait_for(stage.follows, stage.told)
+    executors = cluster.descendants("CoarseGrainedExecutorBackend")
+    assert len(set(executors.values())) == 2, "one on each worker"
+    os.kill(min(executors), signal.SIGKILL)
+    drive(stage, range(10, 20))
+    wait_for(stage.follows, stage.told)
+    (with_driver,) = set(cluster.descendants("run_stream").values())
+    kill_group(cluster.workers[1 - with_driver])
+    drive(stage, range(20, 30))
+    wait_for(stage.follows, stage.told)
+    kill_group(cluster.master_process)
+    drive(stage, range(30, 40))
+    wait_for(stage.follows, stage.told)
+    alone = Home(tmp_path / "alone")
+    skipped = shutil.ignore_patterns("readers")
+    shutil.copytree(stage.home.log("cars"), alone.log("cars"), ignore=skipped)
+    layer = ("layers", "parks")
+    shutil.copytree(stage.home.table(*layer), alone.table(*layer))
+    run(alone, replace(stream, engine="local"), until_idle=True)
+    assert changes_of(stage.home) == changes_of(alone)
+    assert {row["query"] for row in changes_of(alone)} == set(
+        re.findall(r"QUERY (\w+)", STATEMENTS)
+    )
