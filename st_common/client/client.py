@@ -17,7 +17,6 @@ from st_common.errors import FairwayError, QueryError
 from st_common.home import Home
 from st_common.query.area_store import HomeAreas
 from st_common.query.builder import QueryBuilder
-from st_common.query.builder.replay import rebuilt
 from st_common.query.built import statement_of
 from st_common.query.control import QueryRow
 from st_common.query.created_streams import (
@@ -30,7 +29,7 @@ from st_common.query.grammar.words import quoted
 from st_common.query.lookup import find
 from st_common.query.parameter_table import table_of
 from st_common.query.plan import Plan
-from st_common.query.plan_json import places_in
+from st_common.query.plan_json import builder_of
 from st_common.query.registry import drop, fitted, register
 from st_common.query.text import Statement, parse, select_of
 from st_common.serving.follow import POLL_S
@@ -229,7 +228,7 @@ class Client:
         self, what: Plan | QueryBuilder | str, name: str | None
     ) -> Statement:
         if not isinstance(what, str):
-            built, places = _built(what)
+            built, places = builder_of(what)
             return statement_of(built, name or _made_name(), places=places)
         if _SELECT.match(what):
             select_of(
@@ -250,13 +249,6 @@ class Client:
             hint = "SELECT ..., or REGISTER QUERY name AS SELECT ..."
             raise QueryError("expected one statement that registers a query", hint=hint)
         return statements[0]
-
-
-def _built(what: Plan | QueryBuilder) -> tuple[QueryBuilder, dict[str, str] | None]:
-    """What builds a plan, and what errors call its parts; those of a builder are called by its steps."""
-    if isinstance(what, QueryBuilder):
-        return what, None
-    return rebuilt(what), places_in()
 
 
 def _made_name() -> str:

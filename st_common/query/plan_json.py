@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 _SHOWN = 5  # mistakes
 
 
+def builder_of(
+    what: Plan | QueryBuilder,
+) -> tuple[QueryBuilder, dict[str, str] | None]:
+    """What builds a plan, and what errors call its parts; those of a builder are called by its steps: None.
+
+    Raises:
+        QueryError: as `rebuilt`.
+    """
+    if isinstance(what, QueryBuilder):
+        return what, None
+    return rebuilt(what), places_in()
+
+
 def places_in(file: str = "") -> dict[str, str]:
     """How errors call the parts of a plan that was read from JSON: `plan.json: $.inside`."""
     before = f"{file}: " if file else ""

@@ -134,7 +134,7 @@ class ResidentEngine(Committing):
 
     def _in_one_era(self, segments: list[Segment]) -> list[Segment]:
         """The segments before the first one that asks where others are; where that is the first, an era begins."""
-        if self.era.moving or not self._feed.stream.moving or len(self._feed.keys) == 1:
+        if self.era.moving or not self._feed.stream.moving or self._is_alone:
             return segments
         for at, segment in enumerate(segments):
             if segment.statement and asks_for_others(control_rows(self.log, segment)):
@@ -144,13 +144,19 @@ class ResidentEngine(Committing):
                 break
         return segments
 
+    @property
+    def _is_alone(self) -> bool:
+        """Whether one shard has all objects, whatever the era."""
+        return len(self._feed.keys) == 1
+
     def _leave_others(self, metas: list[dict[str, Any]]) -> None:
         """Begins an era where shards follow their own objects alone, once no query asks where others are.
 
         Not on the way to an export, whose states are of the era that it ends in.
         """
         asked = any(meta["needs_others"] for meta in metas)
-        if self.era.moving and not asked and self._end is None:
+        is_on_the_way = self._end is not None
+        if self.era.moving and not (asked or is_on_the_way or self._is_alone):
             self._begin_era(moving=False)
 
     def _begin_era(self, *, moving: bool) -> None:

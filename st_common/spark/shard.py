@@ -23,7 +23,12 @@ from st_common.operators.runtime.failed import Failure
 from st_common.operators.runtime.stages import Step, step
 from st_common.operators.runtime.wanted import wanted_us
 from st_common.operators.skeleton.cache_counts import to_json
-from st_common.operators.state.codec import PACKED, from_blob, to_blob
+from st_common.operators.state.codec import (
+    from_blob,
+    table_from_blob,
+    table_to_blob,
+    to_blob,
+)
 from st_common.operators.state.state import State
 from st_common.spark.kept_state import KeptState
 from st_common.spark.source import Feed
@@ -46,9 +51,7 @@ def result_blob(
         wanted: the time that the shard waits for, us UTC (see `operators.wanted`); None: it waits for none.
         needs_others: whether a live query asks where other objects are.
     """
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, done.changes.schema, options=PACKED) as writer:
-        writer.write_table(done.changes.unify_dictionaries().combine_chunks())
+    changes = table_to_blob(done.changes.unify_dictionaries())
     counters = {
         name: getattr(done.counters, name)
         for name in done.counters.__dataclass_fields__
@@ -71,15 +74,13 @@ def result_blob(
         "counters": counters,
         "caches": to_json(done.caches),
     }
-    return to_blob(
-        {"changes": pa.array([sink.getvalue().to_pybytes()], pa.binary())}, meta
-    )
+    return to_blob({"changes": pa.array([changes], pa.binary())}, meta)
 
 
 def read_result(blob: bytes) -> tuple[pa.Table, dict[str, Any]]:
     """The changes and the other values of a `result_blob`, those by their names."""
     arrays, meta = from_blob(blob)
-    return pa.ipc.open_stream(arrays["changes"][0].as_buffer()).read_all(), meta
+    return table_from_blob(arrays["changes"][0].as_buffer()), meta
 
 
 def failures_in(metas: Iterable[dict[str, Any]]) -> list[Failure]:

@@ -4,30 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from st_common import tables
 from st_common.capture.log import Log
 from st_common.engine.run import run
 from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 from st_common.spark.eras import Era, begin_era, era_of, states_of
 from st_common.spark.resident import feed_of
 from st_common.storage import make_folder
-from st_common.testing.log_writer import bare_log
+from st_common.testing import cars
+from st_common.testing.cars import told
 from st_common.testing.resident import follow_resident
 
 pytestmark = [pytest.mark.spec("S7"), pytest.mark.timeout(300)]
-CARS = StreamSettings(
-    name="cars",
-    format="csv",
-    columns=Columns(object="id", event_ts="t", x="x", y="y"),
-    crs="planar",
-    time_unit="s",
-    max_ahead_s=None,
-    silence_s=20.0,
-)
+CARS = replace(cars.CARS, silence_s=20.0)
 STEPS = (
     "REGISTER QUERY room AS SELECT * FROM cars INSIDE (0, 0, 50, 50)",
     "REGISTER QUERY near AS SELECT * FROM cars KNN (3, 40, 40)",
@@ -52,19 +43,13 @@ def lived_through(folder, follow) -> Home:
 
 
 def drive(home: Home, seconds: range) -> None:
-    for second in seconds:
-        lines = ["id,t,x,y"]
-        for car in range(40):
-            if car % 7 == second % 7 or second < 10:  # others fall silent
-                x = (car * 7 + second * (1 + car % 5)) % 100
-                lines.append(f"c{car},{second},{x},{(car * 13 + second) % 100}")
-        text = "\n".join(lines) + "\n"
-        bare_log(home.log("cars")).append(text.encode(), arrival_us=second)
-
-
-def told(home: Home):
-    changes = tables.read(home.table("changes", "cars"))
-    return changes.sort_by([("position", "ascending"), ("seq", "ascending")])
+    """Of 40 cars some fall silent."""
+    cars.drive(
+        home,
+        seconds,
+        cars=40,
+        says=lambda car, second: car % 7 == second % 7 or second < 10,
+    )
 
 
 @pytest.mark.parametrize(("shards", "seed"), [(3, None), (4, 1), (4, 2)])
@@ -83,7 +68,7 @@ def test_eras_come_and_go_with_the_queries_and_do_not_show(
         tmp_path / "b",
         lambda home: follow_resident(home, CARS, shards=shards, seed=seed),
     )
-    assert told(dealt).equals(told(alone))
+    assert told(dealt) == told(alone)
     assert len(told(alone)) > 100
     assert begun == [True, False, True, False]
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from st_common import tables
 from st_common.capture.log import Log
 from st_common.engine.owner import owned
 from st_common.engine.reshard import reshard
@@ -20,7 +19,6 @@ from st_common.errors import StateError
 from st_common.home import Home
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 from st_common.spark import crew as crews
 from st_common.spark import resident
 from st_common.spark import stream as streaming
@@ -36,25 +34,9 @@ from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve_partition
 from st_common.spark_keys import RESIDENT
 from st_common.storage import make_folder
-from st_common.testing.log_writer import bare_log
+from st_common.testing.cars import CARS, QUERIES, drive, told
 
 pytestmark = [pytest.mark.spec("S5", "S2"), pytest.mark.timeout(600)]
-CARS = StreamSettings(
-    name="cars",
-    format="csv",
-    columns=Columns(object="id", event_ts="t", x="x", y="y"),
-    crs="planar",
-    time_unit="s",
-    max_ahead_s=None,
-)
-QUERIES = """
-REGISTER QUERY room AS SELECT * FROM cars INSIDE (0, 0, 50, 50);
-REGISTER QUERY near AS SELECT * FROM cars KNN (3, 40, 40);
-REGISTER QUERY pairs AS SELECT * FROM cars a JOIN cars b ON ST_DWithin(a, b, 3 m);
-REGISTER QUERY n AS SELECT COUNT(*) FROM cars INSIDE (0, 0, 50, 50) WINDOW 10 s;
-REGISTER QUERY fence AS SELECT * FROM cars INSIDE (0, 0, 50, 50) DETECT ENTER, EXIT, DWELL 5 s;
-REGISTER QUERY ways AS SELECT AVGSPD(*) FROM cars [RANGE '30 s'];
-"""
 
 
 def home_with_cars(folder: Path, seconds: int = 40) -> Home:
@@ -64,23 +46,6 @@ def home_with_cars(folder: Path, seconds: int = 40) -> Home:
     carry_out(home, {"cars": CARS}, parse(QUERIES), owner="me", now_us=0)
     drive(home, range(seconds))
     return home
-
-
-def drive(home: Home, seconds: range) -> None:
-    """A segment for each second: 60 cars on ways of their own, a fix of each."""
-    for second in seconds:
-        lines = ["id,t,x,y"]
-        for car in range(60):
-            x = (car * 7 + second * (1 + car % 5)) % 100
-            lines.append(f"c{car},{second},{x},{(car * 13 + second) % 100}")
-        text = "\n".join(lines) + "\n"
-        bare_log(home.log("cars")).append(text.encode(), arrival_us=second)
-
-
-def told(home: Home):
-    changes = tables.read(home.table("changes", "cars"))
-    rows = changes.sort_by([("position", "ascending"), ("seq", "ascending")])
-    return rows.to_pylist()
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,7 @@ from st_common.query.plan import Box, Plan
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.settings import load_streams
+from st_common.testing.cars import QUERIES, drive, told
 from st_common.testing.jvm import QUICK_TO_START
 from st_common.testing.log_writer import bare_log
 
@@ -234,13 +235,7 @@ def test_a_driver_of_a_cluster_is_started_killed_started_again_and_stopped(
     assert stage.tick(running=False) == ["clear"]
 
 
-STATEMENTS = """
-REGISTER QUERY room AS SELECT * FROM cars INSIDE (0, 0, 50, 50);
-REGISTER QUERY near AS SELECT * FROM cars KNN (3, 40, 40);
-REGISTER QUERY pairs AS SELECT * FROM cars a JOIN cars b ON ST_DWithin(a, b, 3 m);
-REGISTER QUERY n AS SELECT COUNT(*) FROM cars INSIDE (0, 0, 50, 50) WINDOW 10 s;
-REGISTER QUERY fence AS SELECT * FROM cars INSIDE (0, 0, 50, 50) DETECT ENTER, EXIT, DWELL 5 s;
-REGISTER QUERY ways AS SELECT AVGSPD(*) FROM cars [RANGE '30 s'];
+STATEMENTS = f"""{QUERIES}
 REGISTER QUERY parks AS SELECT * FROM cars c JOIN parks p ON ST_Intersects(c, p);
 REGISTER QUERY beside AS SELECT * FROM cars INSIDE ('M', 'c1', 20 m);
 """
@@ -255,22 +250,6 @@ PARK = {
 }
 
 
-def drive(stage: Stage, seconds: range) -> None:
-    """A segment for each second: 60 cars on ways of their own, a fix of each."""
-    for second in seconds:
-        lines = ["id,t,x,y"]
-        for car in range(60):
-            x = (car * 7 + second * (1 + car % 5)) % 100
-            lines.append(f"c{car},{second},{x},{(car * 13 + second) % 100}")
-        stage.log.append(("\n".join(lines) + "\n").encode(), arrival_us=second)
-
-
-def changes_of(home: Home) -> list[dict[str, object]]:
-    table = tables.read(home.table("changes", "cars"))
-    order = [("position", "ascending"), ("seq", "ascending")]
-    return table.sort_by(order).to_pylist()
-
-
 @pytest.mark.spec("S7", "S2")
 def test_a_stream_of_all_kinds_outlives_an_executor_a_worker_and_the_master(
     tmp_path: Path, cluster: Cluster
@@ -282,20 +261,20 @@ def test_a_stream_of_all_kinds_outlives_an_executor_a_worker_and_the_master(
     file.write_text(json.dumps({"type": "FeatureCollection", "features": [PARK]}))
     load(stage.home, "parks", file, group=stream.group, space=stream.space)
     carry_out(stage.home, {"cars": stream}, parse(STATEMENTS), owner="me", now_us=1)
-    drive(stage, range(10))
+    drive(stage.home, range(10))
     assert stage.tick() == ["start"]
     wait_for(stage.follows, stage.told)
     executors = cluster.descendants("CoarseGrainedExecutorBackend")
     assert len(set(executors.values())) == 2, "one on each worker"
     os.kill(min(executors), signal.SIGKILL)
-    drive(stage, range(10, 20))
+    drive(stage.home, range(10, 20))
     wait_for(stage.follows, stage.told)
     (with_driver,) = set(cluster.descendants("run_stream").values())
     kill_group(cluster.workers[1 - with_driver])
-    drive(stage, range(20, 30))
+    drive(stage.home, range(20, 30))
     wait_for(stage.follows, stage.told)
     kill_group(cluster.master_process)
-    drive(stage, range(30, 40))
+    drive(stage.home, range(30, 40))
     wait_for(stage.follows, stage.told)
     alone = Home(tmp_path / "alone")
     skipped = shutil.ignore_patterns("readers")
@@ -303,7 +282,7 @@ def test_a_stream_of_all_kinds_outlives_an_executor_a_worker_and_the_master(
     layer = ("layers", "parks")
     shutil.copytree(stage.home.table(*layer), alone.table(*layer))
     run(alone, replace(stream, engine="local"), until_idle=True)
-    assert changes_of(stage.home) == changes_of(alone)
-    assert {row["query"] for row in changes_of(alone)} == set(
+    assert told(stage.home) == told(alone)
+    assert {row["query"] for row in told(alone)} == set(
         re.findall(r"QUERY (\w+)", STATEMENTS)
     )

@@ -18,6 +18,19 @@ _META = b"fairway"
 _ARROW = "attribute/"  # arrays that stay Arrow, for they may hold nulls
 
 
+def table_to_blob(table: pa.Table) -> bytes:
+    """A table as bytes, in one chunk."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=PACKED) as writer:
+        writer.write_table(table.combine_chunks())
+    return bytes(sink.getvalue())
+
+
+def table_from_blob(blob: bytes | pa.Buffer) -> pa.Table:
+    """The table that `table_to_blob` gave."""
+    return pa.ipc.open_stream(blob).read_all()
+
+
 def to_blob(
     arrays: Arrays, meta: Mapping[str, Any], *, compressed: bool = False
 ) -> bytes:

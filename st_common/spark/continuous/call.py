@@ -21,10 +21,9 @@ from st_common.errors import ConfigError
 from st_common.spark.continuous.layers import features_of
 from st_common.spark.continuous.prepared import Queries, prepare, stream_settings
 from st_common.spark.continuous.processor import changes_of
+from st_common.spark.session import ROCKSDB, STATE_STORE
 from st_common.spark.shard_keys import shard_keys
 
-_STORE = "spark.sql.streaming.stateStore.providerClass"
-_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
 
@@ -103,10 +102,10 @@ def continuous(
 
 def _check_store(spark: SparkSession, df: DataFrame) -> None:
     """Makes sure that Spark can keep the state of a stream."""
-    if df.isStreaming and spark.conf.get(_STORE, "") != _ROCKSDB:
+    if df.isStreaming and spark.conf.get(STATE_STORE, "") != ROCKSDB:
         raise ConfigError(
             "a stream needs Spark's state store on RocksDB",
-            hint=f'spark.conf.set("{_STORE}", "{_ROCKSDB}")',
+            hint=f'spark.conf.set("{STATE_STORE}", "{ROCKSDB}")',
         )
 
 

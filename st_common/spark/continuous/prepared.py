@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from st_common import tables
+from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.feed import step_settings
@@ -24,14 +25,13 @@ from st_common.operators.state.settings import Settings
 from st_common.partition.regions import whole
 from st_common.query.area_store import HomeAreas
 from st_common.query.builder import QueryBuilder
-from st_common.query.builder.replay import rebuilt
 from st_common.query.built import statement_of
-from st_common.query.lookup import queries as registered
 from st_common.query.plan import Plan
-from st_common.query.plan_json import places_in
+from st_common.query.plan_json import builder_of
 from st_common.query.registry import carry_out
 from st_common.query.text import Statement, parse
 from st_common.settings import StreamSettings, stream_of_table
+from st_common.spark.eras import asks_for_others
 
 Queries = str | Mapping[str, Plan | QueryBuilder]
 _GROUP = "default"
@@ -142,13 +142,14 @@ def prepare(
         statements = _statements(queries, HomeAreas(home))
         carry_out(home, {stream.name: stream}, statements, owner=_OWNER, now_us=0)
         log = Log(home.log(stream.name))
-        controls = tuple(log.read(segment) for segment in log.segments(0))
-        plans = [row.plan for row in registered(home) if row.plan is not None]
+        segments = list(log.segments(0))
+        controls = tuple(log.read(segment) for segment in segments)
+        asked = [asks_for_others(control_rows(log, each)) for each in segments]
     return Prepared(
         stream=stream,
         controls=controls,
         layers=rows,
-        by_ticks=any(plan.by_ticks for plan in plans),
+        by_ticks=any(asked),
         shards=shards,
     )
 
@@ -173,7 +174,8 @@ def _stored(home: Home, layer: str, features: Features) -> pa.Table:
 
 def _statements(queries: Queries, areas: HomeAreas) -> Sequence[Statement]:
     if not isinstance(queries, str):
-        return [_built(name, what) for name, what in queries.items()]
+        built = [(name, *builder_of(what)) for name, what in queries.items()]
+        return [statement_of(step, name, places=at) for name, step, at in built]
     statements = parse(queries, areas=areas)
     for one in statements:
         if one.op not in ("register", "create_area"):
@@ -182,9 +184,3 @@ def _statements(queries: Queries, areas: HomeAreas) -> Sequence[Statement]:
                 hint="a pipeline's queries are fixed when it is made",
             )
     return statements
-
-
-def _built(name: str, what: Plan | QueryBuilder) -> Statement:
-    if isinstance(what, QueryBuilder):
-        return statement_of(what, name)
-    return statement_of(rebuilt(what), name, places=places_in())

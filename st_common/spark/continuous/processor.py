@@ -12,20 +12,19 @@ import pandas as pd
 import pyarrow as pa
 from pyspark import Broadcast, cloudpickle
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
     StatefulProcessorHandle,
 )
 
+from st_common.operators.state.codec import table_from_blob, table_to_blob
 from st_common.operators.state.state import State
 from st_common.spark.continuous.prepared import Prepared
 from st_common.spark.continuous.rows import (
-    CHANGES,
+    SCHEMA,
     from_blobs,
     stepped,
-    to_blob,
-    told_blob,
-    unpacked,
 )
 from st_common.spark.kept_state import KeptState
 
@@ -49,12 +48,9 @@ def changes_of(
     def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if len(batch):
-                columns = [list(keys), [to_blob(_in_micros(batch))] * len(keys)]
+                blob = table_to_blob(pa.table(_in_micros(batch)))
+                columns = [list(keys), [blob] * len(keys)]
                 yield pa.record_batch(columns, schema=_PACKED_SCHEMA)
-
-    def told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield from unpacked(batch.column("blob").to_pylist())
 
     by_key = rows.mapInArrow(packed, _PACKED).groupBy("key")
     if rows.isStreaming:
@@ -70,10 +66,17 @@ def changes_of(
             rows = from_blobs(table["blob"].to_pylist())
             shard = keys.index(key[0].as_py())
             _, said = stepped(prepared.value, State(), shard, rows)
-            return pa.table([[told_blob(said)]], schema=_TOLD_SCHEMA)
+            return pa.table([[table_to_blob(said)]], schema=_TOLD_SCHEMA)
 
         blobs = by_key.applyInArrow(once, _TOLD)
-    return blobs.mapInArrow(told, CHANGES)
+    return blobs.mapInArrow(_unpacked, from_arrow_schema(SCHEMA))
+
+
+def _unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows that shards told, out of their blobs."""
+    for batch in batches:
+        for blob in batch.column("blob").to_pylist():
+            yield from table_from_blob(blob).to_batches()
 
 
 def _in_micros(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -139,7 +142,7 @@ class Shard(StatefulProcessor):
         shard = self._keys.index(place[1])
         done, said = stepped(prepared, self._kept.load(place), shard, read)
         self._kept.store(place, done, prepared.settings(shard))
-        yield pd.DataFrame({"blob": [told_blob(said)]})
+        yield pd.DataFrame({"blob": [table_to_blob(said)]})
 
     def _place(self) -> str:
         """What tells this run's states apart in a worker that other queries use too."""
