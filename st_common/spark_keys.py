@@ -13,6 +13,7 @@ LOCAL = "local"
 MICRO_BATCH, RESIDENT = "micro-batch", "resident"
 _MOST_CORES = 1024
 _LOOPBACK = ("127.0.0.1", "localhost")
+_MOST_SPREAD_MB = 1 << 20
 _LEAST_MB = 512  # of which Spark keeps 300 for itself
 _MB = {"m": 1, "g": 1024}
 
@@ -28,6 +29,8 @@ class SparkSettings:
         cores: how many tasks run at once, and how many partitions a shuffle has.
         memory: of the driver's JVM, as Java writes it; with a local master tasks run in it.
         executor_memory: of the JVM of each executor of a cluster.
+        spread_layers_mb: layers whose index takes more than so many MB lie spread over the tasks that stay, each with
+            some of their regions; 0: all layers.
         mode: `resident`, by tasks that stay (docs/adr/0081); `micro-batch`, by Structured Streaming; None: as it has
             begun, and in tasks that stay where it has not.
     """
@@ -37,6 +40,7 @@ class SparkSettings:
     cores: int = 2
     memory: str = "4g"
     executor_memory: str = "2g"
+    spread_layers_mb: int = 32
     mode: str | None = None
 
     @property
@@ -117,6 +121,7 @@ SPARK_KEYS: dict[str, Check] = {
     "cores": whole(most=_MOST_CORES),
     "memory": _memory,
     "executor_memory": _memory,
+    "spread_layers_mb": whole(least=0, most=_MOST_SPREAD_MB),
     "mode": _mode,
 }
 """What each key of `spark` may be; all have defaults."""

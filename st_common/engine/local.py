@@ -16,7 +16,7 @@ from st_common.engine.states import States, end_of
 from st_common.engine.suspension import tell_failures
 from st_common.engine.timekeeper import Timekeeper, heard
 from st_common.home import Home
-from st_common.layers.index import load_index
+from st_common.layers.stored import load_index
 from st_common.operators.events.packet import Packet, nulled_in
 from st_common.operators.matching.layer import LayerOf
 from st_common.operators.runtime.retire import LEAST, retired

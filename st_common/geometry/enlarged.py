@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.geometry.distance import metres_per_degree
+from st_common.geometry.longitudes import turned
 from st_common.geometry.space import Space
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
 Axes = tuple[Floats, Floats]  # along x, along y
 
 _SLACK = 1.001  # boxes of candidates are a little too large rather than a rounding error too small
@@ -141,6 +143,58 @@ def reached(boxes: Floats, growth: Growth, *, space: Space) -> Floats:
         boxes + np.stack([across, np.full_like(across, along)] * 2, axis=1) * outwards
     )
     return grown
+
+
+def boxes_reached(
+    boxes: Floats, distance_m: float | None, growth: Growth, *, space: Space
+) -> Floats:
+    """Boxes that hold every point which is within a distance of the given ones, or whose own box meets them.
+
+    Args:
+        boxes: float64[n, 4]: minx, miny, maxx, maxy.
+        distance_m: metres or the unit of the plane; None: boxes around points must meet them.
+        growth: of these boxes around points.
+        space: what coordinates mean.
+
+    Returns:
+        float64[n, 4]; see `grown` and `reached`.
+    """
+    if distance_m is not None:
+        return grown(boxes, distance_m, space=space)
+    return boxes if growth.is_point else reached(boxes, growth, space=space)
+
+
+def points_reaching(
+    x: Floats, y: Floats, distance_m: float | None, growth: Growth, *, space: Space
+) -> tuple[Floats, Floats, Ints]:
+    """Points, those that reach across 180 degrees once more a whole turn away, and whose each is.
+
+    Args:
+        x: float64[n]; NaN reaches nothing.
+        y: float64[n].
+        distance_m: how far points reach; None: as far as the boxes around them.
+        growth: of these boxes.
+        space: what coordinates mean.
+
+    Returns:
+        x and y, float64[n + m]; int64[n + m], places of the points that were given.
+    """
+    owner = np.arange(len(x))
+    if distance_m is None and growth.is_point:
+        return x, y, owner
+    reach = (
+        growth.half_sides(y, space=space)[0]
+        if distance_m is None
+        else space.reach(y, distance_m)[0]
+    )
+    beyond = space.reaching_across(x, reach)
+    if not len(beyond):
+        return x, y, owner
+    return (
+        np.concatenate([x, turned(x[beyond])]),
+        np.concatenate([y, y[beyond]]),
+        np.concatenate([owner, beyond]),
+    )
 
 
 def grown(boxes: Floats, distance: Floats | float, *, space: Space) -> Floats:

@@ -2,40 +2,34 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import shapely
 
-from st_common import tables
-from st_common.errors import LayerError
 from st_common.geometry.borders import Segments, each_once
-from st_common.geometry.enlarged import POINT, Growth, grown, reached
+from st_common.geometry.enlarged import (
+    POINT,
+    Growth,
+    boxes_reached,
+    grown,
+    points_reaching,
+)
 from st_common.geometry.grid import BoxIndex
-from st_common.geometry.longitudes import turned
 from st_common.geometry.space import GLOBE, Space
-from st_common.home import Home
 from st_common.layers.grouped import groups_of, rank_in_group
-from st_common.layers.keyed import KeyIndex
+from st_common.layers.labels import Chosen, Labels, Tags, chosen_by
 from st_common.layers.readable import readable
 from st_common.layers.shapes import RegionShapes, ShapeCache
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Tags = Sequence[tuple[str, str]]
-Chosen = tuple[
-    tuple[str, ...], tuple[tuple[str, str], ...]
-]  # kinds and tags of features
 
 CACHE_BYTES = 512 << 20
-_INDEXES_HELD = 8  # layer versions a process keeps at hand
 _GRIDS_HELD = 16  # sets of kinds and distances a layer keeps grids for
-_EDGES = ("minx", "miny", "maxx", "maxy")
-SMALL_COLUMNS = ("region_id", *_EDGES, "home", "fid", "kind")
+EDGES = ("minx", "miny", "maxx", "maxy")
+SMALL_COLUMNS = ("region_id", *EDGES, "home", "fid", "kind")
 """Of the rows of a layer those that an index holds."""
 
 
@@ -54,15 +48,12 @@ class LayerIndex:
         "_boxes",
         "_cache",
         "_grids",
-        "_keyed",
-        "_kind",
+        "_labels",
         "_local",
-        "_read_tag",
         "_region",
         "_region_ids",
         "_space",
         "_trees",
-        "_values",
         "fids",
     )
 
@@ -76,12 +67,10 @@ class LayerIndex:
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         rows = rows.filter(rows["home"]).sort_by("fid")
-        self.fids: npt.NDArray[np.object_] = (
-            rows["fid"].to_numpy(zero_copy_only=False).astype(object)
-        )
+        self._labels = Labels(rows, read_tag)
+        self.fids = self._labels.fids
         """The fids, sorted; `feature_idx` of `match` counts in them."""
-        self._kind = rows["kind"].to_numpy(zero_copy_only=False)
-        self._boxes = np.stack([rows[edge].to_numpy() for edge in _EDGES], axis=1)
+        self._boxes = np.stack([rows[edge].to_numpy() for edge in EDGES], axis=1)
         ids, self._region = np.unique(
             rows["region_id"].to_numpy(zero_copy_only=False).astype(str),
             return_inverse=True,
@@ -96,11 +85,6 @@ class LayerIndex:
             tuple[Chosen, float | None], tuple[shapely.STRtree, Ints]
         ] = OrderedDict()
         self._cache = ShapeCache(read_region, limit_bytes=cache_bytes)
-        self._read_tag, self._keyed, self._values = (
-            read_tag,
-            dict[str, KeyIndex](),
-            dict[str, pa.Array](),
-        )
 
     def match(
         self,
@@ -133,8 +117,8 @@ class LayerIndex:
             LayerError: the geometries of a region cannot be read.
             TransientError: they cannot be read now, which may pass.
         """
-        total, chosen = len(x), (tuple(sorted(set(kinds))), tuple(sorted(set(tags))))
-        x, y, owner = self._turned(x, y, distance_m, growth)
+        total, chosen = len(x), chosen_by(kinds, tags)
+        x, y, owner = points_reaching(x, y, distance_m, growth, space=self._space)
         # Boxes first, all at once; then geometries, one region after the other.
         grid, features = self._grid(chosen, distance_m, growth.rounded())
         points, feature = grid.probe(x, y)
@@ -206,7 +190,7 @@ class LayerIndex:
         Returns:
             `(way_idx, feature_idx)`, int64, sorted by way, then feature; each pair once.
         """
-        chosen = tuple(sorted(set(kinds))), tuple(sorted(set(tags)))
+        chosen = chosen_by(kinds, tags)
         # The grid answers for points alone; ways are looked up in a tree of boxes.
         tree, features = self._tree(chosen, distance_m)
         owner, lines = ways.lines(self._space, distance_m or 0.0)
@@ -229,34 +213,13 @@ class LayerIndex:
         """The boxes around features of these kinds and tags as a tree, and which they are; made once."""
         key = chosen, distance_m
         if key not in self._trees:
-            features = np.flatnonzero(self._meant(chosen))
+            features = np.flatnonzero(self._labels.meant(chosen))
             corners = grown(self._boxes[features], distance_m or 0.0, space=self._space)
             boxes: npt.NDArray[np.object_] = np.array(shapely.box(*corners.T), object)
             self._trees[key] = shapely.STRtree(boxes), features
             if len(self._trees) > _GRIDS_HELD:
                 self._trees.popitem(last=False)
         return self._trees[key]
-
-    def _turned(
-        self, x: Floats, y: Floats, distance_m: float | None, growth: Growth
-    ) -> tuple[Floats, Floats, Ints]:
-        """The points, those that reach across 180 degrees once more a whole turn away, and whose each is."""
-        owner = np.arange(len(x))
-        if distance_m is None and growth.is_point:
-            return x, y, owner
-        reach = (
-            growth.half_sides(y, space=self._space)[0]
-            if distance_m is None
-            else self._space.reach(y, distance_m)[0]
-        )
-        beyond = self._space.reaching_across(x, reach)
-        if not len(beyond):
-            return x, y, owner
-        return (
-            np.concatenate([x, turned(x[beyond])]),
-            np.concatenate([y, y[beyond]]),
-            np.concatenate([owner, beyond]),
-        )
 
     def keyed(
         self,
@@ -277,49 +240,18 @@ class LayerIndex:
         Returns:
             `(value_idx, feature_idx)`, int64, sorted by value, then feature.
         """
-        if column not in self._keyed:
-            self._keyed[column] = KeyIndex.of(self.values(column))
-        value, feature = self._keyed[column].find(values)
-        if kinds or tags:
-            meant = self._meant((tuple(kinds), tuple(tags)))[feature]
-            value, feature = value[meant], feature[meant]
-        return value, feature
+        return self._labels.keyed(values, column, chosen=chosen_by(kinds, tags))
 
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag (by name) of every feature, string[n]; null for none.
 
         In the order of `fids`; read once and kept.
         """
-        if column not in self._values:
-            self._values[column] = self._column(column)
-        return self._values[column]
-
-    def _meant(self, chosen: Chosen) -> npt.NDArray[np.bool_]:
-        """Which features are of these kinds and have these tags."""
-        kinds, tags = chosen
-        meant: npt.NDArray[np.bool_] = (
-            np.isin(self._kind, kinds) if kinds else np.ones(len(self.fids), np.bool_)
-        )
-        for name, value in tags:
-            has = pc.fill_null(pc.equal(self.values(name), value), fill_value=False)
-            meant &= has.to_numpy(zero_copy_only=False)
-        return meant
+        return self._labels.values(column)
 
     def _shapes_of(self, region: int) -> RegionShapes:
         with readable():
             return self._cache.get(self._region_ids[region])
-
-    def _column(self, name: str) -> pa.Array:
-        if name in ("fid", "kind"):
-            return pa.array(self.fids if name == "fid" else self._kind, pa.string())
-        if self._read_tag is None:
-            return pa.nulls(len(self.fids), pa.string())
-        with readable():
-            return self._read_tag(name)
-
-    def kinds_of(self, feature_idx: Ints) -> npt.NDArray[np.object_]:
-        """The kinds of features given by their numbers, object[m]."""
-        return np.asarray(self._kind[feature_idx], dtype=object)
 
     @property
     def cached_regions(self) -> tuple[str, ...]:
@@ -337,62 +269,12 @@ class LayerIndex:
         key = (chosen, distance_m, growth)
         grid = self._grids.pop(key, None)
         if grid is None:
-            features = np.flatnonzero(self._meant(chosen))
-            boxes = self._boxes[features]
-            if distance_m is not None:
-                boxes = grown(boxes, distance_m, space=self._space)
-            elif not growth.is_point:
-                boxes = reached(boxes, growth, space=self._space)
+            features = np.flatnonzero(self._labels.meant(chosen))
+            boxes = boxes_reached(
+                self._boxes[features], distance_m, growth, space=self._space
+            )
             grid = BoxIndex(boxes), features
         self._grids[key] = grid
         if len(self._grids) > _GRIDS_HELD:
             self._grids.popitem(last=False)
         return grid
-
-
-def load_index(
-    home: Home, layer: str, version: int, *, space: Space = GLOBE
-) -> LayerIndex:
-    """The index of a version of a layer (a Delta version of its table); held by this process for further calls.
-
-    Raises:
-        LayerError: there is no such layer or version, or what lies there is no layer.
-        TransientError: it cannot be read now, which may pass.
-    """
-    return _load_index(home.table("layers", layer), version, space)
-
-
-@lru_cache(maxsize=_INDEXES_HELD)
-def _load_index(path: Path, version: int, space: Space) -> LayerIndex:
-    with readable():
-        newest = tables.version(path)
-    if newest is None or not 0 <= version <= newest:
-        has = (
-            f"its versions go to {newest}"
-            if newest is not None
-            else "fairway layer list shows which there are"
-        )
-        raise LayerError(f"layer {path.name!r} has no version {version}", hint=has)
-    read_tag = partial(_tag, path, version)
-    with readable():
-        rows = tables.read(path, version=version, columns=list(SMALL_COLUMNS))
-        return LayerIndex(
-            rows,
-            partial(_region_wkb, path, version),
-            space=space,
-            read_tag=read_tag,
-        )
-
-
-def _tag(path: Path, version: int, name: str) -> pa.Array:
-    rows = tables.read(path, version=version, columns=["home", "fid", "tags"])
-    tags = rows.filter(pc.field("home")).sort_by("fid")["tags"].combine_chunks()
-    return pc.map_lookup(tags, pa.scalar(name), "first")
-
-
-def _region_wkb(path: Path, version: int, region_id: str) -> pa.ChunkedArray:
-    columns = ["home", "fid", "geometry"]
-    rows = tables.read(
-        path, version=version, columns=columns, filters=[("region_id", "=", region_id)]
-    )
-    return rows.filter(pc.field("home")).sort_by("fid")["geometry"]

@@ -23,17 +23,34 @@ def current(home: Home, group: str) -> Regions:
     Returns:
         Version 0 with one region "0" that is everything, when none are stored.
     """
+    rows = _rows(home, group)
+    if rows is None or not len(rows):
+        return whole(group)
+    return _regions(rows, group, int(rows["version"].to_numpy().max()))
+
+
+def stored(home: Home, group: str, version: int) -> Regions | None:
+    """One version of the regions of a group; None where there is no such version."""
+    rows = _rows(home, group)
+    if rows is None or version not in rows["version"].to_numpy():
+        return None
+    return _regions(rows, group, version)
+
+
+def _rows(home: Home, group: str) -> pa.Table | None:
+    """The regions of all versions of a group; None where no group has any."""
     path = home.table("regions")
     if not tables.exists(path):
-        return whole(group)
-    rows = tables.read(path, filters=[("group", "=", group)])
-    if not len(rows):
-        return whole(group)
-    versions = rows["version"].to_numpy()
-    rows = rows.filter(pa.array(versions == versions.max())).sort_by("region_id")
+        return None
+    return tables.read(path, filters=[("group", "=", group)])
+
+
+def _regions(rows: pa.Table, group: str, version: int) -> Regions:
+    of_version = pa.array(rows["version"].to_numpy() == version)
+    rows = rows.filter(of_version).sort_by("region_id")
     return Regions(
         group=group,
-        version=int(versions.max()),
+        version=version,
         region_id=rows["region_id"].to_pylist(),
         bounds=np.stack([rows[edge].to_numpy() for edge in _EDGES], axis=1),
     )

@@ -17,9 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import st_common.errors
-from st_common.errors import FairwayError, StateError
-from st_common.spark.wire import Head, Wire
+from st_common.spark.wire import Head, Wire, error_of
 
 SILENT_S = 15.0
 """For how long a task may say nothing; it says that it lives every three seconds."""
@@ -31,7 +29,8 @@ _LOOK_S = 0.5
 class _Task:
     """A task that said hello: its connection, when it was heard last, the shards that it has.
 
-    One that `stands_in` has all shards until it is relieved, whoever comes.
+    One that `stands_in` has all shards until it is relieved, whoever comes. `peer` is where others may ask it, by host
+    and port (see `Peers`).
     """
 
     wire: Wire
@@ -39,6 +38,7 @@ class _Task:
     heard_s: float
     shards: set[int] = field(default_factory=set)
     stands_in: bool = False
+    peer: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +203,8 @@ class Crew:
             return False
         connection.settimeout(None)
         task.name, task.stands_in = str(hello["name"]), bool(hello.get("stands_in"))
+        if "peer" in hello:
+            task.peer = (str(hello["peer"][0]), int(hello["peer"][1]))
         self._inbox.put((task, {"is": "hello"}, b""))
         return True
 
@@ -225,7 +227,7 @@ class Crew:
         if task not in self._tasks:
             return ""
         if said == "failed":
-            raise _error(head)
+            raise error_of(head)
         if said == "stored" and head["round"] == self._round:
             self._stored[head["shard"]] = head["next"]
         return said
@@ -249,8 +251,13 @@ class Crew:
 
     def _give(self, task: _Task, shard: int, plan: Plan) -> None:
         task.shards.add(shard)
-        place = {"at": plan.start, "committed": plan.committed, "era": plan.era}
+        place = {"at": plan.start, **self._known(plan)}
         self._say(task, {"do": "take", "shards": [shard], **place})
+
+    def _known(self, plan: Plan) -> dict[str, Any]:
+        """What a task must know to step for a plan, whatever it is asked."""
+        peers = sorted(task.peer for task in self._tasks if task.peer)
+        return {"committed": plan.committed, "era": plan.era, "peers": peers}
 
     def _send_steps(
         self, plan: Plan, results: Mapping[int, bytes], asked: dict[int, _Task]
@@ -265,8 +272,8 @@ class Crew:
             if shards:
                 asked.update(dict.fromkeys(shards, task))
                 said = {"plan": plan.number, "shards": shards}
-                said |= {"start": plan.start, "end": plan.end, "era": plan.era}
-                self._say(task, {"do": "step", **said, "committed": plan.committed})
+                said |= {"start": plan.start, "end": plan.end, **self._known(plan)}
+                self._say(task, {"do": "step", **said})
 
     def _leave_silent(self) -> None:
         """Leaves out who has said nothing for too long: it may be stopped, and go on later."""
@@ -288,10 +295,3 @@ class Crew:
 
 def _load(task: _Task) -> int:
     return len(task.shards)
-
-
-def _error(head: Head) -> FairwayError:
-    """The error that a task met, of its kind."""
-    kind = getattr(st_common.errors, str(head["kind"]), StateError)
-    is_ours = isinstance(kind, type) and issubclass(kind, FairwayError)
-    return (kind if is_ours else StateError)(str(head["why"]))

@@ -21,7 +21,6 @@ from st_common.engine.recovery import recover_tables
 from st_common.engine.run import attend, beat, summary
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
-from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.settings import StreamSettings
 from st_common.spark.causes import cause_of
@@ -173,8 +172,8 @@ def _host_of(spark: SparkSession) -> str:
 
 def _stand_in(crew: Crew, feed: Feed) -> None:
     """Steps all shards in this process, until tasks have come."""
-    # What cannot be used was told to the engine, which ends by it.
-    with contextlib.suppress(OSError, EOFError, FairwayError):
+    # Whatever it ends by was told to the engine, unless the engine is gone.
+    with contextlib.suppress(Exception):
         serve(crew.address, crew.token, feed, stands_in=True)
 
 

@@ -11,7 +11,8 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,6 @@ from st_common.capture.log import Segment
 from st_common.engine.damage import tell_damage
 from st_common.engine.export import asked_exports, export_path, seed_path
 from st_common.engine.feed import packets_of
-from st_common.engine.local import layers_of
 from st_common.engine.states import States, load, save
 from st_common.errors import FairwayError
 from st_common.home import Home
@@ -32,9 +32,12 @@ from st_common.operators.runtime.wanted import wanted_us
 from st_common.operators.state.difference import Changed
 from st_common.operators.state.state import State
 from st_common.spark.eras import Era, needs_others, states_of
+from st_common.spark.peers import Peers
+from st_common.spark.region_service import RegionService
 from st_common.spark.shard import result_blob
+from st_common.spark.shared_layers import shared_layers
 from st_common.spark.source import Feed
-from st_common.spark.wire import Head, Wire
+from st_common.spark.wire import Head, Wire, failure
 
 ALIVE_S = 3.0
 """How often a task says that it lives."""
@@ -66,24 +69,38 @@ def serve(
     over = threading.Event()
     try:
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
-        hello = {"is": "hello", "token": token, "name": name, "stands_in": stands_in}
-        wire.send(hello)
-        threading.Thread(target=_beat, args=(wire, over), daemon=True).start()
-        _work(wire, feed)
+        hello: Head = {"is": "hello", "token": token, "name": name}
+        with _peers(wire.host, token, feed) as peers:
+            known = {"stands_in": True} if stands_in else {"peer": peers.address}
+            wire.send({**hello, **known})
+            threading.Thread(target=_beat, args=(wire, over), daemon=True).start()
+            _work(wire, feed, peers)
     finally:
         over.set()
         wire.close()
 
 
-def _work(wire: Wire, feed: Feed) -> None:
+@contextmanager
+def _peers(host: str, token: str, feed: Feed) -> Iterator[Peers]:
+    """This task for others, at the address by which it reaches its driver."""
+    service = RegionService(Home(Path(feed.home)), feed.stream.space)
+    peers = Peers(host, token, service)
+    try:
+        yield peers
+    finally:
+        peers.close()
+
+
+def _work(wire: Wire, feed: Feed, peers: Peers) -> None:
     """Does what the driver says, until it says that this is the end, or something cannot be used."""
-    task = _Task(wire, feed)
+    task = _Task(wire, feed, peers)
     try:
         while task.does(*wire.receive()):
             pass
-    except FairwayError as error:
-        kind = type(error).__name__
-        wire.send({"is": "failed", "kind": kind, "why": error.message})
+    except (OSError, EOFError, MemoryError):
+        raise  # it may pass: Spark starts the task again
+    except Exception as error:
+        wire.send(failure(error))
         raise
 
 
@@ -117,12 +134,13 @@ class _Task:
     Args:
         wire: the connection to it.
         feed: the stream.
+        peers: the tasks, this one among them.
     """
 
-    def __init__(self, wire: Wire, feed: Feed) -> None:
-        self._wire, self._feed = wire, feed
+    def __init__(self, wire: Wire, feed: Feed, peers: Peers) -> None:
+        self._wire, self._feed, self._peers = wire, feed, peers
         self._home, self._log = Home(Path(feed.home)), feed.log()
-        self._layer_of = layers_of(self._home, feed.stream)
+        self._layer_of = shared_layers(self._home, feed.stream, peers)
         self._held: dict[int, _Held] = {}
         self._era = Era(start=feed.start, moving=feed.stream.moving)
         self._storing: threading.Thread | None = None
@@ -131,6 +149,7 @@ class _Task:
         """Does what a message says; whether there is more to do after it."""
         if "era" in head:
             self._enter(Era(**head["era"]))
+            self._peers.meet(head["peers"])
         match head["do"]:
             case "take":
                 for shard in head["shards"]:
@@ -232,8 +251,7 @@ class _Task:
                 place = {"shard": shard, "next": state.next_segment, "round": number}
                 self._wire.send({"is": "stored", **place})
         except FairwayError as error:
-            kind = type(error).__name__
-            self._wire.send({"is": "failed", "kind": kind, "why": error.message})
+            self._wire.send(failure(error))
         except OSError:
             return  # the driver is gone, and the task hears of it where it waits
 

@@ -10,6 +10,9 @@ import struct
 import threading
 from typing import Any
 
+import st_common.errors
+from st_common.errors import FairwayError, StateError
+
 _LENGTHS = struct.Struct("<IQ")
 
 Head = dict[str, Any]
@@ -59,8 +62,27 @@ class Wire:
             at += got
         return bytes(data)
 
+    @property
+    def host(self) -> str:
+        """The address of this end: others that the other end knows reach it by that as well."""
+        return str(self._connection.getsockname()[0])
+
     def close(self) -> None:
         """Closes the connection; whoever waits for a message gets an error."""
         with contextlib.suppress(OSError):  # the other end was first
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
+
+
+def failure(error: Exception) -> Head:
+    """An error as a message; `error_of` gives it back, and of a defect what it says."""
+    kind = type(error).__name__
+    why = error.message if isinstance(error, FairwayError) else f"{kind}: {error}"
+    return {"is": "failed", "kind": kind, "why": why}
+
+
+def error_of(head: Head) -> FairwayError:
+    """The error that the other end met, of its kind."""
+    kind = getattr(st_common.errors, str(head["kind"]), StateError)
+    is_ours = isinstance(kind, type) and issubclass(kind, FairwayError)
+    return (kind if is_ours else StateError)(str(head["why"]))

@@ -16,6 +16,7 @@ from st_common.tables.reading import (
     purged_rows,
     read,
     schema,
+    sizes,
     stored,
     version,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "recover",
     "replace",
     "schema",
+    "sizes",
     "stored",
     "vacuum",
     "version",

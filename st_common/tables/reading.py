@@ -118,6 +118,21 @@ def stored(path: Path) -> tuple[int, int]:
     return len(sizes), pc.sum(sizes).as_py() or 0
 
 
+def sizes(path: Path, *, version: int, column: str) -> dict[str, int]:
+    """The bytes of a version's data files by the value of a partition column, as text.
+
+    Raises:
+        FairwayError: there is no such table or version.
+    """
+    actions = pa.table(_at(path, version).get_add_actions(flatten=True))
+    values = actions[f"partition.{column}"].cast(pa.string())
+    by_value = pa.table({"value": values, "size": actions["size_bytes"]})
+    summed = by_value.group_by("value").aggregate([("size", "sum")])
+    return dict(
+        zip(summed["value"].to_pylist(), summed["size_sum"].to_pylist(), strict=True)
+    )
+
+
 def purged_before(path: Path) -> int:
     """The place in the log before which rows of a table may be gone; 0 where none were ever purged.
 

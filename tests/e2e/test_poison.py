@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.home import Home
-from st_common.layers.index import _load_index
+from st_common.layers.stored import _load_index
 from st_common.operators.expressions.filters import FILTERS
 from st_common.ops.alerts import Alert, read_alerts
 from st_common.serving.answers import answer
@@ -225,7 +225,7 @@ def test_a_layer_that_cannot_be_read_just_now_stops_the_stream_and_nothing_is_ma
         raise OSError(errno.EMFILE, "Too many open files")
 
     with monkeypatch.context() as patched:
-        patched.setattr("st_common.layers.index.tables.read", refused)
+        patched.setattr("st_common.layers.stored.tables.read", refused)
         fairway("run", "taxis", "--until-idle", code=75)
     fairway("run", "taxis", "--until-idle")
     assert sorted(answers(home, "bad")) == ["1", "2"]

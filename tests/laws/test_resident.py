@@ -1,16 +1,49 @@
 """Tasks that stay tell what one engine tells, however they break off, and however the log is cut (S2, S5, S7)."""
 
 import json
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from st_common.testing import replays
+from st_common import tables
+from st_common.errors import StateError
+from st_common.home import Home
+from st_common.partition.store import store
+from st_common.spark import resident_task
+from st_common.spark_keys import SparkSettings
+from st_common.testing import oracle, replays
+from st_common.testing.effort import tries
+from st_common.testing.laws import told, told_by_oracle
+from st_common.testing.layer_tables import REGIONS, store_layers
+from st_common.testing.log_writer import settings_of, write_log
+from st_common.testing.oracle import Fix
 from st_common.testing.resident import follow_resident
+from st_common.testing.strategies import cases, segmentations
 
 pytestmark = [pytest.mark.spec("S5"), pytest.mark.timeout(300)]
 FOLDER = Path(__file__).parents[1] / "replays"
 TOLD = json.loads((FOLDER / "told.json").read_text(encoding="utf-8"))
+
+
+def follow_recording(monkeypatch, **how):
+    """Has recordings followed by tasks that stay, wherever they were followed by one engine."""
+
+    def follow(home, stream, batches=None):
+        follow_resident(home, stream, **how, batches=batches)
+
+    runs = {
+        "idle": follow,
+        "crash": lambda home, stream: follow(home, stream, batches=2),
+    }
+    monkeypatch.setattr(replays, "_RUNS", runs)
+    monkeypatch.setattr(
+        replays, "_go_on", lambda home, stream, *_: follow(home, stream)
+    )
 
 
 @pytest.mark.parametrize(
@@ -28,14 +61,48 @@ def test_recorded_logs_tell_what_they_told(
     monkeypatch, tmp_path, name, shards, tasks, seed
 ):
     """More shards than tasks, and more tasks than shards; with a seed tasks break off, and are given other shards."""
-    how = {"shards": shards, "tasks": tasks, "seed": seed}
-    runs = {
-        "idle": lambda home, stream: follow_resident(home, stream, **how),
-        "crash": lambda home, stream: follow_resident(home, stream, **how, batches=2),
-    }
-    monkeypatch.setattr(replays, "_RUNS", runs)
-    monkeypatch.setattr(
-        replays, "_go_on", lambda home, stream, *_: runs["idle"](home, stream)
-    )
+    follow_recording(monkeypatch, shards=shards, tasks=tasks, seed=seed)
     steps = replays.read_recording(FOLDER / f"{name}.jsonl")
     assert replays.replay(steps, tmp_path / "home") == TOLD[name]
+
+
+@st.composite
+def lives(draw):
+    """A case with layers, how its log is cut, and how many tasks there are, which break off by a seed."""
+    kind = draw(st.sampled_from(("fixes", "fences", "windows", "frames")))
+    case = draw(cases(kind=kind, layers=True))
+    assume(all(case.layers.values()))  # a layer without features cannot be loaded
+    seed = draw(st.one_of(st.none(), st.integers(0, 99)))
+    return case, draw(segmentations(len(case.rows))), draw(st.integers(1, 3)), seed
+
+
+@pytest.mark.spec("B2", "S7")
+@tries(36)
+@given(lives())
+def test_layers_spread_over_tasks_tell_what_brute_force_tells(life):
+    """Each task has some regions of each layer, and asks the others."""
+    case, cut, tasks, seed = life
+    with tempfile.TemporaryDirectory() as folder:
+        home, stream = Home(Path(folder)), settings_of("grid", case.rules)
+        store(home, REGIONS, np.zeros(3, np.int64), "by hand")
+        case = store_layers(home, case)
+        written = write_log(home.log("grid"), case.rows, cut.cuts)
+        spread = replace(stream, spark=SparkSettings(spread_layers_mb=0))
+        follow_resident(home, spread, shards=2, tasks=tasks, seed=seed)
+        changes = tables.read(home.table("changes", "grid"))
+    expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
+    assert told(changes, written.order) == told_by_oracle(expected.changes)
+
+
+@pytest.mark.spec("S2")
+def test_a_defect_in_a_task_ends_the_run_with_what_it_says(monkeypatch, tmp_path):
+    """And is not met again and again, as often as Spark would start the task."""
+
+    def broken(*_):
+        raise IndexError("index 3 is out of bounds")
+
+    home, stream = Home(tmp_path), settings_of("grid", oracle.Rules())
+    write_log(home.log("grid"), [Fix(position=0, object="a", event_us=1, x=1.0, y=1.0)])
+    monkeypatch.setattr(resident_task, "step", broken)
+    with pytest.raises(StateError, match=r"^IndexError: index 3 is out of bounds$"):
+        follow_resident(home, stream, shards=1, tasks=1)

@@ -51,3 +51,13 @@ def test_newer_fixes_of_all_are_those_of_one_part_and_then_of_the_other(count, d
     assert rows_of(at_once) == rows_of(stepwise)
     for name, column in stepwise.columns().items():
         assert getattr(at_once, name).dtype == column.dtype
+
+
+def test_some_objects_of_a_stream_without_attributes_are_taken_again_and_again():
+    """As an engine does that forgets those that left, while others come."""
+    fixes = fixes_of(range(4))
+    for total in (6, 9):
+        fixes = fixes.with_rows(np.array([0]), fixes_of([7]), total=total)
+        fixes = fixes.take(np.arange(1, total))
+        assert len(fixes) == total - 1
+        assert dict(fixes.attributes) == {}

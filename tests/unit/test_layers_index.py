@@ -292,7 +292,6 @@ def test_kinds_choose_features_and_none_means_all(tmp_path):
     assert index.match(x, y, kinds=["park"])[1].tolist() == [0, 2]
     assert index.match(x, y, kinds=("lake", "sea"))[1].tolist() == [1]
     assert index.match(x, y, kinds=["sea"])[1].tolist() == []
-    assert index.kinds_of(np.array([1, 0])).tolist() == ["lake", "park"]
 
 
 def test_geometries_are_read_by_region_and_only_where_points_are(tmp_path):

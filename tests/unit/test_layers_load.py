@@ -15,8 +15,8 @@ from st_common.errors import ConfigError, LayerError
 from st_common.home import Home
 from st_common.layers import load as loading
 from st_common.layers.announce import announce, newest_version
-from st_common.layers.index import load_index
 from st_common.layers.load import load
+from st_common.layers.stored import load_index
 from st_common.layers.summary import summaries, summary
 from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions

@@ -87,6 +87,8 @@ class Joined(Mapping[str, pa.Array]):
 
 def taken(attributes: Attributes, places: np.ndarray) -> Attributes:
     """The attributes at some places (int64, -1 is null), copied when they are asked for."""
+    if not attributes:
+        return {}  # which has no number of rows that others would have to keep to
     return (
         attributes.at(places)
         if isinstance(attributes, Taken) and _all_known(places)

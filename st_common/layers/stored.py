@@ -1,0 +1,236 @@
+"""The indexes of layers in their tables: of a whole version, or of one region of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common import tables
+from st_common.errors import LayerError
+from st_common.geometry.space import GLOBE, Space
+from st_common.home import Home
+from st_common.layers.grouped import groups_of
+from st_common.layers.index import EDGES, SMALL_COLUMNS, LayerIndex
+from st_common.layers.labels import Labels
+from st_common.layers.readable import readable
+from st_common.partition.regions import Regions
+from st_common.partition.store import stored
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Texts = npt.NDArray[np.object_]
+Part = tuple[str, ...]
+"""Some regions of a layer."""
+
+_PART = "part"
+
+_SPREAD_BY = ("region_group", "region_version")
+_INDEXES_HELD = 8  # layer versions a process keeps at hand
+_PER_FEATURE, _PER_FILE_BYTE = 900, 6
+"""What an index takes for each feature, and for each byte of its files: measured on roads, buildings and forests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """What is known of a layer by whoever does not hold its shapes: what features are called, and where they lie.
+
+    A feature stands in every region that it touches; so whoever looks for features at a point asks the region of that
+    point alone.
+
+    Attributes:
+        labels: ids, kinds and tags of the features, sorted by fid; features are numbered so.
+        home: int64[n], the region in which each feature is at home, a place in `region_ids`.
+        region_ids: the regions with features.
+        features: of each region the numbers of those that stand in it, ascending.
+        extents: float64[r, 4], of each region the part in which features may lie.
+        nbytes: int64[r], about how much memory the index of each region takes.
+    """
+
+    labels: Labels
+    home: Ints
+    region_ids: list[str]
+    features: list[Ints]
+    extents: Floats
+    nbytes: Ints
+
+
+def load_index(
+    home: Home, layer: str, version: int, *, space: Space = GLOBE
+) -> LayerIndex:
+    """The index of a version of a layer (a Delta version of its table); held by this process for further calls.
+
+    Raises:
+        LayerError: there is no such layer or version, or what lies there is no layer.
+        TransientError: it cannot be read now, which may pass.
+    """
+    return _load_index(home.table("layers", layer), version, space)
+
+
+def load_part(
+    home: Home, layer: str, version: int, regions: Sequence[str], *, space: Space
+) -> LayerIndex:
+    """The index of the features of a layer that stand in some of its regions, each once; read anew.
+
+    Features are numbered among themselves, by their fids.
+
+    Raises:
+        LayerError: as `load_index`.
+        TransientError: likewise.
+    """
+    path, part = home.table("layers", layer), tuple(regions)
+    rows = _features(path, version, [*SMALL_COLUMNS], part)
+    # To this index they are of one region, in which all are at home.
+    ones = {"region_id": pa.scalar(_PART), "home": pa.scalar(value=True)}
+    for name, value in ones.items():
+        place = rows.schema.get_field_index(name)
+        rows = rows.set_column(place, name, pa.repeat(value, len(rows)))
+    return LayerIndex(
+        rows,
+        lambda _: _features(path, version, ["geometry"], part)["geometry"],
+        space=space,
+        read_tag=_tags(path, version, part),
+    )
+
+
+def load_outline(home: Home, layer: str, version: int) -> Outline | None:
+    """Where the features of a version of a layer lie; held by this process for further calls.
+
+    None where its table does not say by which regions it is spread, or these are not known any more.
+
+    Raises:
+        LayerError: as `load_index`.
+        TransientError: likewise.
+    """
+    return _load_outline(home, layer, version)
+
+
+@lru_cache(maxsize=_INDEXES_HELD)
+def _load_index(path: Path, version: int, space: Space) -> LayerIndex:
+    return LayerIndex(
+        _rows(path, version, list(SMALL_COLUMNS)),
+        partial(_wkb, path, version),
+        space=space,
+        read_tag=_tags(path, version),
+    )
+
+
+@lru_cache(maxsize=_INDEXES_HELD)
+def _load_outline(home: Home, layer: str, version: int) -> Outline | None:
+    path = home.table("layers", layer)
+    rows = _rows(path, version, [*SMALL_COLUMNS, *_SPREAD_BY])
+    regions = _regions_of(home, rows)
+    if regions is None:
+        return None
+    labels = Labels(rows.filter(rows["home"]).sort_by("fid"), _tags(path, version))
+    number = np.searchsorted(labels.fids, _texts(rows["fid"]))
+    cells = dict(zip(regions.region_id, regions.bounds, strict=True))
+    ids, region = np.unique(_texts(rows["region_id"]), return_inverse=True)
+    groups = [members for _, members in groups_of(region)]
+    boxes = np.stack([rows[edge].to_numpy() for edge in EDGES], axis=1)
+    at_home = rows["home"].to_numpy(zero_copy_only=False)
+    features = [np.sort(number[members]) for members in groups]
+    home_of = np.empty(len(labels.fids), np.int64)
+    home_of[number[at_home]] = region[at_home]
+    extents = [
+        _common(cells[name], _around(boxes[members]))
+        for name, members in zip(ids.tolist(), groups, strict=True)
+    ]
+    return Outline(
+        labels=labels,
+        home=home_of,
+        region_ids=ids.tolist(),
+        features=features,
+        extents=np.array(extents).reshape(-1, len(EDGES)),
+        nbytes=_sizes(path, version, ids, features),
+    )
+
+
+def _sizes(path: Path, version: int, ids: Texts, features: list[Ints]) -> Ints:
+    """About how much memory the index of each region takes, by its files and the number of its features."""
+    with readable():
+        sizes = tables.sizes(path, version=version, column="region_id")
+    stored_bytes = np.array([sizes.get(one, 0) for one in ids], np.int64)
+    counts = np.array([len(members) for members in features], np.int64)
+    return counts * _PER_FEATURE + stored_bytes * _PER_FILE_BYTE
+
+
+def _regions_of(home: Home, rows: pa.Table) -> Regions | None:
+    """The regions by which a layer's rows are spread; None where they are not known."""
+    known = rows.select(list(_SPREAD_BY)).slice(0, 1).to_pylist()
+    if not known or known[0]["region_group"] is None:
+        return None
+    return stored(home, known[0]["region_group"], known[0]["region_version"])
+
+
+def _texts(column: pa.ChunkedArray) -> Texts:
+    texts: Texts = column.to_numpy(zero_copy_only=False).astype(object)
+    return texts
+
+
+def _around(boxes: Floats) -> Floats:
+    """The box around some boxes; NaN where none has a place."""
+    return np.concatenate([np.fmin.reduce(boxes[:, :2]), np.fmax.reduce(boxes[:, 2:])])
+
+
+def _common(one: Floats, other: Floats) -> Floats:
+    """What two closed boxes have in common."""
+    lower, upper = np.fmax(one[:2], other[:2]), np.fmin(one[2:], other[2:])
+    return np.concatenate([lower, upper])
+
+
+def _rows(
+    path: Path, version: int, columns: list[str], regions: Part | None = None
+) -> pa.Table:
+    """The rows of a layer, or those that stand in some regions of it.
+
+    Raises:
+        LayerError: there is no such layer or version, or what lies there is no layer.
+        TransientError: it cannot be read now.
+    """
+    with readable():
+        newest = tables.version(path)
+    if newest is None or not 0 <= version <= newest:
+        has = (
+            f"its versions go to {newest}"
+            if newest is not None
+            else "fairway layer list shows which there are"
+        )
+        raise LayerError(f"layer {path.name!r} has no version {version}", hint=has)
+    only = None if regions is None else [("region_id", "in", list(regions))]
+    with readable():
+        return tables.read(path, version=version, columns=columns, filters=only)
+
+
+def _features(
+    path: Path, version: int, columns: list[str], regions: Part | None = None
+) -> pa.Table:
+    """A row for each feature of a layer, or for each that stands in some regions of it; sorted by fid."""
+    needed = [name for name in ("home", "fid") if name not in columns]
+    rows = _rows(path, version, [*needed, *columns], regions)
+    if regions is None:
+        return rows.filter(rows["home"]).sort_by("fid")
+    _, first = np.unique(_texts(rows["fid"]), return_index=True)
+    return rows.take(pa.array(first))
+
+
+def _tags(
+    path: Path, version: int, regions: Part | None = None
+) -> Callable[[str], pa.Array]:
+    """What reads a tag of all features, in the order of their fids."""
+
+    def read_tag(name: str) -> pa.Array:
+        tags = _features(path, version, ["tags"], regions)["tags"].combine_chunks()
+        return pc.map_lookup(tags, pa.scalar(name), "first")
+
+    return read_tag
+
+
+def _wkb(path: Path, version: int, region_id: str) -> pa.ChunkedArray:
+    """The geometries of the features at home in a region, sorted by fid."""
+    rows = _rows(path, version, ["home", "fid", "geometry"], (region_id,))
+    return rows.filter(rows["home"]).sort_by("fid")["geometry"]

@@ -1,0 +1,168 @@
+"""Tasks that ask each other for regions of layers: each listens, and knows the others by what its driver says."""
+
+import contextlib
+import hmac
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from st_common.errors import FairwayError
+from st_common.operators.state.codec import from_blob, to_blob
+from st_common.spark.region_service import Arrays, RegionService
+from st_common.spark.wire import Head, Wire, error_of, failure
+
+Address = tuple[str, int]
+
+_SILENT_S = 15.0
+"""How long an answer is waited for; after that the one who asks answers for itself."""
+
+
+class Ask(NamedTuple):
+    """What is asked of one member: some regions of a layer, with the rows for each; see `RegionService.answer`."""
+
+    asked: dict[str, Any]
+    arrays: Arrays
+
+
+Answer = tuple[list[int], Arrays]
+
+
+class Peers:
+    """This task and the others: asks them for regions, and answers for its own.
+
+    Whoever does not answer is not asked any more, until the driver names the members anew; meanwhile this task answers
+    in its place: every task can read every region.
+
+    Args:
+        host: the address to listen on, by which others reach this task.
+        token: shows that a task is of the same crew.
+        service: what this task answers by.
+    """
+
+    def __init__(self, host: str, token: str, service: RegionService) -> None:
+        self._token, self._service = token, service
+        self._server = socket.create_server((host, 0))
+        self.address: Address = self._server.getsockname()[:2]
+        self._members: list[Address] = []
+        self._wires: dict[Address, Wire] = {}
+        self._gone: set[Address] = set()
+        self._served: set[Wire] = set()
+        threading.Thread(target=self._accept, daemon=True, name="peers").start()
+
+    def meet(self, members: Sequence[Sequence[Any]]) -> None:
+        """Takes note of who is there, by host and port, in an order that all know."""
+        met = [(str(host), int(port)) for host, port in members]
+        if met != self._members:
+            self._members, self._gone = met, set()
+            for address in set(self._wires) - set(met):
+                self._wires.pop(address).close()
+
+    @property
+    def count(self) -> int:
+        """How many members there are, this one among them; at least 1."""
+        return max(len(self._members), 1)
+
+    def ask(self, asks: Mapping[int, Ask]) -> dict[int, Answer]:
+        """Asks members by their numbers, all at once.
+
+        Raises:
+            LayerError: a layer cannot be read.
+            TransientError: it cannot be read now.
+        """
+        waiting = {number for number, ask in asks.items() if self._send(number, ask)}
+        answers: dict[int, Answer] = {
+            number: self._service.answer(*ask)
+            for number, ask in asks.items()
+            if number not in waiting
+        }
+        for number in waiting:
+            told = self._hear(number)
+            answers[number] = told or self._service.answer(*asks[number])
+        return answers
+
+    def close(self) -> None:
+        """Listens no more, and closes all connections."""
+        with contextlib.suppress(OSError):  # wakes who waits for connections
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        for wire in [*self._wires.values(), *list(self._served)]:
+            wire.close()
+
+    def _send(self, number: int, ask: Ask) -> bool:
+        """Asks a member, unless that is this task or one that is gone; whether it was asked."""
+        address = self._members[number] if self._members else self.address
+        if address == self.address or address in self._gone:
+            return False
+        try:
+            if address not in self._wires:
+                self._wires[address] = self._connected(address)
+            self._wires[address].send(ask.asked, to_blob(ask.arrays, {}))
+        except OSError:
+            self._leave(address)
+            return False
+        return True
+
+    def _connected(self, address: Address) -> Wire:
+        connection = socket.create_connection(address, timeout=_SILENT_S)
+        wire = Wire(connection)
+        wire.send({"is": "hello", "token": self._token})
+        return wire
+
+    def _hear(self, number: int) -> Answer | None:
+        """What a member answers; None where it does not."""
+        address = self._members[number]
+        try:
+            head, body = self._wires[address].receive()
+        except (OSError, EOFError):
+            self._leave(address)
+            return None
+        if head["is"] == "failed":
+            raise error_of(head)
+        return head["counts"], from_blob(body)[0]
+
+    def _leave(self, address: Address) -> None:
+        self._gone.add(address)
+        if address in self._wires:
+            self._wires.pop(address).close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._server.accept()
+            except OSError:
+                return  # closed
+            threading.Thread(
+                target=self._serve, args=(connection,), daemon=True
+            ).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        """Answers one other task until it breaks off; whoever does not know the token is not answered."""
+        wire = Wire(connection)
+        self._served.add(wire)
+        try:
+            connection.settimeout(_SILENT_S)
+            hello, _ = wire.receive()
+            if hmac.compare_digest(str(hello.get("token")), self._token):
+                connection.settimeout(None)
+                while True:
+                    wire.send(*self._answer(*wire.receive()))
+        except (OSError, EOFError, ValueError, KeyError):
+            return  # it is gone, or none of ours
+        finally:
+            self._served.discard(wire)
+            wire.close()
+
+    def _answer(self, asked: Head, body: bytes) -> tuple[Head, bytes]:
+        try:
+            counts, arrays = self._service.answer(asked, _numbers(body))
+        except FairwayError as error:
+            return failure(error), b""
+        return {"is": "answer", "counts": counts}, to_blob(arrays, {})
+
+
+def _numbers(body: bytes) -> dict[str, np.ndarray]:
+    arrays, _ = from_blob(body)
+    return {name: np.asarray(values) for name, values in arrays.items()}
