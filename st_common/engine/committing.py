@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from deltalake.transaction import AddAction
 
 from st_common import tables
 from st_common.capture.log import Log
@@ -55,6 +56,7 @@ class Committing(ABC):
         self.log = Log(home.log(stream.name))
         self.committed = self._stands_at()
         self._pending: list[pa.Table] = []
+        self._files: list[AddAction] = []
         self._commits = 0
         self._committed_s = time.monotonic()
         self.totals = Totals()
@@ -90,13 +92,40 @@ class Committing(ABC):
         Args:
             changes: those of each shard.
         """
-        told = settled(list(changes))
-        if self.committed >= 0 and len(told):
-            told = self._behind_committed(told)
+        told = self._new_in(changes)
         if len(told):
             self._journal.append(tables.with_date(told, self._contract))
             self._pending.append(told)
             self.totals.changes += len(told)
+
+    def tell_by_files(
+        self, files: Sequence[AddAction], changes: Sequence[pa.Table], *, rows: int
+    ) -> None:
+        """Tells changes of which most lie in files of the table already, by the next commit that names these.
+
+        Until then nothing else may be told: `has_files` says so.
+
+        Args:
+            files: they have nothing that the table holds.
+            changes: the others of each shard, as for `tell`.
+            rows: how many rows the files have.
+        """
+        told = self._new_in(changes)
+        self._files += files
+        self._pending.append(told)
+        self.totals.changes += rows + len(told)
+
+    @property
+    def has_files(self) -> bool:
+        """Whether files wait for a commit."""
+        return bool(self._files)
+
+    def _new_in(self, changes: Sequence[pa.Table]) -> pa.Table:
+        """The changes of all shards in their one order, without what the table has."""
+        told = settled(list(changes))
+        if self.committed >= 0 and len(told):
+            told = self._behind_committed(told)
+        return told
 
     def commit(self) -> None:
         """Brings everything up to `end` into the table, exactly once.
@@ -116,16 +145,16 @@ class Committing(ABC):
                 self._append(end)
             except ConflictError:  # an owner that was overtaken committed last; `_append` asks whether it is this one
                 stands_at = self._stands_at()
-                if (
-                    stands_at < self.committed
-                ):  # the table went back: what is missing is in no journal of this engine
+                # The table went back: what is missing is in no journal of this engine. Or it went on, and of the files
+                # nobody knows what it has: the next start makes what is missing.
+                if stands_at < self.committed or self._files:
                     raise
                 self.committed = stands_at
                 self._pending = [
                     self._behind_committed(changes) for changes in self._pending
                 ]
                 continue
-            self.committed, self._pending = end, []
+            self.committed, self._pending, self._files = end, [], []
             self._journal.clear()
             self._commits += 1
             tidy(self._table, self._contract, self._commits)
@@ -155,6 +184,7 @@ class Committing(ABC):
             version=end,
             after=self.committed,
             check=self._check,
+            files=self._files,
         )
 
     def _check(self) -> None:

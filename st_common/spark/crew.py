@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from st_common.spark.wire import Head, Wire, error_of
 
@@ -43,13 +43,25 @@ class _Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A part of the log that all shards step: segments from `start` to before `end`, in an era as `Era` has it."""
+    """A part of the log that all shards step: segments from `start` to before `end`, in an era as `Era` has it.
+
+    With `untold` they keep what they have to tell until they are asked to (see `Crew.tell`).
+    """
 
     number: int
     start: int
     end: int
     committed: int
     era: Mapping[str, Any] = field(default_factory=dict)
+    untold: bool = False
+
+
+class Asked(NamedTuple):
+    """What tasks are asked for a plan, by which word they answer, and what they must know for it."""
+
+    do: str
+    answer: str
+    body: bytes = b""
 
 
 _Heard = tuple[_Task, Head | None, bytes]
@@ -85,14 +97,36 @@ class Crew:
         Raises:
             FairwayError: a task could not go on: the log or a state cannot be used.
         """
+        return self._asked(plan, check, Asked("step", "stepped"))
+
+    def tell(
+        self, plan: Plan, shared: bytes, check: Callable[[], None] = lambda: None
+    ) -> list[bytes]:
+        """Has all shards write what they made of a plan into files; what became of it, as `Told` has it.
+
+        Args:
+            plan: one that was stepped by `step`, with `untold`; whoever has not, as it has a shard of one that broke
+                off, does that first.
+            shared: int64, positions that are told by the driver.
+            check: as for `step`.
+
+        Raises:
+            FairwayError: as `step`.
+        """
+        return self._asked(plan, check, Asked("tell", "told", shared))
+
+    def _asked(
+        self, plan: Plan, check: Callable[[], None], what: "Asked"
+    ) -> list[bytes]:
+        """What all shards answer, in their order, whoever has them meanwhile."""
         results: dict[int, bytes] = {}
         asked: dict[int, _Task] = {}
         self._deal(plan)
         while len(results) < self._shards:
-            self._send_steps(plan, results, asked)
+            self._send_steps(plan, results, asked, what)
             check()
             for task, head, body in self._heard():
-                is_answer = self._of(task, head) == "stepped"
+                is_answer = self._of(task, head) == what.answer
                 if is_answer and head is not None and head["plan"] == plan.number:
                     results[head["shard"]] = body
             self._leave_silent()
@@ -260,7 +294,11 @@ class Crew:
         return {"committed": plan.committed, "era": plan.era, "peers": peers}
 
     def _send_steps(
-        self, plan: Plan, results: Mapping[int, bytes], asked: dict[int, _Task]
+        self,
+        plan: Plan,
+        results: Mapping[int, bytes],
+        asked: dict[int, _Task],
+        what: Asked,
     ) -> None:
         """Asks each task for those of its shards that it was not asked for, and that nobody answered for."""
         for task in list(self._tasks):
@@ -271,9 +309,9 @@ class Crew:
             ]
             if shards:
                 asked.update(dict.fromkeys(shards, task))
-                said = {"plan": plan.number, "shards": shards}
+                said = {"plan": plan.number, "shards": shards, "untold": plan.untold}
                 said |= {"start": plan.start, "end": plan.end, **self._known(plan)}
-                self._say(task, {"do": "step", **said})
+                self._say(task, {"do": what.do, **said}, what.body)
 
     def _leave_silent(self) -> None:
         """Leaves out who has said nothing for too long: it may be stopped, and go on later."""
@@ -286,9 +324,9 @@ class Crew:
             self._tasks.remove(task)
         task.wire.close()
 
-    def _say(self, task: _Task, head: dict[str, Any]) -> None:
+    def _say(self, task: _Task, head: dict[str, Any], body: bytes = b"") -> None:
         try:
-            task.wire.send(head)
+            task.wire.send(head, body)
         except OSError:
             self._leave(task)
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Segment
 from st_common.engine.committing import APP, Committing
@@ -22,11 +23,14 @@ from st_common.position import position_of, segment_of
 from st_common.spark.crew import Crew, Plan
 from st_common.spark.eras import asks_for_others, begin_era, era_of
 from st_common.spark.modes import folder_of
-from st_common.spark.shard import failures_in, read_result
+from st_common.spark.shard import Ints, failures_in, foreign_in, read_result
 from st_common.spark.source import Feed
+from st_common.spark.told import Told
 from st_common.storage import make_folder
 
 BATCH_BYTES = 16 << 20
+FILES_FROM_BYTES = 2 << 20
+"""From so many bytes of the log on shards write what a plan makes of them into files by themselves."""
 
 
 class ResidentEngine(Committing):
@@ -100,18 +104,33 @@ class ResidentEngine(Committing):
         self.log.sync(segments)  # what is told follows from rows that are durable
         segments = self._in_one_era(segments)
         end = segments[-1].number + 1
-        results = [read_result(blob) for blob in self._step(start, end)]
-        metas = [meta for _, meta in results]
-        if failures := failures_in(metas):
-            tell_failures(self._home, failures)
-        self.next_segment = end
+        metas = self._follow(segments)
         self._timekeeper.saw(segments, [Heard(**one) for one in metas[0]["heard"]])
-        self.tell([table for table, _ in results])
         if self.end > self.committed:
             self._count(metas, segments=end - start)
         self._leave_others(metas)
         self._pace = self._pace.after(end - start, time.monotonic() - begun_s)
         return True
+
+    def _follow(self, segments: list[Segment]) -> list[dict[str, Any]]:
+        """Has some segments stepped, and tells what they make; what shards say beside that."""
+        start, end = segments[0].number, segments[-1].number + 1
+        plan = self._plan(start, end, untold=self._goes_into_files(segments))
+        if self.has_files and not plan.untold:
+            self.commit()  # what is told by the journal stands behind them
+        blobs = self._crew.step(plan, self._check_all)
+        results = [read_result(blob) for blob in blobs]
+        if failures := failures_in(meta for _, meta in results):
+            tell_failures(self._home, failures)
+        told = self._written(plan, foreign_in(blobs)) if plan.untold else None
+        self.next_segment = end
+        if told is None:
+            self.tell([table for table, _ in results])
+        else:
+            files = [file for one in told for file in one.files]
+            rest = [one.rest for one in told]
+            self.tell_by_files(files, rest, rows=sum(one.rows for one in told))
+        return [meta for _, meta in results]
 
     def _relieve(self) -> None:
         """Gives what the driver steps while Spark starts to the tasks, once they have come: with all that it knows."""
@@ -120,17 +139,32 @@ class ResidentEngine(Committing):
                 self._store_here()
             self._crew.relieve()
 
-    def _step(self, start: int, end: int) -> list[bytes]:
-        """What all shards tell of some segments."""
+    def _plan(self, start: int, end: int, *, untold: bool = False) -> Plan:
+        """The next plan: some segments."""
         self._plans += 1
-        plan = Plan(
+        return Plan(
             number=self._plans,
             start=start,
             end=end,
             committed=self.committed,
             era=self.era.to_json(),
+            untold=untold,
         )
-        return self._crew.step(plan, self._check_all)
+
+    def _goes_into_files(self, segments: list[Segment]) -> bool:
+        """Whether shards write what segments make into files: of a backlog, where each fix is of one of them."""
+        size = sum(segment.size for segment in segments)
+        is_of_one = self._is_alone or not self.era.moving
+        return is_of_one and size >= FILES_FROM_BYTES
+
+    def _written(self, plan: Plan, foreign: Ints) -> list[Told]:
+        """What shards made of a plan: in files that they write, but for what is told at shared positions."""
+        if not tables.exists(self._table):
+            with tables.locked(self._table):
+                tables.create(self._table, self._contract)
+        shared = foreign[:0] if self._is_alone else foreign
+        blobs = self._crew.tell(plan, shared.tobytes(), self._check_all)
+        return [Told.from_blob(blob) for blob in blobs]
 
     def _in_one_era(self, segments: list[Segment]) -> list[Segment]:
         """The segments before the first one that asks where others are; where that is the first, an era begins."""
@@ -171,7 +205,8 @@ class ResidentEngine(Committing):
         """Commits, and has all shards store their states at this very place, whoever breaks off meanwhile."""
         place, stored = self.next_segment, None
         while stored != place:
-            self._step(place, place)  # nothing: but each shard is with a task, here
+            # Nothing is stepped: but each shard is with a task, here.
+            self._crew.step(self._plan(place, place), self._check_all)
             self.store()
             until_s = time.monotonic() + BASE_S
             while stored != place and time.monotonic() < until_s:

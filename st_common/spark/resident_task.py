@@ -3,6 +3,7 @@
 driver says                          the task
 take shards 0 and 2 at 180           loads their newest states, and steps them up to segment 180, telling nothing
 step 0 and 2 from 180 to 183         steps them, and answers with what each has to tell
+tell 0 and 2 from 180 to 183         of a backlog: writes what each has to tell into files, and answers with their names
 store 0 and 2                        stores their states, and answers up to where
 drop 2                               forgets it: another task has it now
 """
@@ -18,7 +19,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from st_common.capture.log import Segment
+from st_common.contracts import load_contract
 from st_common.engine.damage import tell_damage
 from st_common.engine.export import asked_exports, export_path, seed_path
 from st_common.engine.feed import packets_of
@@ -37,6 +41,7 @@ from st_common.spark.region_service import RegionService
 from st_common.spark.shard import result_blob
 from st_common.spark.shared_layers import shared_layers
 from st_common.spark.source import Feed
+from st_common.spark.told import Untold, tell_by_files
 from st_common.spark.wire import Head, Wire, failure
 
 ALIVE_S = 3.0
@@ -126,6 +131,7 @@ class _Held:
     state: State
     changed: Changed
     states: States
+    untold: Untold | None = None
 
 
 class _Task:
@@ -145,25 +151,31 @@ class _Task:
         self._era = Era(start=feed.start, moving=feed.stream.moving)
         self._storing: threading.Thread | None = None
 
-    def does(self, head: Head, _body: bytes) -> bool:
+    def does(self, head: Head, body: bytes) -> bool:
         """Does what a message says; whether there is more to do after it."""
         if "era" in head:
             self._enter(Era(**head["era"]))
             self._peers.meet(head["peers"])
         match head["do"]:
-            case "take":
-                for shard in head["shards"]:
-                    self._take(shard, head["at"], head["committed"])
+            case "take" | "drop":
+                self._move(head)
             case "step":
                 self._step(head)
+            case "tell":
+                self._tell(head, np.frombuffer(body, np.int64))
             case "store":
                 self._store(head["shards"], head["round"])
-            case "drop":
-                for shard in head["shards"]:
-                    self._held.pop(shard, None)
             case _:
                 return False
         return True
+
+    def _move(self, head: Head) -> None:
+        """Takes shards that others had, or forgets those that others have now."""
+        for shard in head["shards"]:
+            if head["do"] == "take":
+                self._take(shard, head["at"], head["committed"])
+            else:
+                self._held.pop(shard, None)
 
     def _enter(self, era: Era) -> None:
         """Forgets the states of another era; those of this one begin where that one ended."""
@@ -173,19 +185,59 @@ class _Task:
 
     def _step(self, head: Head) -> None:
         """Steps shards over some segments, and answers for each."""
-        shards, start, end = head["shards"], head["start"], head["end"]
+        for shard, blob in self._results(head, head["shards"]):
+            said = {"is": "stepped", "shard": shard, "plan": head["plan"]}
+            self._wire.send(said, blob)
+
+    def _results(
+        self, head: Head, shards: Sequence[int]
+    ) -> Iterator[tuple[int, bytes]]:
+        """Steps shards for a plan, and gives what each answers; with `untold` they keep what they have to tell."""
+        start = head["start"]
         for shard in shards:
             if shard not in self._held or self._place(shard) != start:
                 self._take(shard, start, head["committed"])
-        segments = self._log.segments(start, end=end)
+        segments = self._log.segments(start, end=head["end"])
         for shard, packets in self._packets(segments, shards).items():
             done = self._stepped(shard, packets)
-            wanted = wanted_us(done.state, self._settings(shard))
-            others = needs_others(done.state.queries)
-            blob = result_blob(done, packets, wanted=wanted, needs_others=others)
-            self._wire.send(
-                {"is": "stepped", "shard": shard, "plan": head["plan"]}, blob
+            untold = None
+            if head["untold"]:
+                untold = Untold.of(head["plan"], done.changes, packets)
+            self._held[shard].untold = untold
+            yield (
+                shard,
+                result_blob(
+                    done,
+                    packets,
+                    wanted=wanted_us(done.state, self._settings(shard)),
+                    needs_others=needs_others(done.state.queries),
+                    untold=untold,
+                ),
             )
+
+    def _tell(self, head: Head, shared: np.ndarray) -> None:
+        """Writes what shards made of a plan into files, and answers for each; who has not stepped it does so first."""
+        missing = [shard for shard in head["shards"] if not self._has(shard, head)]
+        for _ in self._results(head, missing):
+            pass  # what it answers is known, by whoever had the shard before
+        table = self._home.table("changes", self._feed.stream.name)
+        for shard in head["shards"]:
+            untold = self._held[shard].untold
+            assert untold is not None  # noqa: S101 - it was just stepped
+            told = tell_by_files(
+                untold,
+                shared,
+                table=table,
+                contract=load_contract("changes"),
+                committed=head["committed"],
+            )
+            said = {"is": "told", "shard": shard, "plan": head["plan"]}
+            self._wire.send(said, told.to_blob())
+
+    def _has(self, shard: int, head: Head) -> bool:
+        """Whether a shard has made what a plan has to tell."""
+        untold = self._held[shard].untold if shard in self._held else None
+        return untold is not None and untold.plan == head["plan"]
 
     def _take(self, shard: int, at: int, committed: int) -> None:
         """Loads the newest state of a shard, and steps it up to a place: what it tells until then is known."""

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import (
@@ -32,6 +34,9 @@ from st_common.operators.state.codec import (
 from st_common.operators.state.state import State
 from st_common.spark.kept_state import KeptState
 from st_common.spark.source import Feed
+from st_common.spark.told import Untold
+
+Ints = npt.NDArray[np.int64]
 
 RESULT = "key int, blob binary"
 
@@ -42,6 +47,7 @@ def result_blob(
     *,
     wanted: int | None = None,
     needs_others: bool = True,
+    untold: Untold | None = None,
 ) -> bytes:
     """What a shard gives for a batch, as one blob: changes, counters, and what the engine must know beside them.
 
@@ -50,8 +56,11 @@ def result_blob(
         read: the packets that it read; what decoding counted in them, and what they say about time, goes along.
         wanted: the time that the shard waits for, us UTC (see `operators.wanted`); None: it waits for none.
         needs_others: whether a live query asks where other objects are.
+        untold: keeps the changes, which then are not given; None: they are.
     """
-    changes = table_to_blob(done.changes.unify_dictionaries())
+    told = done.changes if untold is None else done.changes.slice(0, 0)
+    changes = table_to_blob(told.unify_dictionaries())
+    foreign = np.empty(0, np.int64) if untold is None else untold.foreign()
     counters = {
         name: getattr(done.counters, name)
         for name in done.counters.__dataclass_fields__
@@ -74,13 +83,20 @@ def result_blob(
         "counters": counters,
         "caches": to_json(done.caches),
     }
-    return to_blob({"changes": pa.array([changes], pa.binary())}, meta)
+    arrays = {"changes": pa.array([changes], pa.binary()), "foreign": foreign}
+    return to_blob(arrays, meta)
 
 
 def read_result(blob: bytes) -> tuple[pa.Table, dict[str, Any]]:
     """The changes and the other values of a `result_blob`, those by their names."""
     arrays, meta = from_blob(blob)
     return table_from_blob(arrays["changes"][0].as_buffer()), meta
+
+
+def foreign_in(blobs: Iterable[bytes]) -> Ints:
+    """The positions that some shards tell something at which are no fixes of their own; int64, ascending, each once."""
+    parts = [np.asarray(from_blob(blob)[0]["foreign"]) for blob in blobs]
+    return np.unique(np.concatenate(parts))
 
 
 def failures_in(metas: Iterable[dict[str, Any]]) -> list[Failure]:

@@ -1,6 +1,6 @@
 """Rows into tables: appended once, or in the place of others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction
 
 from st_common.contracts import Contract
 from st_common.errors import ConflictError, ContractError, TransientError
@@ -33,6 +34,7 @@ def append(
     version: int | None = None,
     after: int | None = None,
     check: Callable[[], None] | None = None,
+    files: Sequence[AddAction] = (),
 ) -> bool:
     """Appends rows to a table, exactly once for each version of an app.
 
@@ -53,6 +55,7 @@ def append(
         after: the version at which the app must stand, -1 for none: so that of two that think they are the only one,
             both at the same place, one commits. None: anywhere before `version`.
         check: called under the table's lock right before the commit; refuses by an error.
+        files: more rows, in files that `write_files` has written below the table's folder.
 
     Returns:
         False when `app` has committed `version` or a later one before.
@@ -75,7 +78,7 @@ def append(
         elif marks and _is_done(table, marks[0]):
             return False
         if len(rows) or marks:
-            commit(table, write_files(path, rows, contract), marks)
+            commit(table, [*files, *write_files(path, rows, contract)], marks)
         return True
 
     return _committed(path, once)

@@ -14,7 +14,7 @@ from st_common import tables
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.partition.store import store
-from st_common.spark import resident_task
+from st_common.spark import resident_engine, resident_task
 from st_common.spark_keys import SparkSettings
 from st_common.testing import oracle, replays
 from st_common.testing.effort import tries
@@ -62,6 +62,21 @@ def test_recorded_logs_tell_what_they_told(
 ):
     """More shards than tasks, and more tasks than shards; with a seed tasks break off, and are given other shards."""
     follow_recording(monkeypatch, shards=shards, tasks=tasks, seed=seed)
+    steps = replays.read_recording(FOLDER / f"{name}.jsonl")
+    assert replays.replay(steps, tmp_path / "home") == TOLD[name]
+
+
+@pytest.mark.spec("S7", "X1")
+@pytest.mark.parametrize(
+    ("name", "seed"),
+    [("until-restarts", 1), ("fixes-restarts", 2), ("counting-layers", None)],
+)
+def test_recorded_logs_told_by_files_of_shards_tell_what_they_told(
+    monkeypatch, tmp_path, name, seed
+):
+    """As from a backlog: shards write what they tell, and the driver what is told where others tell, too."""
+    monkeypatch.setattr(resident_engine, "FILES_FROM_BYTES", 0)
+    follow_recording(monkeypatch, shards=3, tasks=2, seed=seed)
     steps = replays.read_recording(FOLDER / f"{name}.jsonl")
     assert replays.replay(steps, tmp_path / "home") == TOLD[name]
 
