@@ -29,12 +29,12 @@ with fairway_dag(
             "sample", type="string", enum=["sample", "elements"], title="Strategy"
         ),
         "share": Param(
-            0.002,
-            type="number",
+            None,
+            type=["null", "number"],
             exclusiveMinimum=0,
             maximum=1,
             title="Share",
-            description="Of the data, for sample",
+            description="Of the data, for sample; none: .002, and at least 300 rows per region",
         ),
         "first": Param(
             10_000,
@@ -51,7 +51,8 @@ with fairway_dag(
             type=["null", "string"],
             pattern="^[^-]",
             title="Source",
-            description="stream:NAME, layer:NAME or a file on the worker; none: the logs of the group's streams",
+            description="stream:NAME, layer:NAME or a file on the worker, several with commas; "
+            "none: the logs of the group's streams",
         ),
     },
 ) as dag:
@@ -60,7 +61,7 @@ with fairway_dag(
         "partition",
         "{{ params.group }}",
         "--strategy={{ params.strategy }}",
-        "--share={{ params.share if params.strategy == 'sample' else '' }}",
+        "--share={{ params.share or '' if params.strategy == 'sample' else '' }}",
         "--first={{ params.first if params.strategy == 'elements' else '' }}",
         "--regions={{ params.regions }}",
         "--source={{ params.source or '' }}",

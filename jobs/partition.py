@@ -8,20 +8,21 @@ from typing import Any
 from jobs.entry import finish, job_parser, streams_of
 from st_common.home import Home
 from st_common.settings import conf_dir, home_dir
-from st_common.spark.prepartition import prepartition, source_of
+from st_common.spark.prepartition import prepartition, sources_of
 
 
 def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Divides space into regions of like load and stores them as the group's next version."""
     home, group, given = Home(home_dir(arguments.home)), arguments.group, arguments
     conf = conf_dir(home.root, given.conf)
-    points = source_of(
+    points, *beside = sources_of(
         home, conf, list(streams_of(home, conf).values()), given.source, group=group
     )
     return prepartition(
         home,
         group,
         points,
+        beside=beside,
         strategy=given.strategy,
         regions=given.regions,
         share=given.share,
@@ -36,9 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--strategy", choices=["sample", "elements"], default="sample")
     parser.add_argument(
         "--share",
-        type=lambda text: float(text or 0.002),
-        default=0.002,
-        help="of the data, for sample",
+        type=lambda text: float(text) if text else None,
+        help="of the data, for sample; default: .002, and at least 300 rows per region",
     )
     parser.add_argument(
         "--first",
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--regions", type=int, default=40)
     parser.add_argument(
         "--source",
-        help="stream:NAME, layer:NAME or a file; default: the logs of the group's streams",
+        help="stream:NAME, layer:NAME or a file, several with commas; default: the logs of the group's streams",
     )
     arguments = parser.parse_args(argv)
     return finish(partition, arguments)

@@ -153,9 +153,10 @@ _STRATEGY = Annotated[
     typer.Option(help="sample: a share of the data; elements: the first of a stream."),
 ]
 _SHARE = Annotated[
-    float,
+    float | None,
     typer.Option(
-        help="Of the data, for sample; at least 20 rows per region are taken."
+        help="Of the data, for sample; else .002, and at least 300 rows per region.",
+        show_default=False,
     ),
 ]
 _FIRST = Annotated[int, typer.Option(help="How many elements, for elements.")]
@@ -163,8 +164,9 @@ _REGIONS = Annotated[int, typer.Option(help="How many regions.")]
 _SOURCE = Annotated[
     str | None,
     typer.Option(
-        metavar="SOURCE",
-        help="stream:NAME, layer:NAME or a file; else the logs of the group's streams.",
+        metavar="SOURCE,..",
+        help="stream:NAME, layer:NAME or a file, several for regions of like load of all of them; else the logs of the "
+        "group's streams.",
     ),
 ]
 _WORKERS = Annotated[
@@ -178,24 +180,25 @@ def partition(
     group: _GROUP,
     *,
     strategy: _STRATEGY = "sample",
-    share: _SHARE = 0.002,
+    share: _SHARE = None,
     first: _FIRST = 10_000,
     regions: _REGIONS = 40,
     source: _SOURCE = None,
     workers: _WORKERS = 2,
 ) -> None:
     """Divide space into regions of like load, and store them as the group's next version."""
-    from st_common.spark.prepartition import prepartition, source_of
+    from st_common.spark.prepartition import prepartition, sources_of
 
     home, conf = context.home(ctx), context.conf(ctx)
     with progress_of_stages(f"group {group}", "rows") as progress:
-        points = source_of(
+        points, *beside = sources_of(
             home, conf, list(context.streams(ctx).values()), source, group=group
         )
         done = prepartition(
             home,
             group,
             points,
+            beside=beside,
             strategy=strategy,
             regions=regions,
             share=share,

@@ -1,6 +1,6 @@
 """A share of points that repeats exactly, taken while they stream by."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,8 @@ PointSource = Callable[
 ROWS_PER_REGION = (
     20  # with fewer sample rows Sedona's tree degenerates or cannot be built
 )
+SAMPLED_PER_REGION = 300
+"""Of so many sample rows a region the fullest region is a tenth above the mean; of 20, a quarter and up to twice it."""
 _WHOLE = 2.0**64
 
 
@@ -59,6 +61,25 @@ def sampled(source: PointSource, *, share: float, at_least: int) -> tuple[Floats
         order = order[: max(int((hashes < min(share, 1.0) * _WHOLE).sum()), at_least)]
         kept, hashes = kept[order], hashes[order]
     return kept, total
+
+
+def mixed(samples: Sequence[Floats]) -> Floats:
+    """Samples of different sources as one in which each counts as much, however many points it has.
+
+    Points of the smaller ones come again and again:
+
+        1 2 3 4 and 8 9   ->   1 2 3 4 8 9 8 9
+
+    Args:
+        samples: float64[k, 2] each.
+
+    Returns:
+        float64[n, 2]; those of sources without points are left out.
+    """
+    known = [sample for sample in samples if len(sample)]
+    most = max(map(len, known), default=0)
+    again = [sample[np.arange(most) % len(sample)] for sample in known]
+    return np.concatenate([np.empty((0, 2)), *again])
 
 
 def first(source: PointSource, count: int) -> Floats:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,12 @@ from st_common.partition.kdtree import Split, median_split
 from st_common.partition.regions import Regions
 from st_common.partition.sample import (
     ROWS_PER_REGION,
+    SAMPLED_PER_REGION,
     Points,
     PointSource,
     after,
     first,
+    mixed,
     sampled,
     shortage,
 )
@@ -39,6 +42,8 @@ Stage = Callable[
     [str, int], None
 ]  # what is being done, and how many rows of it are done
 SAMPLE, ELEMENTS = "sample", "elements"
+_SHARE = 0.002
+"""Of the data in a sample, as in the paper (BBoxDB Streams, section 5.4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +86,9 @@ def prepartition(
     source: PointSource,
     *,
     strategy: str,
+    beside: Sequence[PointSource] = (),
     regions: int = 40,
-    share: float = 0.002,
+    share: float | None = None,
     elements: int = 10_000,
     workers: int = 2,
     session: "SparkSession | None" = None,
@@ -90,17 +96,20 @@ def prepartition(
 ) -> Partitioned:
     """Finds regions, counts the rows of a source in them and stores them as the group's next version (SPEC B3).
 
-    `sample` takes a share of the data (at least 20 rows per region) and Sedona's KDB tree on Spark, or the own median
-    split where Sedona cannot; `elements` takes the first rows and the own median split. What is stored as `strategy`
-    says both, such as "sample, sedona".
+    `sample` takes a share of the data (without one .2 %, and at least 300 rows per region) and Sedona's KDB tree on
+    Spark, or the own median split where Sedona cannot; `elements` takes the first rows and the own median split. What
+    is stored as `strategy` says both, such as "sample, sedona".
 
     Args:
         home: the home folder.
         group: the name of the group.
         source: the points; it is read twice.
+        beside: other points, such as a layer's beside a stream's, of which each source counts as much as this one; only
+            with `sample`.
         strategy: `sample` or `elements`.
         regions: how many are wanted.
-        share: of the points in a sample, above 0 and at most 1.
+        share: of the points in a sample, above 0 and at most 1; at least 20 rows per region are taken. None: .002, and
+            at least 300.
         elements: how many first rows.
         workers: for the deviation over workers alone.
         session: a Spark session; None: one is started when it is needed, and stopped again.
@@ -112,8 +121,12 @@ def prepartition(
     _check(strategy, regions=regions, share=share, elements=elements, workers=workers)
     stage("reading", 0)
     if strategy == SAMPLE:
-        chosen, _ = sampled(source, share=share, at_least=ROWS_PER_REGION * regions)
-        rest: PointSource = source
+        chosen, rest = _sample([source, *beside], share, regions)
+    elif beside:
+        raise ConfigError(
+            "elements are those of one stream",
+            hint=f"--strategy {SAMPLE} takes several sources",
+        )
     else:
         chosen, rest = first(source, elements), partial(after, source, elements)
     if not len(chosen):
@@ -140,6 +153,19 @@ def prepartition(
     )
 
 
+def _sample(
+    sources: Sequence[PointSource], share: float | None, regions: int
+) -> tuple[Floats, PointSource]:
+    """Points of all sources, of each as many; and what gives all that they have."""
+    if share is None:
+        share, per_region = _SHARE, SAMPLED_PER_REGION
+    else:
+        per_region = ROWS_PER_REGION
+    at_least = -(-per_region * regions // len(sources))
+    samples = [sampled(one, share=share, at_least=at_least)[0] for one in sources]
+    return mixed(samples), lambda: chain.from_iterable(one() for one in sources)
+
+
 def _regions(group: str, split: Split) -> Regions:
     """The cells of a split as regions that have no version yet."""
     return Regions(
@@ -159,6 +185,25 @@ def _counted(
         rows += rows_per_region(regions, x, y)
         stage("counting", int(rows.sum()))
     return rows
+
+
+def sources_of(
+    home: Home,
+    conf: Path,
+    streams: Sequence[StreamSettings],
+    text: str | None,
+    *,
+    group: str,
+) -> list[PointSource]:
+    """The points that a text names, source by source: texts as `source_of` takes them, with commas between them.
+
+    Raises:
+        ConfigError: as `source_of`.
+        LayerError: likewise.
+    """
+    is_one = not text or Path(text).is_file()
+    texts = [text] if is_one else [one.strip() for one in str(text).split(",")]
+    return [source_of(home, conf, streams, one, group=group) for one in texts]
 
 
 def source_of(
@@ -207,13 +252,13 @@ def source_of(
 
 
 def _check(
-    strategy: str, *, regions: int, share: float, elements: int, workers: int
+    strategy: str, *, regions: int, share: float | None, elements: int, workers: int
 ) -> None:
     if strategy not in (SAMPLE, ELEMENTS):
         raise ConfigError(
             f"there is no strategy {strategy!r}", hint=f"{SAMPLE} or {ELEMENTS}"
         )
-    if not 0 < share <= 1:
+    if share is not None and not 0 < share <= 1:
         raise ConfigError(f"a share of {share}", hint="above 0, at most 1")
     for name, value in (
         ("regions", regions),

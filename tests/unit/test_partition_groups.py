@@ -11,7 +11,7 @@ from st_common.errors import ConfigError, LayerError
 from st_common.home import Home
 from st_common.partition.store import current
 from st_common.settings import Columns, StreamSettings
-from st_common.spark.prepartition import prepartition, source_of
+from st_common.spark.prepartition import prepartition, source_of, sources_of
 from st_common.testing.log_writer import bare_log
 
 CONF = """
@@ -100,6 +100,32 @@ def test_too_small_a_source_for_sedona_is_split_at_medians_and_says_so(tmp_path,
         100,
         100,
     )  # the share was raised as far as the rows went
+
+
+@pytest.mark.spec("B2", "B4")
+def test_regions_of_several_sources_share_out_the_load_of_each(tmp_path, conf):
+    """A hundred places in the west, ten in the east: half of the sample is of the east."""
+    rng, files = np.random.default_rng(4), []
+    for count, west in ((100, 0), (10, 100)):
+        places = rng.uniform(0, 10, (count, 2)) + np.array([west, 0])
+        file = tmp_path / f"{west}.csv"
+        file.write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in places))
+        files.append(str(file))
+    home = Home(tmp_path / "home")
+    source, *beside = sources_of(home, conf, [], ",".join(files), group="cars")
+    done = prepartition(
+        home,
+        "cars",
+        source,
+        beside=beside,
+        strategy="sample",
+        regions=16,  # for which Sedona wants more places: no Spark is started
+    )
+    regions = current(home, "cars")
+    east = regions.bounds[:, 0] > 9
+    assert (done.rows, done.regions, int(east.sum())) == (110, 16, 8)
+    with pytest.raises(ConfigError, match="one stream"):
+        prepartition(home, "cars", source, beside=beside, strategy="elements")
 
 
 def test_a_group_is_partitioned_by_the_logs_of_its_streams(tmp_path, conf):
