@@ -117,6 +117,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     from st_common.spark.session import session
     from st_common.spark_keys import SparkSettings
     from st_common.testing.jvm import QUICK_TO_START
+    from st_common.testing.quick_spark import start_quickly
 
     os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(QUICK_TO_START))
 
@@ -125,6 +126,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         place=SparkSettings(memory="2g"),
         log_file=tmp_path_factory.mktemp("spark") / "spark.log",
     )
+    start_quickly(made, tmp_path_factory.mktemp("python"))
     yield made
     made.stop()
 
@@ -155,6 +157,7 @@ def pytest_collection_modifyitems(
                 )
             )
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+    items.sort(key=_place)
     marks = _marks(items)
     with (ROOT / "docs" / "spec-rows.csv").open(newline="", encoding="utf-8") as source:
         known = {record["id"] for record in csv.DictReader(source)}
@@ -169,10 +172,19 @@ def pytest_collection_modifyitems(
         )
 
 
+def _place(item: pytest.Item) -> int:
+    """Groups come first, that of Spark before all: whatever takes longest in one process should not begin last."""
+    groups = [mark.args[0] for mark in item.iter_markers("xdist_group")]
+    return 2 if not groups else int(groups != ["spark"])
+
+
 def _groups_of(item: pytest.Item, folder: str) -> list[str]:
-    """What a test shares a process with: one Spark session, or what a file of e2e tests has set up for all of them."""
-    if "spark" in getattr(item, "fixturenames", ()):
+    """What a test shares a process with: one Spark session, or what was set up for all tests of a file."""
+    names = getattr(item, "fixturenames", ())
+    if "spark" in names:
         return ["spark"]
+    if "lives" in names:  # made once for all tests that look into them
+        return ["lives"]
     return [item.path.stem] if folder == "e2e" else []
 
 

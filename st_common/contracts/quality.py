@@ -6,6 +6,7 @@ from functools import cache
 from operator import itemgetter
 from typing import Any
 
+from st_common.asking import asking
 from st_common.contracts.rules import TABLE, Rule, RuleKind
 
 # Which options of ODCS's logicalTypeOptions become a rule; `format` only describes.
@@ -97,10 +98,8 @@ def sql_columns(query: str) -> tuple[str, ...]:
     Raises:
         ValueError: DuckDB, which carries rules out, sees no query in it; the message says why.
     """
-    import duckdb  # slow to import; only contracts with SQL rules need it
-
     text = query.replace(TABLE, "the_table")
-    with duckdb.connect() as connection:
+    with asking() as connection:
         asked = connection.execute("SELECT json_serialize_sql(?)", [text])
         (answer,) = asked.fetchall()
     tree = json.loads(answer[0])

@@ -7,10 +7,10 @@ answer    a since 10:00, value 3
 
 from datetime import UTC, datetime
 
-import duckdb
 import pyarrow as pa
 
 from st_common import tables
+from st_common.asking import asking
 from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.levels.fold import MEMBERS
@@ -64,7 +64,7 @@ def corrected(
         return None
     of_query = [("query", "=", query), ("event_date", "<=", day)]
     disputed = [("query", "=", query), ("event_date", "=", day), ("arm", "=", "batch")]
-    with duckdb.connect() as connection:
+    with asking() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("told", told)
         connection.register("visits", _rows(home, stream, "visits", of_query))

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from st_common import tables
+from st_common.asking import asking
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
@@ -186,7 +186,7 @@ def advance(state: pa.Table, fixes: pa.Table, *, every: int) -> pa.Table:
             if field.name not in ("query", "query_version")
         ]
     )
-    with duckdb.connect() as connection:
+    with asking() as connection:
         connection.register("state", _in_us(state))
         connection.register("fixes", _in_us(fixes))
         return (

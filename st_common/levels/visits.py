@@ -8,10 +8,10 @@ changes of truck1 in `depot`         visits
 
 from datetime import datetime
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.asking import asking
 from st_common.contracts import load_contract
 
 DAY = "day"
@@ -119,7 +119,7 @@ def fold_visits(
     rows = needed(changes)
     if members is not None:
         rows = pa.concat_tables([came_in(members, since), rows])
-    with duckdb.connect() as connection:
+    with asking() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("changes", rows)
         connection.execute("SET VARIABLE until = ?", [until])

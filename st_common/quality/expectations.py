@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import duckdb
 import pandas as pd
 import pyarrow as pa
 
+from st_common.asking import asking
 from st_common.contracts import Contract
 from st_common.quality.finding import Finding
 
@@ -199,7 +199,7 @@ def _breaking_count(
 
 def _query(engine: Any, domain: Any, query: str) -> pa.Table:
     frame, _, _ = engine.get_compute_domain(domain, domain_type="table")
-    with duckdb.connect() as connection:
+    with asking() as connection:
         connection.register(
             "batch_rows", pa.Table.from_pandas(frame, preserve_index=False)
         )

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-import duckdb
-
 from st_common import tables
+from st_common.asking import asking
 from st_common.home import Home
 from st_common.quality.finding import data_label
 from st_common.quality.report import page_templates, reports_dir, write_page
@@ -57,7 +56,7 @@ def _verdicts(home: Home) -> dict[tuple[date, str], Verdict]:
     if not tables.exists(path):
         return {}
     columns = ["date", "table", "passed", "severity"]
-    with duckdb.connect() as connection:
+    with asking() as connection:
         connection.register("findings", tables.read(path, columns=columns))
         rows = connection.execute(_VERDICTS).fetchall()
     return {

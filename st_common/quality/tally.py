@@ -6,11 +6,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.asking import asking
 from st_common.home import Home
 from st_common.levels.stored import FILTERED, has_filtered
 from st_common.ops.history import days_of
@@ -111,7 +111,7 @@ def _counted(reasons: pa.ChunkedArray | None) -> dict[str, int]:
 
 
 def _late_and_double(fixes: pa.Table, day: date, lateness_us: int) -> tuple[int, int]:
-    with duckdb.connect() as connection:
+    with asking() as connection:
         connection.register("fixes", fixes)
         given = {"day": day} | ({"lateness_us": lateness_us} if lateness_us else {})
         row = connection.execute(

@@ -4,11 +4,11 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.asking import asking
 from st_common.capture.chunks import chunks
 from st_common.capture.log import Log, Segment
 from st_common.decode import decode
@@ -58,7 +58,7 @@ def named(records: pa.Table) -> pa.Table:
          12  a,b       9dd4..    2
          13  a,b       9dd4..    1
     """
-    with duckdb.connect() as connection:
+    with asking() as connection:
         connection.register("records", records)
         return connection.sql(_NAMED).to_arrow_table()
 

@@ -15,11 +15,11 @@ from datetime import date
 from functools import partial
 from itertools import pairwise
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.asking import asking
 from st_common.capture.control import control_rows
 from st_common.capture.files import append_records, wall_clock
 from st_common.capture.log import Log
@@ -179,7 +179,7 @@ def rejects_of(
 
 def marked(log: Log, rejected: pa.Table) -> pa.Table:
     """Rejected records in their order, named (see `named`), with a column `is_again`: the log has them once more."""
-    with duckdb.connect() as connection:
+    with asking() as connection:
         connection.register("rejected", named(rejected))
         connection.register("noted", noted(log))
         return connection.sql(_MARKED).to_arrow_table()

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.asking import asking
 from st_common.errors import QueryError
 from st_common.geometry.space import Space
 from st_common.home import Home
@@ -152,7 +152,7 @@ def _heard(
     if not len(quiet):
         return quiet
     filtered = _filtered(path, pc.min(quiet["event_ts"]).as_py(), at)
-    with duckdb.connect() as connection:
+    with asking() as connection:
         connection.register("quiet", _in_us(quiet))
         connection.register("filtered", _in_us(filtered))
         silence_us = round((stream.silence_s or 0.0) * 1e6)

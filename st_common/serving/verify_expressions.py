@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 from pyproj import Geod
 
+from st_common.asking import CLOSED_OFF, asking
 from st_common.geometry.space import Space
 from st_common.query.cells import add_cells, calls_cells
 from st_common.query.pair_columns import BORDER, DISTANCE, speed_tag
@@ -141,13 +142,21 @@ def _selected(
 ) -> Iterator[duckdb.DuckDBPyRelation]:
     """The values of expressions, as columns 0, 1, .., null where one has none or fails."""
     listed = ", ".join(f'TRY({text}) AS "{at}"' for at, text in enumerate(texts))
-    with duckdb.connect(
-        config={"threads": 1, "enable_external_access": False}
-    ) as connection:
-        if calls_cells(listed):
-            add_cells(connection)
+    with _asking(calls_cells(listed)) as connection:
         connection.register("rows_asked", rows)
         yield connection.sql(f"SELECT {listed} FROM rows_asked {order}")  # noqa: S608 - checked expressions
+
+
+@contextmanager
+def _asking(with_cells: bool) -> Iterator[duckdb.DuckDBPyConnection]:  # noqa: FBT001 - of `_selected` alone
+    """A connection for the words of users; functions in Python are seen in a whole database, so they have their own."""
+    if not with_cells:
+        with asking(closed_off=True) as connection:
+            yield connection
+        return
+    with duckdb.connect(config=CLOSED_OFF) as connection:
+        add_cells(connection)
+        yield connection
 
 
 def _heading(frame: pd.DataFrame, *, space: Space) -> np.ndarray:

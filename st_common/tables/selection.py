@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction, RemoveAction
 
+from st_common.asking import asking
 from st_common.errors import FairwayError
 from st_common.tables.active import File, active_files, read_files, removals
 from st_common.tables.files import write_file
@@ -28,7 +29,7 @@ def selected(rows: pa.Table, predicate: str) -> pa.ChunkedArray:
     import duckdb
 
     query = f"SELECT coalesce(({predicate}), false) AS hit FROM the_rows"  # noqa: S608, the caller's own words
-    with duckdb.connect() as connection:
+    with asking() as connection:
         connection.register("the_rows", rows)
         try:
             return connection.sql(query).to_arrow_table()["hit"]

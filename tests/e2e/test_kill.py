@@ -31,13 +31,14 @@ crs = "planar"
 columns = { object = "object", event_ts = "t", x = "x", y = "y" }
 """
 SEGMENTS, ROWS, OBJECTS = 400, 50, 40
+FEW = 100  # segments: ten micro-batches, and the kill comes during the second
 
 
 def plan_of(n):
     return Plan(stream="load", inside=Box(minx=n, miny=0, maxx=n + 3, maxy=6)).to_json()
 
 
-def fill(home, seed):
+def fill(home, seed, segments):
     """A log of random walks over a few rectangles."""
     random.seed(seed)
     log = bare_log(home.log("load"))
@@ -56,7 +57,7 @@ def fill(home, seed):
     ]
     log.append("\n".join(rows).encode(), arrival_us=0, control=True)
     payloads = []
-    for number in range(SEGMENTS):
+    for number in range(segments):
         lines = [
             f"o{random.randrange(OBJECTS)},{number * ROWS + row},{random.uniform(0, 10)},{random.uniform(0, 10)}"
             for row in range(ROWS)
@@ -65,17 +66,17 @@ def fill(home, seed):
     log.append_all(payloads, arrival_us=0)
 
 
-def prepare(folder, seed):
+def prepare(folder, seed, segments=SEGMENTS):
     home = Home(folder)
     (folder / "conf").mkdir(parents=True)
     (folder / "conf" / "streams.toml").write_text(STREAMS)
-    fill(home, seed)
+    fill(home, seed, segments)
     return home
 
 
-def expected(tmp_path, seed):
+def expected(tmp_path, seed, segments=SEGMENTS):
     """The rows that an engine that nobody disturbs writes."""
-    home = prepare(tmp_path / "calm", seed)
+    home = prepare(tmp_path / "calm", seed, segments)
     calm = local.LocalEngine(home, load_streams(home.root / "conf")["load"])
     while calm.batch():
         pass
@@ -187,12 +188,13 @@ def test_drivers_of_tasks_that_stay_are_killed_and_nothing_is_lost_or_told_twice
 @pytest.mark.timeout(900)
 @pytest.mark.spec("X6")
 def test_micro_batches_are_killed_and_nothing_is_lost_or_told_twice(spark, tmp_path):
-    home, chance = prepare(tmp_path / "killed", 8), random.Random(5)
+    home, chance = prepare(tmp_path / "killed", 8, FEW), random.Random(5)
     conf = home.root / "conf" / "streams.toml"
     with conf.open("a") as file:
         file.write('[streams.load.spark]\nmode = "micro-batch"\n')
     slowly = "import st_common.spark.stream as e; e.SHARD_BYTES = 12000"
     killed_in_a_batch(home, chance, whole=True, slowly=slowly)
-    assert progress(home) > -1
+    killed_at = progress(home)
     follow_on(spark, home, load_streams(home.root / "conf")["load"], MICRO_BATCH)
-    assert ordered(home).equals(expected(tmp_path, 8))
+    assert -1 < killed_at < progress(home)
+    assert ordered(home).equals(expected(tmp_path, 8, FEW))

@@ -1,6 +1,7 @@
 """Verify finds that answers hold for every kind of query, and that they do not when one change is taken away."""
 
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +129,26 @@ def versions(home):
     return {name: query.version for name, query in registered.items()}
 
 
+@pytest.fixture(scope="module")
+def lives(tmp_path_factory):
+    """Lives by kind and seed, each lived once for all causes that are looked for in it.
+
+    A life is its home and stream, its changes, and of these the rows of queries that are there in the end. Verify reads
+    it only.
+    """
+
+    @cache
+    def life(kind, seed):
+        home = Home(tmp_path_factory.mktemp("life"))
+        stream = lived(home, case_of(seed, kind=kind))
+        whole = verifying.stream_changes(home, "grid")
+        told = whole.to_pandas()
+        is_now = told["query_version"] == told["query"].map(versions(home))
+        return home, stream, whole, told[is_now]
+
+    return life
+
+
 @pytest.mark.spec("X1", "X3")
 @pytest.mark.parametrize(
     ("kind", "cause"),
@@ -143,20 +164,16 @@ def versions(home):
     ],
 )
 def test_an_event_of_a_fence_that_is_taken_away_is_found(
-    kind, cause, tmp_path, monkeypatch
+    kind, cause, lives, monkeypatch
 ):
     """Also of fences without an answer, where nothing would be missing from a fold."""
     for seed in range(7, 300):
-        home = Home(tmp_path / str(seed))
-        stream = lived(home, case_of(seed, kind=kind))
-        whole = verifying.stream_changes(home, "grid")
-        found = {one.query: one for one in verifying.verify(home, stream)}
-        told, now = whole.to_pandas(), versions(home)
-        is_now = told["query_version"] == told["query"].map(now)
-        rows = told.index[(told["cause"] == cause) & is_now]
+        home, stream, whole, told = lives(kind, seed)
+        rows = told.index[told["cause"] == cause]
         if len(rows):
             break
-    assert all(one.holds for one in found.values())
+    found = verifying.verify(home, stream)
+    assert all(one.holds for one in found)
     without = whole.filter(np.arange(len(whole)) != rows[-1])
     monkeypatch.setattr(verifying, "stream_changes", lambda *_: without)
     wrong = [one.query for one in verifying.verify(home, stream) if not one.holds]

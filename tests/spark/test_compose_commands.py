@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
+from st_common.testing.jvm import QUICK_TO_START
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +51,7 @@ def started(name: str, ports: dict[str, str], folder: Path) -> Iterator[Path]:
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_WORKER_DIR": str(folder / "work"),
         "PYSPARK_PYTHON": sys.executable,
+        "JDK_JAVA_OPTIONS": " ".join(QUICK_TO_START),
     }
     own["SPARK_MASTER_OPTS"] = (
         f"{own.get('SPARK_MASTER_OPTS', '')} -Dspark.master.rest.port={free_port()}"

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from st_common.testing.jvm import QUICK_TO_START
 from st_common.testing.kafka_broker import JARS, kafka_broker
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.spec("S7")]
@@ -19,10 +20,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "continuous.md").read_text(encoding="utf-8")
 BATCH, FILES, KAFKA = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 SESSION = """
+from pathlib import Path
+
 from st_common.spark.session import session
 from st_common.spark_keys import SparkSettings
+from st_common.testing.quick_spark import start_quickly
 
 spark = session("example", place=SparkSettings(memory="1g"), extended=False, **{"spark.jars": JARS})
+start_quickly(spark, Path.cwd())
 """
 
 
@@ -86,7 +91,11 @@ def test_the_example_of_kafka_runs(tmp_path):
         done = subprocess.run(
             [sys.executable, "-c", f"JARS = {jars!r}{SESSION}{example}"],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "SPARK_SUBMIT_OPTS": " ".join(QUICK_TO_START),
+            },
             capture_output=True,
             text=True,
             timeout=300,

@@ -134,7 +134,8 @@ def answers(url: str) -> bool:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A master and two workers, or as many as the test's parameter says: each is a JVM that takes seconds to start."""
     port, rest, page = free_port(), free_port(), free_port()
     options = f"-Dspark.master.rest.enabled=true -Dspark.master.rest.port={rest}"
     master = ("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1")
@@ -149,7 +150,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         wait_for(lambda: answers(f"http://127.0.0.1:{page}/json/"), log.read_text)
         workers = [
             stack.enter_context(daemon(tmp_path, *worker, name=f"worker-{number}"))
-            for number in range(2)
+            for number in range(getattr(request, "param", 2))
         ]
         yield Cluster(
             master=f"spark://127.0.0.1:{port}",
@@ -210,6 +211,7 @@ class Stage:
 
 
 @pytest.mark.spec("C4")
+@pytest.mark.parametrize("cluster", [1], indirect=True, ids=["one-worker"])
 def test_a_driver_of_a_cluster_is_started_killed_started_again_and_stopped(
     tmp_path: Path, cluster: Cluster
 ) -> None:

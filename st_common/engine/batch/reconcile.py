@@ -8,11 +8,11 @@ differences: the first as `told`, the second as `batch`, both because of `late`
 from dataclasses import dataclass
 from datetime import datetime
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.asking import asking
 from st_common.contracts import load_contract
 from st_common.engine.batch.statements import first_segment, time_of, us_of
 from st_common.home import Home
@@ -126,7 +126,7 @@ def differences(
         run: the batch run.
     """
     schema = load_contract("differences").arrow_schema()
-    with duckdb.connect() as connection:
+    with asking() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(_ALIKE)
         connection.register("told", told)

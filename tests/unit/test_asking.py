@@ -1,0 +1,76 @@
+"""Questions share a database in memory, and nothing else."""
+
+import os
+import threading
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from st_common import asking as module
+from st_common.asking import asking
+
+ROWS = pa.table({"a": [1, 2]})
+
+
+def total():
+    with asking() as connection:
+        connection.register("given", ROWS)
+        return connection.sql("SELECT sum(a) FROM given").fetchall()
+
+
+def test_what_one_registers_sets_and_makes_is_seen_by_no_other():
+    with asking() as one, asking() as other:
+        before = other.sql("SELECT current_setting('TimeZone')").fetchall()
+        one.register("given", ROWS)
+        one.execute("SET TimeZone = 'Asia/Tokyo'")
+        one.execute("SET VARIABLE until = 1")
+        one.execute("CREATE TEMP MACRO twice(a) AS 2 * a")
+        for unknown in ("SELECT * FROM given", "SELECT twice(1)"):
+            with pytest.raises(duckdb.CatalogException):
+                other.sql(unknown)
+        asked = "SELECT current_setting('TimeZone'), getvariable('until')"
+        assert other.sql(asked).fetchall() == [(*before[0], None)]
+    assert total() == [(3,)]
+
+
+def test_who_is_closed_off_reaches_no_file(tmp_path):
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    asked = f"SELECT * FROM '{tmp_path / 'a.csv'}'"
+    with asking() as connection:
+        assert connection.sql(asked).fetchall() == [(1,)]
+    with asking(closed_off=True) as connection, pytest.raises(duckdb.Error):
+        connection.sql(asked)
+
+
+def test_a_connection_ends_with_its_question():
+    with asking() as connection:
+        pass
+    with pytest.raises(duckdb.ConnectionException):
+        connection.sql("SELECT 1").fetchall()
+
+
+def test_threads_ask_side_by_side():
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(total())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [[(3,)]] * 8
+
+
+def test_a_database_that_failed_for_good_is_asked_no_more():
+    total()
+    with pytest.raises(duckdb.FatalException), asking():
+        raise duckdb.FatalException("it answers nothing more")
+    assert (os.getpid(), False) not in module._databases
+    assert total() == [(3,)]
+
+
+def test_a_process_does_not_ask_the_database_of_another(monkeypatch):
+    total()
+    own = module._databases[os.getpid(), False]
+    monkeypatch.setattr(module, "_databases", {(os.getpid() + 1, False): own})
+    assert total() == [(3,)]
+    assert module._databases[os.getpid(), False] is not own
