@@ -30,6 +30,7 @@ import numpy as np
 from bench import oldenburg
 from bench.answers import Rows, folded_keys, signs_by_round
 from bench.drive import OnLocal, OnSpark, Timing
+from bench.drive_resident import OnResident
 from bench.expected import changes_between
 from bench.queries import KINDS, Asked, ask
 from st_common.capture.log import Log
@@ -170,7 +171,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--engine", choices=["spark", "local"], default="local")
+    parser.add_argument("--engine", choices=list(_DRIVERS), default="local")
     parser.add_argument("--kind", choices=list(KINDS), default="squares")
     parser.add_argument("--objects", type=int, default=100_000)
     parser.add_argument("--queries", type=int, default=100_000)
@@ -230,8 +231,7 @@ def main() -> None:
     """Runs one figure, prints it as JSON, and fails when a count is wrong."""
     args = arguments()
     run, stream = prepared(args, shards=args.shards)
-    engine = OnSpark if args.engine == "spark" else OnLocal
-    driver = engine(run.home, stream)
+    driver = _DRIVERS[args.engine](run.home, stream)
     run.drive(driver, args.every_s)
     peak = about()
     told = {**figures(run, args.warm), **driver.close()}
@@ -253,6 +253,7 @@ def main() -> None:
     shutil.rmtree(run.home.root)
 
 
+_DRIVERS = {"local": OnLocal, "spark": OnSpark, "resident": OnResident}
 _ARGUMENTS = (
     "engine",
     "kind",

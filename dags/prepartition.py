@@ -2,6 +2,8 @@
 
 - **sample**: Sedona's KD-tree over a share of the data.
 - **elements**: median splits over the first elements of a stream, when it cannot be sampled.
+- **thresholds**: the regions that there are; what holds more than the upper one is split, siblings that hold less than
+  the lower one are merged.
 
 Layers go over to the new version by `layers_reload`, which begins when this one has ended. The summary says how evenly
 the elements spread: all of them for a sample, the rest of the stream for its first elements. `picture` draws the
@@ -26,8 +28,26 @@ with fairway_dag(
             title="Group of regions",
         ),
         "strategy": Param(
-            "sample", type="string", enum=["sample", "elements"], title="Strategy"
+            "sample",
+            type="string",
+            enum=["sample", "elements", "thresholds"],
+            title="Strategy",
         ),
+        "upper": Param(
+            None,
+            type=["null", "number"],
+            exclusiveMinimum=0,
+            title="Upper threshold",
+            description="For thresholds: what holds more is split; none: as the group was made",
+        ),
+        "lower": Param(
+            None,
+            type=["null", "number"],
+            minimum=0,
+            title="Lower threshold",
+            description="What holds less is merged; none: a quarter of the upper one",
+        ),
+        "unit": Param("rows", type="string", enum=["rows", "mb"], title="Their unit"),
         "share": Param(
             None,
             type=["null", "number"],
@@ -64,6 +84,9 @@ with fairway_dag(
         "--share={{ params.share or '' if params.strategy == 'sample' else '' }}",
         "--first={{ params.first if params.strategy == 'elements' else '' }}",
         "--regions={{ params.regions }}",
+        "--upper={{ params.upper or '' }}",
+        "--lower={{ '' if params.lower is none else params.lower }}",
+        "--unit={{ params.unit }}",
         "--source={{ params.source or '' }}",
         outlets=[REGIONS],
     )

@@ -1,5 +1,6 @@
 """`fairway backtest`: what queries would have told on days that are past."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,8 +8,11 @@ import typer
 
 from st_common.cli import context
 from st_common.cli.arguments import Form
+from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
 
     from st_common.engine.batch.backtest import Backtest
@@ -53,20 +57,23 @@ def backtest(
             "--cores", metavar="N", min=1, help="So many processes fold the days."
         ),
     ] = 1,
+    engine: Annotated[
+        str,
+        typer.Option(help="local, or spark: by as many shards as the stream has."),
+    ] = "local",
     form: Form = "table",
 ) -> None:
     """Show what queries would have told on the last days: visits, objects, what differs from an older version."""
     from st_common.cli.output import write
     from st_common.cli.reprocess import plans_of
-    from st_common.engine.batch.backtest import backtest as run
 
-    done = run(
-        context.home(ctx, must_exist=True),
+    home = context.home(ctx, must_exist=True)
+    done = _runner(engine, cores)(
+        home,
         context.stream(ctx, stream),
         plans_of(ctx, stream, file),
         days=days,
         against=None if against is None else plans_of(ctx, stream, against),
-        cores=cores,
     )
     write(_shown(done, done.days), form)
     if form == "table":
@@ -83,6 +90,26 @@ def backtest(
         f"in {done.seconds} s ({rate:,}/s)",
         err=True,
     )
+
+
+def _runner(engine: str, cores: int) -> "Callable[..., Backtest]":
+    """What runs a backtest where options say.
+
+    Raises:
+        ConfigError: there is no such engine, or it takes no number of processes.
+    """
+    if engine == "local":
+        from st_common.engine.batch.backtest import backtest as run
+
+        return partial(run, cores=cores)
+    if engine != "spark" or cores != 1:
+        raise ConfigError(
+            f"--engine {engine} --cores {cores}",
+            hint="local, with any number of cores; or spark, whose cores the settings of the stream say",
+        )
+    from st_common.spark.batch_days import backtest_on_spark
+
+    return backtest_on_spark
 
 
 def _shown(done: "Backtest", table: "pa.Table") -> "pa.Table":

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from st_common.layers.load import LayerReport
     from st_common.query.control import QueryRow
+    from st_common.spark.prepartition import Partitioned
 
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of a layer.")]
 
@@ -150,7 +151,10 @@ _GROUP = Annotated[
 ]
 _STRATEGY = Annotated[
     str,
-    typer.Option(help="sample: a share of the data; elements: the first of a stream."),
+    typer.Option(
+        help="sample: a share of the data; elements: the first of a stream; thresholds: the regions that there are, "
+        "split and merged."
+    ),
 ]
 _SHARE = Annotated[
     float | None,
@@ -169,6 +173,21 @@ _SOURCE = Annotated[
         "group's streams.",
     ),
 ]
+_UPPER = Annotated[
+    float | None,
+    typer.Option(
+        help="For thresholds: a region that holds more is split; else as the group's regions were made.",
+        show_default=False,
+    ),
+]
+_LOWER = Annotated[
+    float | None,
+    typer.Option(
+        help="Siblings that hold less together are merged; else a quarter of --upper.",
+        show_default=False,
+    ),
+]
+_UNIT = Annotated[str, typer.Option(help="Of both: rows or mb.")]
 _WORKERS = Annotated[
     int, typer.Option(help="Over so many workers the second deviation is taken.")
 ]
@@ -185,29 +204,37 @@ def partition(
     regions: _REGIONS = 40,
     source: _SOURCE = None,
     workers: _WORKERS = 2,
+    upper: _UPPER = None,
+    lower: _LOWER = None,
+    unit: _UNIT = "rows",
 ) -> None:
     """Divide space into regions of like load, and store them as the group's next version."""
-    from st_common.spark.prepartition import prepartition, sources_of
+    from st_common.spark.partitioning import partition_group
+    from st_common.spark.rebalance import thresholds_given
 
     home, conf = context.home(ctx), context.conf(ctx)
     with progress_of_stages(f"group {group}", "rows") as progress:
-        points, *beside = sources_of(
-            home, conf, list(context.streams(ctx).values()), source, group=group
-        )
-        done = prepartition(
+        done = partition_group(
             home,
+            conf,
+            list(context.streams(ctx).values()),
             group,
-            points,
-            beside=beside,
+            source,
             strategy=strategy,
             regions=regions,
             share=share,
             elements=first,
+            thresholds=thresholds_given(upper, lower, unit),
             workers=workers,
             stage=progress,
         )
+    _tell(done, workers)
+
+
+def _tell(done: "Partitioned", workers: int) -> None:
+    """Says what regions there are now."""
     typer.echo(
-        f"group {group}, version {done.version}: {done.regions} regions by {done.strategy} ({done.tree} split of "
+        f"group {done.group}, version {done.version}: {done.regions} regions by {done.strategy} ({done.tree} split of "
         f"{done.chosen:,} rows)"
         + (f"; not by Sedona: {done.note}" if done.note else "")
     )

@@ -21,7 +21,7 @@ class Split:
     bounds: Floats
 
 
-def median_split(points: Floats, regions: int) -> Split:
+def median_split(points: Floats, regions: int, *, depth: int = 0) -> Split:
     """Cells that hold about the same number of the points each.
 
     The result depends on the points alone, not on their order. The axis of a split goes round with the depth; an axis
@@ -42,6 +42,7 @@ def median_split(points: Floats, regions: int) -> Split:
     Args:
         points: float64[n, d], finite.
         regions: how many cells are wanted, at least 1; it need not be a power of two.
+        depth: how deep in a tree the first split stands, which says its axis.
 
     Source: BBoxDB's KD-tree space partitioner with the split at the median (SPEC B3).
     """
@@ -53,7 +54,7 @@ def median_split(points: Floats, regions: int) -> Split:
         path, bounds, inside, wanted = todo.pop()
         lower_wanted = wanted // 2
         cut = (
-            _cut(inside, len(path) % dimensions, lower_wanted / wanted)
+            _cut(inside, (depth + len(path)) % dimensions, lower_wanted / wanted)
             if wanted > 1
             else None
         )
@@ -92,29 +93,51 @@ def refined(split: Split, points: Floats, regions: int) -> Split:
     """
     if len(split.paths) == 1:
         return median_split(points, regions)
-    half = split.bounds.shape[1] // 2
     paths, bounds = list(split.paths), list(split.bounds)
     inside = [_within(points, cell) for cell in bounds]
     while len(paths) < regions:
         fullest = max(
             range(len(paths)), key=lambda cell: (len(inside[cell]), paths[cell])
         )
-        parts = median_split(inside[fullest], 2)
-        if len(parts.paths) < 2:
+        parts = halved(paths[fullest], bounds[fullest], inside[fullest])
+        if not parts:
             break
-        outer, path, held = bounds.pop(fullest), paths.pop(fullest), inside.pop(fullest)
-        for digit, part in zip(parts.paths, parts.bounds, strict=True):
-            low = np.maximum(outer[:half], part[:half])
-            high = np.minimum(outer[half:], part[half:])
-            cell = np.concatenate([low, high])
+        held = inside.pop(fullest)
+        del bounds[fullest], paths[fullest]
+        for path, cell in parts:
             bounds.append(cell)
-            paths.append(path + digit)
+            paths.append(path)
             inside.append(_within(held, cell))
     order = sorted(range(len(paths)), key=paths.__getitem__)
     return Split(
         paths=[paths[cell] for cell in order],
         bounds=np.array([bounds[cell] for cell in order]),
     )
+
+
+def halved(path: str, bounds: Floats, points: Floats) -> list[tuple[str, Floats]]:
+    """The two halves of a cell at the median of its points, as paths and bounds; none where all points are one.
+
+    Args:
+        path: of the cell; halves of "01" are "010" and "011".
+        bounds: float64[2 * d], the cell.
+        points: float64[n, d], those in it.
+    """
+    parts, half = median_split(points, 2, depth=len(path)), len(bounds) // 2
+    if len(parts.paths) < 2:
+        return []
+    return [
+        (
+            path + digit,
+            np.concatenate(
+                [
+                    np.maximum(bounds[:half], part[:half]),
+                    np.minimum(bounds[half:], part[half:]),
+                ]
+            ),
+        )
+        for digit, part in zip(parts.paths, parts.bounds, strict=True)
+    ]
 
 
 def _cut(points: Floats, first_axis: int, share: float) -> tuple[int, float] | None:

@@ -9,8 +9,10 @@ from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.partition.balance import std_deviation
 from st_common.partition.regions import Regions, whole
+from st_common.partition.thresholds import Thresholds
 
 _EDGES = ("minx", "miny", "maxx", "maxy")
+_THRESHOLDS = ("t_upper", "t_lower", "unit")
 
 
 def current(home: Home, group: str) -> Regions:
@@ -56,8 +58,22 @@ def _regions(rows: pa.Table, group: str, version: int) -> Regions:
     )
 
 
+def thresholds_of(home: Home, group: str) -> Thresholds | None:
+    """The thresholds by which the newest regions of a group were made; None for none."""
+    rows = _rows(home, group)
+    if rows is None or not len(rows) or "t_upper" not in rows.column_names:
+        return None
+    newest = rows.take(pa.array([int(np.argmax(rows["version"].to_numpy()))]))
+    upper, lower, unit = (newest[name][0].as_py() for name in _THRESHOLDS)
+    return None if upper is None else Thresholds(upper=upper, lower=lower, unit=unit)
+
+
 def store(
-    home: Home, regions: Regions, rows: npt.NDArray[np.int64], strategy: str
+    home: Home,
+    regions: Regions,
+    rows: npt.NDArray[np.int64],
+    strategy: str,
+    thresholds: Thresholds | None = None,
 ) -> Regions:
     """The regions as stored: as the group's next version, whatever version they came with.
 
@@ -66,6 +82,7 @@ def store(
         regions: cells that tile the plane.
         rows: int64[n], the rows that each region held when it was made; their standard deviation is stored too.
         strategy: how the regions were found, such as `sample`.
+        thresholds: by which they are split and merged; None: they are not.
     """
     path, count = home.table("regions"), len(regions.region_id)
     with tables.locked(path):
@@ -80,5 +97,9 @@ def store(
             "strategy": [strategy] * count,
             "std_deviation": np.full(count, std_deviation(rows)),
         }
+        if thresholds is not None:
+            values = (thresholds.upper, thresholds.lower, thresholds.unit)
+            for name, value in zip(_THRESHOLDS, values, strict=True):
+                columns[name] = pa.array([value] * count)
         tables.append(path, pa.table(columns), load_contract("regions"))
     return current(home, regions.group)

@@ -1,6 +1,6 @@
 """Closed days on Spark: the tasks of a sharded fold as those of a job."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -8,14 +8,17 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from st_common.engine.batch.backtest import Backtest, backtest
 from st_common.engine.batch.borders import FOLDER
 from st_common.engine.batch.days import Again
+from st_common.engine.batch.folding import Fold
 from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.batch.sharded import ShardedFold, Work
 from st_common.engine.batch.trial import Trial
 from st_common.engine.topology import topology_of
 from st_common.errors import FairwayError
 from st_common.home import Home
+from st_common.query.plan import Plan
 from st_common.settings import StreamSettings
 from st_common.spark.session import session
 
@@ -29,17 +32,38 @@ def reprocess_on_spark(
 ) -> Again:
     """Processes closed days again on Spark; the rows are those of `reprocess`, whose arguments and errors it has.
 
-    There are as many shards as the stream has on Spark, else as cores.
+    Raises:
+        ConfigError: Java or the jars are missing, too.
+    """
+    with _fold_of(home, stream) as fold:
+        return reprocess(home, stream, since, until, trial, fold=fold)
+
+
+def backtest_on_spark(
+    home: Home,
+    stream: StreamSettings,
+    queries: Mapping[str, Plan],
+    *,
+    days: int,
+    against: Mapping[str, Plan] | None = None,
+) -> Backtest:
+    """What queries would have told on past days, folded on Spark; see `backtest`, whose arguments and errors it has.
 
     Raises:
         ConfigError: Java or the jars are missing, too.
     """
+    folding = _fold_of(home, stream)
+    return backtest(home, stream, queries, days=days, against=against, folding=folding)
+
+
+@contextmanager
+def _fold_of(home: Home, stream: StreamSettings) -> Iterator[Fold]:
+    """A fold by a job for each step of a day; there are as many shards as the stream has on Spark, else as cores."""
     topology = topology_of(home, stream.name)
     on_spark = topology is not None and topology.engine == "spark"
     shards = topology.shards if topology and on_spark else stream.spark.cores
     with _session_of(home, stream) as spark_of:
-        fold = ShardedFold(OnSpark(spark_of), shards)
-        return reprocess(home, stream, since, until, trial, fold=fold)
+        yield ShardedFold(OnSpark(spark_of), shards)
 
 
 @contextmanager

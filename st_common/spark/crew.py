@@ -39,6 +39,7 @@ class _Task:
     shards: set[int] = field(default_factory=set)
     stands_in: bool = False
     peer: tuple[str, int] | None = None
+    since_s: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +188,19 @@ class Crew:
         for task in [task for task in self._tasks if task.stands_in]:
             self._say(task, {"do": "end"})
             self._leave(task)
+
+    def renew(self, *, after_s: float) -> None:
+        """Lets the task end that has been there for longest, if that is so long, and others can take its shards.
+
+        Spark starts another one in its slot, which is given some.
+        """
+        tasks = [task for task in self._tasks if not task.stands_in]
+        oldest = min(tasks, key=lambda task: task.since_s, default=None)
+        is_due = oldest and time.monotonic() - oldest.since_s >= after_s
+        if oldest and is_due and len(tasks) > 1:
+            self._say(oldest, {"do": "end"})
+            if oldest in self._tasks:
+                self._tasks.remove(oldest)  # it closes the connection when it has heard
 
     @property
     def names(self) -> list[str]:

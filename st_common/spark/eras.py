@@ -16,19 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from st_common.controls.reading import chosen
-from st_common.controls.rows import ControlRow, Registration
 from st_common.engine.states import States
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.runtime.reshape import joined, split
-from st_common.operators.state.registered import Queries
-from st_common.operators.turn.flags import flags_of
 from st_common.ops.records import read_record, write_record
 from st_common.position import position_of
-from st_common.query.control import plan_of
 from st_common.spark.modes import folder_of
 from st_common.spark.source import Feed
 from st_common.storage import LocalStorage
@@ -122,17 +115,6 @@ def begin_era(home: Home, feed: Feed, before: Era, *, start: int, moving: bool) 
             states_of(home, name, era, shard).store(state)
     _write(home, name, [*_known(home, name), era])
     return era
-
-
-def asks_for_others(rows: Sequence[ControlRow]) -> bool:
-    """Whether control rows register a query that asks where other objects are."""
-    return any(plan_of(row, 0).by_ticks for _, row in chosen(rows, Registration))
-
-
-def needs_others(queries: Queries) -> bool:
-    """Whether a live query asks where other objects are."""
-    numbers = np.flatnonzero(flags_of(queries).ticking)
-    return any(queries[number].live for number in numbers)
 
 
 def _known(home: Home, stream: str) -> list[Era]:

@@ -53,7 +53,7 @@ class Partitioned:
     Attributes:
         group: the group.
         version: of its regions, as stored.
-        strategy: `sample` or `elements`.
+        strategy: `sample`, `elements` or `thresholds`.
         tree: who split, `sedona` or `median`.
         regions: how many regions there are.
         chosen: how many rows made the split.
@@ -74,6 +74,31 @@ class Partitioned:
     std_deviation: float
     std_deviation_workers: float
     note: str
+
+    @staticmethod
+    def of(
+        stored: Regions,
+        rows: npt.NDArray[np.int64],
+        strategy: str,
+        tree: str,
+        *,
+        chosen: int,
+        workers: int,
+        note: str = "",
+    ) -> "Partitioned":
+        """What is told of regions that were stored, and of the rows that each of them has."""
+        return Partitioned(
+            group=stored.group,
+            version=stored.version,
+            strategy=strategy,
+            tree=tree,
+            regions=len(rows),
+            chosen=chosen,
+            rows=int(rows.sum()),
+            std_deviation=std_deviation(rows),
+            std_deviation_workers=std_deviation(rows_per_worker(rows, workers)),
+            note=note,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON values."""
@@ -136,20 +161,11 @@ def prepartition(
     split, tree, note = _split(
         home, chosen, regions, by_sedona=strategy == SAMPLE, session=session
     )
-    made = _regions(group, split)
-    rows = _counted(made, rest(), stage)
+    made = regions_of(group, split)
+    rows = counted(made, rest(), stage)
     stored = store(home, made, rows, f"{strategy}, {tree}")
-    return Partitioned(
-        group=group,
-        version=stored.version,
-        strategy=strategy,
-        tree=tree,
-        regions=len(rows),
-        chosen=len(chosen),
-        rows=int(rows.sum()),
-        std_deviation=std_deviation(rows),
-        note=note,
-        std_deviation_workers=std_deviation(rows_per_worker(rows, workers)),
+    return Partitioned.of(
+        stored, rows, strategy, tree, chosen=len(chosen), workers=workers, note=note
     )
 
 
@@ -166,7 +182,7 @@ def _sample(
     return mixed(samples), lambda: chain.from_iterable(one() for one in sources)
 
 
-def _regions(group: str, split: Split) -> Regions:
+def regions_of(group: str, split: Split) -> Regions:
     """The cells of a split as regions that have no version yet."""
     return Regions(
         group=checked_name(group, "group"),
@@ -176,7 +192,7 @@ def _regions(group: str, split: Split) -> Regions:
     )
 
 
-def _counted(
+def counted(
     regions: Regions, points: Iterable[Points], stage: Stage
 ) -> npt.NDArray[np.int64]:
     """How many points lie in each region; int64[m]. `stage` is told how many are counted so far."""
@@ -201,9 +217,15 @@ def sources_of(
         ConfigError: as `source_of`.
         LayerError: likewise.
     """
-    is_one = not text or Path(text).is_file()
-    texts = [text] if is_one else [one.strip() for one in str(text).split(",")]
+    texts: Sequence[str | None] = texts_of(text) or [None]
     return [source_of(home, conf, streams, one, group=group) for one in texts]
+
+
+def texts_of(text: str | None) -> list[str]:
+    """The sources that a text names, with commas between them; a file's name may have some of its own."""
+    if not text:
+        return []
+    return [text] if Path(text).is_file() else [one.strip() for one in text.split(",")]
 
 
 def source_of(

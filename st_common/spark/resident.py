@@ -6,6 +6,7 @@
 """
 
 import contextlib
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -32,9 +33,13 @@ from st_common.spark.session import session
 from st_common.spark.source import Feed
 from st_common.spark_keys import RESIDENT
 
+TURNS = 64
+"""How many tasks a job has for each slot, one after the other: when one ends, Spark starts the next."""
 MOST_STARTS = 10_000
 """How often Spark may start a task again: a job stays for months, and a killed worker is no reason to end it."""
 _LOOPBACK = "127.0.0.1"
+_REUSE = "spark.python.worker.reuse"
+"""Not for tasks that stay: the next one begins with an empty memory."""
 _LAST_S = 60.0
 """How long the end of a job is waited for, whose session may not even have started."""
 
@@ -85,6 +90,7 @@ def _started(
         if not made:
             name, log_file = f"fairway-{feed.stream.name}", owner.folder / "spark.log"
             kept = {"log_file": log_file, "extended": False, "starts": MOST_STARTS}
+            kept[_REUSE] = "false"
             made.append(session(name, place=place, **kept))  # type: ignore[arg-type]
         return made[0]
 
@@ -178,7 +184,7 @@ def _stand_in(crew: Crew, feed: Feed) -> None:
 
 
 class Job:
-    """A job of Spark that does not end: a task for each slot, which is started again when it breaks off.
+    """A job of Spark that does not end: a task in each slot, and another one when it ends or breaks off.
 
     Args:
         start: starts the session, or gives it.
@@ -192,26 +198,25 @@ class Job:
         tasks: int,
         work: Callable[[Iterable[int]], None],
     ) -> None:
+        self._start, self._tasks, self._work = start, tasks, work
+        self._name = f"fairway-{secrets.token_hex(8)}"
+        self._spark: SparkSession | None = None
         self._failure: Exception | None = None
         self._is_over = False
-        self._thread = threading.Thread(
-            target=self._run, args=(start, tasks, work), daemon=True, name="job"
-        )
+        self._thread = threading.Thread(target=self._run, daemon=True, name="job")
         self._thread.start()
 
-    def _run(
-        self,
-        start: Callable[[], SparkSession],
-        tasks: int,
-        work: Callable[[Iterable[int]], None],
-    ) -> None:
+    def _run(self) -> None:
         try:
-            spark = start()
-            if not self._is_over:
-                slots = spark.sparkContext.parallelize(range(tasks), tasks)
-                slots.foreachPartition(work)
+            self._spark = self._start()
+            context = self._spark.sparkContext
+            context.setJobGroup(self._name, "shards of a stream")
+            count = self._tasks * TURNS
+            while not self._is_over:
+                context.parallelize(range(count), count).foreachPartition(self._work)
         except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
-            self._failure = cause_of(error)
+            if not self._is_over:
+                self._failure = cause_of(error)
 
     def check(self) -> None:
         """Raises what ended the job."""
@@ -219,8 +224,11 @@ class Job:
             raise self._failure
 
     def wait(self) -> None:
-        """Waits until it has ended, for some time."""
+        """Ends it, and waits for that for some time."""
         self._is_over = True
+        if self._spark is not None:
+            # Whoever listened for tasks has gone: those that have not begun need not find out one by one.
+            self._spark.sparkContext.cancelJobGroup(self._name)
         self._thread.join(timeout=_LAST_S)
 
 

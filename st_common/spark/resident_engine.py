@@ -11,6 +11,7 @@ from st_common.capture.log import Segment
 from st_common.engine.committing import APP, Committing
 from st_common.engine.feed import step_settings
 from st_common.engine.local import BASE_S
+from st_common.engine.others import asks_for_others
 from st_common.engine.owner import Owner
 from st_common.engine.pace import Pace
 from st_common.engine.suspension import tell_failures
@@ -21,7 +22,7 @@ from st_common.operators.state.fixes import NEVER
 from st_common.operators.turn.part import Counters
 from st_common.position import position_of, segment_of
 from st_common.spark.crew import Crew, Plan
-from st_common.spark.eras import asks_for_others, begin_era, era_of
+from st_common.spark.eras import begin_era, era_of
 from st_common.spark.modes import folder_of
 from st_common.spark.shard import Ints, failures_in, foreign_in, read_result
 from st_common.spark.source import Feed
@@ -29,6 +30,8 @@ from st_common.spark.told import Told
 from st_common.storage import make_folder
 
 BATCH_BYTES = 16 << 20
+RENEW_S = 3600.0
+"""How long a task stays, where others can take its shards: what it has gathered in memory ends with it."""
 FILES_FROM_BYTES = 2 << 20
 """From so many bytes of the log on shards write what a plan makes of them into files by themselves."""
 
@@ -264,6 +267,7 @@ class ResidentEngine(Committing):
         if stored is not None:
             self.log.publish(APP, stored)
             self._is_storing = False
+            self._crew.renew(after_s=RENEW_S)  # now that others find all that it knows
         elif time.monotonic() - self._based_s >= 6 * BASE_S:
             self._is_storing = False  # a task broke off on the way: once more
 

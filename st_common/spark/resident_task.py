@@ -26,6 +26,7 @@ from st_common.contracts import load_contract
 from st_common.engine.damage import tell_damage
 from st_common.engine.export import asked_exports, export_path, seed_path
 from st_common.engine.feed import packets_of
+from st_common.engine.others import needs_others
 from st_common.engine.states import States, load, save
 from st_common.errors import FairwayError
 from st_common.home import Home
@@ -35,7 +36,7 @@ from st_common.operators.runtime.stages import Step, step
 from st_common.operators.runtime.wanted import wanted_us
 from st_common.operators.state.difference import Changed
 from st_common.operators.state.state import State
-from st_common.spark.eras import Era, needs_others, states_of
+from st_common.spark.eras import Era, states_of
 from st_common.spark.peers import Peers
 from st_common.spark.region_service import RegionService
 from st_common.spark.shard import result_blob

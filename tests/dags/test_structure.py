@@ -107,17 +107,24 @@ def test_the_form_of_prepartition_offers_strategies_and_refuses_nonsense(
     dagbag: Any,
 ) -> None:
     params = dagbag.dags["prepartition"].params
-    assert params.get_param("strategy").schema["enum"] == ["sample", "elements"]
+    strategies = ["sample", "elements", "thresholds"]
+    assert params.get_param("strategy").schema["enum"] == strategies
     assert params.dump() == {
         "group": "default",
         "strategy": "sample",
-        "share": 0.002,
+        "upper": None,
+        "lower": None,
+        "unit": "rows",
+        "share": None,
         "first": 10_000,
         "regions": 40,
         "source": None,
     }
     wrong = {
         "strategy": "guess",
+        "upper": 0,
+        "lower": -1,
+        "unit": "acres",
         "share": 1.5,
         "first": 0,
         "regions": "many",

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
+from st_common.engine.batch.backtest import backtest
 from st_common.engine.batch.borders import FOLDER
 from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.batch.sharded import ShardedFold
@@ -20,6 +22,7 @@ from st_common.levels.visits import sorted_visits
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings, load_streams
+from st_common.spark import batch_days
 from st_common.spark.batch_days import OnSpark
 from st_common.testing.log_writer import bare_log
 
@@ -99,6 +102,23 @@ def test_visits_of_days_on_spark_are_those_of_one_process(
     assert sum(day.late for day in done.days) > 10
     assert [day.unexplained for day in done.days] == [0] * DAYS
     assert len(wanted) > 1_000
+    if moving:
+        check_backtest(spark, home, stream, monkeypatch)
+
+
+def check_backtest(spark, home, stream, monkeypatch):
+    """What would have told on Spark is what one process finds."""
+
+    @contextmanager
+    def of_tests(*_):
+        yield lambda: spark
+
+    monkeypatch.setattr(batch_days, "_session_of", of_tests)
+    plans = {one.name: one.plan for one in parse(STILL + MOVING)}
+    here = backtest(home, stream, plans, days=DAYS)
+    there = batch_days.backtest_on_spark(home, stream, plans, days=DAYS)
+    for name in ("totals", "days", "examples"):
+        assert getattr(there, name).equals(getattr(here, name)), name
 
 
 CONF = """

@@ -20,7 +20,7 @@ from st_common.home import Home
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.spark import crew as crews
-from st_common.spark import resident
+from st_common.spark import resident, resident_engine
 from st_common.spark import stream as streaming
 from st_common.spark.crew import Crew
 from st_common.spark.export import states
@@ -107,6 +107,26 @@ def test_workers_are_killed_and_stopped_and_nothing_is_told_twice_or_lost(
     assert stopped
     assert told(home) == expected
     assert Log(home.log("cars")).end() > 40
+
+
+@pytest.mark.spec("S5", "S7")
+def test_tasks_end_and_others_take_their_place_without_a_gap(
+    spark, expected, tmp_path, monkeypatch
+):
+    """As once an hour; here whenever states were stored. What ends is no failure, and nobody waits for the next."""
+    home = home_with_cars(tmp_path)
+    monkeypatch.setattr(resident_engine, "RENEW_S", 0.0)
+    names = []
+
+    def meddle(number, engine, _workers):
+        if number % 6 == 0:
+            engine.store()
+        engine.commit_if_due()
+        names.extend(name for name in engine._crew.names if name not in names)
+
+    followed(spark, home, meddle)
+    assert len(names) > 3
+    assert told(home) == expected
 
 
 @pytest.mark.spec("S5")

@@ -5,6 +5,7 @@ queries        v1 of `depot`   v2 of `depot`        both run at once, so the fix
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from time import monotonic
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from st_common.engine.batch.cores import ahead, fold_on
 from st_common.engine.batch.days import check_closed
+from st_common.engine.batch.folding import Fold
 from st_common.engine.batch.ordered import count_fixes
 from st_common.engine.batch.reprocess import BatchArm
 from st_common.engine.batch.trial import Trial
@@ -143,6 +145,7 @@ def backtest(
     days: int,
     against: Mapping[str, Plan] | None = None,
     cores: int = 1,
+    folding: AbstractContextManager[Fold] | None = None,
 ) -> Backtest:
     """What queries would have told on the last days that are closed, had they been registered when these began.
 
@@ -157,6 +160,7 @@ def backtest(
         days: how many days; fewer where the stream is younger.
         against: plans of older versions by name; None: none.
         cores: so many processes fold; 1: this one. What comes of it is the same.
+        folding: gives what folds in the place of these processes, as Spark.
 
     Raises:
         ConfigError: the stream never ran, no day is closed, or there is no day to be looked at.
@@ -171,13 +175,14 @@ def backtest(
     arm = BatchArm.of(home, stream, Trial(name="backtest", queries=plans))
     since, until = _days_of(home, stream.name, days)
     fixes = count_fixes(home, stream.name, since, until - _DAY)
-    with duckdb.connect() as counted, fold_on(cores) as fold:
+    is_here = folding is None and cores == 1
+    with duckdb.connect() as counted, folding or fold_on(cores) as fold:
         counted.execute(_SCHEMA)
         asked = pa.table({"query": list(plans)})
         pairs = pa.table({"query": pa.array([*(queries.keys() & old)], pa.string())})
         counted.register("asked", asked).register("pairs", pairs)
         told = _told(replace(arm, fold=fold), since, until)
-        for day in told if cores == 1 else ahead(told):
+        for day in told if is_here else ahead(told):
             _count(counted, day)
         return Backtest(
             stream=stream.name,

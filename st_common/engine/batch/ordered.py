@@ -14,6 +14,8 @@ from st_common import tables
 from st_common.capture.log import Log
 from st_common.capture.reading import Readings
 from st_common.capture.seeds import seeds_in
+from st_common.controls.reading import rows_of
+from st_common.controls.rows import ControlRow
 from st_common.decode.decoded import fixes_schema
 from st_common.engine.batch.statements import Reached, Statement, time_of
 from st_common.engine.batch.trial import Trial
@@ -148,6 +150,15 @@ class Ordered:
         if self.trial is not None:
             return packet
         return replace(packet, seeds=seeds_in(self.log.folder, packet.controls))
+
+    def rows_of(self, one: Statement) -> Sequence[ControlRow]:
+        """The rows of a statement that count.
+
+        Raises:
+            LogError: a control row that this version does not know.
+        """
+        number = one.segment.number
+        return rows_of(self._payload(one), stream=self.stream.name, segment=number)
 
     def _payload(self, one: Statement) -> bytes:
         payload, segment = one.payload(self.log), one.segment.number

@@ -25,6 +25,7 @@ from st_common.engine.batch.ordered import Ordered, Slice
 from st_common.engine.batch.trial import Trial
 from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
+from st_common.engine.others import asks_for_others, needs_others
 from st_common.engine.states import load, save
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
@@ -67,10 +68,11 @@ class ShardedFold:
     def __call__(self, interval: Interval, state: State) -> Folded:
         """The state behind the interval, with the changes on the way."""
         ordered = interval.ordered
+        moving = ordered.stream.moving and _asks_for_others(interval, state)
         with _work_folder(ordered.home, ordered.stream.name) as folder:
             task = _Task(
                 home=Home(ordered.home.root.resolve()),
-                stream=ordered.stream,
+                stream=replace(ordered.stream, moving=moving),
                 trial=ordered.trial,
                 folder=folder,
                 shards=self.shards,
@@ -102,13 +104,21 @@ class ShardedFold:
         return counts
 
 
+def _asks_for_others(interval: Interval, state: State) -> bool:
+    """Whether a query of an interval asks where other objects are: else each shard needs its own fixes alone."""
+    if needs_others(state.queries):
+        return True
+    placed, rows_of = interval.placed, interval.ordered.rows_of
+    return any(asks_for_others(rows_of(one)) for one in placed)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Task:
     """What every task of a day must know.
 
     Attributes:
         home: the home folder, which all workers reach.
-        stream: the settings, with the stream's key of ids.
+        stream: the settings, with the stream's key of ids; with `moving` every shard follows all objects.
         trial: what counts in the place of the log's statements.
         folder: takes packets, states and changes.
         shards: how many there are.

@@ -14,6 +14,7 @@ from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.feed import step_settings
+from st_common.engine.others import asks_for_others
 from st_common.errors import ConfigError, LayerError, QueryError
 from st_common.home import Home
 from st_common.layers.features import Features
@@ -31,7 +32,6 @@ from st_common.query.plan_json import builder_of
 from st_common.query.registry import carry_out
 from st_common.query.text import Statement, parse
 from st_common.settings import StreamSettings, stream_of_table
-from st_common.spark.eras import asks_for_others
 
 Queries = str | Mapping[str, Plan | QueryBuilder]
 _GROUP = "default"

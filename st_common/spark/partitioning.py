@@ -1,0 +1,63 @@
+"""What `fairway partition` and its job do: find a group's regions anew, or keep them between thresholds."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from st_common.home import Home
+from st_common.partition.thresholds import Thresholds
+from st_common.settings import StreamSettings
+from st_common.spark.prepartition import Partitioned, Stage, prepartition, sources_of
+from st_common.spark.rebalance import THRESHOLDS, rebalance, weighed
+
+
+def partition_group(
+    home: Home,
+    conf: Path,
+    streams: Sequence[StreamSettings],
+    group: str,
+    source: str | None,
+    *,
+    strategy: str,
+    regions: int = 40,
+    share: float | None = None,
+    elements: int = 10_000,
+    thresholds: Thresholds | None = None,
+    workers: int = 2,
+    stage: Stage = lambda _what, _rows: None,
+) -> Partitioned:
+    """Divides space into regions by what sources hold, and stores them as the group's next version.
+
+    Args:
+        home: the home folder.
+        conf: the folder of the settings.
+        streams: the settings of all streams.
+        group: the name of the group.
+        source: texts as `source_of` takes them, with commas between them; None: the logs of the group's streams.
+        strategy: `sample`, `elements` (see `prepartition`), or `thresholds` (see `rebalance`).
+        regions: how many are wanted, by `sample` and `elements`.
+        share: see `prepartition`.
+        elements: likewise.
+        thresholds: see `rebalance`.
+        workers: for the deviation over workers alone.
+        stage: told what is being done, and how many rows of it are done.
+
+    Raises:
+        ConfigError: as these.
+        LayerError: a layer cannot be read.
+    """
+    if strategy == THRESHOLDS:
+        held = weighed(home, conf, streams, source, group=group)
+        return rebalance(home, group, held, thresholds, workers=workers, stage=stage)
+    points, *beside = sources_of(home, conf, streams, source, group=group)
+    return prepartition(
+        home,
+        group,
+        points,
+        beside=beside,
+        strategy=strategy,
+        regions=regions,
+        share=share,
+        elements=elements,
+        workers=workers,
+        stage=stage,
+    )

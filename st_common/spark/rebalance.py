@@ -1,0 +1,152 @@
+"""Regions of a group kept between two thresholds, by what its sources hold now (SPEC B2)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from st_common import tables
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.partition.kdtree import Split
+from st_common.partition.sample import SAMPLED_PER_REGION, PointSource, sampled
+from st_common.partition.store import current, store, thresholds_of
+from st_common.partition.thresholds import MB, Thresholds, balanced
+from st_common.settings import StreamSettings
+from st_common.spark.prepartition import (
+    Partitioned,
+    Stage,
+    counted,
+    regions_of,
+    source_of,
+    texts_of,
+)
+
+Floats = npt.NDArray[np.float64]
+Bytes = Callable[[], int]
+
+THRESHOLDS = "thresholds"
+_MB = 1 << 20
+
+
+def rebalance(
+    home: Home,
+    group: str,
+    sources: Sequence[tuple[PointSource, Bytes]],
+    thresholds: Thresholds | None = None,
+    *,
+    workers: int = 2,
+    stage: Stage = lambda _what, _rows: None,
+) -> Partitioned:
+    """Splits regions of a group that hold too much, merges siblings that hold too little, and stores the next version.
+
+    The others stay what they are. What a region holds is told by a sample, of some 300 rows for each full region.
+
+    Args:
+        home: the home folder.
+        group: the name of the group; one that has no regions yet begins with one.
+        sources: points, and how many bytes hold all of them.
+        thresholds: when regions are split and merged; None: those by which its regions were made.
+        workers: for the deviation over workers alone.
+        stage: told what is being done, and how many rows of it are done.
+
+    Raises:
+        ConfigError: thresholds that make no sense, none at all, or sources without points.
+    """
+    thresholds = thresholds or thresholds_of(home, group)
+    if thresholds is None:
+        raise ConfigError(
+            f"group {group!r} has no thresholds yet",
+            hint="--upper and --lower say how much a region may hold",
+        )
+    thresholds.check()
+    stage("reading", 0)
+    points, weights = _sampled(sources, thresholds)
+    if not len(points):
+        hint = "--source names a file, layer or stream"
+        raise ConfigError(f"group {group!r}: the source has no points", hint=hint)
+    stage("splitting", len(points))
+    before = current(home, group)
+    split = Split(paths=before.region_id, bounds=before.bounds)
+    made = regions_of(group, balanced(split, points, weights, thresholds))
+    rows = counted(made, chain.from_iterable(one() for one, _ in sources), stage)
+    stored = store(home, made, rows, f"{THRESHOLDS}, median", thresholds)
+    return Partitioned.of(
+        stored, rows, THRESHOLDS, "median", chosen=len(points), workers=workers
+    )
+
+
+def _sampled(
+    sources: Sequence[tuple[PointSource, Bytes]], thresholds: Thresholds
+) -> tuple[Floats, Floats]:
+    """A sample of all points, and how much each stands for, in the unit of the thresholds."""
+    points, weights = [np.empty((0, 2))], [np.empty(0)]
+    for source, nbytes in sources:
+        by_rows = _in_rows(source, nbytes, thresholds)
+        share = min(SAMPLED_PER_REGION / max(by_rows.upper, 1.0), 1.0)
+        chosen, total = sampled(source, share=share, at_least=SAMPLED_PER_REGION)
+        each = thresholds.upper / by_rows.upper * total / max(len(chosen), 1)
+        points.append(chosen)
+        weights.append(np.full(len(chosen), each))
+    return np.concatenate(points), np.concatenate(weights)
+
+
+def _in_rows(source: PointSource, nbytes: Bytes, thresholds: Thresholds) -> Thresholds:
+    """Thresholds in rows of a source, of which each has as many bytes as the others."""
+    if thresholds.unit != MB:
+        return thresholds
+    rows = sum(len(x) for x, _ in source())
+    row_mb = nbytes() / _MB / max(rows, 1)
+    return replace(thresholds, upper=thresholds.upper / max(row_mb, 1e-12))
+
+
+def weighed(
+    home: Home,
+    conf: Path,
+    streams: Sequence[StreamSettings],
+    text: str | None,
+    *,
+    group: str,
+) -> list[tuple[PointSource, Bytes]]:
+    """The sources that a text names, with their bytes; None or "": the logs of all streams of the group.
+
+    Raises:
+        ConfigError: as `source_of`.
+        LayerError: likewise.
+    """
+    of_group = [f"stream:{stream.name}" for stream in streams if stream.group == group]
+    return [
+        (source_of(home, conf, streams, one, group=group), partial(bytes_of, home, one))
+        for one in texts_of(text) or of_group
+    ]
+
+
+def thresholds_given(
+    upper: float | None, lower: float | None, unit: str
+) -> Thresholds | None:
+    """Thresholds as options give them; None where these say nothing of what is too much.
+
+    Raises:
+        ConfigError: what is too little stands alone.
+    """
+    if upper is not None:
+        least = upper / 4 if lower is None else lower
+        return Thresholds(upper=upper, lower=least, unit=unit)
+    if lower is not None:
+        raise ConfigError("--lower without --upper", hint="--upper says what is split")
+    return None
+
+
+def bytes_of(home: Home, text: str) -> int:
+    """How many bytes hold the points that a text names, as `prepartition.source_of` takes it."""
+    form, colon, name = text.partition(":")
+    if colon and form == "layer":
+        return tables.stored(home.table("layers", name))[1]
+    folder = home.log(name) if colon and form == "stream" else Path(text)
+    if folder.is_file():
+        return folder.stat().st_size
+    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())

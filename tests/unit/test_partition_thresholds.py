@@ -1,0 +1,121 @@
+"""Regions between two thresholds: split where too much lies, merged where too little does, and else as they were."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from st_common import tables
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.partition.kdtree import Split, median_split
+from st_common.partition.regions import Regions, assign
+from st_common.partition.store import current, thresholds_of
+from st_common.partition.thresholds import Thresholds, balanced
+from st_common.spark.rebalance import rebalance, thresholds_given
+
+pytestmark = pytest.mark.spec("B2")
+
+
+def loads_of(split, points):
+    regions = Regions(group="g", version=1, region_id=split.paths, bounds=split.bounds)
+    return np.bincount(assign(regions, *points.T), minlength=len(split.paths))
+
+
+@given(
+    before=st.integers(1, 9),
+    counts=st.tuples(st.integers(0, 300), st.integers(0, 300)),
+    upper=st.sampled_from([20, 60, 1000]),
+    seed=st.integers(0, 999),
+)
+def test_nothing_is_above_and_no_siblings_are_below(before, counts, upper, seed):
+    """Cells that were made for other points, and that `assign` finds to tile the plane."""
+    rng, lower = np.random.default_rng(seed), upper // 3
+    split = median_split(rng.normal(0, 3, (200, 2)), before)
+    points = np.concatenate(
+        [rng.normal(at, 1, (n, 2)) for at, n in zip((-3, 4), counts, strict=True)]
+    )
+    limits = Thresholds(upper=upper, lower=lower)
+    done = balanced(split, points, np.ones(len(points)), limits)
+    loads = dict(zip(done.paths, loads_of(done, points), strict=True))
+    assert max(loads.values()) <= upper
+    for path, load in loads.items():
+        sibling = path[:-1] + "10"[int(path[-1])]
+        assert sibling not in loads or load + loads[sibling] >= lower
+    kept = dict(zip(split.paths, split.bounds.tolist(), strict=True))
+    for path, bounds in zip(done.paths, done.bounds.tolist(), strict=True):
+        assert path not in kept or len(done.paths) == 1 or kept[path] == bounds
+
+
+def test_a_crowd_at_one_place_cannot_be_split():
+    points = np.ones((50, 2))
+    one = Split(paths=["0"], bounds=np.array([[-np.inf] * 2 + [np.inf] * 2]))
+    done = balanced(one, points, np.ones(50), Thresholds(upper=10, lower=2))
+    assert done.paths == ["0"]
+
+
+def test_halves_lie_across_each_other_as_deep_as_they_stand():
+    points = np.random.default_rng(1).uniform(0, 16, (4000, 2))
+    one = Split(paths=["0"], bounds=np.array([[-np.inf] * 2 + [np.inf] * 2]))
+    done = balanced(one, points, np.ones(4000), Thresholds(upper=300, lower=10))
+    finite = np.clip(done.bounds, 0, 16)
+    sides = finite[:, 2:] - finite[:, :2]
+    assert len(done.paths) == 16
+    assert sides.min() > 3, "no strips"
+
+
+def points_of(*parts):
+    """A source, and the bytes that hold it: 1 KB for each point."""
+    x, y = (np.concatenate(axis) for axis in zip(*parts, strict=True))
+    return (lambda: iter([(x, y)])), (lambda: len(x) << 10)
+
+
+def place(count, at, seed=1):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(at, at + 10, count), rng.uniform(0, 10, count)
+
+
+@pytest.mark.parametrize("unit", ["rows", "mb"])
+def test_a_group_is_kept_between_thresholds_as_its_stream_grows(tmp_path, unit):
+    """In megabytes of 1,024 points each, or in as many rows."""
+    home, scale = Home(tmp_path), 1 if unit == "mb" else 1024
+    limits = Thresholds(upper=2 * scale, lower=0.5 * scale, unit=unit)
+    first = rebalance(home, "city", [points_of(place(7_000, 0))], limits)
+    assert (first.regions, first.version) == (4, 1)
+    assert thresholds_of(home, "city") == limits
+    west = current(home, "city")
+    grown = points_of(place(7_000, 0), place(5_000, 100))
+    second = rebalance(home, "city", [grown])
+    both = current(home, "city")
+    assert second.version == 2
+    assert second.rows == 12_000
+    assert second.regions == 8
+    assert set(west.region_id) & set(both.region_id) == {"00", "01"}, "as they were"
+    moved = rebalance(home, "city", [points_of(place(500, 100))])
+    assert moved.regions == 1
+    assert tables.read(home.table("regions"))["unit"].to_pylist() == [unit] * 13
+
+
+def test_thresholds_that_make_no_sense_are_refused(tmp_path):
+    for upper, lower, unit in ((10, 6, "rows"), (0, 0, "rows"), (10, 1, "acres")):
+        limits = Thresholds(upper=upper, lower=lower, unit=unit)
+        with pytest.raises(ConfigError):
+            rebalance(Home(tmp_path), "g", [points_of(place(9, 0))], limits)
+    with pytest.raises(ConfigError, match="no thresholds yet"):
+        rebalance(Home(tmp_path), "g", [points_of(place(9, 0))])
+    with pytest.raises(ConfigError, match="--lower without"):
+        thresholds_given(None, 3.0, "rows")
+    assert thresholds_given(None, None, "rows") is None
+    assert thresholds_given(8.0, None, "mb") == Thresholds(upper=8, lower=2, unit="mb")
+
+
+def test_the_command_line_splits_by_a_file(tmp_path, command_line):
+    x, y = place(4_000, 0)
+    file = tmp_path / "fixes.csv"
+    lines = [f"{a},{b}" for a, b in zip(x, y, strict=True)]
+    file.write_text("\n".join(["x,y", *lines, ""]))
+    (tmp_path / "conf" / "streams.toml").write_text("")
+    words = ("partition", "city", "--strategy", "thresholds", "--source", str(file))
+    said = command_line(*words, "--upper", "1200")
+    assert "group city, version 1: 4 regions by thresholds" in said.output
+    assert "version 2: 4 regions" in command_line(*words).output
