@@ -46,9 +46,8 @@ from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.query.plan import LayerJoin, Plan
 from st_common.settings import StreamSettings
+from st_common.spark.resident_engine import batch_bytes
 
-BATCH = 16
-"""Segments of 1 MiB in a batch, as the engine takes them from a backlog."""
 ROADS = SHARED / "data" / "osm-porto" / "porto-metro-roads-2015.osm.pbf"
 
 
@@ -117,8 +116,9 @@ def stepped(
         State(), packets[:2], settings, layer_of
     )  # queries, indexes, first fixes
     told, state = [done.changes], done.state
-    rest = packets[2:]
-    batches = [rest[at : at + BATCH] for at in range(0, len(rest), BATCH)]
+    # In segments of 1 MiB, as the engine takes them from a backlog.
+    rest, size = packets[2:], batch_bytes(of) >> 20
+    batches = [rest[at : at + size] for at in range(0, len(rest), size)]
     started_s = time.process_time()
     for batch in batches:
         done = step(state, batch, settings, layer_of)

@@ -5,6 +5,7 @@ import gc
 import importlib.util
 import json
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -166,10 +167,27 @@ def pytest_collection_modifyitems(
         raise pytest.UsageError(
             f"no such row in docs/spec-rows.csv: {' '.join(unknown)} (marked by {tests})"
         )
+    _leave_to_others(config, items)
     if target := config.getoption("--spec-marks"):
         Path(target).write_text(
             json.dumps(marks, indent=1, sort_keys=True) + "\n", encoding="utf-8"
         )
+
+
+def _leave_to_others(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of tests that are run in turn CI runs half, others at each commit, by the seed that it prints."""
+    seed = os.environ.get("SEED")
+    if not (UNDER_CI and seed):
+        return
+    later = [item for item in items if _is_later(item, int(seed))]
+    config.hook.pytest_deselected(items=later)
+    items[:] = [item for item in items if not _is_later(item, int(seed))]
+
+
+def _is_later(item: pytest.Item, seed: int) -> bool:
+    if not item.get_closest_marker("in_turn"):
+        return False
+    return zlib.crc32(item.nodeid.encode()) % 2 != seed % 2
 
 
 def _place(item: pytest.Item) -> int:

@@ -31,7 +31,7 @@ crs = "planar"
 columns = { object = "object", event_ts = "t", x = "x", y = "y" }
 """
 SEGMENTS, ROWS, OBJECTS = 400, 50, 40
-FEW = 100  # segments: ten micro-batches, and the kill comes during the second
+FEW = 50  # segments: five micro-batches, and the kill comes during the second
 
 
 def plan_of(n):
