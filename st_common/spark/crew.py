@@ -13,7 +13,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -46,7 +46,7 @@ class _Task:
 class Plan:
     """A part of the log that all shards step: segments from `start` to before `end`, in an era as `Era` has it.
 
-    With `untold` they keep what they have to tell until they are asked to (see `Crew.tell`).
+    A shard with as many changes as `untold` keeps them until it is asked for them (see `Crew.tell`); None: none does.
     """
 
     number: int
@@ -54,7 +54,7 @@ class Plan:
     end: int
     committed: int
     era: Mapping[str, Any] = field(default_factory=dict)
-    untold: bool = False
+    untold: int | None = None
 
 
 class Asked(NamedTuple):
@@ -98,33 +98,42 @@ class Crew:
         Raises:
             FairwayError: a task could not go on: the log or a state cannot be used.
         """
-        return self._asked(plan, check, Asked("step", "stepped"))
+        results = self._asked(plan, check, Asked("step", "stepped"), self._all)
+        return [results[shard] for shard in self._all]
 
     def tell(
-        self, plan: Plan, shared: bytes, check: Callable[[], None] = lambda: None
+        self,
+        plan: Plan,
+        shards: Sequence[int],
+        shared: bytes,
+        check: Callable[[], None] = lambda: None,
     ) -> list[bytes]:
-        """Has all shards write what they made of a plan into files; what became of it, as `Told` has it.
+        """Has some shards write what they made of a plan, and kept, into files; what became of it, as `Told` has it.
 
         Args:
-            plan: one that was stepped by `step`, with `untold`; whoever has not, as it has a shard of one that broke
-                off, does that first.
+            plan: one that was stepped by `step`; whoever has not, as it has a shard of one that broke off, does that
+                first.
+            shards: those that kept what they made.
             shared: int64, positions that are told by the driver.
             check: as for `step`.
 
         Raises:
             FairwayError: as `step`.
         """
-        return self._asked(plan, check, Asked("tell", "told", shared))
+        what = Asked("tell", "told", shared)
+        results = self._asked(plan, check, what, shards)
+        return [results[shard] for shard in shards]
 
     def _asked(
-        self, plan: Plan, check: Callable[[], None], what: "Asked"
-    ) -> list[bytes]:
-        """What all shards answer, in their order, whoever has them meanwhile."""
+        self, plan: Plan, check: Callable[[], None], what: Asked, shards: Sequence[int]
+    ) -> dict[int, bytes]:
+        """What shards answer, whoever has them meanwhile."""
         results: dict[int, bytes] = {}
         asked: dict[int, _Task] = {}
         self._deal(plan)
-        while len(results) < self._shards:
-            self._send_steps(plan, results, asked, what)
+        while len(results) < len(shards):
+            waiting = [shard for shard in shards if shard not in results]
+            self._send_steps(plan, waiting, asked, what)
             check()
             for task, head, body in self._heard():
                 is_answer = self._of(task, head) == what.answer
@@ -132,7 +141,11 @@ class Crew:
                     results[head["shard"]] = body
             self._leave_silent()
             self._deal(plan)
-        return [results[shard] for shard in range(self._shards)]
+        return results
+
+    @property
+    def _all(self) -> Sequence[int]:
+        return range(self._shards)
 
     def store(self) -> None:
         """Has all states stored; `stored` says when they are."""
@@ -310,16 +323,16 @@ class Crew:
     def _send_steps(
         self,
         plan: Plan,
-        results: Mapping[int, bytes],
+        waiting: Sequence[int],
         asked: dict[int, _Task],
         what: Asked,
     ) -> None:
-        """Asks each task for those of its shards that it was not asked for, and that nobody answered for."""
+        """Asks each task for those of its shards that are waited for, and that it was not asked for."""
         for task in list(self._tasks):
             shards = [
                 shard
-                for shard in sorted(task.shards)
-                if shard not in results and asked.get(shard) is not task
+                for shard in waiting
+                if shard in task.shards and asked.get(shard) is not task
             ]
             if shards:
                 asked.update(dict.fromkeys(shards, task))

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
+
 from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Segment
@@ -33,8 +35,10 @@ BATCH_BYTES = 16 << 20
 _SHARDS_OF_A_BATCH, _MOST_BATCHES = 4, 4
 RENEW_S = 3600.0
 """How long a task stays, where others can take its shards: what it has gathered in memory ends with it."""
-FILES_FROM_BYTES = 2 << 20
-"""From so many bytes of the log on shards write what a plan makes of them into files by themselves."""
+FILES_FROM_BYTES, FILES_FROM_ROWS = 2 << 20, 100_000
+"""From so many bytes of the log on, and so many rows of changes of a shard, it writes them into files by itself: a file
+takes some 50 ms, however small.
+"""
 
 
 def batch_bytes(shards: int) -> int:
@@ -129,22 +133,39 @@ class ResidentEngine(Committing):
     def _follow(self, segments: list[Segment]) -> list[dict[str, Any]]:
         """Has some segments stepped, and tells what they make; what shards say beside that."""
         start, end = segments[0].number, segments[-1].number + 1
-        plan = self._plan(start, end, untold=self._goes_into_files(segments))
-        if self.has_files and not plan.untold:
-            self.commit()  # what is told by the journal stands behind them
+        plan = self._plan(start, end, untold=self._rows_for_files(segments))
         blobs = self._crew.step(plan, self._check_all)
         results = [read_result(blob) for blob in blobs]
-        if failures := failures_in(meta for _, meta in results):
+        metas = [meta for _, meta in results]
+        if failures := failures_in(metas):
             tell_failures(self._home, failures)
-        told = self._written(plan, foreign_in(blobs)) if plan.untold else None
+        told = [table for table, _ in results]
+        kept = [shard for shard, meta in enumerate(metas) if meta["is_kept"]]
+        if kept:
+            self._tell_kept(plan, kept, told, foreign_in(blobs))
+            return metas
+        if self.has_files:
+            self.commit()  # what is told by the journal stands behind them
         self.next_segment = end
-        if told is None:
-            self.tell([table for table, _ in results])
-        else:
-            files = [file for one in told for file in one.files]
-            rest = [one.rest for one in told]
-            self.tell_by_files(files, rest, rows=sum(one.rows for one in told))
-        return [meta for _, meta in results]
+        self.tell(told)
+        return metas
+
+    def _tell_kept(
+        self, plan: Plan, shards: list[int], told: list[pa.Table], foreign: Ints
+    ) -> None:
+        """Tells what a plan made: some shards write it into files, but for what is told at positions of several."""
+        if not tables.exists(self._table):
+            with tables.locked(self._table):
+                tables.create(self._table, self._contract)
+        shared = foreign[:0] if self._is_alone else foreign
+        blobs = self._crew.tell(plan, shards, shared.tobytes(), self._check_all)
+        written = [Told.from_blob(blob) for blob in blobs]
+        self.next_segment = plan.end
+        self.tell_by_files(
+            [file for one in written for file in one.files],
+            [*told, *(one.rest for one in written)],
+            rows=sum(one.rows for one in written),
+        )
 
     def _relieve(self) -> None:
         """Gives what the driver steps while Spark starts to the tasks, once they have come: with all that it knows."""
@@ -153,7 +174,7 @@ class ResidentEngine(Committing):
                 self._store_here()
             self._crew.relieve()
 
-    def _plan(self, start: int, end: int, *, untold: bool = False) -> Plan:
+    def _plan(self, start: int, end: int, *, untold: int | None = None) -> Plan:
         """The next plan: some segments."""
         self._plans += 1
         return Plan(
@@ -165,20 +186,14 @@ class ResidentEngine(Committing):
             untold=untold,
         )
 
-    def _goes_into_files(self, segments: list[Segment]) -> bool:
-        """Whether shards write what segments make into files: of a backlog, where each fix is of one of them."""
+    def _rows_for_files(self, segments: list[Segment]) -> int | None:
+        """From how many changes on a shard keeps what segments make, to write it into files; None: it does not.
+
+        It does where they are a backlog, and each fix is of one shard.
+        """
         size = sum(segment.size for segment in segments)
         is_of_one = self._is_alone or not self.era.moving
-        return is_of_one and size >= FILES_FROM_BYTES
-
-    def _written(self, plan: Plan, foreign: Ints) -> list[Told]:
-        """What shards made of a plan: in files that they write, but for what is told at shared positions."""
-        if not tables.exists(self._table):
-            with tables.locked(self._table):
-                tables.create(self._table, self._contract)
-        shared = foreign[:0] if self._is_alone else foreign
-        blobs = self._crew.tell(plan, shared.tobytes(), self._check_all)
-        return [Told.from_blob(blob) for blob in blobs]
+        return FILES_FROM_ROWS if is_of_one and size >= FILES_FROM_BYTES else None
 
     def _in_one_era(self, segments: list[Segment]) -> list[Segment]:
         """The segments before the first one that asks where others are; where that is the first, an era begins."""

@@ -3,7 +3,7 @@
 driver says                          the task
 take shards 0 and 2 at 180           loads their newest states, and steps them up to segment 180, telling nothing
 step 0 and 2 from 180 to 183         steps them, and answers with what each has to tell
-tell 0 and 2 from 180 to 183         of a backlog: writes what each has to tell into files, and answers with their names
+tell 2 from 180 to 183               which had much to tell, and kept it: writes it into files, answers with their names
 store 0 and 2                        stores their states, and answers up to where
 drop 2                               forgets it: another task has it now
 """
@@ -193,7 +193,7 @@ class _Task:
     def _results(
         self, head: Head, shards: Sequence[int]
     ) -> Iterator[tuple[int, bytes]]:
-        """Steps shards for a plan, and gives what each answers; with `untold` they keep what they have to tell."""
+        """Steps shards for a plan, and gives what each answers; what has much to tell may keep it."""
         start = head["start"]
         for shard in shards:
             if shard not in self._held or self._place(shard) != start:
@@ -201,10 +201,11 @@ class _Task:
         segments = self._log.segments(start, end=head["end"])
         for shard, packets in self._packets(segments, shards).items():
             done = self._stepped(shard, packets)
-            untold = None
-            if head["untold"]:
+            least, untold = head["untold"], None
+            if least is not None:
                 untold = Untold.of(head["plan"], done.changes, packets)
-            self._held[shard].untold = untold
+            is_kept = least is not None and len(done.changes) >= least
+            self._held[shard].untold = untold if is_kept else None
             yield (
                 shard,
                 result_blob(
@@ -213,13 +214,14 @@ class _Task:
                     wanted=wanted_us(done.state, self._settings(shard)),
                     needs_others=needs_others(done.state.queries),
                     untold=untold,
+                    is_kept=is_kept,
                 ),
             )
 
     def _tell(self, head: Head, shared: np.ndarray) -> None:
         """Writes what shards made of a plan into files, and answers for each; who has not stepped it does so first."""
         missing = [shard for shard in head["shards"] if not self._has(shard, head)]
-        for _ in self._results(head, missing):
+        for _ in self._results(head, missing) if missing else ():
             pass  # what it answers is known, by whoever had the shard before
         table = self._home.table("changes", self._feed.stream.name)
         for shard in head["shards"]:

@@ -48,6 +48,7 @@ def result_blob(
     wanted: int | None = None,
     needs_others: bool = True,
     untold: Untold | None = None,
+    is_kept: bool = False,
 ) -> bytes:
     """What a shard gives for a batch, as one blob: changes, counters, and what the engine must know beside them.
 
@@ -56,9 +57,10 @@ def result_blob(
         read: the packets that it read; what decoding counted in them, and what they say about time, goes along.
         wanted: the time that the shard waits for, us UTC (see `operators.wanted`); None: it waits for none.
         needs_others: whether a live query asks where other objects are.
-        untold: keeps the changes, which then are not given; None: they are.
+        untold: what others must know of the changes where shards may write them into files.
+        is_kept: whether the shard keeps the changes, which then are not given.
     """
-    told = done.changes if untold is None else done.changes.slice(0, 0)
+    told = done.changes.slice(0, 0) if is_kept else done.changes
     changes = table_to_blob(told.unify_dictionaries())
     foreign = np.empty(0, np.int64) if untold is None else untold.foreign()
     counters = {
@@ -73,6 +75,7 @@ def result_blob(
         "rejects": sum(packet.rejects for packet in read),
         "nulled": nulled_in(read),
     }
+    meta["is_kept"] = is_kept
     meta |= {
         "heard": [dataclasses.asdict(one) for one in heard(read)],
         "wanted": wanted,

@@ -68,14 +68,22 @@ def test_recorded_logs_tell_what_they_told(
 
 @pytest.mark.spec("S7", "X1")
 @pytest.mark.parametrize(
-    ("name", "seed"),
-    [("until-restarts", 1), ("fixes-restarts", 2), ("counting-layers", None)],
+    ("name", "seed", "rows"),
+    [
+        ("until-restarts", 1, 0),
+        ("fixes-restarts", 2, 3),
+        ("counting-layers", None, 0),
+    ],
 )
 def test_recorded_logs_told_by_files_of_shards_tell_what_they_told(
-    monkeypatch, tmp_path, name, seed
+    monkeypatch, tmp_path, name, seed, rows
 ):
-    """As from a backlog: shards write what they tell, and the driver what is told where others tell, too."""
+    """As from a backlog: shards write what they tell, and the driver what is told where others tell, too.
+
+    With some rows at least for files, what is less goes by the journal in between.
+    """
     monkeypatch.setattr(resident_engine, "FILES_FROM_BYTES", 0)
+    monkeypatch.setattr(resident_engine, "FILES_FROM_ROWS", rows)
     follow_recording(monkeypatch, shards=3, tasks=2, seed=seed)
     steps = replays.read_recording(FOLDER / f"{name}.jsonl")
     assert replays.replay(steps, tmp_path / "home") == TOLD[name]
