@@ -109,6 +109,16 @@ def load_outline(home: Home, layer: str, version: int) -> Outline | None:
     return _load_outline(home, layer, version)
 
 
+def index_bytes(home: Home, layer: str, version: int) -> int:
+    """About how much memory the index of a version of a layer takes; by its table's log, no file is read.
+
+    Raises:
+        LayerError: as `load_index`.
+        TransientError: likewise.
+    """
+    return sum(_sizes(home.table("layers", layer), version).values())
+
+
 @lru_cache(maxsize=_INDEXES_HELD)
 def _load_index(path: Path, version: int, space: Space) -> LayerIndex:
     return LayerIndex(
@@ -136,6 +146,7 @@ def _load_outline(home: Home, layer: str, version: int) -> Outline | None:
     features = [np.sort(number[members]) for members in groups]
     home_of = np.empty(len(labels.fids), np.int64)
     home_of[number[at_home]] = region[at_home]
+    sizes = _sizes(path, version)
     extents = [
         _common(cells[name], _around(boxes[members]))
         for name, members in zip(ids.tolist(), groups, strict=True)
@@ -146,17 +157,19 @@ def _load_outline(home: Home, layer: str, version: int) -> Outline | None:
         region_ids=ids.tolist(),
         features=features,
         extents=np.array(extents).reshape(-1, len(EDGES)),
-        nbytes=_sizes(path, version, ids, features),
+        nbytes=np.array([sizes[name] for name in ids], np.int64),
     )
 
 
-def _sizes(path: Path, version: int, ids: Texts, features: list[Ints]) -> Ints:
+def _sizes(path: Path, version: int) -> dict[str, int]:
     """About how much memory the index of each region takes, by its files and the number of its features."""
+    _require(path, version)
     with readable():
         sizes = tables.sizes(path, version=version, column="region_id")
-    stored_bytes = np.array([sizes.get(one, 0) for one in ids], np.int64)
-    counts = np.array([len(members) for members in features], np.int64)
-    return counts * _PER_FEATURE + stored_bytes * _PER_FILE_BYTE
+    return {
+        region: rows * _PER_FEATURE + nbytes * _PER_FILE_BYTE
+        for region, (rows, nbytes) in sizes.items()
+    }
 
 
 def _regions_of(home: Home, rows: pa.Table) -> Regions | None:
@@ -183,10 +196,8 @@ def _common(one: Floats, other: Floats) -> Floats:
     return np.concatenate([lower, upper])
 
 
-def _rows(
-    path: Path, version: int, columns: list[str], regions: Part | None = None
-) -> pa.Table:
-    """The rows of a layer, or those that stand in some regions of it.
+def _require(path: Path, version: int) -> None:
+    """Makes sure that a layer has a version.
 
     Raises:
         LayerError: there is no such layer or version, or what lies there is no layer.
@@ -201,6 +212,18 @@ def _rows(
             else "fairway layer list shows which there are"
         )
         raise LayerError(f"layer {path.name!r} has no version {version}", hint=has)
+
+
+def _rows(
+    path: Path, version: int, columns: list[str], regions: Part | None = None
+) -> pa.Table:
+    """The rows of a layer, or those that stand in some regions of it.
+
+    Raises:
+        LayerError: there is no such layer or version, or what lies there is no layer.
+        TransientError: it cannot be read now.
+    """
+    _require(path, version)
     only = None if regions is None else [("region_id", "in", list(regions))]
     with readable():
         return tables.read(path, version=version, columns=columns, filters=only)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from st_common import tables
 from st_common.contracts import Contract, contract_names, load_contract
 from st_common.home import Home
+from st_common.storage import bytes_below
 from st_common.tables.handle import required
 
 
@@ -73,11 +74,4 @@ def size_of(path: Path) -> Size:
         FairwayError: there is no table.
     """
     files = pa.table(required(path).get_add_actions())
-    return Size(files=len(files), bytes=sum(map(_bytes_of, path.rglob("*"))))
-
-
-def _bytes_of(path: Path) -> int:
-    try:
-        return path.stat().st_size if path.is_file() else 0
-    except FileNotFoundError:  # a writer's draft that has its name by now
-        return 0
+    return Size(files=len(files), bytes=bytes_below(path))

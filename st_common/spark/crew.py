@@ -6,22 +6,18 @@ connection is closed, and nothing else that it does is told. What a shard tells 
 steps it, so a plan that was under way is sent to whoever has the shard now.
 """
 
-import contextlib
-import hmac
 import queue
 import secrets
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from st_common.spark.listener import Listener
 from st_common.spark.wire import Head, Wire, error_of
 
 SILENT_S = 15.0
 """For how long a task may say nothing; it says that it lives every three seconds."""
-_GREETING_S = 10.0
 _LOOK_S = 0.5
 
 
@@ -79,14 +75,12 @@ class Crew:
     def __init__(self, shards: int, host: str) -> None:
         self._shards = shards
         self.token = secrets.token_hex(16)
-        self._server = socket.create_server((host, 0))
-        self.address: tuple[str, int] = self._server.getsockname()[:2]
         self._inbox: queue.SimpleQueue[_Heard] = queue.SimpleQueue()
         self._tasks: list[_Task] = []
-        self._connected: set[Wire] = set()
         self._stored: dict[int, int] = {}
         self._round = 0
-        threading.Thread(target=self._accept, daemon=True, name="crew").start()
+        self._listener = Listener(host, self.token, self._read, name="crew")
+        self.address = self._listener.address
 
     def step(self, plan: Plan, check: Callable[[], None] = lambda: None) -> list[bytes]:
         """What all shards have to tell of a part of the log, in their order, as `result_blob` makes it.
@@ -175,15 +169,10 @@ class Crew:
 
     def close(self) -> None:
         """Says that this is the end, and closes all connections."""
-        with contextlib.suppress(
-            OSError
-        ):  # whoever waits for connections would go on with one more
-            self._server.shutdown(socket.SHUT_RDWR)
-        self._server.close()
+        self._listener.stop()
         for task in list(self._tasks):
             self._say(task, {"do": "end"})
-        for wire in list(self._connected):  # of those that have just come, too
-            wire.close()
+        self._listener.close()
 
     def break_off(self, number: int) -> None:
         """Breaks the connection of a task, if there are so many: it is not heard any more, and starts anew."""
@@ -230,44 +219,20 @@ class Crew:
         """How many tasks there are."""
         return len(self._tasks)
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._server.accept()
-            except OSError:
-                return  # closed
-            threading.Thread(target=self._read, args=(connection,), daemon=True).start()
-
-    def _read(self, connection: socket.socket) -> None:
-        """Hears one task until it breaks off; whoever does not know the token is not answered."""
-        wire = Wire(connection)
-        self._connected.add(wire)
-        task = _Task(wire, "", time.monotonic())
+    def _read(self, wire: Wire, hello: Head) -> None:
+        """Hears one task until it breaks off."""
+        task = _Task(wire, str(hello["name"]), time.monotonic())
+        task.stands_in = bool(hello.get("stands_in"))
+        if "peer" in hello:
+            task.peer = (str(hello["peer"][0]), int(hello["peer"][1]))
+        self._inbox.put((task, {"is": "hello"}, b""))
         try:
-            if not self._is_ours(task, connection):
-                return
             while True:
                 head, body = wire.receive()
                 task.heard_s = time.monotonic()
                 self._inbox.put((task, head, body))
         except (OSError, EOFError, ValueError, KeyError):
             self._inbox.put((task, None, b""))
-        finally:
-            self._connected.discard(wire)
-            wire.close()
-
-    def _is_ours(self, task: _Task, connection: socket.socket) -> bool:
-        """Hears who has connected, for some seconds; whether it is a task of this crew."""
-        connection.settimeout(_GREETING_S)
-        hello, _ = task.wire.receive()
-        if not hmac.compare_digest(str(hello.get("token")), self.token):
-            return False
-        connection.settimeout(None)
-        task.name, task.stands_in = str(hello["name"]), bool(hello.get("stands_in"))
-        if "peer" in hello:
-            task.peer = (str(hello["peer"][0]), int(hello["peer"][1]))
-        self._inbox.put((task, {"is": "hello"}, b""))
-        return True
 
     def _heard(self) -> Iterable[_Heard]:
         """What was said next; nothing after half a second."""

@@ -1,9 +1,6 @@
 """Tasks that ask each other for regions of layers: each listens, and knows the others by what its driver says."""
 
-import contextlib
-import hmac
 import socket
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +8,7 @@ import numpy as np
 
 from st_common.errors import FairwayError
 from st_common.operators.state.codec import from_blob, to_blob
+from st_common.spark.listener import Listener
 from st_common.spark.region_service import Arrays, RegionService
 from st_common.spark.wire import Head, Wire, error_of, failure
 
@@ -44,13 +42,11 @@ class Peers:
 
     def __init__(self, host: str, token: str, service: RegionService) -> None:
         self._token, self._service = token, service
-        self._server = socket.create_server((host, 0))
-        self.address: Address = self._server.getsockname()[:2]
+        self._listener = Listener(host, token, self._serve, name="peers")
+        self.address: Address = self._listener.address
         self._members: list[Address] = []
         self._wires: dict[Address, Wire] = {}
         self._gone: set[Address] = set()
-        self._served: set[Wire] = set()
-        threading.Thread(target=self._accept, daemon=True, name="peers").start()
 
     def meet(self, members: Sequence[Sequence[Any]]) -> None:
         """Takes note of who is there, by host and port, in an order that all know."""
@@ -85,10 +81,8 @@ class Peers:
 
     def close(self) -> None:
         """Listens no more, and closes all connections."""
-        with contextlib.suppress(OSError):  # wakes who waits for connections
-            self._server.shutdown(socket.SHUT_RDWR)
-        self._server.close()
-        for wire in [*self._wires.values(), *list(self._served)]:
+        self._listener.close()
+        for wire in self._wires.values():
             wire.close()
 
     def _send(self, number: int, ask: Ask) -> bool:
@@ -128,32 +122,10 @@ class Peers:
         if address in self._wires:
             self._wires.pop(address).close()
 
-    def _accept(self) -> None:
+    def _serve(self, wire: Wire, _hello: Head) -> None:
+        """Answers one other task until it breaks off."""
         while True:
-            try:
-                connection, _ = self._server.accept()
-            except OSError:
-                return  # closed
-            threading.Thread(
-                target=self._serve, args=(connection,), daemon=True
-            ).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        """Answers one other task until it breaks off; whoever does not know the token is not answered."""
-        wire = Wire(connection)
-        self._served.add(wire)
-        try:
-            connection.settimeout(_SILENT_S)
-            hello, _ = wire.receive()
-            if hmac.compare_digest(str(hello.get("token")), self._token):
-                connection.settimeout(None)
-                while True:
-                    wire.send(*self._answer(*wire.receive()))
-        except (OSError, EOFError, ValueError, KeyError):
-            return  # it is gone, or none of ours
-        finally:
-            self._served.discard(wire)
-            wire.close()
+            wire.send(*self._answer(*wire.receive()))
 
     def _answer(self, asked: Head, body: bytes) -> tuple[Head, bytes]:
         try:

@@ -154,9 +154,7 @@ def prepartition(
         )
     else:
         chosen, rest = first(source, elements), partial(after, source, elements)
-    if not len(chosen):
-        hint = "--source names a file, layer or stream"
-        raise ConfigError(f"group {group!r}: the source has no points", hint=hint)
+    require_points(chosen, group)
     stage("splitting", len(chosen))
     split, tree, note = _split(
         home, chosen, regions, by_sedona=strategy == SAMPLE, session=session
@@ -180,6 +178,17 @@ def _sample(
     at_least = -(-per_region * regions // len(sources))
     samples = [sampled(one, share=share, at_least=at_least)[0] for one in sources]
     return mixed(samples), lambda: chain.from_iterable(one() for one in sources)
+
+
+def require_points(points: Floats, group: str) -> None:
+    """Makes sure that sources have points.
+
+    Raises:
+        ConfigError: they have none.
+    """
+    if not len(points):
+        hint = "--source names a file, layer or stream"
+        raise ConfigError(f"group {group!r}: the source has no points", hint=hint)
 
 
 def regions_of(group: str, split: Split) -> Regions:

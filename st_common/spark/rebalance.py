@@ -1,7 +1,6 @@
 """Regions of a group kept between two thresholds, by what its sources hold now (SPEC B2)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -22,9 +21,11 @@ from st_common.spark.prepartition import (
     Stage,
     counted,
     regions_of,
+    require_points,
     source_of,
     texts_of,
 )
+from st_common.storage import bytes_below
 
 Floats = npt.NDArray[np.float64]
 Bytes = Callable[[], int]
@@ -66,9 +67,7 @@ def rebalance(
     thresholds.check()
     stage("reading", 0)
     points, weights = _sampled(sources, thresholds)
-    if not len(points):
-        hint = "--source names a file, layer or stream"
-        raise ConfigError(f"group {group!r}: the source has no points", hint=hint)
+    require_points(points, group)
     stage("splitting", len(points))
     before = current(home, group)
     split = Split(paths=before.region_id, bounds=before.bounds)
@@ -86,22 +85,17 @@ def _sampled(
     """A sample of all points, and how much each stands for, in the unit of the thresholds."""
     points, weights = [np.empty((0, 2))], [np.empty(0)]
     for source, nbytes in sources:
-        by_rows = _in_rows(source, nbytes, thresholds)
-        share = min(SAMPLED_PER_REGION / max(by_rows.upper, 1.0), 1.0)
+        row = _row_mb(source, nbytes) if thresholds.unit == MB else 1.0
+        share = min(SAMPLED_PER_REGION * row / thresholds.upper, 1.0)
         chosen, total = sampled(source, share=share, at_least=SAMPLED_PER_REGION)
-        each = thresholds.upper / by_rows.upper * total / max(len(chosen), 1)
         points.append(chosen)
-        weights.append(np.full(len(chosen), each))
+        weights.append(np.full(len(chosen), row * total / max(len(chosen), 1)))
     return np.concatenate(points), np.concatenate(weights)
 
 
-def _in_rows(source: PointSource, nbytes: Bytes, thresholds: Thresholds) -> Thresholds:
-    """Thresholds in rows of a source, of which each has as many bytes as the others."""
-    if thresholds.unit != MB:
-        return thresholds
-    rows = sum(len(x) for x, _ in source())
-    row_mb = nbytes() / _MB / max(rows, 1)
-    return replace(thresholds, upper=thresholds.upper / max(row_mb, 1e-12))
+def _row_mb(source: PointSource, nbytes: Bytes) -> float:
+    """What a row of a source weighs where each has as many bytes as the others."""
+    return nbytes() / _MB / max(sum(len(x) for x, _ in source()), 1)
 
 
 def weighed(
@@ -149,4 +143,4 @@ def bytes_of(home: Home, text: str) -> int:
     folder = home.log(name) if colon and form == "stream" else Path(text)
     if folder.is_file():
         return folder.stat().st_size
-    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
+    return bytes_below(folder)

@@ -194,6 +194,8 @@ class _Task:
         self, head: Head, shards: Sequence[int]
     ) -> Iterator[tuple[int, bytes]]:
         """Steps shards for a plan, and gives what each answers; what has much to tell may keep it."""
+        if not shards:
+            return  # the log is not read for nobody
         start = head["start"]
         for shard in shards:
             if shard not in self._held or self._place(shard) != start:
@@ -221,7 +223,7 @@ class _Task:
     def _tell(self, head: Head, shared: np.ndarray) -> None:
         """Writes what shards made of a plan into files, and answers for each; who has not stepped it does so first."""
         missing = [shard for shard in head["shards"] if not self._has(shard, head)]
-        for _ in self._results(head, missing) if missing else ():
+        for _ in self._results(head, missing):
             pass  # what it answers is known, by whoever had the shard before
         table = self._home.table("changes", self._feed.stream.name)
         for shard in head["shards"]:

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from st_common.home import Home
-from st_common.layers.stored import load_index, load_outline
+from st_common.layers.stored import index_bytes, load_index, load_outline
 from st_common.operators.matching.layer import Layer, LayerOf
 from st_common.settings import StreamSettings
 from st_common.spark.peers import Peers
@@ -28,8 +28,9 @@ def shared_layers(home: Home, stream: StreamSettings, peers: Peers) -> LayerOf:
 
     @lru_cache(maxsize=_LAYERS_HELD)
     def layer_of(layer: str, version: int) -> Layer:
-        outline = load_outline(home, layer, version)
-        if outline is None or outline.nbytes.sum() <= most_bytes:
+        is_large = index_bytes(home, layer, version) > most_bytes
+        outline = load_outline(home, layer, version) if is_large else None
+        if outline is None:
             return load_index(home, layer, version, space=space)
         return SpreadLayer(layer, version, outline, peers, space=space)
 

@@ -35,7 +35,7 @@ from st_common.spark.region_service import Arrays
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_PARTS_HELD = 64
+_HELD = 64
 
 
 class _Part(NamedTuple):
@@ -63,7 +63,10 @@ class SpreadLayer:
         self._outline, self._peers, self._space = outline, peers, space
         self.fids = outline.labels.fids
         self._weights = tuple(outline.nbytes.tolist())
-        self._features_of = lru_cache(maxsize=_PARTS_HELD)(self._features)
+        # Each is made once for all batches that ask for it.
+        self._features_of = lru_cache(maxsize=_HELD)(self._features)
+        self._grid_of = lru_cache(maxsize=_HELD)(self._grid)
+        self._tree_of = lru_cache(maxsize=_HELD)(self._tree)
 
     def match(
         self,
@@ -77,12 +80,9 @@ class SpreadLayer:
         growth: Growth = POINT,
     ) -> tuple[Ints, Ints]:
         """See `LayerIndex.match`."""
-        # As in an index of boxes, where the boxes are those around regions.
-        boxes = boxes_reached(
-            self._outline.extents, distance_m, growth.rounded(), space=self._space
-        )
+        grid = self._grid_of(distance_m, growth.rounded())
         px, py, owner = points_reaching(x, y, distance_m, growth, space=self._space)
-        point, region = BoxIndex(boxes).probe(px, py)
+        point, region = grid.probe(px, py)
         point, region = each_once(owner[point], region)
         grown_by = {"value": growth.value, "metres": growth.metres}
         options = _options(distance_m, kinds, tags)
@@ -98,10 +98,9 @@ class SpreadLayer:
         tags: Tags = (),
     ) -> tuple[Ints, Ints]:
         """See `LayerIndex.crossed`."""
-        corners = grown(self._outline.extents, distance_m or 0.0, space=self._space)
-        boxes: npt.NDArray[np.object_] = np.array(shapely.box(*corners.T), object)
         owner, lines = ways.lines(self._space, distance_m or 0.0)
-        line, region = shapely.STRtree(boxes).query(lines, predicate="intersects")
+        tree = self._tree_of(distance_m or 0.0)
+        line, region = tree.query(lines, predicate="intersects")
         way, region = each_once(owner[line], region)
         options = _options(distance_m, kinds, tags)
         arrays = {"ax": ways.ax, "ay": ways.ay, "bx": ways.bx, "by": ways.by}
@@ -164,6 +163,17 @@ class SpreadLayer:
             for name, one in zip(names, values, strict=True):
                 one[part.rows] = answer[name]
         return values
+
+    def _grid(self, distance_m: float | None, growth: Growth) -> BoxIndex:
+        """The boxes around regions, for points: as `LayerIndex` has those around features."""
+        extents = self._outline.extents
+        return BoxIndex(boxes_reached(extents, distance_m, growth, space=self._space))
+
+    def _tree(self, distance_m: float) -> shapely.STRtree:
+        """The boxes around regions, for ways."""
+        corners = grown(self._outline.extents, distance_m, space=self._space)
+        boxes: npt.NDArray[np.object_] = np.array(shapely.box(*corners.T), object)
+        return shapely.STRtree(boxes)
 
     def _features(self, regions: tuple[int, ...]) -> Ints:
         """The features that stand in some regions: whoever has that part numbers them so."""

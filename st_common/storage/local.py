@@ -262,6 +262,18 @@ def _draft_of(path: Path) -> Path:
     return path.with_name(f"{_DRAFT}{path.name}.{os.getpid()}.{threading.get_ident()}")
 
 
+def bytes_below(folder: Path) -> int:
+    """The bytes of all files in a folder and those below it, while others write there."""
+    return sum(map(_bytes_of, folder.rglob("*")))
+
+
+def _bytes_of(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except FileNotFoundError:  # a writer's draft that has its name by now
+        return 0
+
+
 def make_folder(folder: Path) -> None:
     """Makes a folder and those above it, where they are missing, each one durable in the one that holds it.
 

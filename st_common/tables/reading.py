@@ -118,19 +118,25 @@ def stored(path: Path) -> tuple[int, int]:
     return len(sizes), pc.sum(sizes).as_py() or 0
 
 
-def sizes(path: Path, *, version: int, column: str) -> dict[str, int]:
-    """The bytes of a version's data files by the value of a partition column, as text.
+def sizes(path: Path, *, version: int, column: str) -> dict[str, tuple[int, int]]:
+    """The rows of a version's data files, and their bytes, by the value of a partition column as text.
 
     Raises:
         FairwayError: there is no such table or version.
     """
     actions = pa.table(_at(path, version).get_add_actions(flatten=True))
-    values = actions[f"partition.{column}"].cast(pa.string())
-    by_value = pa.table({"value": values, "size": actions["size_bytes"]})
-    summed = by_value.group_by("value").aggregate([("size", "sum")])
-    return dict(
-        zip(summed["value"].to_pylist(), summed["size_sum"].to_pylist(), strict=True)
+    known = {
+        "value": actions[f"partition.{column}"].cast(pa.string()),
+        "rows": pc.fill_null(actions["num_records"], 0),
+        "bytes": actions["size_bytes"],
+    }
+    summed = (
+        pa.table(known)
+        .group_by("value")
+        .aggregate([("rows", "sum"), ("bytes", "sum")])
+        .to_pylist()
     )
+    return {one["value"]: (one["rows_sum"], one["bytes_sum"]) for one in summed}
 
 
 def purged_before(path: Path) -> int:
