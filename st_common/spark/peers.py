@@ -1,15 +1,14 @@
-"""Tasks that ask each other for regions of layers: each listens, and knows the others by what its driver says."""
+"""Tasks that ask each other: each listens, and knows the others by what its driver says."""
 
 import socket
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from st_common.errors import FairwayError
 from st_common.operators.state.codec import from_blob, to_blob
 from st_common.spark.listener import Listener
-from st_common.spark.region_service import Arrays, RegionService
 from st_common.spark.wire import Head, Wire, error_of, failure
 
 Address = tuple[str, int]
@@ -18,8 +17,11 @@ _SILENT_S = 15.0
 """How long an answer is waited for; after that the one who asks answers for itself."""
 
 
+Arrays = Mapping[str, Any]
+
+
 class Ask(NamedTuple):
-    """What is asked of one member: some regions of a layer, with the rows for each; see `RegionService.answer`."""
+    """What is asked of one member: `what`, with all that belongs to it, and arrays by name."""
 
     asked: dict[str, Any]
     arrays: Arrays
@@ -28,20 +30,35 @@ class Ask(NamedTuple):
 Answer = tuple[list[int], Arrays]
 
 
+class Service(Protocol):
+    """What a task answers by, from several threads; see `RegionService` and `Decoding`."""
+
+    def answer(self, asked: Mapping[str, Any], arrays: Any) -> Answer:
+        """Counts and arrays, as the one who asks knows to read them."""
+        ...
+
+
 class Peers:
-    """This task and the others: asks them for regions, and answers for its own.
+    """This task and the others: asks them, and answers what they ask.
 
     Whoever does not answer is not asked any more, until the driver names the members anew; meanwhile this task answers
-    in its place: every task can read every region.
+    in its place: every task can read every region, and the whole log.
 
     Args:
         host: the address to listen on, by which others reach this task.
         token: shows that a task is of the same crew.
         service: what this task answers by.
+        others: what it answers by where `what` is one of these.
     """
 
-    def __init__(self, host: str, token: str, service: RegionService) -> None:
-        self._token, self._service = token, service
+    def __init__(
+        self,
+        host: str,
+        token: str,
+        service: Service,
+        others: Mapping[str, Service] | None = None,
+    ) -> None:
+        self._token, self._service, self._others = token, service, dict(others or {})
         self._listener = Listener(host, token, self._serve, name="peers")
         self.address: Address = self._listener.address
         self._members: list[Address] = []
@@ -61,23 +78,34 @@ class Peers:
         """How many members there are, this one among them; at least 1."""
         return max(len(self._members), 1)
 
+    @property
+    def number(self) -> int | None:
+        """Which member this task is; None before it has met the others."""
+        here = self.address
+        return self._members.index(here) if here in self._members else None
+
     def ask(self, asks: Mapping[int, Ask]) -> dict[int, Answer]:
         """Asks members by their numbers, all at once.
 
         Raises:
             LayerError: a layer cannot be read.
-            TransientError: it cannot be read now.
+            LogError: a segment cannot be read.
+            TransientError: something cannot be read now.
         """
         waiting = {number for number, ask in asks.items() if self._send(number, ask)}
         answers: dict[int, Answer] = {
-            number: self._service.answer(*ask)
+            number: self._own(*ask)
             for number, ask in asks.items()
             if number not in waiting
         }
         for number in waiting:
             told = self._hear(number)
-            answers[number] = told or self._service.answer(*asks[number])
+            answers[number] = told or self._own(*asks[number])
         return answers
+
+    def _own(self, asked: Mapping[str, Any], arrays: Arrays) -> Answer:
+        """What this task answers."""
+        return self._others.get(asked["what"], self._service).answer(asked, arrays)
 
     def close(self) -> None:
         """Listens no more, and closes all connections."""
@@ -129,7 +157,7 @@ class Peers:
 
     def _answer(self, asked: Head, body: bytes) -> tuple[Head, bytes]:
         try:
-            counts, arrays = self._service.answer(asked, _numbers(body))
+            counts, arrays = self._own(asked, _numbers(body))
         except FairwayError as error:
             return failure(error), b""
         return {"is": "answer", "counts": counts}, to_blob(arrays, {})

@@ -14,8 +14,7 @@ import socket
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,7 @@ import numpy as np
 
 from st_common.capture.log import Segment
 from st_common.contracts import load_contract
-from st_common.engine.damage import tell_damage
 from st_common.engine.export import asked_exports, export_path, seed_path
-from st_common.engine.feed import packets_of
 from st_common.engine.others import needs_others
 from st_common.engine.states import States, load, save
 from st_common.errors import FairwayError
@@ -40,6 +37,7 @@ from st_common.spark.eras import Era, states_of
 from st_common.spark.peers import Peers
 from st_common.spark.region_service import RegionService
 from st_common.spark.shard import result_blob
+from st_common.spark.shared_decoding import PACKETS, Decoding, shared_packets
 from st_common.spark.shared_layers import shared_layers
 from st_common.spark.source import Feed
 from st_common.spark.told import Untold, tell_by_files
@@ -76,30 +74,31 @@ def serve(
     try:
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         hello: Head = {"is": "hello", "token": token, "name": name}
-        with _peers(wire.host, token, feed) as peers:
+        decoding = Decoding(feed)
+        with _peers(wire.host, token, feed, decoding) as peers:
             known = {"stands_in": True} if stands_in else {"peer": peers.address}
             wire.send({**hello, **known})
             threading.Thread(target=_beat, args=(wire, over), daemon=True).start()
-            _work(wire, feed, peers)
+            _work(wire, feed, peers, decoding)
     finally:
         over.set()
         wire.close()
 
 
 @contextmanager
-def _peers(host: str, token: str, feed: Feed) -> Iterator[Peers]:
+def _peers(host: str, token: str, feed: Feed, decoding: Decoding) -> Iterator[Peers]:
     """This task for others, at the address by which it reaches its driver."""
-    service = RegionService(Home(Path(feed.home)), feed.stream.space)
-    peers = Peers(host, token, service)
+    regions = RegionService(Home(Path(feed.home)), feed.stream.space)
+    peers = Peers(host, token, regions, {PACKETS: decoding})
     try:
         yield peers
     finally:
         peers.close()
 
 
-def _work(wire: Wire, feed: Feed, peers: Peers) -> None:
+def _work(wire: Wire, feed: Feed, peers: Peers, decoding: Decoding) -> None:
     """Does what the driver says, until it says that this is the end, or something cannot be used."""
-    task = _Task(wire, feed, peers)
+    task = _Task(wire, feed, peers, decoding)
     try:
         while task.does(*wire.receive()):
             pass
@@ -142,10 +141,14 @@ class _Task:
         wire: the connection to it.
         feed: the stream.
         peers: the tasks, this one among them.
+        decoding: what it decodes by, for itself and for others.
     """
 
-    def __init__(self, wire: Wire, feed: Feed, peers: Peers) -> None:
-        self._wire, self._feed, self._peers = wire, feed, peers
+    def __init__(
+        self, wire: Wire, feed: Feed, peers: Peers, decoding: Decoding
+    ) -> None:
+        self._wire, self._feed = wire, feed
+        self._peers, self._decoding = peers, decoding
         self._home, self._log = Home(Path(feed.home)), feed.log()
         self._layer_of = shared_layers(self._home, feed.stream, peers)
         self._held: dict[int, _Held] = {}
@@ -275,16 +278,13 @@ class _Task:
         self, segments: Sequence[Segment], shards: Sequence[int]
     ) -> dict[int, list[Packet]]:
         """The packets of some shards: the log is decoded once, however many they are."""
-        feed, home = self._feed, self._home
-        notice = partial(tell_damage, home, feed.stream.name) if 0 in shards else None
-        stream = replace(feed.stream, moving=self._era.moving)
-        parts: dict[int, list[Packet]] = {shard: [] for shard in shards}
-        for packets in packets_of(
-            self._log, segments, stream, shards=len(feed.keys), notice=notice
-        ):
-            for shard in shards:
-                parts[shard].append(packets[shard])
-        return parts
+        return shared_packets(
+            self._decoding,
+            self._peers,
+            segments,
+            shards,
+            moving=self._era.moving,
+        )
 
     def _store(self, shards: Sequence[int], number: int) -> None:
         """Stores states in a thread, which takes seconds when they are large; the task goes on meanwhile."""

@@ -83,6 +83,7 @@ class Feed:
                 "nulls": tuple(stream["nulls"]),
                 "position_filter": PositionFilter(**judged_by) if judged_by else None,
                 "spark": SparkSettings(**stream.get("spark", {})),
+                "sources": {},  # nobody steps by them
             }
         )
         return Feed(

@@ -14,7 +14,7 @@ from st_common import tables
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.partition.store import store
-from st_common.spark import resident_engine, resident_task
+from st_common.spark import resident_engine, resident_task, shared_decoding
 from st_common.spark_keys import SparkSettings
 from st_common.testing import oracle, replays
 from st_common.testing.effort import tries
@@ -60,7 +60,11 @@ def follow_recording(monkeypatch, **how):
 def test_recorded_logs_tell_what_they_told(
     monkeypatch, tmp_path, name, shards, tasks, seed
 ):
-    """More shards than tasks, and more tasks than shards; with a seed tasks break off, and are given other shards."""
+    """More shards than tasks, and more tasks than shards; with a seed tasks break off, and are given other shards.
+
+    Each task decodes a share of every plan, as of a backlog.
+    """
+    monkeypatch.setattr(shared_decoding, "SHARED_FROM_BYTES", 0)
     follow_recording(monkeypatch, shards=shards, tasks=tasks, seed=seed)
     steps = replays.read_recording(FOLDER / f"{name}.jsonl")
     assert replays.replay(steps, tmp_path / "home") == TOLD[name]

@@ -1,0 +1,174 @@
+"""A backlog that each task decodes a share of, and gives the others what is theirs (docs/adr/0087).
+
+    segments of a plan       [ 40 41 42 43 | 44 45 46 47 ]
+    decoded by                  task A         task B
+    shards of A, 0 and 2     40 .. 43 of its own, 44 .. 47 asked of B
+    shards of B, 1 and 3     40 .. 43 asked of A, 44 .. 47 of its own
+
+Whoever does not answer is decoded for by the one who asks: every task can read the whole log.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from st_common.capture.log import Segment
+from st_common.engine.damage import tell_damage
+from st_common.engine.feed import packets_of
+from st_common.home import Home
+from st_common.operators.events.packet import Packet
+from st_common.spark.peers import Arrays, Ask, Peers
+from st_common.spark.source import Feed
+
+PACKETS = "packets"
+"""What others are asked for."""
+SHARED_FROM_BYTES = 1 << 20
+"""From so many bytes on a part of the log is shared: below that asking takes longer than decoding."""
+_HELD = 2
+
+Slice = list[list[Packet]]
+"""Of each part of some segments that was decoded together: a packet for each shard."""
+_Key = tuple[int, int, bool]
+
+
+class Decoding:
+    """Decodes segments for this task and for others, each time once; from several threads.
+
+    Args:
+        feed: the stream, and its shards.
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed, self._log = feed, feed.log()
+        self._notice = partial(tell_damage, Home(Path(feed.home)), feed.stream.name)
+        self._held: OrderedDict[_Key, Slice] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def decoded(self, segments: Sequence[Segment], *, moving: bool) -> Slice:
+        """The packets of all shards; those of the newest parts of the log are kept for whoever asks next.
+
+        Args:
+            segments: adjacent segments, in order; at least one.
+            moving: whether every shard gets all fixes.
+
+        Raises:
+            LogError: as `packets_of`.
+        """
+        key = segments[0].number, segments[-1].number + 1, moving
+        with self._lock:  # whoever asks for what is being decoded waits for that
+            if key not in self._held:
+                self._held[key] = self.decode(segments, moving=moving)
+                while len(self._held) > _HELD:
+                    self._held.popitem(last=False)
+            return self._held[key]
+
+    def decode(self, segments: Sequence[Segment], *, moving: bool) -> Slice:
+        """The same, of which nothing is kept."""
+        stream, shards = replace(self._feed.stream, moving=moving), self._feed.keys
+        made = packets_of(
+            self._log, segments, stream, shards=len(shards), notice=self._notice
+        )
+        return list(made)
+
+    def answer(
+        self, asked: Mapping[str, Any], _arrays: Arrays
+    ) -> tuple[list[int], dict[str, Any]]:
+        """What another task asks for.
+
+        Args:
+            asked: `start` and `end` of the segments, `moving`, and `shards`, a list.
+
+        Returns:
+            How many packets each of these shards has; and these as blobs, shard after shard.
+
+        Raises:
+            LogError: as `packets_of`.
+        """
+        segments = self._log.segments(asked["start"], end=asked["end"])
+        parts = self.decoded(segments, moving=asked["moving"])
+        shards = asked["shards"]
+        blobs = [part[shard].to_blob() for shard in shards for part in parts]
+        counts = [len(parts)] * len(shards)
+        return counts, {PACKETS: pa.array(blobs, pa.large_binary())}
+
+
+def shared_packets(
+    decoding: Decoding,
+    peers: Peers,
+    segments: Sequence[Segment],
+    shards: Sequence[int],
+    *,
+    moving: bool,
+) -> dict[int, list[Packet]]:
+    """The packets of some shards, of which others decode their share where there is enough to share.
+
+    Args:
+        decoding: what this task decodes by.
+        peers: the tasks.
+        segments: adjacent segments, in order.
+        shards: the shards of this task.
+        moving: whether every shard gets all fixes.
+
+    Returns:
+        By shard, in log order.
+
+    Raises:
+        LogError: as `packets_of`, also where another task met it.
+    """
+    size, mine = sum(segment.size for segment in segments), peers.number
+    is_little = not segments or size < SHARED_FROM_BYTES
+    if mine is None or peers.count == 1 or is_little:
+        parts = decoding.decode(segments, moving=moving)
+        return {shard: [part[shard] for part in parts] for shard in shards}
+    shares = _shares(segments, peers.count)
+    own = decoding.decoded(shares[mine], moving=moving) if shares[mine] else []
+    asked = shards[:1] if moving else shards  # where all get all, one is enough
+    asks = {
+        member: _ask(share, asked, moving=moving)
+        for member, share in enumerate(shares)
+        if share and member != mine
+    }
+    given = {
+        member: _by_shard(asked, *answer) for member, answer in peers.ask(asks).items()
+    }
+    given[mine] = {shard: [part[shard] for part in own] for shard in asked}
+    read = {
+        shard: [packet for member in sorted(given) for packet in given[member][shard]]
+        for shard in asked
+    }
+    return {shard: read[shard if shard in read else shards[0]] for shard in shards}
+
+
+def _shares(segments: Sequence[Segment], members: int) -> list[Sequence[Segment]]:
+    """Adjacent segments for each member, about equally many bytes; some may get none."""
+    sizes = np.array([segment.size for segment in segments])
+    middles = np.cumsum(sizes) - sizes / 2
+    inner = sizes.sum() * np.arange(1, members) / members
+    cuts = [0, *np.searchsorted(middles, inner).tolist(), len(segments)]
+    return [segments[start:end] for start, end in pairwise(cuts)]
+
+
+def _ask(segments: Sequence[Segment], shards: Sequence[int], *, moving: bool) -> Ask:
+    place = {"start": segments[0].number, "end": segments[-1].number + 1}
+    return Ask({"what": PACKETS, "shards": list(shards), "moving": moving, **place}, {})
+
+
+def _by_shard(
+    shards: Sequence[int], counts: Sequence[int], arrays: Mapping[str, Any]
+) -> dict[int, list[Packet]]:
+    """The packets of an answer."""
+    ends = np.cumsum(counts).tolist()
+    starts = [0, *ends[:-1]]
+    blobs = arrays[PACKETS]
+    return {
+        shard: [Packet.from_blob(blob.as_buffer()) for blob in blobs[start:end]]
+        for shard, start, end in zip(shards, starts, ends, strict=True)
+    }
