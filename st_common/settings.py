@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from st_common.crs import unit_of_crs
 from st_common.errors import ConfigError
+from st_common.feed_keys import SourceSettings, source_settings
 from st_common.formats.format import FORMAT_KEYS
 from st_common.formats.registry import format_of
 from st_common.home import checked_name, require_own_view, view_name
@@ -90,6 +91,7 @@ class StreamSettings:
         raw_days: how long the raw bytes of a packet stay.
         log_days: how long the log keeps records that no reader needs any more; None: for ever.
         spark: where the engine `spark` runs, and how much of a machine it takes.
+        sources: where its records come from, by name; `fairway capture` runs them.
         id_key: nothing that people set: engines take it from the stream's topology. It keys the hashes by which objects
             are found and dealt out to shards; the default is that of streams from before there were others.
     """
@@ -127,6 +129,7 @@ class StreamSettings:
     raw_days: float | None = 30.0
     log_days: float | None = None
     spark: SparkSettings = field(default_factory=SparkSettings)
+    sources: Mapping[str, SourceSettings] = field(default_factory=dict, hash=False)
     id_key: str = field(default=PUBLIC_ID_KEY, repr=False)
 
     @property
@@ -309,6 +312,7 @@ def stream_of_table(name: str, table: object, path: Path) -> StreamSettings:
     if "position_filter" in values:
         values["position_filter"] = position_filter_of(values["position_filter"], place)
     values["spark"] = spark_settings(values.get("spark", {}), place)
+    values["sources"] = source_settings(values.get("sources", {}), place)
     declared = values.get("attributes", {})
     values["attributes"] = {name: kind for name, (kind, _) in declared.items()}
     values["units"] = {name: unit for name, (_, unit) in declared.items() if unit}

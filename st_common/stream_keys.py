@@ -205,5 +205,6 @@ STREAM_KEYS: dict[str, Check] = {
     "raw_days": number(least=0.0, off=True),
     "log_days": number(least=1.0, off=True),
     "spark": _table,
+    "sources": _table,
 }
 """What each key of a stream may be; all keys have defaults but `format` and `columns`."""

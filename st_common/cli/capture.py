@@ -1,4 +1,4 @@
-"""`fairway replay`, `capture`: a file, or a query's stream, into a stream's log."""
+"""`fairway replay`, `capture`: a file, a feed, or a query's stream, into a stream's log."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +13,7 @@ from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from st_common.capture.files import Rate, ReplayReport
+    from st_common.settings import StreamSettings
 
 
 _FILE = Annotated[
@@ -44,8 +45,14 @@ _LIVE = Annotated[
 ]
 _FED = Annotated[
     str,
-    typer.Argument(
-        metavar="STREAM", help="The stream that is fed; its format is ndjson."
+    typer.Argument(metavar="STREAM", help="The stream that is fed."),
+]
+_SOURCE = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--source",
+        metavar="NAME",
+        help="One of its sources, instead of all; may be given again.",
     ),
 ]
 _QUERY = Annotated[
@@ -121,20 +128,67 @@ def capture(
     stream: _FED,
     query: _QUERY = None,
     *,
+    source: _SOURCE = None,
     follow: _FOLLOW = False,
     seconds: ForSeconds = None,
 ) -> None:
-    """Put what a query's stream gives into another stream's log, each element once, from where it ended before."""
+    """Put what the sources of a stream give into its log, as it comes, until Ctrl-C; or what a query's stream gives.
+
+    A query's stream is put there once, each element once, from where it ended before; with --follow it goes on.
+    """
+    settings = context.stream(ctx, stream)
+    if source or (query is None and settings.sources):
+        if query is not None or follow:
+            raise ConfigError(
+                "--source goes with neither --query nor --follow",
+                hint="sources are followed until Ctrl-C, or --for SECONDS",
+            )
+        _capture_sources(ctx, settings, source, seconds)
+    else:
+        _capture_query(ctx, settings, query, follow=follow, seconds=seconds)
+
+
+def _capture_sources(
+    ctx: typer.Context,
+    settings: "StreamSettings",
+    names: list[str] | None,
+    seconds: float | None,
+) -> None:
+    """Runs sources of a stream until they end, or it is asked to stop."""
+    import asyncio
+
+    from st_common.feeds.running import run_until_stopped
+
+    chosen = tuple(names or settings.sources)
+    notes = asyncio.run(
+        run_until_stopped(context.home(ctx), settings, chosen, seconds=seconds)
+    )
+    for note in notes:
+        skipped = f", {note.skipped:,} skipped" if note.skipped else ""
+        typer.echo(
+            f"{settings.name}: {note.records:,} records from {note.source} "
+            f"in {note.segments:,} segments{skipped}"
+        )
+
+
+def _capture_query(
+    ctx: typer.Context,
+    settings: "StreamSettings",
+    query: str | None,
+    *,
+    follow: bool,
+    seconds: float | None,
+) -> None:
     from st_common.serving.feeding import Feed
 
-    settings = context.stream(ctx, stream)
+    stream = settings.name
     if seconds is not None and not follow:
         raise ConfigError("--for says when --follow ends", hint="add --follow")
     query = query or settings.query
     if query is None:
         raise ConfigError(
-            f"nothing says which query feeds stream {stream!r}",
-            hint="--query NAME, or query in its settings",
+            f"nothing says what feeds stream {stream!r}",
+            hint=f"--query NAME, query in its settings, or [streams.{stream}.sources.NAME]",
         )
     feed = Feed(context.home(ctx, must_exist=True), query, settings)
     with suppress(KeyboardInterrupt):

@@ -143,10 +143,10 @@ def status(ctx: typer.Context) -> None:
     rows: list[tuple[str, ...]] = []
     notes: list[str] = []
     for name in context.streams(ctx):
+        notes += _sources(home, name)
         known, end = read_status(home.stream(name)), Log(home.log(name)).end()
         if known is None:
-            unknown = [""] * (len(_SEEN) + len(_COUNTS) - 6)
-            rows.append((name, "never run", "", "", "", f"0/{end}", *unknown))
+            rows.append(_never_run(name, end))
             continue
         now = presence(home.stream(name), known, now_us=time.time_ns() // 1000)
         rows.append((name, *_who(now, known), *_how_far(known, end)))
@@ -155,6 +155,29 @@ def status(ctx: typer.Context) -> None:
     context.write_broken(ctx)
     for note in notes:
         typer.echo(note)
+
+
+def _never_run(stream: str, end: int) -> tuple[str, ...]:
+    """The row of a stream that no engine has read; its log may end somewhere."""
+    unknown = [""] * (len(_SEEN) + len(_COUNTS) - 6)
+    return (stream, "never run", "", "", "", f"0/{end}", *unknown)
+
+
+def _sources(home: "Home", stream: str) -> "Iterator[str]":
+    """A line for each source that was captured."""
+    import time
+
+    from st_common.feeds.note import read_notes
+
+    for note in read_notes(home, stream):
+        skipped = f", {note.skipped:,} skipped" if note.skipped else ""
+        last = ""
+        if note.arrived_us is not None:
+            last = (
+                f", the last {_ago((time.time_ns() // 1000 - note.arrived_us) / 1e6)}"
+            )
+        wrong = f"; {note.error}" if note.error else ""
+        yield f"{stream}: source {note.source} ({note.kind}): {note.records:,} records{skipped}{last}{wrong}"
 
 
 _SEEN = ("stream", "state", "process", "last beat", "engine", "segments", "clock")

@@ -16,13 +16,13 @@ from st_common.delivery.gate import Gate
 from st_common.delivery.message import Messages, messages
 from st_common.delivery.outcome import Failed, Outcome, Receiver, Refused, Taken
 from st_common.delivery.progress import Progress, read_progress, write_progress
-from st_common.delivery.retry import pause_s
 from st_common.delivery.settings import DeliverySettings
 from st_common.engine.owner import BEAT_S, Owner, now_us, owned_folder
 from st_common.errors import FairwayError, TransientError
 from st_common.home import Home
 from st_common.ops.alerts import tell
 from st_common.ops.records import private_folder
+from st_common.ops.retry import pause_s
 from st_common.ops.status import read_status
 from st_common.serving.follow import FIRST, POLL_S, Follower
 from st_common.serving.outlets import Outlet

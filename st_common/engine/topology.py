@@ -36,6 +36,7 @@ _FREE = (
     "codec",
     "raw_days",
     "log_days",
+    "sources",
     "spark",
     *reading.NAMES,
 )

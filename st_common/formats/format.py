@@ -26,6 +26,9 @@ class Format(ABC):
     defaults: Mapping[str, str] = {}
     """Values of keys that are not set, where they differ from those of `StreamSettings`."""
 
+    is_lines = True
+    """Whether each record is a line, so that lines of a feed can be stored as they come."""
+
     takes_objects = False
     """Whether a record is a JSON object, as those are that a query feeds into a stream."""
 

@@ -39,6 +39,8 @@ _START_TAG = re.compile(rb"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 class Gpx(Format):
     """Points; the columns of one are `lat`, `lon`, its children by path (`time`, `extensions/hr`) and `trk/name`."""
 
+    is_lines = False
+
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":

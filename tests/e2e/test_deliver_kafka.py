@@ -1,5 +1,6 @@
 """Changes to a real Kafka broker: all ids, in order per query, too large records, a broker that dies."""
 
+import asyncio
 import json
 import logging
 import threading
@@ -20,6 +21,7 @@ from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings
+from st_common.testing import feeding
 from st_common.testing.kafka_broker import JARS, KafkaBroker, kafka_broker
 from st_common.testing.log_writer import bare_log
 
@@ -233,3 +235,48 @@ def test_a_broker_that_dies_gets_the_rest_when_it_is_back(tmp_path: Path) -> Non
         work.join(timeout=120)
         assert not work.is_alive()
         assert seen_per_query(records(broker, name)) == per_query(home)
+
+
+def produce(broker: KafkaBroker, name: str, numbers: range) -> None:
+    """Records of JSON to a topic, each to the partition of its object."""
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 2})
+    for number in numbers:
+        ship = f"s{number % 7}"
+        record = {"id": ship, "t": number, "x": 1, "y": 2}
+        producer.produce(name, json.dumps(record).encode(), ship)
+    assert producer.flush(30) == 0
+
+
+def told_times(home: Home) -> list[int]:
+    return [json.loads(line)["t"] for line in feeding.lines_of(home)]
+
+
+@pytest.mark.spec("B6")
+def test_a_topic_is_captured_once_by_captures_side_by_side_that_are_killed(
+    broker: KafkaBroker, tmp_path: Path
+) -> None:
+    """Each record stands once in the log, in the order of its object, whoever stored it and whoever died."""
+    home, name = Home(tmp_path), topic(broker, "feed")
+    source = {"kind": "kafka", "connect": broker.bootstrap, "topics": [name]}
+    stream = feeding.stream_with(source, format="ndjson")
+
+    async def run() -> None:
+        await asyncio.to_thread(produce, broker, name, range(500))
+        async with feeding.killed(home, stream) as capture:
+            await feeding.until_records(capture, 100)
+        await asyncio.to_thread(produce, broker, name, range(500, 1000))
+        async with (
+            feeding.capturing(home, stream),
+            feeding.capturing(home, stream),
+        ):
+            await feeding.until(lambda: len(told_times(home)) >= 1000)
+            await asyncio.to_thread(produce, broker, name, range(1000, 1200))
+            await feeding.until(lambda: len(told_times(home)) >= 1200)
+
+    asyncio.run(run())
+    told = told_times(home)
+    assert sorted(told) == list(range(1200))
+    for ship in range(7):
+        assert [one for one in told if one % 7 == ship] == list(range(ship, 1200, 7))

@@ -15,7 +15,7 @@ from st_common.delivery import deliver as deliver_module
 from st_common.delivery.deliver import deliver
 from st_common.delivery.message import change_ids
 from st_common.delivery.progress import read_progress
-from st_common.delivery.retry import pause_s
+from st_common.ops.retry import pause_s
 from st_common.delivery.settings import DeliverySettings
 from st_common.delivery.webhook import WebhookSink
 from st_common.engine.local import LocalEngine

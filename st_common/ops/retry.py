@@ -10,7 +10,7 @@ def pause_s(
 ) -> float:
     """The pause after so many failures in a row: it doubles, up to `most_s`, and a random part of it is waited.
 
-    The randomness (the upper half of the range) keeps deliveries that failed together from coming back together. What
+    The randomness (the upper half of the range) keeps those that failed together from coming back together. What
     the receiver asked for is waited at least, but never more than `most_s`.
     """
     longest = min(most_s, _FIRST_S * 2.0 ** min(failures - 1, 60))

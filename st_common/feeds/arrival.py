@@ -1,0 +1,37 @@
+"""What a source gives: some bytes of whole records, and what must be known of them until they are stored."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+def _nobody() -> None:
+    """Nobody waits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    r"""Some records, as a stream's format has them.
+
+        b"id,t,x,y\n", b"1,2,3,4\n1,3,3,4\n"      two lines of one connection, and the header that it began with
+
+    Attributes:
+        header: goes in front of them in a payload; of lines of one header many arrivals make one payload.
+        body: lines, each with its end; or a payload of its own.
+        records: how many there are.
+        is_lines: whether others may stand behind it in one payload.
+        places: by part of the source (a partition, a file) where to go on behind these records; empty where a source
+            cannot go back.
+        stored: called in the event loop once they are durable, or skipped.
+    """
+
+    header: bytes = b""
+    body: bytes
+    records: int
+    is_lines: bool = True
+    places: dict[str, int] = field(default_factory=dict)
+    stored: Callable[[], None] = _nobody
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return len(self.body)

@@ -1,0 +1,86 @@
+"""What a capture says about itself: one record for each source, `streams/S/captures/SOURCE.json`."""
+
+import dataclasses
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from st_common.home import Home
+from st_common.ops.process import Owner, this_process
+from st_common.ops.records import read_record, write_record
+from st_common.redaction import redacted
+
+_FOLDER = "captures"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureNote:
+    """What a capture has done since it was started.
+
+    Attributes:
+        source: its name.
+        kind: of the source.
+        records: how many are stored.
+        bytes: likewise.
+        segments: how many segments these are.
+        skipped: records that were left out, because more came than could be stored.
+        waiting_bytes: what has arrived and is not stored yet.
+        reconnects: how often it had to connect again.
+        arrived_us: when something arrived last, us UTC; None: not yet.
+        error: why the connection broke off, until something arrives again; None: all is well.
+        beat_us: when this was said, us UTC.
+        owner: the process.
+    """
+
+    source: str
+    kind: str
+    records: int
+    bytes: int
+    segments: int
+    skipped: int
+    waiting_bytes: int
+    reconnects: int
+    arrived_us: int | None
+    error: str | None
+    beat_us: int = 0
+    owner: Owner | None = None
+
+
+class Notes:
+    """Writes the note of one source.
+
+    Args:
+        home: the home folder.
+        stream: the name of the stream.
+        source: the name of the source.
+    """
+
+    def __init__(self, home: Home, stream: str, source: str) -> None:
+        self._path = _folder(home, stream) / f"{source}.json"
+        self._owner = this_process()
+
+    def write(self, note: CaptureNote) -> None:
+        """Writes a note in the place of the one before.
+
+        Raises:
+            StorageError: the disk is full, or refuses.
+        """
+        record = dataclasses.asdict(note)
+        record["error"] = None if note.error is None else redacted(note.error)
+        record |= {"beat_us": time.time_ns() // 1000, "owner": self._owner.to_json()}
+        write_record(self._path, record)
+
+
+def read_notes(home: Home, stream: str) -> list[CaptureNote]:
+    """The notes of a stream's sources, by name; none where none was ever captured."""
+    notes = []
+    for path in sorted(_folder(home, stream).glob("*.json")):
+        record = read_record(path)
+        if record is not None:
+            owner = Owner.from_json(record.pop("owner", None) or {})
+            notes.append(CaptureNote(**record, owner=owner))
+    return notes
+
+
+def _folder(home: Home, stream: str) -> Path:
+    return home.stream(stream) / _FOLDER

@@ -1,0 +1,101 @@
+"""What each kind of source answers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Mapping
+
+from st_common.errors import ConfigError
+from st_common.feed_keys import SourceSettings
+from st_common.feeds.arrival import Arrival
+from st_common.feeds.framing import has_header, is_of_lines
+from st_common.settings import StreamSettings, secret_of
+
+Resume = Callable[[], Mapping[str, int]]
+"""Gives where to go on, by part of a source, as the log has it by now."""
+
+
+class Source(ABC):
+    """Where records come from, in one event loop. It is opened again and again, as connections break.
+
+    Args:
+        settings: of the source.
+        stream: whose records it gives.
+
+    Raises:
+        ConfigError: the stream's format does not go with it.
+    """
+
+    has_places = False
+    """Whether it can go back to a place: then nothing is lost, and nothing stored twice, whenever a capture dies."""
+
+    ends = False
+    """Whether it is at its end when `arrivals` are; else it is opened again."""
+
+    def __init__(self, settings: SourceSettings, stream: StreamSettings) -> None:
+        self.settings, self.stream = settings, stream
+        self.check()
+
+    def check(self) -> None:
+        """Refuses a stream whose records cannot come so.
+
+        Raises:
+            ConfigError: see above.
+        """
+        return
+
+    @abstractmethod
+    def arrivals(self, places: Resume) -> AsyncGenerator[Arrival]:
+        """Connects, and gives what comes until it breaks off.
+
+        Args:
+            places: gives where to go on, for a source that has places.
+
+        Yields:
+            Whole records, in the order in which they came.
+
+        Raises:
+            OSError: it cannot be reached, or broke off: it is tried again.
+            TransientError: likewise.
+            ConfigError: it never will be reached like this.
+        """
+        ...
+
+    def secret(self) -> str | None:
+        """The secret, from the environment variable that settings name; None when they name none.
+
+        Raises:
+            ConfigError: the variable is not set, or empty.
+        """
+        variable = self.settings.token_env
+        if variable is None:
+            return None
+        value = secret_of(variable)
+        if value is None:
+            raise ConfigError(
+                f"source {self.settings.name!r}: the environment variable {variable} is not set",
+                hint="token_env names the variable that holds the secret",
+            )
+        return value
+
+    def require_lines(self) -> None:
+        """Refuses formats of which a record is no line, where bytes come one by one.
+
+        Raises:
+            ConfigError: see above.
+        """
+        if not is_of_lines(self.stream):
+            raise ConfigError(
+                f"stream {self.stream.name!r}: {self.stream.format} cannot come by {self.settings.kind}",
+                hint="a record must be a line there; files, http and brokers carry whole documents",
+            )
+
+    def refuse_header(self) -> None:
+        """Refuses a header, where each message is a record.
+
+        Raises:
+            ConfigError: see above.
+        """
+        if has_header(self.stream):
+            raise ConfigError(
+                f"stream {self.stream.name!r}: messages of {self.settings.kind} have no header",
+                hint='header = false, and columns by their numbers: object = "1"',
+            )

@@ -1,0 +1,101 @@
+"""Feeds that are asked for again and again by HTTP, and WebSockets that tell by themselves."""
+
+import asyncio
+import zlib
+from collections.abc import AsyncGenerator, Mapping
+
+from st_common.errors import ConfigError, TransientError
+from st_common.feeds.arrival import Arrival
+from st_common.feeds.framing import of_document, of_message
+from st_common.feeds.source import Resume, Source
+
+_EVERY_S = 10.0
+_LARGEST = 256 << 20
+_NOT_MODIFIED, _OK = 304, 200
+_REFUSED = (400, 401, 403, 404, 405, 410)
+"""Answers that will be the same next time."""
+
+
+class Http(Source):
+    """A document that is asked for every few seconds; what has not changed since is not stored again."""
+
+    async def arrivals(self, places: Resume) -> AsyncGenerator[Arrival]:
+        """See `Source.arrivals`."""
+        import httpx
+
+        settings, headers = self.settings, self._headers()
+        seen: int | None = None
+        async with httpx.AsyncClient(timeout=settings.timeout_s) as client:
+            while True:
+                try:
+                    answer = await client.get(settings.url or "", headers=headers)
+                except httpx.HTTPError as error:
+                    what = str(error) or type(error).__name__
+                    raise TransientError(f"{settings.url}: {what}") from None
+                body = self._body(answer)
+                if body is not None and zlib.crc32(body) != seen:
+                    seen = zlib.crc32(body)
+                    for arrival in of_document(body, self.stream):
+                        yield arrival
+                headers |= _conditions(answer.headers)
+                await asyncio.sleep(settings.every_s or _EVERY_S)
+
+    def _headers(self) -> dict[str, str]:
+        secret = self.secret()
+        return {"Authorization": f"Bearer {secret}"} if secret else {}
+
+    def _body(self, answer: "object") -> bytes | None:
+        """What was answered; None where it is what it was before."""
+        status: int = answer.status_code  # type: ignore[attr-defined]
+        content: bytes = answer.content  # type: ignore[attr-defined]
+        if status == _NOT_MODIFIED:
+            return None
+        if status in _REFUSED:
+            raise ConfigError(
+                f"{self.settings.url} answers {status}",
+                hint="look at url, and at token_env",
+            )
+        if status != _OK:
+            raise TransientError(f"{self.settings.url} answers {status}")
+        if len(content) > _LARGEST:
+            raise TransientError(
+                f"{self.settings.url} answers {len(content)} bytes, more than {_LARGEST}"
+            )
+        return content
+
+
+def _conditions(headers: Mapping[str, str]) -> dict[str, str]:
+    """What asks for the next document only if it is another one."""
+    conditions = {
+        "If-None-Match": headers.get("etag"),
+        "If-Modified-Since": headers.get("last-modified"),
+    }
+    return {name: value for name, value in conditions.items() if value}
+
+
+class WebSocket(Source):
+    """Messages of a WebSocket, after a greeting where the feed wants one."""
+
+    def check(self) -> None:
+        """No header."""
+        self.refuse_header()
+
+    async def arrivals(self, places: Resume) -> AsyncGenerator[Arrival]:
+        """See `Source.arrivals`."""
+        from websockets.asyncio.client import connect
+        from websockets.exceptions import WebSocketException
+
+        secret = self.secret()
+        headers = {"Authorization": f"Bearer {secret}"} if secret else None
+        try:
+            async with connect(
+                self.settings.url or "", additional_headers=headers, max_size=_LARGEST
+            ) as socket:
+                if self.settings.hello is not None:
+                    await socket.send(self.settings.hello)
+                async for message in socket:
+                    data = message.encode() if isinstance(message, str) else message
+                    for arrival in of_message(data, self.stream):
+                        yield arrival
+        except WebSocketException as error:
+            raise TransientError(f"{self.settings.url}: {error}") from None

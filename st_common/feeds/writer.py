@@ -1,0 +1,99 @@
+"""Arrivals into a stream's log: few segments of many, durable before anybody is told so."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+from st_common.capture.files import append_records, wall_clock
+from st_common.capture.reading import log_for, settle
+from st_common.feeds.arrival import Arrival
+from st_common.feeds.places import Places
+from st_common.home import Home
+from st_common.settings import StreamSettings
+
+_MOST_BYTES = 8 << 20
+
+
+class Writer:
+    """Stores what arrives for a stream.
+
+    Args:
+        home: the home folder.
+        stream: the stream.
+        source: the name of the source.
+        clock: the time that stamps arrivals, us UTC.
+
+    Raises:
+        StateError: an attribute has another type than in records before.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        stream: StreamSettings,
+        source: str,
+        *,
+        clock: Callable[[], int] = wall_clock,
+    ) -> None:
+        self._stream, self._clock = stream, clock
+        self.log = log_for(home, stream)
+        self.places = Places(self.log, source)
+        self.records = self.bytes = self.segments = 0
+        self.arrived_us: int | None = None
+
+    def write(self, arrivals: Sequence[Arrival]) -> None:
+        """Stores them, in their order; all of them are durable when this returns.
+
+        Raises:
+            MovedError: another capture of this source has stored some of them meanwhile; those before are stored.
+            StorageError: the disk is full, or refuses.
+        """
+        for payload, of in _payloads(arrivals):
+            places = _behind(of)
+            with self.log.locked():
+                if places:
+                    settle(self.log, self._stream)  # it may take a number of its own
+                    self.places.announce(payload, places)
+                self.arrived_us = self._clock()
+                append_records(
+                    self.log,
+                    self._stream,
+                    payload,
+                    arrival_us=self.arrived_us,
+                    live=True,
+                )
+            self.records += sum(one.records for one in of)
+            self.bytes += len(payload)
+            self.segments += 1
+
+
+def _behind(arrivals: Sequence[Arrival]) -> Mapping[str, int]:
+    """Where the source goes on behind some arrivals."""
+    places: dict[str, int] = {}
+    for one in arrivals:
+        places |= one.places
+    return places
+
+
+def _payloads(
+    arrivals: Sequence[Arrival],
+) -> Iterator[tuple[bytes, Sequence[Arrival]]]:
+    """Payloads of segments, each with the arrivals in it: lines with the same header stand together."""
+    for is_lines, run in groupby(arrivals, key=lambda one: one.is_lines):
+        if not is_lines:
+            yield from ((one.header + one.body, [one]) for one in run)
+            continue
+        for header, lines in groupby(run, key=lambda one: one.header):
+            for some in _up_to(_MOST_BYTES, list(lines)):
+                yield header + b"".join(one.body for one in some), some
+
+
+def _up_to(most_bytes: int, arrivals: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:
+    """Adjacent arrivals with at most so many bytes; a larger one stands alone."""
+    start = size = 0
+    for at, one in enumerate(arrivals):
+        if at > start and size + one.size > most_bytes:
+            yield arrivals[start:at]
+            start = at
+            size = 0
+        size += one.size
+    yield arrivals[start:]

@@ -1,0 +1,221 @@
+"""The buffer, the places and the command of captures."""
+
+import asyncio
+import contextlib
+import itertools
+import signal
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from st_common.capture.reading import log_for
+from st_common.cli import app
+from st_common.errors import ConfigError
+from st_common.feed_keys import source_settings
+from st_common.feeds.arrival import Arrival
+from st_common.feeds.buffer import Buffer
+from st_common.feeds.note import read_notes
+from st_common.feeds.places import MovedError, Places
+from st_common.feeds.writer import Writer
+from st_common.home import Home
+from st_common.settings import load_streams
+from st_common.testing.feeding import lines_of, stream_with
+
+pytestmark = pytest.mark.spec("B6")
+
+STREAM = stream_with({"kind": "stdin"})
+HEADER = b"id,t,x,y\n"
+ROOT = Path(__file__).parents[2]
+
+
+def arrival(number, size=1, **more):
+    body = b"".join(b"a,%d,2,3\n" % (number + at) for at in range(size))
+    return Arrival(header=HEADER, body=body, records=size, **more)
+
+
+def test_who_brings_too_much_waits_or_is_passed_over():
+    async def run(*, skips):
+        buffer = Buffer(30, skips=skips)
+        bringing = asyncio.gather(*(buffer.put(arrival(n)) for n in range(20)))
+        taken = []
+        while len(taken) + buffer.skipped < 20:
+            taken += await buffer.take(most_bytes=10, gather_s=0.001)
+            assert buffer.size <= 30
+            await asyncio.sleep(0)
+        await bringing
+        return buffer.skipped, [one.body for one in taken]
+
+    skipped, taken = asyncio.run(run(skips=False))
+    assert (skipped, taken) == (0, [arrival(n).body for n in range(20)])
+    skipped, taken = asyncio.run(run(skips=True))
+    assert skipped + len(taken) == 20
+    assert skipped > 10
+
+
+def test_what_is_passed_over_is_not_waited_for():
+    told = []
+
+    async def run():
+        buffer = Buffer(1, skips=True)
+        await buffer.put(arrival(0))
+        await buffer.put(arrival(1, stored=lambda: told.append(1)))
+        await buffer.close()
+        assert len(await buffer.take(most_bytes=99, gather_s=0)) == 1
+        assert not await buffer.take(most_bytes=99, gather_s=0)
+
+    asyncio.run(run())
+    assert told == [1]
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.integers(0, 12))
+def test_a_source_goes_on_behind_what_the_log_has_wherever_it_was_killed(sizes, step):
+    """In front of a note, between a note and its segment, or behind a segment."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder))
+        with contextlib.suppress(_KilledError):
+            write_from_where_it_was(home, sizes, dies_at=step)
+        assert len(lines_of(home)) == sum(sizes[: step // 2])
+        place = Places(log_for(home, STREAM), "feed").read().get("part", 0)
+        assert place == len(lines_of(home))
+        write_from_where_it_was(home, sizes)
+        assert lines_of(home) == [f"a,{n},2,3" for n in range(sum(sizes))]
+
+
+class _KilledError(Exception):
+    pass
+
+
+def write_from_where_it_was(home, sizes, *, dies_at=None):
+    """Writes what is left of a source of so many arrivals; it may die in front of a note or of a segment."""
+    writer, steps = Writer(home, STREAM, "feed", clock=lambda: 1), itertools.count()
+
+    def dying(do):
+        def done(*args, **how):
+            if next(steps) == dies_at:
+                raise _KilledError
+            return do(*args, **how)
+
+        return done
+
+    writer.places.announce = dying(writer.places.announce)
+    writer.log.append = dying(writer.log.append)
+    begun = writer.places.read().get("part", 0)
+    for size, end in zip(sizes, itertools.accumulate(sizes), strict=True):
+        if end > begun:
+            writer.write([arrival(end - size, size, places={"part": end})])
+
+
+def test_two_captures_of_one_source_store_each_record_once(tmp_path):
+    home = Home(tmp_path)
+    one, two = (Writer(home, STREAM, "feed") for _ in range(2))
+    one.write([arrival(0, 3, places={"part": 3})])
+    with pytest.raises(MovedError, match="part"):
+        two.write([arrival(0, 2, places={"part": 2})])
+    assert two.places.read() == {"part": 3}
+    two.write([arrival(3, 2, places={"part": 5}), arrival(9, places={"other": 1})])
+    assert lines_of(home) == [f"a,{n},2,3" for n in (0, 1, 2, 3, 4, 9)]
+    assert one.places.read() == {"part": 5, "other": 1}
+
+
+@pytest.mark.parametrize(
+    ("table", "wrong"),
+    [
+        ({}, "kind is missing"),
+        ({"kind": "tpc", "listen": ":1"}, "did you mean 'tcp'"),
+        ({"kind": "tcp"}, "either listen or connect"),
+        ({"kind": "tcp", "listen": "5000"}, "must be \":PORT\""),
+        ({"kind": "udp", "listen": ":1", "path": "x"}, "path has no meaning for udp"),
+        ({"kind": "http"}, "url is missing"),
+        ({"kind": "http", "url": "ftp://x"}, "must be an address"),
+        ({"kind": "http", "url": "http://u:p@x"}, "without user"),
+        ({"kind": "http", "url": "http://feed.example", "token_env": "T"}, "without TLS"),
+        ({"kind": "mqtt", "connect": "b:1", "topics": ["a"], "token_env": "T"}, "without TLS"),
+        ({"kind": "kafka", "connect": "b:1,c", "topics": ["a"]}, "must be \"HOST:PORT\""),
+        ({"kind": "stdin", "overload": "drop"}, "is none of wait, skip"),
+    ],
+)  # fmt: skip
+def test_a_source_that_is_wrong_is_named(table, wrong):
+    with pytest.raises(ConfigError, match=r"^ships: source 'feed':") as told:
+        source_settings({"feed": table}, "ships:")
+    assert wrong in str(told.value)
+
+
+@pytest.fixture
+def settings(tmp_path):
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "streams.toml").write_text(
+        """
+        [streams.ships]
+        format = "csv"
+        columns = { object = "id", event_ts = "t", x = "x", y = "y" }
+        crs = "planar"
+        time_unit = "s"
+        max_ahead_s = "off"
+        sources = { piped = { kind = "stdin" } }
+        """
+    )
+    return ["--home", str(tmp_path / "home"), "--conf", str(conf)]
+
+
+def test_what_is_piped_into_capture_is_stored_and_told(settings, tmp_path):
+    command = [sys.executable, "-m", "st_common.cli", *settings, "capture", "ships"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdin.write(HEADER + b"a,1,2,3\nb,1")
+        process.stdin.flush()
+        process.stdin.write(b",2,3")
+        told, wrong = process.communicate(timeout=100)
+    assert (process.returncode, wrong) == (0, b"")
+    assert told == b"ships: 2 records from piped in 1 segments\n"
+    assert lines_of(Home(tmp_path / "home")) == ["a,1,2,3", "b,1,2,3"]
+    shown = CliRunner().invoke(app, [*settings, "status"])
+    assert "ships: source piped (stdin): 2 records, the last " in shown.stdout
+
+
+def test_sigterm_stores_what_has_arrived(settings, tmp_path):
+    command = [sys.executable, "-m", "st_common.cli", *settings, "capture", "ships"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        process.stdin.write(HEADER + b"a,1,2,3\n")
+        process.stdin.flush()
+        home = Home(tmp_path / "home")
+        while not lines_of(home):
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=100) == 0
+    (note,) = read_notes(home, "ships")
+    assert (note.records, note.error) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [
+        (["ships", "--source", "other"], "has no source 'other' (it has piped)"),
+        (["ships", "--source", "piped", "--query", "q"], "neither --query nor --follow"),
+    ],
+)  # fmt: skip
+def test_capture_refuses_what_does_not_go_together(settings, arguments, wrong):
+    told = CliRunner().invoke(app, [*settings, "capture", *arguments])
+    assert told.exit_code == 2
+    assert wrong in told.output.replace("\n", " ")
+
+
+def test_the_examples_of_the_page_are_settings(tmp_path):
+    page = (ROOT / "docs" / "feeds.md").read_text(encoding="utf-8")
+    (text,) = [one.partition("```")[0] for one in page.split("```toml\n")[1:]]
+    (tmp_path / "streams.toml").write_text(text)
+    streams = load_streams(tmp_path)
+    assert not streams.broken
+    assert set(streams["ships"].sources) == set(
+        tomllib.loads(text)["streams"]["ships"]["sources"]
+    )
