@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
-def _nobody() -> None:
+def _nobody(_position: int | None) -> None:
     """Nobody waits for it."""
 
 
@@ -21,7 +21,8 @@ class Arrival:
         is_lines: whether others may stand behind it in one payload.
         places: by part of the source (a partition, a file) where to go on behind these records; empty where a source
             cannot go back.
-        stored: called in the event loop once they are durable, or skipped.
+        stored: called in the event loop once they are durable, with the position of the first one; with None where they
+            were skipped.
     """
 
     header: bytes = b""
@@ -29,7 +30,7 @@ class Arrival:
     records: int
     is_lines: bool = True
     places: dict[str, int] = field(default_factory=dict)
-    stored: Callable[[], None] = _nobody
+    stored: Callable[[int | None], None] = _nobody
 
     @property
     def size(self) -> int:

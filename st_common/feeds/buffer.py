@@ -35,7 +35,7 @@ class Buffer:
         async with self._has_changed:
             if self._skips and not self._has_room(arrival):
                 self.skipped += arrival.records
-                arrival.stored()
+                arrival.stored(None)
                 return
             await self._has_changed.wait_for(lambda: self._has_room(arrival))
             self._waiting.append(arrival)

@@ -158,12 +158,12 @@ class Capture:
             if self._has_moved:
                 continue  # it is read again, from where the log ends
             try:
-                await asyncio.to_thread(self._writer.write, arrivals)
+                positions = await asyncio.to_thread(self._writer.write, arrivals)
             except MovedError:
                 self._has_moved = True
                 continue
-            for one in arrivals:
-                one.stored()
+            for one, position in zip(arrivals, positions, strict=True):
+                one.stored(position)
 
     async def _beat(self) -> None:
         """Says every few seconds how far it is."""

@@ -1,16 +1,19 @@
 """Arrivals into a stream's log: few segments of many, durable before anybody is told so."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from st_common.capture.files import append_records, wall_clock
 from st_common.capture.reading import log_for, settle
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.places import Places
 from st_common.home import Home
+from st_common.position import position_of
 from st_common.settings import StreamSettings
 
 _MOST_BYTES = 8 << 20
+HERE = -1
+"""A place that is the position of the arrival's own first record."""
 
 
 class Writer:
@@ -40,37 +43,54 @@ class Writer:
         self.records = self.bytes = self.segments = 0
         self.arrived_us: int | None = None
 
-    def write(self, arrivals: Sequence[Arrival]) -> None:
+    def write(self, arrivals: Sequence[Arrival]) -> list[int]:
         """Stores them, in their order; all of them are durable when this returns.
+
+        Returns:
+            For each the position of its first record.
 
         Raises:
             MovedError: another capture of this source has stored some of them meanwhile; those before are stored.
             StorageError: the disk is full, or refuses.
         """
+        positions: list[int] = []
         for payload, of in _payloads(arrivals):
-            places = _behind(of)
-            with self.log.locked():
-                if places:
-                    settle(self.log, self._stream)  # it may take a number of its own
-                    self.places.announce(payload, places)
-                self.arrived_us = self._clock()
-                append_records(
-                    self.log,
-                    self._stream,
-                    payload,
-                    arrival_us=self.arrived_us,
-                    live=True,
-                )
-            self.records += sum(one.records for one in of)
+            rows = [0, *accumulate(one.records for one in of)]
+            segment = self._append(payload, of, rows)
+            positions += [position_of(segment, row) for row in rows[:-1]]
+            self.records += rows[-1]
             self.bytes += len(payload)
             self.segments += 1
+        return positions
+
+    def _append(
+        self, payload: bytes, arrivals: Sequence[Arrival], rows: Sequence[int]
+    ) -> int:
+        """Stores one payload; the number of its segment."""
+        with self.log.locked():
+            if any(one.places for one in arrivals):
+                settle(self.log, self._stream)  # it may take a number of its own
+                places = _behind(arrivals, rows, segment=self.log.end())
+                self.places.announce(payload, places)
+            self.arrived_us = self._clock()
+            append_records(
+                self.log,
+                self._stream,
+                payload,
+                arrival_us=self.arrived_us,
+                live=True,
+            )
+            return self.log.end() - 1
 
 
-def _behind(arrivals: Sequence[Arrival]) -> Mapping[str, int]:
-    """Where the source goes on behind some arrivals."""
+def _behind(
+    arrivals: Sequence[Arrival], rows: Sequence[int], *, segment: int
+) -> Mapping[str, int]:
+    """Where the source goes on behind some arrivals that will be a segment, each from a row of it on."""
     places: dict[str, int] = {}
-    for one in arrivals:
-        places |= one.places
+    for one, row in zip(arrivals, rows, strict=False):
+        own = position_of(segment, row)
+        places |= {p: own if at == HERE else at for p, at in one.places.items()}
     return places
 
 

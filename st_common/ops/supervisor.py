@@ -34,9 +34,11 @@ from st_common.ops.launcher import (
     find,
     kill_launched,
 )
+from st_common.ops.lease import Lease
 from st_common.ops.records import held_lock, read_record, write_record
 from st_common.ops.settings import limits_of
 from st_common.ops.stop import clear_marker, place_marker
+from st_common.ops.supervising import is_mine
 from st_common.settings import StreamSettings, broken_of
 from st_common.storage import refused
 
@@ -137,6 +139,7 @@ def tick(
     *,
     now_us: int,
     deliveries: Mapping[str, bool] | None = None,
+    by: Lease | None = None,
 ) -> list[Action]:
     """Looks at every stream and delivery once and does what is to be done, in seconds.
 
@@ -149,12 +152,14 @@ def tick(
         streams: The settings; `running` says what should run.
         now_us: The time in microseconds since 1970.
         deliveries: Whether each delivery shall run, by name.
+        by: The lease of who ticks, where he looks after the home for as long as he lives.
 
     Returns:
-        What was done, stream by stream, a delivery as "delivery NAME"; empty also while another tick is at work.
+        What was done, stream by stream, a delivery as "delivery NAME"; empty also while another tick is at work, or
+        another process looks after the home.
     """
     with _alone(supervisor.home, now_us=now_us) as mine:
-        if not mine:
+        if not mine or not is_mine(supervisor.home, by, now_us=now_us):
             return []
         wards = _wards(supervisor, streams, deliveries or {})
         return [

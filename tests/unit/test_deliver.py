@@ -15,7 +15,6 @@ from st_common.delivery import deliver as deliver_module
 from st_common.delivery.deliver import deliver
 from st_common.delivery.message import change_ids
 from st_common.delivery.progress import read_progress
-from st_common.ops.retry import pause_s
 from st_common.delivery.settings import DeliverySettings
 from st_common.delivery.webhook import WebhookSink
 from st_common.engine.local import LocalEngine
@@ -23,6 +22,7 @@ from st_common.errors import ConfigError, FairwayError, FencedError, TransientEr
 from st_common.home import Home
 from st_common.ops import lease
 from st_common.ops.alerts import read_alerts
+from st_common.ops.retry import pause_s
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.serving.follow import Follower

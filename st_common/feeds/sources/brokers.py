@@ -110,9 +110,12 @@ class Mqtt(Source):
     def _arrivals_of(self, client: Any, message: Any) -> list[Arrival]:
         """The records of a message, which is acknowledged when the last of them is stored."""
         arrivals = of_message(message.payload, self.stream)
-        acknowledge = partial(client.ack, message.mid, message.qos)
+
+        def acknowledge(_position: int | None) -> None:
+            client.ack(message.mid, message.qos)
+
         if not arrivals:
-            acknowledge()
+            acknowledge(None)
             return []
         return [*arrivals[:-1], replace(arrivals[-1], stored=acknowledge)]
 

@@ -1,0 +1,1 @@
+"""HTTP in and out: fixes, queries, answers, changes as they happen, features (SPEC S8)."""

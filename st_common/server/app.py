@@ -1,0 +1,199 @@
+"""The application: requests to endpoints, in threads; fixes and changes in the event loop."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from sse_starlette import EventSourceResponse
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from st_common.server.asked import Asked, known_query, known_stream, read_params
+from st_common.server.changes import Hubs, after_position, place_of_id
+from st_common.server.endpoints import ENDPOINTS, Endpoint
+from st_common.server.guard import Guard, Limits, TooLargeError
+from st_common.server.intake import Intakes
+from st_common.server.openapi import description
+from st_common.server.place import Place
+from st_common.server.replies import error_reply, value_reply
+
+_PING_S = 15
+_Answer = Callable[[Asked], Any]
+
+
+class Server:
+    """What a running application knows: its place, who listens, what is on its way into logs."""
+
+    def __init__(self, place: Place, *, version: str) -> None:
+        self.place, self._version = place, version
+        self.hubs = Hubs(place.home)
+        self.intakes: Intakes | None = None
+        self._metrics: Any = None
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        """Takes fixes while it runs; what has come is stored at the end."""
+        self.intakes = Intakes(self.place)
+        try:
+            yield
+        finally:
+            await self.intakes.close()
+
+    async def put_fixes(self, asked: Asked) -> Response:
+        """Stores fixes of a stream."""
+        stream = await run_in_threadpool(known_stream, asked, asked.path["stream"])
+        assert self.intakes is not None  # noqa: S101 - requests come while it runs
+        intake = await self.intakes.of(stream)
+        key = asked.headers.get("idempotency-key")
+        records, position = await intake.put(asked.body, asked.media, key)
+        return value_reply({"records": records, "position": position}, 202)
+
+    async def follow_query(self, asked: Asked) -> Response:
+        """The changes of one query as events."""
+        from st_common.query.lookup import find
+
+        name = await run_in_threadpool(known_query, asked)
+        row = await run_in_threadpool(find, self.place.home, name)
+        return self._events(asked, row.stream, name)
+
+    async def follow_stream(self, asked: Asked) -> Response:
+        """The changes of all queries on a stream as events."""
+        stream = await run_in_threadpool(known_stream, asked, asked.path["stream"])
+        return self._events(asked, stream.name, None)
+
+    def _events(self, asked: Asked, stream: str, query: str | None) -> Response:
+        last, since = asked.headers.get("last-event-id"), asked.params.get("since")
+        after = None if since is None else after_position(since)
+        if last:
+            after = place_of_id(last)
+        events = self.hubs.of(stream).listen(query, after)
+        return EventSourceResponse(
+            events, ping=_PING_S, headers={"X-Accel-Buffering": "no"}
+        )
+
+    async def metrics(self, _asked: Asked) -> Response:
+        """Metrics of the installation, and how many listen."""
+        from prometheus_client import generate_latest
+
+        text = await run_in_threadpool(lambda: generate_latest(self._registry()))
+        return PlainTextResponse(text + self._listeners().encode())
+
+    def _registry(self) -> Any:
+        from st_common.delivery.settings import wanted
+        from st_common.serving.metrics import Metrics, registry_of
+
+        if self._metrics is None:
+            place = self.place
+            self._metrics = registry_of(
+                Metrics(
+                    home=place.home,
+                    streams=place.streams,
+                    deliveries=lambda: wanted(place.conf, place.streams()),
+                )
+            )
+        return self._metrics
+
+    def _listeners(self) -> str:
+        name = "fairway_listeners"
+        lines = [f"# TYPE {name} gauge"]
+        lines += [
+            f'{name}{{stream="{stream}"}} {count}'
+            for stream, count in self.hubs.listeners.items()
+        ]
+        return "\n".join(lines) + "\n"
+
+    async def describe(self, _asked: Asked) -> Response:
+        """The API."""
+        return JSONResponse(description(self._version))
+
+
+def application(
+    place: Place,
+    *,
+    version: str,
+    token: str | None = None,
+    limits: Limits | None = None,
+) -> Starlette:
+    """The application for a home.
+
+    Args:
+        place: where it works.
+        version: of the program.
+        token: what every request must show; None: nothing.
+        limits: of bodies and requests.
+    """
+    server = Server(place, version=version)
+    in_loop: dict[tuple[str, str], _Answer] = {
+        ("POST", "/streams/{stream}/fixes"): server.put_fixes,
+        ("GET", "/streams/{stream}/changes"): server.follow_stream,
+        ("GET", "/changes/{query}"): server.follow_query,
+        ("GET", "/metrics"): server.metrics,
+        ("GET", "/openapi.json"): server.describe,
+    }
+    routes = [
+        Route(
+            one.path.replace("{feature}", "{feature:path}"),
+            _endpoint(server.place, one, in_loop.get((one.method, one.path))),
+            methods=[one.method],
+        )
+        for one in ENDPOINTS
+    ]
+    app = Starlette(
+        routes=routes,
+        lifespan=server.lifespan,
+        exception_handlers={404: _absent, 405: _absent},
+    )
+    app.add_middleware(Guard, token=token, limits=limits or Limits())
+    app.state.server = server
+    return app
+
+
+def _absent(request: Request, error: Exception) -> Response:
+    """An address that there is not."""
+    status = getattr(error, "status_code", 404)
+    told = {
+        "error": f"there is no {request.method} {request.url.path}",
+        "hint": "/openapi.json has all addresses",
+    }
+    return JSONResponse(told, status)
+
+
+def _endpoint(place: Place, one: Endpoint, in_loop: _Answer | None) -> Any:
+    """What answers requests to an endpoint."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            asked = await _asked(place, one, request)
+            if in_loop is not None:
+                reply: Response = await in_loop(asked)
+                return reply
+            assert one.run is not None  # noqa: S101 - all others are carried out in the loop
+            return await run_in_threadpool(one.run, asked)
+        except TooLargeError:
+            told = {"error": "the body is too large", "hint": "send it in parts"}
+            return JSONResponse(told, 413)
+        except Exception as error:  # noqa: BLE001 - each is told, and the server goes on
+            return error_reply(place, error)
+
+    return answered
+
+
+async def _asked(place: Place, one: Endpoint, request: Request) -> Asked:
+    """A request as endpoints have it.
+
+    Raises:
+        FairwayError: a parameter is unknown or wrong.
+    """
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return Asked(
+        place=place,
+        path={name: str(value) for name, value in request.path_params.items()},
+        params=read_params(dict(request.query_params), one.params),
+        body=await request.body() if one.takes else b"",
+        media=media,
+        base=str(request.base_url).rstrip("/"),
+        headers={name.lower(): value for name, value in request.headers.items()},
+    )

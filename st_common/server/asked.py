@@ -1,0 +1,169 @@
+"""What is asked of an endpoint: parameters that are known, with their types, and what is wrong with others."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from st_common.errors import ConfigError, FairwayError, QueryError
+from st_common.server.place import Place
+
+
+class AbsentError(FairwayError):
+    """What is asked for does not exist."""
+
+
+class UnsupportedError(FairwayError):
+    """A body is of a kind that is not taken."""
+
+
+def text_of(value: str) -> str:
+    """The text."""
+    return value
+
+
+def whole_of(value: str) -> int:
+    """A whole number from 0 on."""
+    if not (value.isascii() and value.isdigit()):
+        raise ValueError("must be a whole number from 0 on")
+    return int(value)
+
+
+def numbers_of(count: int) -> Callable[[str], tuple[float, ...]]:
+    """Makes what reads so many numbers with commas between."""
+
+    def read(value: str) -> tuple[float, ...]:
+        parts = value.split(",")
+        if len(parts) != count:
+            raise ValueError(f"must be {count} numbers with commas between")
+        return tuple(float(part) for part in parts)
+
+    return read
+
+
+def time_of(value: str) -> datetime:
+    """A time in ISO 8601, UTC where no zone is said."""
+    from st_common.query.past import time_written
+
+    try:
+        return time_written(value)
+    except ValueError:
+        raise ValueError("must be a time such as 2024-05-01T12:30:00Z") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """One parameter behind the `?` of an address.
+
+    Attributes:
+        name: its name.
+        about: what it says, for people.
+        read: makes its value of the text; raises ValueError with what it must be.
+        kind: of JSON schema.
+    """
+
+    name: str
+    about: str
+    read: Callable[[str], Any] = text_of
+    kind: str = "string"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request.
+
+    Attributes:
+        place: where the server works.
+        path: the parts of the address that vary, by name.
+        params: the parameters that were given, read.
+        body: the bytes.
+        media: of the body, without its parameters.
+        base: the address of the server.
+        headers: of the request, names in small letters.
+    """
+
+    place: Place
+    path: Mapping[str, str]
+    params: Mapping[str, Any]
+    body: bytes = b""
+    media: str = ""
+    base: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def json(self) -> dict[str, Any]:
+        """The body as a JSON object.
+
+        Raises:
+            QueryError: it is none.
+        """
+        try:
+            value = json.loads(self.body)
+        except ValueError as error:
+            raise QueryError(f"the body is no JSON: {error}") from None
+        if not isinstance(value, dict):
+            raise QueryError("the body must be a JSON object")
+        return value
+
+    def text(self) -> str:
+        """The body as text: of JSON its `text`, else all of it.
+
+        Raises:
+            QueryError: it is no UTF-8, or has no text.
+        """
+        if self.media == "application/json":
+            value = self.json().get("text")
+            if not isinstance(value, str):
+                raise QueryError("the body has no text", hint='{"text": "SELECT .."}')
+            return value
+        try:
+            return self.body.decode()
+        except UnicodeDecodeError as error:
+            raise QueryError(f"the body is no UTF-8: {error}") from None
+
+
+def read_params(given: Mapping[str, str], known: tuple[Param, ...]) -> dict[str, Any]:
+    """The parameters of a request.
+
+    Raises:
+        ConfigError: one is unknown, or wrong; the message names it.
+    """
+    by_name = {one.name: one for one in known}
+    values: dict[str, Any] = {}
+    for name, text in given.items():
+        if name not in by_name:
+            hint = f"known: {', '.join(by_name) or 'none'}"
+            raise ConfigError(f"unknown parameter {name!r}", hint=hint)
+        try:
+            values[name] = by_name[name].read(text)
+        except ValueError as error:
+            raise ConfigError(f"{name}={text!r} {error}") from None
+    return values
+
+
+def known_query(asked: Asked) -> str:
+    """The name of the query in an address, as it was registered.
+
+    Raises:
+        AbsentError: there is none of that name.
+    """
+    from st_common.query.lookup import find
+
+    try:
+        return find(asked.place.home, asked.path["query"]).name
+    except QueryError as error:
+        raise AbsentError(error.message, hint=error.hint) from None
+
+
+def known_stream(asked: Asked, name: str) -> Any:
+    """The settings of the stream that is asked for.
+
+    Raises:
+        AbsentError: there is none of that name.
+        ConfigError: its table is wrong.
+    """
+    streams = asked.place.streams()
+    if name not in streams and name not in streams.broken:
+        hint = f"there are {', '.join(streams) or 'none'}"
+        raise AbsentError(f"there is no stream {name!r}", hint=hint)
+    return asked.place.stream(name)

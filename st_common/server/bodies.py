@@ -1,0 +1,165 @@
+"""Fixes as they are sent, in the format of the stream that they are for.
+
+What is sent in the stream's own format is stored byte by byte. JSON, CSV, GeoJSON and Arrow are taken by streams of
+JSON, CSV and TSV: they are read as those formats read them, and written by the names of the stream's columns.
+"""
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from st_common.errors import ConfigError
+from st_common.feeds.arrival import Arrival
+from st_common.feeds.framing import (
+    has_header,
+    of_document,
+    of_message,
+    record_lines,
+)
+from st_common.formats.records import columns_read
+from st_common.formats.registry import FORMATS
+from st_common.server.asked import UnsupportedError
+from st_common.settings import StreamSettings
+
+RAW = "application/octet-stream"
+_FORMATS: Mapping[str, str] = {
+    "application/x-ndjson": "ndjson",
+    "application/ndjson": "ndjson",
+    "application/json": "ndjson",
+    "text/csv": "csv",
+    "application/geo+json": "geojson",
+}
+_ARROW = "application/vnd.apache.arrow.stream"
+MEDIA = (RAW, *_FORMATS, _ARROW)
+"""All kinds of bodies."""
+
+
+def arrival_of(body: bytes, media: str, stream: StreamSettings) -> Arrival:
+    """The records of a body, as the stream's format has them.
+
+    Args:
+        body: the bytes.
+        media: of which kind they are; "" is the format of the stream.
+        stream: whose records these are.
+
+    Raises:
+        UnsupportedError: bodies of this kind are not taken, or not by streams of this format.
+        ConfigError: there is no record in it.
+    """
+    known = _FORMATS.get(media)
+    if media in ("", RAW) or known == stream.format:
+        arrivals = _cut(body, stream)
+    elif stream.format not in _WRITERS:
+        raise UnsupportedError(
+            f"stream {stream.name!r} takes {stream.format} alone", hint=RAW
+        )
+    elif media == _ARROW:
+        arrivals = [_written(_of_arrow(body), stream)]
+    elif known in FORMATS:
+        arrivals = [_written(_read(body, str(known), stream), stream)]
+    else:
+        hint = f"one of {', '.join(MEDIA)}"
+        raise UnsupportedError(f"a body of {media} is not taken", hint=hint)
+    if not arrivals:
+        raise ConfigError("the body has no records")
+    return _together(arrivals)
+
+
+def _together(arrivals: list[Arrival]) -> Arrival:
+    first, *more = arrivals
+    if not more:
+        return first
+    if any(one.header != first.header or not one.is_lines for one in arrivals):
+        raise ConfigError("the body is too large", hint="send it in parts")
+    body = b"".join(one.body for one in arrivals)
+    return replace(first, body=body, records=sum(one.records for one in arrivals))
+
+
+def _read(body: bytes, name: str, stream: StreamSettings) -> pa.Table:
+    """The fields of a body in another format.
+
+    Raises:
+        ConfigError: a record cannot be taken apart: who sends it is told, for in the log it would be of another format.
+    """
+    read_by = replace(stream, format=name, header=True, delimiter=",", quote='"')
+    arrivals = _cut(body, read_by)
+    if not arrivals:
+        raise ConfigError("the body has no records")
+    one = _together(arrivals)
+    records = FORMATS[name].records(one.header + one.body, read_by)
+    if records.fault.any():
+        row = int(records.fault.nonzero()[0][0])
+        raise ConfigError(f"record {row + 1} of the body cannot be read as {name}")
+    return pa.table({name: records.fields[name] for name in columns_read(stream)})
+
+
+def _cut(body: bytes, stream: StreamSettings) -> list[Arrival]:
+    """The records of a body; JSON may be one object in several lines."""
+    if stream.format == "ndjson":
+        return of_message(body, stream)
+    return of_document(body, stream)
+
+
+def _of_arrow(body: bytes) -> pa.Table:
+    try:
+        return pa.ipc.open_stream(body).read_all()
+    except (pa.ArrowException, OSError) as error:
+        raise ConfigError(f"the body is no stream of Arrow: {error}") from None
+
+
+def _written(rows: pa.Table, stream: StreamSettings) -> Arrival:
+    """Rows in the stream's own format, by the names of its columns.
+
+    Raises:
+        ConfigError: a column is missing.
+        UnsupportedError: the stream names no columns.
+    """
+    wanted = columns_read(stream)
+    missing = [name for name in wanted if name not in rows.column_names]
+    must = {stream.columns.object, stream.columns.x, stream.columns.y}
+    if must & set(missing):
+        raise ConfigError(f"the column {min(must & set(missing))!r} is missing")
+    named = [name for name in wanted if name in rows.column_names]
+    return _WRITERS[stream.format](rows.select(named), stream)
+
+
+def _delimited(rows: pa.Table, stream: StreamSettings) -> Arrival:
+    if not has_header(stream):
+        raise UnsupportedError(
+            f"stream {stream.name!r} names no columns (header = false)", hint=RAW
+        )
+    delimiter = "\t" if stream.format == "tsv" else stream.delimiter
+    sink = io.BytesIO()
+    options = pa_csv.WriteOptions(include_header=False, delimiter=delimiter)
+    pa_csv.write_csv(rows, sink, options)
+    header = delimiter.join(rows.column_names).encode() + b"\n"
+    return Arrival(header=header, body=sink.getvalue(), records=len(rows))
+
+
+def _json(rows: pa.Table, _stream: StreamSettings) -> Arrival:
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        connection.register("fixes", rows)
+        lines = connection.sql("SELECT to_json(fixes) AS line FROM fixes")
+        texts = lines.to_arrow_table()["line"].cast(pa.string())
+    joined = pc.binary_join(
+        pa.ListArray.from_arrays([0, len(texts)], _one(texts)), "\n"
+    )
+    body = joined[0].as_py().encode() + b"\n"
+    return Arrival(body=body, records=record_lines(body))
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+_WRITERS: Mapping[str, Callable[[pa.Table, StreamSettings], Arrival]] = {
+    "ndjson": _json,
+    "csv": _delimited,
+    "tsv": _delimited,
+}

@@ -1,0 +1,124 @@
+"""Queries by HTTP: what there are, registered, replaced, dropped."""
+
+from typing import Any
+
+from starlette.responses import Response
+
+from st_common.errors import QueryError
+from st_common.query.control import QueryRow
+from st_common.server.asked import Asked, known_query
+from st_common.server.replies import value_reply
+
+OWNER = "http"
+
+
+def list_queries(asked: Asked) -> Response:
+    """All queries that are registered."""
+    from st_common.query.lookup import queries
+
+    stream = asked.params.get("stream")
+    rows = queries(asked.place.home, None if stream is None else [stream])
+    return value_reply({"queries": [_shown(row) for row in rows]})
+
+
+def show_query(asked: Asked) -> Response:
+    """One query: its text, its plan, and what became of it."""
+    from st_common.query.lookup import find, history
+    from st_common.query.text import to_text
+
+    row = find(asked.place.home, known_query(asked))
+    versions = [
+        {
+            "action": one.op,
+            "version": one.version,
+            "position": one.position,
+            "why": one.why,
+        }
+        for one in history(asked.place.home, row.name)
+    ]
+    plan = None if row.plan is None else row.plan.to_json()
+    canonical = None if row.plan is None else to_text(row.plan, row.name)
+    more = {"plan": plan, "canonical": canonical, "history": versions}
+    return value_reply({**_shown(row), **more})
+
+
+def post_queries(asked: Asked) -> Response:
+    """Carries out statements, all or none: REGISTER, REPLACE, DROP, CREATE AREA or STREAM."""
+    return value_reply(_carried_out(asked, asked.text()), 201)
+
+
+def put_query(asked: Asked) -> Response:
+    """Registers a SELECT under a name, or replaces the query of that name."""
+    from st_common.query.grammar.words import quoted
+
+    name, text = asked.path["query"], asked.text().strip().rstrip(";")
+    if text[:6].upper() != "SELECT":
+        raise QueryError(
+            "the body must be a SELECT", hint="POST /queries takes all statements"
+        )
+    verb = "REPLACE" if _is_live(asked, name) else "REGISTER"
+    done = _carried_out(asked, f"{verb} QUERY {quoted(name)} AS {text}")
+    return value_reply(done, 200 if verb == "REPLACE" else 201)
+
+
+def _is_live(asked: Asked, name: str) -> bool:
+    from st_common.query.lookup import find
+
+    try:
+        return find(asked.place.home, name).live
+    except QueryError:
+        return False
+
+
+def delete_query(asked: Asked) -> Response:
+    """Drops a query."""
+    from st_common.query.grammar.words import quoted
+
+    name = known_query(asked)
+    return value_reply(_carried_out(asked, f"DROP QUERY {quoted(name)}"))
+
+
+def _carried_out(asked: Asked, text: str) -> dict[str, Any]:
+    """Carries out statements; what they did.
+
+    Raises:
+        TextError: what is wrong with them, with places; nothing is done.
+    """
+    from st_common.engine.backfill import backfill_of
+    from st_common.query.area_store import HomeAreas
+    from st_common.query.derived import roll_forward
+    from st_common.query.registry import carry_out
+    from st_common.query.text import parse
+
+    home, streams = asked.place.home, asked.place.streams()
+    statements = parse(text, areas=HomeAreas(home))
+    if not statements:
+        raise QueryError("there is no statement", hint="REGISTER QUERY name AS SELECT")
+    seeding = backfill_of(home, streams, statements)
+    done = carry_out(home, streams, statements, owner=OWNER, seeding=seeding)
+    if done.rows:
+        roll_forward(home)
+    return {
+        "queries": [
+            {"action": row.op, "name": row.name, "version": row.version}
+            for row in done.rows
+        ],
+        "areas_created": list(done.created),
+        "areas_replaced": list(done.replaced),
+        "areas_dropped": list(done.removed),
+        "streams_created": list(done.streams_created),
+        "streams_dropped": list(done.streams_dropped),
+        "notices": [str(notice) for notice in done.notices],
+    }
+
+
+def _shown(row: QueryRow) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "version": row.version,
+        "stream": row.stream,
+        "owner": row.owner,
+        "state": row.state,
+        "text": row.text,
+        "why": row.why,
+    }

@@ -1,0 +1,62 @@
+"""Answers of endpoints: values and tables as JSON, and what went wrong."""
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from starlette.responses import JSONResponse, Response
+
+from st_common.errors import (
+    FairwayError,
+    FencedError,
+    StorageError,
+    TransientError,
+)
+from st_common.server.asked import AbsentError, UnsupportedError
+from st_common.server.place import Place
+from st_common.serving.json_rows import json_line
+
+_LOG = logging.getLogger(__name__)
+_STATUS: tuple[tuple[type[FairwayError], int], ...] = (
+    (AbsentError, 404),
+    (UnsupportedError, 415),
+    (FencedError, 409),
+    (StorageError, 503),
+    (TransientError, 503),
+)
+_WRONG, _BROKEN = 400, 500
+
+
+def value_reply(value: Mapping[str, Any], status: int = 200) -> Response:
+    """A value as JSON: times are ISO 8601 in UTC, numbers that JSON does not have are texts."""
+    return Response(json_line(value), status, media_type="application/json")
+
+
+def rows_reply(rows: pa.Table, **beside: Any) -> Response:
+    """The rows of a table as `rows` of a JSON object, with other values beside them."""
+    return value_reply({**beside, "rows": plain_rows(rows)})
+
+
+def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
+    """Rows as JSON values; `fields`, which is JSON in tables, as what it holds."""
+    values: list[dict[str, Any]] = rows.to_pylist()
+    if "fields" in rows.column_names:
+        for one in values:
+            one["fields"] = None if one["fields"] is None else json.loads(one["fields"])
+    return values
+
+
+def error_reply(place: Place, error: Exception) -> Response:
+    """What went wrong: `error` and `hint`, without a path of this machine; of a defect nothing but that."""
+    if not isinstance(error, FairwayError):
+        _LOG.error("a defect", exc_info=error)
+        return JSONResponse(
+            {"error": "the server met a defect", "hint": "its log has more"}, _BROKEN
+        )
+    status = next(
+        (status for kind, status in _STATUS if isinstance(error, kind)), _WRONG
+    )
+    told = {"error": place.hidden(error.message), "hint": place.hidden(error.hint)}
+    return JSONResponse(told, status)

@@ -1,0 +1,458 @@
+"""A server as programs use it: fixes in, queries, answers, changes as they happen, features for GIS."""
+
+import contextlib
+import json
+import threading
+import time
+from collections import deque
+from dataclasses import replace
+
+import httpx
+import pyarrow as pa
+import pyogrio
+import pytest
+
+from st_common.engine.archive import Archive
+from st_common.engine.local import LocalEngine
+from st_common.engine.topology import frozen
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.server import changes as server_changes
+from st_common.server.endpoints import ENDPOINTS
+from st_common.server.guard import Limits
+from st_common.server.place import Place
+from st_common.server.serve import require_token
+from st_common.settings import load_streams
+from st_common.testing.feeding import lines_of, payloads_of
+from st_common.testing.serving_http import events, served
+
+pytestmark = pytest.mark.spec("S8")
+
+SETTINGS = """
+[streams.ships]
+format = "ndjson"
+columns = { object = "id", event_ts = "t", x = "x", y = "y" }
+attributes = { speed = "double m/s" }
+time_unit = "s"
+max_ahead_s = "off"
+engine = "local"
+
+[streams.cars]
+format = "csv"
+columns = { object = "id", event_ts = "t", x = "x", y = "y" }
+crs = "planar"
+time_unit = "s"
+max_ahead_s = "off"
+engine = "local"
+
+[streams.walks]
+format = "gpx"
+columns = { object = "trk/name", event_ts = "time", x = "lon", y = "lat" }
+max_ahead_s = "off"
+"""
+ZONE = "SELECT object, speed FROM ships INSIDE (0, 0, 10, 10)"
+
+
+@pytest.fixture
+def place(tmp_path):
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "streams.toml").write_text(SETTINGS)
+    return Place(home=Home(tmp_path / "home"), conf=conf)
+
+
+@pytest.fixture
+def client(place):
+    with served(place) as client:
+        yield client
+
+
+class Engine:
+    """An engine that works when it is told to."""
+
+    def __init__(self, place, name="ships"):
+        stream = load_streams(place.conf)[name]
+        self.stream = replace(
+            frozen(place.home, stream, engine="local", shards=1), shards=1
+        )
+        self._engine = LocalEngine(place.home, self.stream)
+        self._archive = Archive(place.home, self.stream)
+
+    def close(self):
+        self._engine.close()
+
+    def work(self):
+        while self._engine.batch():
+            pass
+        self._engine.commit()
+        while self._archive.batch():
+            pass
+
+
+@pytest.fixture
+def engine_of(place):
+    """Makes engines, and closes them."""
+    with contextlib.ExitStack() as stack:
+
+        def made(name="ships"):
+            engine = Engine(place, name)
+            stack.callback(engine.close)
+            return engine
+
+        yield made
+
+
+def fix(ship, t, x, y, speed=1.0):
+    return json.dumps({"id": ship, "t": t, "x": x, "y": y, "speed": speed}) + "\n"
+
+
+def post(client, *fixes, stream="ships", **headers):
+    named = {"content-type": "application/x-ndjson"}
+    named |= {name.replace("_", "-"): value for name, value in headers.items()}
+    return client.post(
+        f"/streams/{stream}/fixes", content="".join(fixes), headers=named
+    )
+
+
+def test_a_query_is_put_fixes_are_posted_and_its_changes_and_answer_are_read(
+    place, client, engine_of
+):
+    assert client.put("/queries/zone", content=ZONE).status_code == 201
+    told = post(client, fix("a", 1, 1, 1, 3.5), fix("b", 2, 20, 1))
+    assert told.status_code == 202
+    assert told.json()["records"] == 2
+    engine = engine_of()
+    engine.work()
+    (row,) = client.get("/answers/zone").json()["rows"]
+    assert row["object"] == "a"
+    assert row["fields"] == {"object": "a", "speed": 3.5}
+    post(client, fix("a", 5, 30, 1), fix("c", 6, 2, 2))
+    engine.work()
+    assert [one["object"] for one in client.get("/answers/zone").json()["rows"]] == [
+        "c"
+    ]
+    then = client.get("/answers/zone", params={"at": "1970-01-01T00:00:03Z"}).json()
+    assert [one["object"] for one in then["rows"]] == ["a"]
+    seen = client.get("/objects", params={"stream": "ships", "bbox": "0,0,25,5"}).json()
+    assert [one["object"] for one in seen["rows"]] == ["b", "c"]
+    near = client.get("/objects", params={"stream": "ships", "near": "29,1,1"}).json()
+    assert [one["object"] for one in near["rows"]] == ["a"]
+    verdict = client.post("/verify/zone").json()
+    assert (verdict["holds"], verdict["queries"][0]["members"]) == (True, 1)
+    (count,) = client.post("/sql", content="SELECT count(*) AS n FROM changes").json()[
+        "rows"
+    ]
+    assert count == {"n": 3}
+    why = client.get("/why/zone", params={"object": "a"}).json()
+    assert why["change"]["sign"] == -1
+    assert "INSIDE" in client.get("/explain/zone").json()["lines"][0]
+    (ships, *_) = client.get("/status").json()["streams"]
+    assert (ships["stream"], ships["segments"] >= 3) == ("ships", True)
+    assert client.delete("/queries/zone").status_code == 200
+    (dropped,) = client.get("/queries").json()["queries"] or [{"state": "none"}]
+    assert dropped["state"] != "running"
+
+
+CSV = "id,t,x,y,speed\na,1,2,3,4.5\n"
+GEO = {
+    "type": "FeatureCollection",
+    "features": [
+        {
+            "type": "Feature",
+            "geometry": {"type": "Point", "coordinates": [2, 3]},
+            "properties": {"id": "a", "t": 1, "speed": 4.5},
+        }
+    ],
+}
+
+
+def arrow():
+    table = pa.table({"id": ["a"], "t": [1], "x": [2.0], "y": [3.0], "speed": [4.5]})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize(
+    ("media", "body"),
+    [
+        ("application/x-ndjson", fix("a", 1, 2, 3, 4.5)),
+        ("application/json", "[" + fix("a", 1, 2, 3, 4.5) + "]"),
+        ("application/json; charset=utf-8", fix("a", 1, 2, 3, 4.5).replace(",", ",\n")),
+        ("text/csv", CSV),
+        ("application/vnd.apache.arrow.stream", arrow()),
+    ],
+    ids=("ndjson", "array", "object", "csv", "arrow"),
+)
+@pytest.mark.parametrize("stream", ["ships", "cars"])
+def test_fixes_come_in_many_forms_into_streams_of_any_text_format(
+    place, client, engine_of, media, body, stream
+):
+    headers = {"content-type": media}
+    told = client.post(f"/streams/{stream}/fixes", content=body, headers=headers)
+    assert (told.status_code, told.json()["records"]) == (202, 1)
+    engine = engine_of(stream)
+    engine.work()
+    (seen,) = client.get("/objects", params={"stream": stream}).json()["rows"]
+    assert (seen["object"], seen["x"], seen["y"]) == ("a", 2.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("stream", "media", "body", "refused"),
+    [
+        ("ships", "text/html", "<p>", (415, "is not taken")),
+        ("walks", "text/csv", CSV, (415, "takes gpx alone")),
+        ("ships", "text/csv", "id,t,x\na,1,2\n", (400, "record 1 of the body cannot be read as csv")),
+        ("cars", "application/x-ndjson", "{no json\n", (400, "cannot be read as ndjson")),
+        ("ships", "application/vnd.apache.arrow.stream", "x", (400, "no stream of Arrow")),
+        ("ships", "application/x-ndjson", "\n", (400, "has no records")),
+        ("boats", "application/x-ndjson", "{}", (404, "there is no stream 'boats'")),
+    ],
+)  # fmt: skip
+def test_a_body_that_cannot_be_taken_says_why_and_stores_nothing(
+    place, client, stream, media, body, refused
+):
+    status, wrong = refused
+    told = client.post(
+        f"/streams/{stream}/fixes", content=body, headers={"content-type": media}
+    )
+    assert told.status_code == status
+    assert wrong in told.json()["error"]
+    assert not place.home.log(stream).exists() or payloads_of(place.home, stream) == []
+
+
+def test_a_request_madethat_is_made_again_is_stored_once_by_the_next_server_too(place):
+    with served(place) as client:
+        first = post(client, fix("a", 1, 1, 1), Idempotency_Key="one").json()
+        assert post(client, fix("a", 1, 1, 1), Idempotency_Key="one").json() == first
+        second = post(client, fix("a", 2, 1, 1), Idempotency_Key="two").json()
+        assert second["position"] > first["position"]
+    with served(place) as client:
+        assert post(client, fix("a", 1, 1, 1), Idempotency_Key="one").json() == first
+        assert post(client, fix("a", 2, 1, 1), Idempotency_Key="two").json() == second
+    assert len(lines_of(place.home)) == 2
+
+
+def test_many_who_post_at_once_share_segments_and_each_is_told_his_own_place(
+    place, client, engine_of
+):
+    places = {}
+
+    def send(number):
+        told = post(
+            client,
+            fix(f"s{number}", number, 1, 1),
+            fix(f"s{number}", number + 100, 1, 1),
+        )
+        places[number] = told.json()["position"]
+
+    threads = [threading.Thread(target=send, args=(n,)) for n in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    engine = engine_of()
+    engine.work()
+    rows = client.post(
+        "/sql", content="SELECT object, segment, row FROM positions_ships ORDER BY 1, 3"
+    ).json()["rows"]
+    first = {
+        one["object"]: one["segment"] * (1 << 24) + one["row"] for one in reversed(rows)
+    }
+    assert first == {f"s{number}": position for number, position in places.items()}
+    assert len(payloads_of(place.home)) < 40
+
+
+@contextlib.contextmanager
+def listening_to(client, path, **headers):
+    """The events of an address, gathered as they come."""
+    got, known = [], threading.Event()
+
+    def listen():
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        with (
+            contextlib.suppress(httpx.HTTPError),  # the server ends, or the test
+            client.stream("GET", path, headers=named) as response,
+        ):
+            known.set()
+            deque(map(got.append, events(response)), maxlen=0)
+
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+    assert known.wait(60)
+    time.sleep(0.2)  # he listens from now on
+    yield got
+
+
+def until(is_so):
+    end_s = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
+
+
+def test_changes_come_as_they_happen_and_on_from_the_last_that_somebody_had(
+    place, client, engine_of
+):
+    client.put("/queries/zone", content=ZONE)
+    client.put("/queries/all", content="SELECT * FROM ships INSIDE (-90, -90, 90, 90)")
+    post(client, fix("old", 1, 1, 1))
+    engine = engine_of()
+    engine.work()
+    with (
+        listening_to(client, "/changes/zone") as mine,
+        listening_to(client, "/streams/ships/changes") as every,
+        listening_to(client, "/changes/zone?since=0") as since,
+    ):
+        for t in range(2, 12):
+            post(client, fix(f"s{t}", t, 1, 1))
+            engine.work()
+        until(lambda: len(mine) == 10 and len(every) == 20 and len(since) == 11)
+    assert [one["object"] for _, one in mine] == [f"s{t}" for t in range(2, 12)]
+    assert [one["object"] for _, one in since] == ["old"] + [
+        f"s{t}" for t in range(2, 12)
+    ]
+    assert len({known for known, _ in every}) == 20
+    assert mine[0][1]["fields"] == {"object": "s2", "speed": 1.0}
+    with listening_to(client, "/changes/zone", Last_Event_ID=mine[3][0]) as rest:
+        post(client, fix("new", 20, 1, 1))
+        engine.work()
+        until(lambda: len(rest) == 7)
+    assert rest[:6] == mine[4:10]
+    assert rest[6][1]["object"] == "new"
+
+
+def test_who_reads_too_slowly_is_let_go_and_blocks_nobody(
+    place, client, engine_of, monkeypatch
+):
+    monkeypatch.setattr(server_changes, "MOST_WAITING", 5)
+    client.put("/queries/zone", content=ZONE)
+    engine = engine_of()
+    listener = server_changes._Listener(None)
+    one = server_changes.Told((1, 0), "zone", b"")
+    listener.tell([one] * 4)
+    assert (len(listener.waiting), listener.is_behind) == (4, False)
+    listener.tell([one] * 2)
+    assert (len(listener.waiting), listener.is_behind) == (0, True)
+    with listening_to(client, "/changes/zone") as got:
+        post(client, fix("a", 1, 1, 1))
+        engine.work()
+        until(lambda: len(got) == 1)
+
+
+@pytest.mark.parametrize(
+    ("request_made", "refused"),
+    [
+        (("GET", "/nothing", ""), (404, "there is no GET /nothing")),
+        (("PATCH", "/queries", ""), (405, "there is no PATCH /queries")),
+        (("GET", "/answers/none", ""), (404, "unknown query 'none'")),
+        (("GET", "/answers/zone?att=1", ""), (400, "unknown parameter 'att'")),
+        (("GET", "/answers/zone?at=noon", ""), (400, "must be a time")),
+        (("GET", "/objects", ""), (400, "'stream' is missing")),
+        (("GET", "/objects?stream=ships&bbox=1,2", ""), (400, "must be 4 numbers")),
+        (("GET", "/changes/zone?since=-1", ""), (400, "whole number")),
+        (("POST", "/queries", "REGISTER QUERY a AS SELECT * FROM ship INSIDE (0,0,1,1)"), (400, "did you mean ships")),
+        (("PUT", "/queries/b", "DROP QUERY zone"), (400, "must be a SELECT")),
+        (("POST", "/sql", "DROP TABLE changes"), (400, "")),
+        (("POST", "/sql", "SELECT * FROM read_csv('/etc/passwd')"), (400, "")),
+        (("GET", "/ogc/collections/none/items", ""), (404, "no collection 'none'")),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_in_one_line_without_paths_of_the_machine(
+    place, client, request_made, refused
+):
+    (method, path, body), (status, wrong) = request_made, refused
+    client.put("/queries/zone", content=ZONE)
+    told = client.request(method, path, content=body)
+    assert told.status_code == status, told.text
+    assert wrong in told.json()["error"]
+    assert str(place.home.root) not in told.text
+
+
+def test_a_broken_setting_is_told_without_its_path(place, client):
+    (place.conf / "streams.toml").write_text(
+        SETTINGS.replace("[streams.cars]\nformat", "[streams.cars]\nfromat")
+    )
+    told = client.get("/objects", params={"stream": "cars"})
+    assert told.status_code == 400
+    assert told.json()["error"].startswith(
+        "CONF/streams.toml: stream 'cars': unknown key 'fromat'"
+    )
+
+
+def test_other_machines_need_a_token_and_requests_are_limited(place):
+    with pytest.raises(ConfigError, match="others could ask"):
+        require_token("0.0.0.0", None)
+    limits = Limits(body_bytes=100, requests_per_s=1.0, burst=3)
+    with served(place, token="secret", limits=limits) as client:
+        assert client.get("/status").status_code == 401
+        assert (
+            client.get("/status", headers={"Authorization": "Bearer wrong"}).status_code
+            == 401
+        )
+        client.headers["Authorization"] = "Bearer secret"
+        assert client.get("/status").status_code == 200
+        assert post(client, fix("a", 1, 1, 1) * 3).status_code == 413
+        chunks = (fix("a", 1, 1, 1).encode() for _ in range(3))
+        assert client.post("/streams/ships/fixes", content=chunks).status_code == 413
+        refused = [client.get("/status") for _ in range(5)]
+        assert [one.status_code for one in refused][-1] == 429
+        assert refused[-1].headers["Retry-After"] == "1"
+
+
+def test_gis_reads_answers_objects_and_visits_as_features(place, client, engine_of):
+    client.put("/queries/zone", content=ZONE)
+    fixes = [fix(f"s{n:02d}", n, n, 1, float(n)) for n in range(25)]
+    post(client, *fixes)
+    engine = engine_of()
+    engine.work()
+    base = str(client.base_url).rstrip("/")
+    layers = {name for name, _ in pyogrio.list_layers(f"OAPIF:{base}/ogc")}
+    assert {"objects.ships", "answers.zone", "visits.ships"} <= layers
+    seen = pyogrio.read_arrow(f"OAPIF:{base}/ogc", layer="objects.ships")[1]
+    assert len(seen) == 25
+    boxed = pyogrio.read_arrow(
+        f"OAPIF:{base}/ogc", layer="objects.ships", bbox=(3, 0, 6, 2)
+    )[1]
+    assert len(boxed) == 4
+    members = pyogrio.read_arrow(f"{base}/ogc/collections/answers.zone/items")[1]
+    assert sorted(members["object"].to_pylist()) == [f"s{n:02d}" for n in range(11)]
+    page = client.get(
+        "/ogc/collections/objects.ships/items", params={"limit": 10}
+    ).json()
+    pages = [page]
+    while following := [one["href"] for one in page["links"] if one["rel"] == "next"]:
+        page = client.get(following[0]).json()
+        pages.append(page)
+    assert [one["numberReturned"] for one in pages] == [10, 10, 5]
+    assert client.get("/ogc/collections/objects.ships/items/s03").json()[
+        "geometry"
+    ] == {"type": "Point", "coordinates": [3.0, 1.0]}
+    assert client.get("/ogc").headers["content-type"] == "application/json"
+
+
+def test_the_description_of_the_api_has_every_address(client):
+    told = client.get("/openapi.json").json()
+    assert told["openapi"] == "3.0.3"
+    for one in ENDPOINTS:
+        operation = told["paths"][one.path][one.method.lower()]
+        assert operation["summary"] == one.about
+        assert {p["name"] for p in operation["parameters"]} >= {
+            p.name for p in one.params
+        }
+    ids = [
+        one["operationId"] for path in told["paths"].values() for one in path.values()
+    ]
+    assert len(ids) == len(set(ids)) == len(ENDPOINTS)
+
+
+def test_metrics_are_served_with_the_number_of_those_who_listen(
+    place, client, engine_of
+):
+    client.put("/queries/zone", content=ZONE)
+    engine_of().work()
+    with listening_to(client, "/changes/zone"):
+        told = client.get("/metrics").text
+    assert 'fairway_listeners{stream="ships"} 1' in told
+    assert "fairway_" in told.partition("fairway_listeners")[0]
