@@ -45,8 +45,11 @@ class Records:
     """A payload taken apart into records, before anything is known of their meaning.
 
     `fault` int8[n] holds a Reason for each record that could not be taken apart. `fields` holds, by the name of a
-    column, the texts of all others in order (string arrays; null or "" is a missing value). `raw` gives the bytes of
-    the records with the given rows, each cut at RAW_LIMIT.
+    column, the values of all others in order: string arrays (null or "" is a missing value), or, where the format
+    knows the type, float64, int64 and bool (null or NaN is missing), and event times as timestamp[us] (UTC, with or
+    without a zone), which no time unit of a stream changes; int64 and float64 event times are numbers in that unit. A
+    typed value means what its text would. `raw` gives the bytes of the records with the given rows, each cut at
+    RAW_LIMIT.
     """
 
     fault: NDArray[np.int8]
