@@ -31,13 +31,16 @@ class Reason(IntEnum):
     NO_JSON_OBJECT = 9
     MISSING_COLUMN = 10  # the header lacks a column of the stream's settings
     UNREADABLE = 11
-    MISSING_OBJECT = 12
-    MISSING_TIME = 13
-    BAD_TIME = 14  # not in the stream's time unit, or outside 1970 to 2199
-    MISSING_POSITION = 15
-    BAD_NUMBER = 16
-    OUT_OF_CRS = 17
-    TOO_FAR_AHEAD = 18
+    BAD_CHECKSUM = 12
+    INCOMPLETE = 13  # parts of the message are lacking
+    NO_POSITION = 14  # a message about something else than where an object is
+    MISSING_OBJECT = 15
+    MISSING_TIME = 16
+    BAD_TIME = 17  # not in the stream's time unit, or outside 1970 to 2199
+    MISSING_POSITION = 18
+    BAD_NUMBER = 19
+    OUT_OF_CRS = 20
+    TOO_FAR_AHEAD = 21
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
