@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from st_common.errors import ConfigError
+from st_common.formats.ais import Ais
 from st_common.formats.csv import Csv, Tsv
 from st_common.formats.format import Format
 from st_common.formats.gpx import Gpx
@@ -18,6 +19,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "ndjson": Ndjson(),
         "gpx": Gpx(),
         "gtfs-rt": GtfsRt(),
+        "ais": Ais(),
         "sbs1": Sbs1(),
     }
 )
