@@ -132,16 +132,17 @@ class _Entities:
         self._buffer, self._parts = bodies.buffer, parts
         self.fault = np.zeros(len(bodies), np.int8)
         asked = {name for name in columns_read(stream) if name in _PLACES}
-        own = _wanted(asked, _ENTITY)
-        outer = self._read(bodies, own | {_ENTITY_DELETED: VARINT})
-        vehicle = self._read(bodies, {_ENTITY_VEHICLE: BYTES})[_ENTITY_VEHICLE]
+        own = {_ENTITY_DELETED: VARINT, _ENTITY_VEHICLE: BYTES}
+        outer = self._read(bodies, own | _wanted(asked, _ENTITY))
+        vehicle = outer[_ENTITY_VEHICLE]
         inside = {_TRIP: BYTES, _POSITION: BYTES, _VEHICLE: BYTES}
         positions = inner(self._buffer, vehicle)
         said = self._read(positions, _wanted(asked, _NO_MESSAGE) | inside)
         self._fields = {_ENTITY: outer, _NO_MESSAGE: said}
         for message in inside:
-            held = inner(self._buffer, said[message])
-            self._fields[message] = self._read(held, _wanted(asked, message))
+            if wanted := _wanted(asked, message):
+                held = inner(self._buffer, said[message])
+                self._fields[message] = self._read(held, wanted)
         is_gone = outer[_ENTITY_DELETED].values > 0
         is_other = ~vehicle.present
         if stream.columns.gone == "is_deleted":

@@ -106,7 +106,8 @@ def expected_of(stream: Iterator) -> list[tuple | None]:
         }
         for name, ends in sizes.items():
             if message.mmsi // 10**7 != 98 and hasattr(message, ends[0]):
-                known[name] = sum(getattr(message, end) for end in ends) or None
+                size = sum(getattr(message, end) for end in ends)
+                known[name] = size or known.get(name)
         known.update({n: v for n in STATIC if (v := said(message, n)) is not None})
         if message.msg_type != 23 and hasattr(message, "ship_type"):
             known["shiptype"] = ship_type(sentence, message) or known.get("shiptype")
