@@ -15,7 +15,6 @@ or a first one (`1272412827,!AIVDM..`), else of the line `$PGHP` in front of it.
 records of their own.
 """
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from st_common.formats.format import Format
@@ -53,8 +52,6 @@ COLUMNS = (
 
 class Ais(Format):
     """Sentences; see `ais_records`."""
-
-    defaults = MappingProxyType({"time_unit": "s"})
 
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int
