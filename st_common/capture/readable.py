@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from st_common.capture.chunks import chunks
 from st_common.capture.source import is_packed, open_file
-from st_common.decode import Decoded, decode
+from st_common.decode import Decoded, Reason, decode
 from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError
 from st_common.formats.chunk import Chunk
@@ -60,10 +60,18 @@ def refuse_unreadable(path: Path, stream: StreamSettings) -> None:
     decoded = decode(
         chunk.payload(0, count), replace(stream, max_ahead_s=None), arrival_us=0
     )
-    if 2 * len(decoded.rejects) > decoded.rows:
+    if _is_mostly_rejected(decoded):
         raise ConfigError(
             _message(path, stream, decoded), hint=_mend(chunk, stream, decoded)
         )
+
+
+def _is_mostly_rejected(decoded: Decoded) -> bool:
+    """Whether more than half cannot be read of the records that are about positions, or none of them all is."""
+    reasons = decoded.rejects["reason"]
+    others = pc.sum(pc.equal(reasons, Reason.NO_POSITION.name.lower())).as_py() or 0
+    about, bad = decoded.rows - others, len(decoded.rejects) - others
+    return 2 * bad > about or (about == 0 and others > 0)
 
 
 def _refuse_broken(path: Path, stream: StreamSettings) -> None:

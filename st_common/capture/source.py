@@ -24,3 +24,20 @@ def open_file(path: Path) -> IO[bytes]:
         return path.open("rb")
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+
+
+def files_of(path: Path) -> list[Path]:
+    """A file itself; of a folder its files in the order of their names, without hidden ones and folders in it.
+
+    Raises:
+        ConfigError: the folder holds no file.
+    """
+    if not path.is_dir():
+        return [path]
+    shown = (each for each in path.iterdir() if not each.name.startswith("."))
+    files = sorted(each for each in shown if each.is_file())
+    if not files:
+        raise ConfigError(
+            f"{path} holds no file", hint="name a file, or another folder"
+        )
+    return files

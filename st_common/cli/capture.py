@@ -12,13 +12,18 @@ from st_common.cli.progress import progress_of_bytes
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from st_common.capture.files import Rate, ReplayReport
     from st_common.settings import StreamSettings
 
 
 _FILE = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="Records in the stream's format; may be gzip."),
+    typer.Argument(
+        metavar="FILE",
+        help="Records in the stream's format; may be gzip, or a folder of such files.",
+    ),
 ]
 _RATE = Annotated[
     str,
@@ -81,46 +86,67 @@ def replay(
 ) -> None:
     """Put the records of a file into a stream's log, then an end mark. Nothing is judged yet: `run` does that.
 
-    A file of which most of the first records cannot be read is refused: then the settings are wrong, or the file.
+    A file of which most of the first records cannot be read is refused: then the settings are wrong, or the file. The
+    files of a folder are taken in the order of their names.
     """
     from st_common.capture import files
     from st_common.capture.log import Log
     from st_common.capture.readable import refuse_unreadable
+    from st_common.capture.source import files_of
 
     settings = context.stream(ctx, stream)
-    pace = _rate(rate)
-    if not force:
-        refuse_unreadable(file, settings)
+    pace, paths = _rate(rate), files_of(file)
+    for path in () if force else paths:
+        refuse_unreadable(path, settings)
     log = Log(context.home(ctx).log(stream))
-    size = file.stat().st_size if file.is_file() else None
-    with progress_of_bytes(stream, size) as progress:
-        report = files.replay(
-            log,
-            file,
-            settings,
-            rate=pace,
-            speed=speed,
-            end_mark=not no_end,
-            live=live,
-            progress=progress,
-        )
-    _write_report(stream, file, report)
+    sizes = [path.stat().st_size if path.is_file() else 0 for path in paths]
+    reports: list[ReplayReport] = []
+    with progress_of_bytes(stream, sum(sizes) or None) as progress:
+        for path in paths:
+            report = files.replay(
+                log,
+                path,
+                settings,
+                rate=pace,
+                speed=speed,
+                end_mark=path == paths[-1] and not no_end,
+                live=live,
+                progress=_beyond(progress, reports, sizes),
+            )
+            reports.append(report)
+    _write_reports(stream, paths, reports)
 
 
-def _write_report(stream: str, file: Path, report: "ReplayReport") -> None:
-    """Says what was written to the log, and warns of a file that ended early."""
+def _beyond(
+    progress: "Callable[[int, int], None]",
+    done: "Sequence[ReplayReport]",
+    sizes: "Sequence[int]",
+) -> "Callable[[int, int], None]":
+    """What tells the progress of a file, behind the files that are done."""
+    records, read = sum(each.records for each in done), sum(sizes[: len(done)])
+    return lambda more, further: progress(records + more, read + further)
+
+
+def _write_reports(
+    stream: str, paths: "Sequence[Path]", reports: "Sequence[ReplayReport]"
+) -> None:
+    """Says what was written to the log, and warns of files that ended early."""
+    records = sum(report.records for report in reports)
+    segments = sum(report.segments for report in reports)
     typer.echo(
-        f"{stream}: {report.records:,} records in {report.segments:,} segments, from {report.first} on"
+        f"{stream}: {records:,} records in {segments:,} segments, from {reports[0].first} on"
     )
-    if report.reading is not None:
-        typer.echo(
-            f"{stream}: they are read by other settings than the records before segment {report.reading}"
-        )
-    if report.broken:
-        typer.echo(
-            f"warning: {file} is packed and ends or breaks early; what could be unpacked is in the log",
-            err=True,
-        )
+    for report in reports:
+        if report.reading is not None:
+            typer.echo(
+                f"{stream}: they are read by other settings than the records before segment {report.reading}"
+            )
+    for path, report in zip(paths, reports, strict=True):
+        if report.broken:
+            typer.echo(
+                f"warning: {path} is packed and ends or breaks early; what could be unpacked is in the log",
+                err=True,
+            )
 
 
 def capture(

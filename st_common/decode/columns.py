@@ -1,15 +1,16 @@
-"""Rows that have types already, as those of a DataFrame, to fixes and rejects: judged as texts of a feed are."""
+"""Rows of a DataFrame to fixes and rejects: judged as records of a feed are."""
+
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from st_common.decode.decoded import REASONS, REJECTS_SCHEMA, Decoded, fixes_schema
-from st_common.decode.instants import LATEST_US
-from st_common.decode.judge import Faults, coordinates, empty_ids
-from st_common.formats.numbers import Mask, Parsed, mask
-from st_common.formats.records import Reason
-from st_common.settings import StreamSettings
+from st_common.decode.decoded import Decoded
+from st_common.decode.judge import judge, one_arrival
+from st_common.formats.records import Records
+from st_common.settings import Columns, StreamSettings
+
+_ROLES = Columns(object="object", event_ts="event_ts", x="x", y="y", gone="gone")
 
 
 def judge_columns(rows: pa.Table, stream: StreamSettings) -> Decoded:
@@ -21,61 +22,18 @@ def judge_columns(rows: pa.Table, stream: StreamSettings) -> Decoded:
         stream: what x and y mean, and the attributes.
 
     Returns:
-        As `decode` gives it; what a reject held is not kept.
+        As `decode` gives it; what a reject held is not kept. No row is too far ahead: nobody knows when it arrived.
     """
     rows = rows.combine_chunks()
-    faults, columns = Faults(len(rows)), {n: _one(rows[n]) for n in rows.column_names}
-    objects = columns["object"].dictionary_encode()
-    faults.mark(empty_ids(objects), Reason.MISSING_OBJECT)
-    event_us = columns["event_ts"].fill_null(0).to_numpy()
-    faults.mark(mask(columns["event_ts"].is_null()), Reason.MISSING_TIME)
-    faults.mark((event_us < 0) | (event_us >= LATEST_US), Reason.BAD_TIME)
-    gone = mask(columns["gone"])
-    x, y = coordinates(
-        _parsed(columns["x"]), _parsed(columns["y"]), stream, gone, faults
+    fields = {name: _one(rows[name]) for name in rows.column_names}
+    fields["event_ts"] = fields["event_ts"].view(pa.timestamp("us"))
+    records = Records(
+        fault=np.zeros(len(rows), np.int8),
+        fields=fields,
+        raw=lambda places: pa.repeat(pa.scalar(b""), len(places)),
     )
-    fixes = pa.table(
-        {
-            "row": pa.array(np.arange(len(rows), dtype=np.int32)),
-            "object": objects,
-            "event_ts": pa.array(event_us),
-            "x": pa.array(x),
-            "y": pa.array(y),
-            "gone": pa.array(gone),
-            **{name: _finite(columns[name]) for name in stream.attributes},
-        },
-        schema=fixes_schema(stream),
-    )
-    bad = faults.reasons != Reason.NONE
-    return Decoded(
-        fixes=fixes.filter(pa.array(~bad)) if bad.any() else fixes,
-        rejects=_rejects(faults.reasons, bad),
-        rows=len(rows),
-    )
-
-
-def _rejects(reasons: np.ndarray, bad: Mask) -> pa.Table:
-    places = np.flatnonzero(bad)
-    columns = [
-        pa.array(places, pa.int32()),
-        REASONS.take(pa.array(reasons[places])),
-        pa.repeat(pa.scalar(b""), len(places)),
-    ]
-    return pa.table(columns, schema=REJECTS_SCHEMA)
-
-
-def _parsed(numbers: pa.Array) -> Parsed:
-    missing = mask(numbers.is_null())
-    values = numbers.fill_null(np.nan).to_numpy(zero_copy_only=False)
-    return Parsed(values, missing, np.zeros(len(values), bool))
-
-
-def _finite(values: pa.Array) -> pa.Array:
-    """Attributes; doubles that are no numbers are null, as they are where a feed has them as texts."""
-    if not pa.types.is_floating(values.type):
-        return values
-    finite = pc.is_finite(values)
-    return pc.if_else(finite, values, pa.scalar(None, values.type))
+    by_role = replace(stream, columns=_ROLES, nulls=(), max_ahead_s=None)
+    return judge(records, by_role, one_arrival(0, records))
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

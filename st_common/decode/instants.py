@@ -9,34 +9,51 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from st_common.decode.instant_formats import by_format, by_iso, digits
-from st_common.formats.numbers import Mask, Parsed, doubles, is_missing, longs, mask
+from st_common.formats.numbers import (
+    Mask,
+    Parsed,
+    as_texts,
+    doubles,
+    is_missing,
+    long_values,
+    longs,
+    mask,
+)
 
 LATEST_US = 7_258_118_400_000_000  # 2200-01-01
 _DECIMAL = r"^(?P<whole>[0-9]{1,16})\.(?P<fraction>[0-9]*)$"
+_US = pa.timestamp("us")
 _US_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
-def instants(texts: pa.Array, time_unit: str) -> Parsed:
+def instants(values: pa.Array, time_unit: str) -> Parsed:
     """The instants that texts give in a stream's time unit: `s`, `ms`, `us` since 1970, `iso`, or a strptime format.
 
-    Numbers may have fractions; a time without a zone is UTC; digits below a microsecond are cut off.
+    Numbers may have fractions; a time without a zone is UTC; digits below a microsecond are cut off. int64 and float64
+    are such numbers; timestamps in us are instants whatever the unit is.
     """
+    if pa.types.is_timestamp(values.type):
+        missing = mask(values.is_null())
+        known = long_values(values.cast(_US).view(pa.int64()))
+        return _in_range(known, missing, ~missing)
     if time_unit in _US_PER_UNIT:
-        return _by_number(texts, _US_PER_UNIT[time_unit])
+        return _by_number(values, _US_PER_UNIT[time_unit])
+    texts = as_texts(values)
     missing = is_missing(texts)
     texts = pc.utf8_trim_whitespace(pc.fill_null(texts, ""))
     values, good = by_iso(texts) if time_unit == "iso" else by_format(texts, time_unit)
     return _in_range(values, missing, good & ~missing)
 
 
-def _by_number(texts: pa.Array, factor: int) -> Parsed:
-    whole = longs(texts)
+def _by_number(numbers: pa.Array, factor: int) -> Parsed:
+    whole = longs(numbers)
     good = ~(whole.bad | whole.missing)
     good &= (whole.values >= 0) & (whole.values < LATEST_US // factor)
     values = np.where(good, whole.values, 0) * factor
     if whole.bad.any():
         at = np.flatnonzero(whole.bad)
-        values[at], good[at] = _by_decimal(texts.take(pa.array(at)), factor)
+        decimals = as_texts(numbers.take(pa.array(at)))
+        values[at], good[at] = _by_decimal(decimals, factor)
     return Parsed(values, whole.missing, ~(good | whole.missing))
 
 

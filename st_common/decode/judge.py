@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from st_common.decode.decoded import REASONS, REJECTS_SCHEMA, Decoded, fixes_schema
 from st_common.decode.instants import instants
-from st_common.formats.numbers import Mask, Parsed, bools, doubles, longs, mask
+from st_common.formats.numbers import (
+    Mask,
+    Parsed,
+    as_texts,
+    bools,
+    doubles,
+    longs,
+    mask,
+)
 from st_common.formats.records import Reason, Records
 from st_common.settings import AttributeType, StreamSettings
 
@@ -98,15 +106,14 @@ def _fields(
     records: Records, stream: StreamSettings, arrivals: Arrivals, faults: Faults
 ) -> dict[str, pa.Array]:
     fields, named = _without_nulls(records.fields, stream.nulls), stream.columns
-    objects = fields[named.object].dictionary_encode()
-    faults.mark(empty_ids(objects), Reason.MISSING_OBJECT)
+    objects = _ids(fields[named.object])
+    faults.mark(_empty_ids(objects), Reason.MISSING_OBJECT)
     event_ts = _event_ts(records, fields, stream, arrivals, faults)
     gone = np.zeros(len(event_ts), bool)
     if named.gone is not None:
-        gone = mask(
-            pc.is_in(fields[named.gone], pa.array(named.gone_values, pa.string()))
-        )
-    x, y = coordinates(
+        words = pa.array(named.gone_values, pa.string())
+        gone = mask(pc.is_in(as_texts(fields[named.gone]), words))
+    x, y = _coordinates(
         doubles(fields[named.x]), doubles(fields[named.y]), stream, gone, faults
     )
     attributes = {
@@ -128,7 +135,15 @@ def _fields(
     }
 
 
-def empty_ids(objects: pa.DictionaryArray) -> Mask:
+def _ids(values: pa.Array) -> pa.DictionaryArray:
+    """Ids as texts, each once; only those that differ are made texts of."""
+    encoded = values.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(
+        encoded.indices, as_texts(encoded.dictionary).fill_null("")
+    )
+
+
+def _empty_ids(objects: pa.DictionaryArray) -> Mask:
     """Where ids are null or hold nothing but blanks."""
     empty = pc.match_substring_regex(objects.dictionary, r"^\s*$")
     places = pc.indices_nonzero(empty)
@@ -161,7 +176,7 @@ def _event_ts(
     return parsed.values.astype(np.int64, copy=False)
 
 
-def coordinates(
+def _coordinates(
     x: Parsed, y: Parsed, stream: StreamSettings, gone: Mask, faults: Faults
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Coordinates, in degrees or the CRS's unit; NaN where a gone object's are absent or wrong, which is no fault."""
@@ -175,12 +190,13 @@ def coordinates(
 
 
 def _attribute(
-    name: str, texts: pa.Array, kind: AttributeType, faults: Faults
+    name: str, values: pa.Array, kind: AttributeType, faults: Faults
 ) -> pa.Array:
-    """An attribute's values: null where its text is missing (or NaN, for a double), and where it is of no such type."""
+    """An attribute's values: null where one is missing (or NaN, for a double), and where it is of no such type."""
     if kind == "string":
+        texts = as_texts(values)
         return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
-    parsed = {"double": doubles, "long": longs, "bool": bools}[kind](texts)
+    parsed = {"double": doubles, "long": longs, "bool": bools}[kind](values)
     bad, absent = parsed.bad, parsed.missing | parsed.bad
     if kind == "double":
         bad = bad | np.isinf(parsed.values)
@@ -193,11 +209,16 @@ def _attribute(
 def _without_nulls(
     fields: Mapping[str, pa.Array], nulls: tuple[str, ...]
 ) -> Mapping[str, pa.Array]:
-    """The fields with null for each text that stands for a missing value, whatever blanks are around it."""
+    """The fields with null for each value that stands for a missing one, whatever blanks are around its text."""
     if not nulls:
         return fields
-    words, none = pa.array(nulls, pa.string()), pa.scalar(None, pa.string())
-    return {
-        name: pc.if_else(pc.is_in(pc.utf8_trim_whitespace(texts), words), none, texts)
-        for name, texts in fields.items()
-    }
+    words = pa.array(nulls, pa.string())
+    return {name: _without_words(values, words) for name, values in fields.items()}
+
+
+def _without_words(values: pa.Array, words: pa.Array) -> pa.Array:
+    none = pa.scalar(None, values.type)
+    if pa.types.is_timestamp(values.type):
+        return values
+    texts = pc.utf8_trim_whitespace(as_texts(values))
+    return pc.if_else(pc.is_in(texts, words), none, values)

@@ -19,11 +19,13 @@ class Chunk:
         header: goes in front of each payload, with its line end; empty for NDJSON and CSV without a header.
         spans: the records in the order of the source, without line ends and blank lines; the bytes behind the header.
         footer: goes behind each payload, with its line end, where a format needs one.
+        line_end: what ends a record; empty where records say themselves where they end.
     """
 
     header: bytes
     spans: Spans
     footer: bytes = b""
+    line_end: bytes = b"\n"
 
     def payload(self, start: int, stop: int) -> bytes:
         """The bytes of a segment: the header, records `start` to `stop` (not included), a line end, and the footer.
@@ -36,7 +38,7 @@ class Chunk:
             else len(self.spans.buffer)
         )
         body = self.spans.buffer[self.spans.starts[start] : ends].tobytes()
-        line_end = b"" if body.endswith(b"\n") else b"\n"
+        line_end = b"" if body.endswith(self.line_end) else self.line_end
         return self.header + body + line_end + self.footer
 
 

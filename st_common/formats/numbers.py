@@ -1,4 +1,8 @@
-"""Texts to numbers: the same value as Python's `float`, and never an exception."""
+"""Texts to numbers: the same value as Python's `float`, and never an exception.
+
+What has a type already (float64, int64, bool) is taken as it is where that is the type that is asked for, and as its
+text else: so 5.0 is the whole number 5, and `true` is no number. null and NaN are missing, as an empty text is.
+"""
 
 from dataclasses import dataclass
 
@@ -38,11 +42,22 @@ def is_missing(texts: pa.Array) -> Mask:
     return mask(texts.is_null()) | mask(pc.match_substring_regex(texts, r"^\s*$"))
 
 
-def doubles(texts: pa.Array) -> Parsed:
-    """Decimal numbers as float64; blanks around them do not matter, `nan` and `inf` are values here.
+def as_texts(values: pa.Array) -> pa.Array:
+    """The texts of values: the shortest ones that give the same numbers, `true` and `false`; null for null and NaN."""
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    return values if pa.types.is_string(values.type) else values.cast(pa.string())
+
+
+def doubles(values: pa.Array) -> Parsed:
+    """Decimal numbers as float64; blanks around texts do not matter, `nan` and `inf` are values there.
 
     Hexadecimal numbers, digits grouped by commas or underscores and the like are bad.
     """
+    if pa.types.is_floating(values.type) or pa.types.is_integer(values.type):
+        numbers = _float_values(values.cast(pa.float64(), safe=False))
+        return Parsed(numbers, np.isnan(numbers), np.zeros(len(values), bool))
+    texts = as_texts(values)
     try:
         numbers = texts.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -51,8 +66,11 @@ def doubles(texts: pa.Array) -> Parsed:
     return Parsed(_float_values(numbers), missing, np.zeros(len(texts), bool))
 
 
-def longs(texts: pa.Array) -> Parsed:
+def longs(values: pa.Array) -> Parsed:
     """Whole numbers as int64; also those written as `5.0` or `1e3`, as far as float64 is exact for them."""
+    if pa.types.is_integer(values.type):
+        return _typed(values, long_values(values))
+    texts = as_texts(values)
     if not _has_hex(texts):
         try:
             numbers = texts.cast(pa.int64())
@@ -65,13 +83,20 @@ def longs(texts: pa.Array) -> Parsed:
     return _longs_one_by_one(texts)
 
 
-def bools(texts: pa.Array) -> Parsed:
+def bools(values: pa.Array) -> Parsed:
     """`true`, `t`, `yes`, `1` and `false`, `f`, `no`, `0`, in any case."""
+    if pa.types.is_boolean(values.type):
+        return _typed(values, mask(values))
+    texts = as_texts(values)
     lower = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
     true = mask(pc.is_in(lower, pa.array(["true", "t", "yes", "1"])))
     false = mask(pc.is_in(lower, pa.array(["false", "f", "no", "0"])))
     missing = is_missing(texts)
     return Parsed(true, missing, ~(true | false | missing))
+
+
+def _typed(given: pa.Array, values: NDArray[np.int64] | Mask) -> Parsed:
+    return Parsed(values, mask(given.is_null()), np.zeros(len(given), bool))
 
 
 def _doubles_one_by_one(texts: pa.Array) -> Parsed:

@@ -31,13 +31,16 @@ class Reason(IntEnum):
     NO_JSON_OBJECT = 9
     MISSING_COLUMN = 10  # the header lacks a column of the stream's settings
     UNREADABLE = 11
-    MISSING_OBJECT = 12
-    MISSING_TIME = 13
-    BAD_TIME = 14  # not in the stream's time unit, or outside 1970 to 2199
-    MISSING_POSITION = 15
-    BAD_NUMBER = 16
-    OUT_OF_CRS = 17
-    TOO_FAR_AHEAD = 18
+    BAD_CHECKSUM = 12
+    INCOMPLETE = 13  # parts of the message are lacking
+    NO_POSITION = 14  # a message about something else than where an object is
+    MISSING_OBJECT = 15
+    MISSING_TIME = 16
+    BAD_TIME = 17  # not in the stream's time unit, or outside 1970 to 2199
+    MISSING_POSITION = 18
+    BAD_NUMBER = 19
+    OUT_OF_CRS = 20
+    TOO_FAR_AHEAD = 21
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +48,11 @@ class Records:
     """A payload taken apart into records, before anything is known of their meaning.
 
     `fault` int8[n] holds a Reason for each record that could not be taken apart. `fields` holds, by the name of a
-    column, the texts of all others in order (string arrays; null or "" is a missing value). `raw` gives the bytes of
-    the records with the given rows, each cut at RAW_LIMIT.
+    column, the values of all others in order: string arrays (null or "" is a missing value), or, where the format
+    knows the type, float64, int64 and bool (null or NaN is missing), and event times as timestamp[us] (UTC, with or
+    without a zone), which no time unit of a stream changes; int64 and float64 event times are numbers in that unit. A
+    typed value means what its text would. `raw` gives the bytes of the records with the given rows, each cut at
+    RAW_LIMIT.
     """
 
     fault: NDArray[np.int8]

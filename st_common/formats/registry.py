@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from st_common.errors import ConfigError
+from st_common.formats.ais import Ais
 from st_common.formats.csv import Csv, Tsv
 from st_common.formats.format import Format
 from st_common.formats.gpx import Gpx
+from st_common.formats.gtfs_rt import GtfsRt
 from st_common.formats.ndjson import Ndjson
+from st_common.formats.sbs1 import Sbs1
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
@@ -15,6 +18,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "tsv": Tsv(),
         "ndjson": Ndjson(),
         "gpx": Gpx(),
+        "gtfs-rt": GtfsRt(),
+        "ais": Ais(),
+        "sbs1": Sbs1(),
     }
 )
 """All formats, by the name that settings give them."""

@@ -147,6 +147,7 @@ def _are_fixes(chunk: Chunk, stream: StreamSettings, segment: Segment) -> Mask:
 
 
 def _alone(chunk: Chunk, good: Mask, records: tuple[Identity, ...]) -> Mended:
-    """Some records of a chunk, each on a line."""
-    body = b"\n".join(chunk.spans.select(good).texts().to_pylist()) + b"\n"
+    """Some records of a chunk, each with what ends it."""
+    texts = chunk.spans.select(good).texts().to_pylist()
+    body = b"".join(text + chunk.line_end for text in texts)
     return Mended(header=chunk.header, body=body, footer=chunk.footer, records=records)

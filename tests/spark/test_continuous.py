@@ -365,9 +365,8 @@ def test_what_is_no_fix_is_counted_by_its_reason(spark):
     assert json.loads(account["fields"])["rejects"] == {
         "missing_object": 1,
         "missing_time": 1,
-        "missing_position": 1,
+        "missing_position": 2,
         "out_of_crs": 1,
-        "bad_number": 1,
         "bad_time": 1,
     }
 

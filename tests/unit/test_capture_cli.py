@@ -50,6 +50,22 @@ def test_a_file_goes_into_the_log_and_the_end_is_marked(run, tmp_path: Path):
     assert json.loads(segments(tmp_path)[1]) == {"op": "end"}
 
 
+def test_the_files_of_a_folder_go_in_the_order_of_their_names_with_one_end(
+    run, tmp_path: Path
+):
+    folder = tmp_path / "cars"
+    (folder / "older").mkdir(parents=True)
+    for name, data in (("2", b"id,ts,x,y\nz,9,9,9\n"), ("1", DATA), (".3", b"\0")):
+        (folder / name).write_bytes(data)
+    found = run("cars", folder)
+    assert found.stdout == "cars: 4 records in 2 segments, from 0 on\n"
+    first, second, end = segments(tmp_path)
+    assert (first, second) == (DATA, b"id,ts,x,y\nz,9,9,9\n")
+    assert json.loads(end) == {"op": "end"}
+    refused = run("cars", folder / "older")
+    assert (refused.exit_code, "holds no file" in refused.stderr) == (2, True)
+
+
 def test_a_rate_and_no_end(run, tmp_path: Path):
     (tmp_path / "cars.csv").write_bytes(DATA)
     assert run("cars", tmp_path / "cars.csv", "--rate", "20", "--no-end").exit_code == 0

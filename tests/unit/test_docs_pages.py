@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from st_common.contracts import contract_names, load_contract
+from st_common.formats import ais, gtfs_rt, sbs1
+from st_common.settings import load_streams
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -25,6 +27,25 @@ def test_the_examples_of_how_it_works_run_in_their_order(
     names: dict[str, object] = {}
     for number, block in enumerate(blocks, start=1):
         exec(compile(block, f"how-it-works, example {number}", "exec"), names)
+
+
+@pytest.mark.spec("B7")
+def test_the_settings_of_formats_can_be_used_and_their_columns_are_all_told(tmp_path):
+    page = (DOCS / "formats.md").read_text(encoding="utf-8")
+    settings = "".join(re.findall(r"```toml\n(.*?)```", page, re.DOTALL))
+    path = tmp_path / "streams.toml"
+    path.write_text(settings, encoding="utf-8")
+    streams = load_streams(path)
+    assert streams.broken == {}
+    sections = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
+    columns = (gtfs_rt.COLUMNS, ais.COLUMNS, sbs1.COLUMNS)
+    for section, known, stream in zip(sections, columns, streams.values(), strict=True):
+        assert f'format = "{stream.format}"' in section
+        first = re.findall(
+            r"^\|(.*?)\|", section.partition("| reason |")[0], re.MULTILINE
+        )
+        told = re.findall(r"`(\w+)`", "".join(first))
+        assert sorted(told) == sorted(known)
 
 
 @pytest.mark.parametrize("name", contract_names())

@@ -1,0 +1,111 @@
+"""GTFS-realtime: the positions of vehicles, as FeedMessages of Protocol Buffers.
+
+A payload holds a FeedMessage, or several one behind the other (as `cat` makes of files): each header holds for the
+entities behind it. So a file is cut between its entities, and each segment begins with their header:
+
+    header  entity 1  entity 2  entity 3   ->   header  entity 1  entity 2   |   header  entity 3
+
+An entity is a record. Its columns are those of COLUMNS. What is no position of a vehicle (a trip update, an alert) is
+a reject `no_position`; from where a payload breaks, one more record stands for the rest, `unreadable`. A position at
+0, 0 is what feeds write when they have none: it is `missing_position`.
+"""
+
+from typing import TYPE_CHECKING
+
+from st_common.errors import ConfigError
+from st_common.formats.format import Format
+from st_common.formats.format_settings import FormatSettings, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from st_common.formats.chunk import Chunk
+    from st_common.formats.records import Records
+
+COLUMNS = (
+    "id",
+    "is_deleted",
+    "trip_id",
+    "start_time",
+    "start_date",
+    "schedule_relationship",
+    "route_id",
+    "direction_id",
+    "latitude",
+    "longitude",
+    "bearing",
+    "odometer",
+    "speed",
+    "current_stop_sequence",
+    "current_status",
+    "timestamp",
+    "congestion_level",
+    "stop_id",
+    "vehicle_id",
+    "label",
+    "license_plate",
+    "occupancy_status",
+    "occupancy_percentage",
+)
+"""The columns of an entity, as GTFS-realtime names its fields; `vehicle_id` is the id of the vehicle's descriptor."""
+
+
+class GtfsRt(Format):
+    """Entities; see `gtfs_rt_records`."""
+
+    def chunks(
+        self, source: Source, stream: FormatSettings, *, size: int
+    ) -> "Iterator[Chunk]":
+        """Chunks of entities with one header, of about `size` bytes, raised to 1 MiB where it is less."""
+        from st_common.formats.gtfs_rt_chunks import gtfs_rt_chunks
+
+        return gtfs_rt_chunks(source, size=size)
+
+    def check_whole(self, source: Source) -> None:
+        """Looks whether there is anything.
+
+        Raises:
+            ConfigError: there is not a byte.
+        """
+        if not source.read(1):
+            raise ConfigError(
+                "the file is empty, and no FeedMessage is",
+                hint="fetch it again; a feed without vehicles has a header still",
+            )
+
+    def records(self, payload: bytes, stream: FormatSettings) -> "Records":
+        """The entities of a payload; one of no bytes is a record that is `unreadable`."""
+        from st_common.formats.gtfs_rt_records import read_gtfs_rt
+
+        return read_gtfs_rt(payload, stream)
+
+    def whole_bytes(self, payload: bytes) -> int:
+        """All of them: where the payload breaks is seen when it is read."""
+        return len(payload)
+
+    def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
+        """Columns that no entity has, and coordinates that are none."""
+        columns = stream.columns
+        if (columns.x, columns.y) != ("longitude", "latitude"):
+            wrong = f"columns: x and y are {columns.x!r} and {columns.y!r}"
+            return wrong, 'GTFS-realtime has x = "longitude" and y = "latitude"'
+        if columns.event_ts not in (None, "timestamp"):
+            wrong = f"columns: event_ts is {columns.event_ts!r}"
+            return wrong, 'GTFS-realtime has event_ts = "timestamp"'
+        for name in (columns.object, columns.gone, *stream.attributes):
+            if name is not None and name not in COLUMNS:
+                wrong = f"{name!r} is no column of GTFS-realtime"
+                return wrong, f"it has {', '.join(COLUMNS)}"
+        return None
+
+    def mend(self, reason: str, head: bytes, stream: FormatSettings) -> str | None:
+        """What a feed of something else needs."""
+        if reason == "no_position":
+            return (
+                "the feed holds trip updates or alerts: take that of vehicle positions"
+            )
+        if reason == "unreadable":
+            return "the file is no GTFS-realtime in Protocol Buffers"
+        if reason == "bad_time":
+            return "times must be in seconds since 1970"
+        return None

@@ -1,0 +1,85 @@
+"""SBS-1, the lines of BaseStation and of dump1090's port 30003: what aircraft say by ADS-B.
+
+A line says a part: who it is (type 1), where it is (2 on the ground, 3 in the air), how fast (4). A line of type 2 or 3
+is a fix; its other columns are what the aircraft said last, up to there and within the payload:
+
+    MSG,1,..,A955D1,..,N700NY,..                     no_position
+    MSG,4,..,A955D1,..,,,443,311,..                  no_position
+    MSG,3,..,A955D1,..,,40025,,,48.43,9.71,..   ->   A955D1 at 9.71 48.43: N700NY, 40025 ft, 443 kn, 311 degrees
+
+Nothing is remembered from one payload to the next: each must mean the same whenever and by whomever it is decoded. So
+the first positions in a segment may lack a callsign that came in the one before.
+"""
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from st_common.formats.format import Format
+from st_common.formats.format_settings import FormatSettings, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from st_common.formats.chunk import Chunk
+    from st_common.formats.records import Records
+
+COLUMNS = (
+    "hex",
+    "callsign",
+    "time",
+    "latitude",
+    "longitude",
+    "altitude",
+    "ground_speed",
+    "track",
+    "vertical_rate",
+    "squawk",
+    "alert",
+    "emergency",
+    "spi",
+    "on_ground",
+)
+"""The columns of a fix: feet, knots, degrees, feet a minute; `time` is when the message was made, by the receiver."""
+
+
+class Sbs1(Format):
+    """Lines; see `sbs1_records`."""
+
+    defaults = MappingProxyType({"time_unit": "%Y/%m/%d %H:%M:%S"})
+
+    def chunks(
+        self, source: Source, stream: FormatSettings, *, size: int
+    ) -> "Iterator[Chunk]":
+        """Chunks of lines."""
+        from st_common.formats.csv_chunks import csv_chunks
+        from st_common.formats.sbs1_records import LINES
+
+        return csv_chunks(source, LINES, size=size)
+
+    def records(self, payload: bytes, stream: FormatSettings) -> "Records":
+        """The lines of a payload; those that are about something else than a position are `no_position`."""
+        from st_common.formats.sbs1_records import read_sbs1
+
+        return read_sbs1(payload, stream)
+
+    def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
+        """Columns that no line has, and coordinates that are none."""
+        columns = stream.columns
+        if (columns.x, columns.y) != ("longitude", "latitude"):
+            wrong = f"columns: x and y are {columns.x!r} and {columns.y!r}"
+            return wrong, 'SBS-1 has x = "longitude" and y = "latitude"'
+        if columns.event_ts not in (None, "time"):
+            return f"columns: event_ts is {columns.event_ts!r}", 'SBS-1 has "time"'
+        for name in (columns.object, columns.gone, *stream.attributes):
+            if name is not None and name not in COLUMNS:
+                wrong = f"{name!r} is no column of SBS-1"
+                return wrong, f"it has {', '.join(COLUMNS)}"
+        return None
+
+    def mend(self, reason: str, head: bytes, stream: FormatSettings) -> str | None:
+        """What lines of another kind need."""
+        if reason in ("ragged", "unreadable"):
+            return "a line of SBS-1 has 22 fields, and starts with MSG"
+        if reason == "bad_time":
+            return 'time_unit is for date and time with a blank between, as "%d/%m/%Y %H:%M:%S"'
+        return None
