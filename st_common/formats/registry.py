@@ -7,10 +7,12 @@ from st_common.errors import ConfigError
 from st_common.formats.ais import Ais
 from st_common.formats.csv import Csv, Tsv
 from st_common.formats.format import Format
+from st_common.formats.geojson import GeoJson
 from st_common.formats.gpx import Gpx
 from st_common.formats.gtfs_rt import GtfsRt
 from st_common.formats.ndjson import Ndjson
 from st_common.formats.sbs1 import Sbs1
+from st_common.formats.opensky import OpenSky
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
@@ -21,6 +23,8 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "gtfs-rt": GtfsRt(),
         "ais": Ais(),
         "sbs1": Sbs1(),
+        "geojson": GeoJson(),
+        "opensky": OpenSky(),
     }
 )
 """All formats, by the name that settings give them."""
