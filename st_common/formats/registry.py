@@ -11,8 +11,8 @@ from st_common.formats.geojson import GeoJson
 from st_common.formats.gpx import Gpx
 from st_common.formats.gtfs_rt import GtfsRt
 from st_common.formats.ndjson import Ndjson
-from st_common.formats.sbs1 import Sbs1
 from st_common.formats.opensky import OpenSky
+from st_common.formats.sbs1 import Sbs1
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {

@@ -36,7 +36,9 @@ class _Columns:
     event_ts: str | None = None
     x: str = "longitude"
     y: str = "latitude"
+    place: str | None = None
     gone: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
