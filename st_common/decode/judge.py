@@ -230,7 +230,7 @@ def _without_nulls(
 
 def _without_words(values: pa.Array, words: pa.Array) -> pa.Array:
     none = pa.scalar(None, values.type)
-    if pa.types.is_timestamp(values.type):
+    if pa.types.is_timestamp(values.type) or pa.types.is_binary(values.type):
         return values
     texts = pc.utf8_trim_whitespace(as_texts(values))
     return pc.if_else(pc.is_in(texts, words), none, values)

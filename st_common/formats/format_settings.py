@@ -67,6 +67,11 @@ class FormatSettings(Protocol):
         ...
 
     @property
+    def crs(self) -> str:
+        """The system of x and y: "EPSG:" and a number, or "planar"."""
+        ...
+
+    @property
     def header(self) -> bool:
         """Whether the first line names the columns."""
         ...

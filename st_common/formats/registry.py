@@ -12,6 +12,7 @@ from st_common.formats.gpx import Gpx
 from st_common.formats.gtfs_rt import GtfsRt
 from st_common.formats.ndjson import Ndjson
 from st_common.formats.opensky import OpenSky
+from st_common.formats.parquet import Parquet
 from st_common.formats.sbs1 import Sbs1
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -25,6 +26,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "sbs1": Sbs1(),
         "geojson": GeoJson(),
         "opensky": OpenSky(),
+        "parquet": Parquet(),
     }
 )
 """All formats, by the name that settings give them."""

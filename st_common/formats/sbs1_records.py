@@ -49,6 +49,7 @@ class _Lines:
     attributes: Mapping[str, str] = field(
         default_factory=lambda: dict.fromkeys(_FIELDS, "string")
     )
+    crs: str = "EPSG:4326"
     header: bool = False
     delimiter: str = ","
     quote: str = ""
