@@ -9,10 +9,11 @@ from typing import Any
 
 from jobs.entry import finish, job_parser
 from st_common.home import Home
+from st_common.layers.conversion import crs_of_group
 from st_common.layers.load import load
 from st_common.query.created_streams import known_streams
 from st_common.query.layer_following import follow_layers, names_of
-from st_common.settings import conf_dir, home_dir
+from st_common.settings import conf_dir, has_streams, home_dir
 
 
 def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -20,12 +21,14 @@ def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
     home = Home(home_dir(arguments.home))
     kinds = [kind for kind in arguments.kinds.split(",") if kind]
     conf = conf_dir(home.root, arguments.conf)
+    streams = known_streams(home, conf).values() if has_streams(conf) else ()
     report = load(
         home,
         arguments.layer,
         arguments.file,
         group=arguments.group,
         kinds=kinds or None,
+        crs=crs_of_group(streams, arguments.group),
         conf=conf,
     )
     rows = follow_layers(home, lambda: known_streams(home, conf))
@@ -38,9 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, loads, gives back the exit code."""
     parser = job_parser("load_layer", load_layer.__doc__)
     parser.add_argument("layer", help="the layer's name")
-    parser.add_argument(
-        "file", type=Path, help="an OSM file (.osm.pbf, .osm, ..) or GeoJSON"
-    )
+    parser.add_argument("file", type=Path, help="a file of features: see docs/cli.md")
     parser.add_argument(
         "--group", default="default", help="whose regions the layer is spread over"
     )

@@ -14,13 +14,15 @@ from st_common.crs import unit_of_crs
 from st_common.errors import ConfigError
 from st_common.feed_keys import SourceSettings, source_settings
 from st_common.formats.format import FORMAT_KEYS
+from st_common.formats.format_settings import parts
 from st_common.formats.registry import format_of
 from st_common.home import checked_name, require_own_view, view_name
 from st_common.position_filter import PositionFilter, position_filter_of
 from st_common.redaction import keep_secret
 from st_common.spark_keys import SparkSettings, spark_settings
+from st_common.stream_columns import Columns as Columns  # noqa: PLC0414 - others take it from here
+from st_common.stream_columns import columns_of_table
 from st_common.stream_keys import (
-    COLUMN_KEYS,
     FILTER_COLUMNS,
     PLANAR,
     STREAM_KEYS,
@@ -42,23 +44,6 @@ PUBLIC_ID_KEY = "0123456789123456"  # of streams from before there were others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """The names that a format's records give to the parts of a fix.
-
-    `event_ts` None: the segment's arrival is the time of its fixes. A record whose `gone` column holds one of
-    `gone_values` says that its object has left; it needs no coordinates. Without a header a name is a column's
-    number, counted from "1".
-    """
-
-    object: str
-    event_ts: str | None = None
-    x: str
-    y: str
-    gone: str | None = None
-    gone_values: tuple[str, ...] = ("true", "1")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamSettings:
     """One stream as `conf/streams.toml` describes it. Seconds, metres per second; None means off.
 
@@ -71,6 +56,7 @@ class StreamSettings:
         attributes: further columns by name, with their types.
         units: of attributes that have one, such as "km/h": numbers with a unit are compared in it.
         quote: of CSV; "" for none.
+        skip_lines: how many lines at the beginning of a file are no records; they never reach the log.
         nulls: texts that stand for a missing value in any field, beside the empty one.
         position_filter: which fixes change nothing.
         lateness_s: how far the clock stays behind the largest event time: so long a fix may come out of order.
@@ -107,6 +93,7 @@ class StreamSettings:
     header: bool = True
     delimiter: str = ","
     quote: str = '"'
+    skip_lines: int = 0
     nulls: tuple[str, ...] = ()
     position_filter: PositionFilter | None = None
     lateness_s: float = 0.0
@@ -306,8 +293,12 @@ def stream_of_table(name: str, table: object, path: Path) -> StreamSettings:
     if not isinstance(table, dict):
         raise ConfigError(f"{place} must be a table", hint=f"[streams.{name}]")
     values = checked(table, STREAM_KEYS, StreamSettings, place)
-    values["columns"] = Columns(
-        **checked(values["columns"], COLUMN_KEYS, Columns, f"{place} columns:")
+    form = format_of(values["format"])
+    values["columns"] = columns_of_table(
+        values["columns"],
+        attributes=values.get("attributes", {}),
+        of_format=form.columns,
+        place=f"{place} columns:",
     )
     if "position_filter" in values:
         values["position_filter"] = position_filter_of(values["position_filter"], place)
@@ -316,8 +307,7 @@ def stream_of_table(name: str, table: object, path: Path) -> StreamSettings:
     declared = values.get("attributes", {})
     values["attributes"] = {name: kind for name, (kind, _) in declared.items()}
     values["units"] = {name: unit for name, (_, unit) in declared.items() if unit}
-    defaults = format_of(values["format"]).defaults
-    stream = StreamSettings(name=name, **{**defaults, **values})
+    stream = StreamSettings(name=name, **{**form.defaults, **values})
     _check_together(stream, table, place)
     return stream
 
@@ -327,12 +317,12 @@ def _check_together(
 ) -> None:
     """Refuses keys that are right alone and wrong beside each other."""
     _check_format(stream, table, place)
-    if stream.columns.gone is None and "gone_values" in table["columns"]:
+    times = stream.columns.event_ts
+    if len(parts(times)) > 1 and stream.time_unit in ("s", "ms", "us"):
         raise ConfigError(
-            f"{place} columns: gone_values without gone", hint="name the column by gone"
+            f"{place} time_unit = {stream.time_unit!r} of a date and a time",
+            hint='a format such as "%d/%m/%Y %H:%M:%S", or iso',
         )
-    if stream.columns.x == stream.columns.y:
-        raise ConfigError(f"{place} columns: x and y are both {stream.columns.x!r}")
     _check_accuracy(stream, place)
 
 

@@ -1,9 +1,11 @@
 """The keys of a stream's table in `conf/streams.toml`, and what each of them may be."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from st_common.crs import unit_of_crs
+from st_common.formats.format_settings import Column
 from st_common.formats.registry import FORMATS
 from st_common.home import checked_name
 from st_common.toml_values import (
@@ -29,6 +31,7 @@ _UNITS = ", ".join((SHOWN["speed"], SHOWN["space"], SHOWN["time"]))
 _TIME_UNITS = ("s", "ms", "us", "iso")
 _MAX_SHARDS = 256
 _MOST_READINGS = 1_000_000
+_MOST_SKIPPED = 10_000
 _POSITION_COLUMNS = frozenset(
     {
         "event_date",
@@ -57,6 +60,16 @@ def _column(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise WrongError("must be the name or the number of a column")
     return value
+
+
+def _columns(value: object) -> Column:
+    """One column, or several in a list; a list of one is that one."""
+    if not isinstance(value, list):
+        return _column(value)
+    names = tuple(_column(name) for name in value)
+    if not names or len(set(names)) < len(names):
+        raise WrongError("must be columns, each once")
+    return names if len(names) > 1 else names[0]
 
 
 def _character(value: object) -> str:
@@ -154,14 +167,21 @@ def _table(value: object) -> dict[str, Any]:
 
 
 COLUMN_KEYS: dict[str, Check] = {
-    "object": _column,
-    "event_ts": _column,
+    "object": _columns,
+    "event_ts": _columns,
     "x": _column,
     "y": _column,
+    "place": _column,
     "gone": _column,
     "gone_values": words,
 }
-"""What each key of `columns` may be."""
+"""What each key of `columns` may be; others are the names of attributes."""
+
+
+def column_checks(attributes: Iterable[str]) -> dict[str, Check]:
+    """What each key of `columns` may be, in a stream with these attributes: also the column of one of them."""
+    return {**dict.fromkeys(attributes, _column), **COLUMN_KEYS}
+
 
 FILTER_KEYS: dict[str, Check] = {
     "accuracy": text,
@@ -183,6 +203,7 @@ STREAM_KEYS: dict[str, Check] = {
     "header": flag,
     "delimiter": _character,
     "quote": _quote,
+    "skip_lines": whole(least=0, most=_MOST_SKIPPED),
     "nulls": words,
     "position_filter": _table,
     "lateness_s": number(least=0.0),

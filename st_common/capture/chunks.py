@@ -22,4 +22,23 @@ def chunks(source: Source, stream: StreamSettings, *, size: int) -> Iterator[Chu
     Raises:
         ConfigError: the source is not of that format, so that no records can be told in it.
     """
+    if stream.skip_lines:
+        source = _WithoutFirst(source, stream.skip_lines)
     return format_of(stream.format).chunks(source, stream, size=size)
+
+
+class _WithoutFirst:
+    """A source without its first lines, however long they are."""
+
+    def __init__(self, source: Source, lines: int) -> None:
+        self._source, self._left = source, lines
+
+    def read(self, size: int) -> bytes:
+        """The next bytes behind these lines, `size` at most; none at the end."""
+        data = self._source.read(size)
+        while self._left and data:
+            *skipped, rest = data.split(b"\n", self._left)
+            self._left -= len(skipped)
+            kept = b"" if self._left else rest
+            data = kept + self._source.read(size - len(kept))
+        return data

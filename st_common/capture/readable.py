@@ -27,6 +27,7 @@ _MENDS = {
     "missing_position": "columns.x and columns.y name the coordinates",
     "bad_number": "columns.x and columns.y name the coordinates; their numbers have a decimal point",
     "out_of_crs": "x is the longitude and y the latitude: are they exchanged? crs says in which system they are",
+    "no_point": "columns.place names a column of points: POINT (x y), or WKB",
     "bad_json": f"format says what the file is: {names_of_formats()}",
     "no_json_object": f"format says what the file is: {names_of_formats()}",
     "bad_utf8": "the file must be UTF-8: convert it, as with iconv -f LATIN1 -t UTF-8",

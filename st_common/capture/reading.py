@@ -27,7 +27,8 @@ from st_common.errors import ConfigError, LogError, StateError
 from st_common.formats.registry import format_of
 from st_common.home import Home
 from st_common.position_filter import PositionFilter
-from st_common.settings import Columns, StreamSettings
+from st_common.settings import StreamSettings
+from st_common.stream_columns import YOUNGER, columns_of_json
 
 NAMES = (
     "format",
@@ -60,6 +61,11 @@ def reading_of(stream: StreamSettings) -> dict[str, Any]:
         for name in NAMES
         if name not in _WHEN_SET or values[name] is not None
     }
+    said["columns"] = {
+        key: value
+        for key, value in values["columns"].items()
+        if key not in YOUNGER or value != YOUNGER[key]
+    }
     plain: dict[str, Any] = json.loads(json.dumps(said))
     return plain
 
@@ -85,12 +91,9 @@ def with_reading(
             hint="a newer version of Fairway wrote it: go on with that version",
         )
     try:
-        columns = dict(reading["columns"])
         values = {**_DEFAULTS, **reading, "format": reading["format"]}
         format_of(values["format"])
-        values["columns"] = Columns(
-            **{**columns, "gone_values": tuple(columns.get("gone_values", ()))}
-        )
+        values["columns"] = columns_of_json(reading["columns"])
         values["nulls"] = tuple(values["nulls"])
         judged_by = values["position_filter"]
         if judged_by is not None:

@@ -8,6 +8,9 @@ import typer
 from st_common.cli import context
 from st_common.cli.lineage import told_as
 from st_common.cli.progress import progress_of_stages
+from st_common.errors import ConfigError
+from st_common.settings import has_streams
+from st_common.stream_keys import PLANAR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +24,11 @@ _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of a layer.
 
 _FILE = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="An OSM file (.osm.pbf, .osm, ..) or GeoJSON."),
+    typer.Argument(
+        metavar="FILE",
+        help="OpenStreetMap (.osm.pbf, .osm, ..), GeoJSON, Shapefile, GeoPackage, FlatGeobuf or GeoParquet; also .gz "
+        "and .zip.",
+    ),
 ]
 _OF_GROUP = Annotated[
     str, typer.Option(help="The group whose regions the layer is spread over.")
@@ -31,7 +38,42 @@ _KINDS = Annotated[
     typer.Option(metavar="KIND,..", help="Only these kinds of conf/layers.toml."),
 ]
 _PLANAR = Annotated[
-    bool, typer.Option("--planar", help="Coordinates are planar, not degrees.")
+    bool,
+    typer.Option(
+        "--planar", help="Coordinates are planar, not degrees, and stay as they are."
+    ),
+]
+_CRS = Annotated[
+    str | None,
+    typer.Option(
+        metavar="EPSG:N",
+        help="Convert coordinates into this system; else that of the group's streams.",
+        show_default=False,
+    ),
+]
+_SOURCE_CRS = Annotated[
+    str | None,
+    typer.Option(
+        metavar="EPSG:N",
+        help="In which system the file's coordinates are, where it does not say it.",
+        show_default=False,
+    ),
+]
+_TABLE = Annotated[
+    str | None,
+    typer.Option(
+        help="Which table of a file, or which file of an archive, if there are several.",
+        show_default=False,
+    ),
+]
+_ID = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Whose values are the ids of features; else their places: #1, #2, ..",
+        show_default=False,
+    ),
 ]
 
 
@@ -44,10 +86,14 @@ def load(
     group: _OF_GROUP = "default",
     kinds: _KINDS = "",
     planar: _PLANAR = False,
+    crs: _CRS = None,
+    source_crs: _SOURCE_CRS = None,
+    table: _TABLE = None,
+    id_column: _ID = None,
 ) -> None:
     """Load a layer, or load it again: running queries go over to the new version."""
-    from st_common.geometry.space import GLOBE, PLANE
     from st_common.layers.load import load as load_layer
+    from st_common.layers.vector import FileOptions
     from st_common.query.layer_following import follow_layers
 
     home, conf = context.home(ctx), context.conf(ctx)
@@ -60,11 +106,28 @@ def load(
             group=group,
             kinds=chosen or None,
             conf=conf,
-            space=PLANE if planar else GLOBE,
+            crs=_target(ctx, group, crs, planar=planar),
+            options=FileOptions(table=table, ids=id_column, crs=source_crs),
             progress=progress,
         )
     _write_loaded(name, report)
     _write_followed(follow_layers(home, lambda: context.streams(ctx)))
+
+
+def _target(ctx: typer.Context, group: str, crs: str | None, *, planar: bool) -> str:
+    """The system of the layer's coordinates: as it is told, else that of the group's streams."""
+    from st_common.layers.conversion import crs_of_group
+
+    if planar and crs is not None:
+        raise ConfigError(
+            "--planar takes coordinates as they are, --crs converts them",
+            hint="give one of them",
+        )
+    if planar:
+        return PLANAR
+    conf = context.conf(ctx)
+    streams = context.streams(ctx).values() if has_streams(conf) else ()
+    return crs or crs_of_group(streams, group)
 
 
 def _write_loaded(name: str, report: "LayerReport") -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from st_common.decode.decoded import REASONS, REJECTS_SCHEMA, Decoded, fixes_schema
 from st_common.decode.instants import instants
+from st_common.decode.points import as_one, points_of
 from st_common.formats.numbers import (
     Mask,
     Parsed,
@@ -106,18 +107,16 @@ def _fields(
     records: Records, stream: StreamSettings, arrivals: Arrivals, faults: Faults
 ) -> dict[str, pa.Array]:
     fields, named = _without_nulls(records.fields, stream.nulls), stream.columns
-    objects = _ids(fields[named.object])
+    objects = _ids(as_one(fields, named.object, between="/"))
     faults.mark(_empty_ids(objects), Reason.MISSING_OBJECT)
     event_ts = _event_ts(records, fields, stream, arrivals, faults)
     gone = np.zeros(len(event_ts), bool)
     if named.gone is not None:
         words = pa.array(named.gone_values, pa.string())
         gone = mask(pc.is_in(as_texts(fields[named.gone]), words))
-    x, y = _coordinates(
-        doubles(fields[named.x]), doubles(fields[named.y]), stream, gone, faults
-    )
+    x, y = _coordinates(*_places(fields, stream, gone, faults), stream, gone, faults)
     attributes = {
-        name: _attribute(name, fields[name], kind, faults)
+        name: _attribute(name, fields[named.of_attribute(name)], kind, faults)
         for name, kind in stream.attributes.items()
     }
     if stream.max_ahead_s is not None:
@@ -170,10 +169,23 @@ def _event_ts(
     column = stream.columns.event_ts
     if column is None:
         return np.asarray(arrivals.instants()[records.fault == Reason.NONE], np.int64)
-    parsed = instants(fields[column], stream.time_unit)
+    parsed = instants(as_one(fields, column, between=" "), stream.time_unit)
     faults.mark(parsed.missing, Reason.MISSING_TIME)
     faults.mark(parsed.bad, Reason.BAD_TIME)
     return parsed.values.astype(np.int64, copy=False)
+
+
+def _places(
+    fields: Mapping[str, pa.Array], stream: StreamSettings, gone: Mask, faults: Faults
+) -> tuple[Parsed, Parsed]:
+    """The numbers of x and of y, from two columns or from one of points."""
+    named = stream.columns
+    if named.x is not None and named.y is not None:
+        return doubles(fields[named.x]), doubles(fields[named.y])
+    points = points_of(fields[str(named.place)], epsg=stream.epsg)
+    faults.mark(points.other & ~gone, Reason.NO_POINT)
+    faults.mark(points.elsewhere & ~gone, Reason.OUT_OF_CRS)
+    return points.x, points.y
 
 
 def _coordinates(
@@ -218,7 +230,7 @@ def _without_nulls(
 
 def _without_words(values: pa.Array, words: pa.Array) -> pa.Array:
     none = pa.scalar(None, values.type)
-    if pa.types.is_timestamp(values.type):
+    if pa.types.is_timestamp(values.type) or pa.types.is_binary(values.type):
         return values
     texts = pc.utf8_trim_whitespace(as_texts(values))
     return pc.if_else(pc.is_in(texts, words), none, values)

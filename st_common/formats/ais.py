@@ -18,7 +18,11 @@ records of their own.
 from typing import TYPE_CHECKING
 
 from st_common.formats.format import Format
-from st_common.formats.format_settings import FormatSettings, Source
+from st_common.formats.format_settings import (
+    FormatSettings,
+    Source,
+    named_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +57,8 @@ COLUMNS = (
 class Ais(Format):
     """Sentences; see `ais_records`."""
 
+    columns = MappingProxyType({"x": "longitude", "y": "latitude"})
+
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":
@@ -75,8 +81,8 @@ class Ais(Format):
             return wrong, 'AIS has x = "longitude" and y = "latitude"'
         if columns.event_ts not in (None, "time"):
             return f"columns: event_ts is {columns.event_ts!r}", 'AIS has "time"'
-        for name in (columns.object, columns.gone, *stream.attributes):
-            if name is not None and name not in COLUMNS:
+        for _, name in named_columns(stream):
+            if name not in COLUMNS:
                 return f"{name!r} is no column of AIS", f"it has {', '.join(COLUMNS)}"
         return None
 

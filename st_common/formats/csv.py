@@ -5,7 +5,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from st_common.formats.format import FORMAT_KEYS, Format
-from st_common.formats.format_settings import FormatSettings, Source
+from st_common.formats.format_settings import (
+    FormatSettings,
+    Source,
+    named_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,8 +59,8 @@ class Csv(Format):
     def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
         """Quote and delimiter that are the same; without a header, columns that are no numbers."""
         if not stream.header:
-            for key, column in _named(stream).items():
-                if column is not None and not re.fullmatch(r"[1-9]\d{0,4}", column):
+            for key, column in named_columns(stream):
+                if not re.fullmatch(r"[1-9]\d{0,4}", column):
                     wrong = f"{key} = {column!r} is no column number"
                     return wrong, 'header = false: columns are "1", "2", ...'
         if stream.quote == stream.delimiter:
@@ -83,16 +87,3 @@ class Tsv(Csv):
     """CSV with tabs."""
 
     defaults = MappingProxyType({"delimiter": "\t"})
-
-
-def _named(stream: FormatSettings) -> dict[str, str | None]:
-    """The columns that the settings name, by the key that does."""
-    columns = stream.columns
-    return {
-        "object": columns.object,
-        "event_ts": columns.event_ts,
-        "x": columns.x,
-        "y": columns.y,
-        "gone": columns.gone,
-        **{f"attribute {name}": name for name in stream.attributes},
-    }

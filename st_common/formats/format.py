@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
 
-FORMAT_KEYS = ("header", "delimiter", "quote")
+FORMAT_KEYS = ("header", "delimiter", "quote", "skip_lines")
 """The keys of a stream that some formats have no use for."""
 
 
@@ -28,6 +28,9 @@ class Format(ABC):
 
     is_lines = True
     """Whether each record is a line, so that lines of a feed can be stored as they come."""
+
+    columns: Mapping[str, str] = {}
+    """The columns of a fix whose names the format knows itself: settings need not say them."""
 
     takes_objects = False
     """Whether a record is a JSON object, as those are that a query feeds into a stream."""

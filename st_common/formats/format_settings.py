@@ -1,35 +1,55 @@
 """What a format may ask of the settings of a stream, and where it reads from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Protocol
+
+Column = str | tuple[str, ...]
+"""The name of a column, or the names of several that are one value together."""
+
+
+def parts(column: Column | None) -> tuple[str, ...]:
+    """The names of the columns that make a value; none for None."""
+    if column is None:
+        return ()
+    return (column,) if isinstance(column, str) else column
 
 
 class NamedColumns(Protocol):
     """The names that records give to the parts of a fix; None: they do not have it."""
 
     @property
-    def object(self) -> str:
-        """The column of ids."""
+    def object(self) -> Column:
+        """The column of ids; of several the id is all of their values with "/" between them."""
         ...
 
     @property
-    def event_ts(self) -> str | None:
-        """The column of times; None: the arrival is the time."""
+    def event_ts(self) -> Column | None:
+        """The column of times, or those of date and time; None: the arrival is the time."""
         ...
 
     @property
-    def x(self) -> str:
-        """The column of longitudes, or of x."""
+    def x(self) -> str | None:
+        """The column of longitudes, or of x; None: see `place`."""
         ...
 
     @property
-    def y(self) -> str:
+    def y(self) -> str | None:
         """The column of latitudes, or of y."""
+        ...
+
+    @property
+    def place(self) -> str | None:
+        """The column that holds both as one geometry, if any."""
         ...
 
     @property
     def gone(self) -> str | None:
         """The column that says that an object has left, if any."""
+        ...
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """The columns of attributes that are not called as these, by the attribute."""
         ...
 
 
@@ -44,6 +64,11 @@ class FormatSettings(Protocol):
     @property
     def attributes(self) -> Mapping[str, str]:
         """Further columns by name, with their types."""
+        ...
+
+    @property
+    def crs(self) -> str:
+        """The system of x and y: "EPSG:" and a number, or "planar"."""
         ...
 
     @property
@@ -68,3 +93,25 @@ class Source(Protocol):
     def read(self, size: int) -> bytes:
         """The next bytes, `size` at most; none at the end."""
         ...
+
+
+def named_columns(stream: FormatSettings) -> Iterator[tuple[str, str]]:
+    """The columns that a stream's settings name, each with the key that does; a column may be named by several keys.
+
+    Those of attributes have the key `attribute NAME`.
+    """
+    columns = stream.columns
+    yield from (("object", name) for name in parts(columns.object))
+    yield from (("event_ts", name) for name in parts(columns.event_ts))
+    single = {
+        "x": columns.x,
+        "y": columns.y,
+        "place": columns.place,
+        "gone": columns.gone,
+    }
+    yield from ((key, name) for key, name in single.items() if name is not None)
+    for attribute in stream.attributes:
+        yield (
+            f"attribute {attribute}",
+            columns.attributes.get(attribute, attribute),
+        )

@@ -14,12 +14,17 @@ Expat reads it, as UTF-8 alone and without a DOCTYPE, so that no entity can be d
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from st_common.errors import ConfigError
 from st_common.formats.format import Format
-from st_common.formats.format_settings import FormatSettings, Source
+from st_common.formats.format_settings import (
+    FormatSettings,
+    Source,
+    named_columns,
+)
 
 if TYPE_CHECKING:
     from st_common.formats.chunk import Chunk
@@ -40,6 +45,8 @@ class Gpx(Format):
     """Points; the columns of one are `lat`, `lon`, its children by path (`time`, `extensions/hr`) and `trk/name`."""
 
     is_lines = False
+
+    columns = MappingProxyType({"x": "lon", "y": "lat"})
 
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int
@@ -110,14 +117,8 @@ class Gpx(Format):
                 f"columns: x and y are {stream.columns.x!r} and {stream.columns.y!r}"
             )
             return wrong, 'a point of GPX has x = "lon" and y = "lat"'
-        columns = stream.columns
-        for name in (
-            columns.object,
-            columns.event_ts,
-            columns.gone,
-            *stream.attributes,
-        ):
-            if name is not None and name.startswith("trk/") and name != _TRACK_NAME:
+        for _, name in named_columns(stream):
+            if name.startswith("trk/") and name != _TRACK_NAME:
                 wrong = f"columns: {name!r} is nothing that is read of a track"
                 return wrong, f"{_TRACK_NAME} is the name of a point's track"
         return None

@@ -10,11 +10,16 @@ a reject `no_position`; from where a payload breaks, one more record stands for 
 0, 0 is what feeds write when they have none: it is `missing_position`.
 """
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from st_common.errors import ConfigError
 from st_common.formats.format import Format
-from st_common.formats.format_settings import FormatSettings, Source
+from st_common.formats.format_settings import (
+    FormatSettings,
+    Source,
+    named_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +57,8 @@ COLUMNS = (
 
 class GtfsRt(Format):
     """Entities; see `gtfs_rt_records`."""
+
+    columns = MappingProxyType({"x": "longitude", "y": "latitude"})
 
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int
@@ -92,8 +99,8 @@ class GtfsRt(Format):
         if columns.event_ts not in (None, "timestamp"):
             wrong = f"columns: event_ts is {columns.event_ts!r}"
             return wrong, 'GTFS-realtime has event_ts = "timestamp"'
-        for name in (columns.object, columns.gone, *stream.attributes):
-            if name is not None and name not in COLUMNS:
+        for _, name in named_columns(stream):
+            if name not in COLUMNS:
                 wrong = f"{name!r} is no column of GTFS-realtime"
                 return wrong, f"it has {', '.join(COLUMNS)}"
         return None

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 class Ndjson(Format):
     """JSON objects; see `ndjson_records` and `ndjson_chunks`."""
 
+    takes = frozenset({"skip_lines"})
     takes_objects = True
 
     def chunks(

@@ -22,15 +22,22 @@ def ndjson_chunks(source: Source, *, size: int) -> Iterator[Chunk]:
     """
     size = max(size, _LEAST_CHUNK)
     start = source.read(size)
-    portions = (
-        _array_lines(source, start, size)
-        if is_array(start)
-        else whole(source, start, size, line_border)
-    )
+    yield from chunks_of_lines(object_lines(source, start, size))
+
+
+def chunks_of_lines(portions: Iterator[bytes]) -> Iterator[Chunk]:
+    """A chunk of each portion of whole lines; none of what holds no record."""
     for data in portions:
         spans = lines(np.frombuffer(data, np.uint8))
         if len(spans):
             yield Chunk(b"", spans)
+
+
+def object_lines(source: Source, start: bytes, size: int) -> Iterator[bytes]:
+    """The lines of a source of which `start` was read already, or the elements of the array that it is."""
+    if is_array(start):
+        return _array_lines(source, start, size)
+    return whole(source, start, size, line_border)
 
 
 def _array_lines(source: Source, data: bytes, size: int) -> Iterator[bytes]:
@@ -42,17 +49,17 @@ def _array_lines(source: Source, data: bytes, size: int) -> Iterator[bytes]:
         elements, close = split(np.frombuffer(data, np.uint8))
         ended = not more and len(data) < size
         if close < len(data) or ended:
-            yield _as_lines(elements)
+            yield as_lines(elements)
             yield from whole(source, b"", size, line_border)
             return
         last = (
             int(elements.starts[-1]) if len(elements) > 1 else len(data)
         )  # one element of `size` bytes is cut
-        yield _as_lines(elements.select(np.arange(max(len(elements) - 1, 1))))
+        yield as_lines(elements.select(np.arange(max(len(elements) - 1, 1))))
         data = b"[" + data[last:]
 
 
-def _as_lines(spans: Spans) -> bytes:
+def as_lines(spans: Spans) -> bytes:
     """Adjacent elements of an array, each on a line of its own: line ends inside become blanks, commas line ends."""
     if not len(spans):
         return b""

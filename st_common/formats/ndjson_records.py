@@ -7,6 +7,7 @@ Arrow, which stops at the first record that it does not like.
 import os
 import re
 import threading
+from collections.abc import Mapping
 
 import duckdb
 import numpy as np
@@ -21,7 +22,7 @@ from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
 from st_common.formats.spans import Spans, byte_places, lines, utf8_faults
 
 _HEAD = 1024  # bytes in which the first object of an array begins
-_BRACE, _NUL = ord("{"), 0
+_NUL = 0
 _INDEX = re.compile(r"\[(\d+)\]")
 _NO_JSON = (
     duckdb.InvalidInputException,
@@ -36,21 +37,46 @@ def read_ndjson(payload: bytes, stream: FormatSettings) -> Records:
     Blank lines are no records. A record that is not one JSON object is faulty; of a key given twice the first counts.
     Values are taken as texts, so `"12"` is as good as `12`; null is the same as absent, an object's text is its JSON.
     """
-    buffer = np.frombuffer(payload, np.uint8)
-    in_array = is_array(payload[:_HEAD])
-    records = elements(buffer) if in_array else lines(buffer)
-    fault = _faults(records, payload)
+    paths = {name: name for name in columns_read(stream)}
+    if not is_array(payload[:_HEAD]):
+        return read_lines(payload, paths)
+    records = elements(np.frombuffer(payload, np.uint8))
+    fault = _faults(records, payload, b"{")
     good = np.flatnonzero(fault == Reason.NONE)
-    texts = (
-        records.select(good).texts() if in_array else records.with_line_ends(good)
-    ).view(pa.string())
-    names = columns_read(stream)
+    return _read(records, fault, records.select(good).texts(), paths)
+
+
+def read_lines(
+    payload: bytes, paths: Mapping[str, str], *, opening: bytes = b"{"
+) -> Records:
+    """The records of lines, each a JSON object, or an array where `opening` is a bracket.
+
+    Args:
+        payload: the lines.
+        paths: where each column stands in a record: `VP.lat`, `coordinates[0]`, `5` of an array.
+        opening: what a record begins with; another one is no record of this kind.
+    """
+    records = lines(np.frombuffer(payload, np.uint8))
+    fault = _faults(records, payload, opening)
+    good = np.flatnonzero(fault == Reason.NONE)
+    return _read(records, fault, records.with_line_ends(good), paths)
+
+
+def _read(
+    records: Spans,
+    fault: NDArray[np.int8],
+    without_fault: pa.Array,
+    paths: Mapping[str, str],
+) -> Records:
+    """Records of which those `without_fault` are read; the others have theirs already."""
+    good = np.flatnonzero(fault == Reason.NONE)
+    texts = without_fault.view(pa.string())
     try:
-        fields = _extract(texts, names)
+        fields = _extract(texts, paths)
     except _NO_JSON:
         valid = _valid(texts)
         fault[good[~valid]] = Reason.BAD_JSON
-        fields = _extract(texts.filter(pa.array(valid)), names)
+        fields = _extract(texts.filter(pa.array(valid)), paths)
     return Records(
         fault=fault,
         fields=fields,
@@ -58,19 +84,19 @@ def read_ndjson(payload: bytes, stream: FormatSettings) -> Records:
     )
 
 
-def _faults(records: Spans, payload: bytes) -> NDArray[np.int8]:
+def _faults(records: Spans, payload: bytes, opening: bytes) -> NDArray[np.int8]:
     """What is wrong with records before anybody reads them as JSON."""
-    fault = np.zeros(len(records), np.int8)
+    fault, buffer = np.zeros(len(records), np.int8), records.buffer
     doubtful = np.flatnonzero(
-        records.buffer[np.minimum(records.starts, len(payload) - 1)] != _BRACE
+        buffer[np.minimum(records.starts, len(buffer) - 1)] != ord(opening)
     )
     if len(doubtful):
         trimmed = pc.binary_slice(_trimmed(records.select(doubtful)), 0, 1)
-        fault[doubtful[~mask(pc.equal(trimmed, b"{"))]] = Reason.NO_JSON_OBJECT
+        fault[doubtful[~mask(pc.equal(trimmed, opening))]] = Reason.NO_JSON_OBJECT
     if not payload.isascii():
-        fault[records.holding(utf8_faults(records.buffer))] = Reason.BAD_UTF8
+        fault[records.holding(utf8_faults(buffer))] = Reason.BAD_UTF8
     if b"\0" in payload:
-        fault[records.holding(byte_places(records.buffer, _NUL))] = Reason.NUL
+        fault[records.holding(byte_places(buffer, _NUL))] = Reason.NUL
     return fault
 
 
@@ -78,22 +104,22 @@ def _trimmed(records: Spans) -> pa.Array:
     return pc.replace_substring_regex(records.texts(), r"^[ \t\r\n]+", "")
 
 
-def _extract(texts: pa.Array, names: tuple[str, ...]) -> dict[str, pa.Array]:
-    """The values at paths as texts.
+def _extract(texts: pa.Array, paths: Mapping[str, str]) -> dict[str, pa.Array]:
+    """The values at paths as texts, by the names of their columns.
 
     Raises:
         duckdb.InvalidInputException, UnicodeDecodeError: a text is no JSON.
     """
     if not len(texts):
-        return {name: pa.array([], pa.string()) for name in names}
+        return {name: pa.array([], pa.string()) for name in paths}
     pointers = ", ".join(
-        "'" + _pointer(name).replace("'", "''") + "'" for name in names
+        "'" + _pointer(path).replace("'", "''") + "'" for path in paths.values()
     )
     extracted = _project(texts, f"json_extract_string(line, [{pointers}])")
     values = pc.list_flatten(extracted)
     return {
-        name: values.take(pa.array(np.arange(place, len(values), len(names))))
-        for place, name in enumerate(names)
+        name: values.take(pa.array(np.arange(place, len(values), len(paths))))
+        for place, name in enumerate(paths)
     }
 
 

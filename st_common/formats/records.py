@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from st_common.formats.format_settings import FormatSettings
+from st_common.formats.format_settings import FormatSettings, named_columns
 
 RAW_LIMIT = 4096  # bytes of a record that its reject keeps
 
@@ -41,6 +41,7 @@ class Reason(IntEnum):
     BAD_NUMBER = 19
     OUT_OF_CRS = 20
     TOO_FAR_AHEAD = 21
+    NO_POINT = 22  # the place is another geometry than a point, or none that is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +63,4 @@ class Records:
 
 def columns_read(stream: FormatSettings) -> tuple[str, ...]:
     """The names of the columns that a stream's settings speak of, each once."""
-    columns = stream.columns
-    named = (
-        columns.object,
-        columns.event_ts,
-        columns.x,
-        columns.y,
-        columns.gone,
-        *stream.attributes,
-    )
-    return tuple(dict.fromkeys(name for name in named if name is not None))
+    return tuple(dict.fromkeys(name for _, name in named_columns(stream)))

@@ -7,9 +7,12 @@ from st_common.errors import ConfigError
 from st_common.formats.ais import Ais
 from st_common.formats.csv import Csv, Tsv
 from st_common.formats.format import Format
+from st_common.formats.geojson import GeoJson
 from st_common.formats.gpx import Gpx
 from st_common.formats.gtfs_rt import GtfsRt
 from st_common.formats.ndjson import Ndjson
+from st_common.formats.opensky import OpenSky
+from st_common.formats.parquet import Parquet
 from st_common.formats.sbs1 import Sbs1
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -21,6 +24,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "gtfs-rt": GtfsRt(),
         "ais": Ais(),
         "sbs1": Sbs1(),
+        "geojson": GeoJson(),
+        "opensky": OpenSky(),
+        "parquet": Parquet(),
     }
 )
 """All formats, by the name that settings give them."""

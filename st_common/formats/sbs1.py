@@ -15,7 +15,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from st_common.formats.format import Format
-from st_common.formats.format_settings import FormatSettings, Source
+from st_common.formats.format_settings import (
+    FormatSettings,
+    Source,
+    named_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +49,8 @@ COLUMNS = (
 class Sbs1(Format):
     """Lines; see `sbs1_records`."""
 
+    columns = MappingProxyType({"x": "longitude", "y": "latitude"})
+
     defaults = MappingProxyType({"time_unit": "%Y/%m/%d %H:%M:%S"})
 
     def chunks(
@@ -70,8 +76,8 @@ class Sbs1(Format):
             return wrong, 'SBS-1 has x = "longitude" and y = "latitude"'
         if columns.event_ts not in (None, "time"):
             return f"columns: event_ts is {columns.event_ts!r}", 'SBS-1 has "time"'
-        for name in (columns.object, columns.gone, *stream.attributes):
-            if name is not None and name not in COLUMNS:
+        for _, name in named_columns(stream):
+            if name not in COLUMNS:
                 wrong = f"{name!r} is no column of SBS-1"
                 return wrong, f"it has {', '.join(COLUMNS)}"
         return None

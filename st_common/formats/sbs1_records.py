@@ -36,7 +36,9 @@ class _Columns:
     event_ts: str | None = None
     x: str = "longitude"
     y: str = "latitude"
+    place: str | None = None
     gone: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class _Lines:
     attributes: Mapping[str, str] = field(
         default_factory=lambda: dict.fromkeys(_FIELDS, "string")
     )
+    crs: str = "EPSG:4326"
     header: bool = False
     delimiter: str = ","
     quote: str = ""

@@ -15,7 +15,7 @@ from shapely.geometry import shape
 from st_common.errors import LayerError
 from st_common.geometry.space import GLOBE, Space
 from st_common.layers.features import Found, Progress
-from st_common.layers.kinds import OTHER, Geometry, Kinds
+from st_common.layers.kinds import Kinds, tags_of
 
 SUFFIXES = (
     ".geojson",
@@ -40,11 +40,6 @@ _FEWEST = {
     "Polygon": 4,
     "MultiPolygon": 4,
 }  # positions of a line or a ring
-_CLASS: dict[str, Geometry] = {
-    "Polygon": "area",
-    "LineString": "line",
-    "Point": "point",
-}
 _MOST_NESTED = 8  # collections in collections
 _GZIP, _RECORD = b"\x1f\x8b", b"\x1e"
 _REPORT_EVERY = 4096
@@ -177,7 +172,7 @@ def _usable(record: Any, number: int, kinds: Kinds, *, space: Space) -> _Usable:
     if geometry is None:
         raise _BadFeatureError("no_geometry")
     flat = _checked(geometry, space=space)
-    kind = tags.get("kind") or _kind(kinds, tags, flat["type"])
+    kind = kinds.named_or_of(tags, flat["type"])
     return _Usable(fid=str(identity), kind=kind, tags=tags, wkb=_wkb(flat))
 
 
@@ -186,16 +181,7 @@ def _tags(properties: Any) -> dict[str, str]:
         return {}
     if not isinstance(properties, dict):
         raise _BadFeatureError("bad_properties")
-    return {
-        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for key, value in properties.items()
-        if value is not None
-    }
-
-
-def _kind(kinds: Kinds, tags: dict[str, str], geometry_type: str) -> str:
-    geometry = _CLASS.get(geometry_type.removeprefix("Multi"))
-    return (kinds.of(tags, geometry) if geometry else None) or OTHER
+    return tags_of(properties)
 
 
 def _wkb(geometry: dict[str, Any]) -> bytes:

@@ -1,6 +1,7 @@
 """Which kind a feature is, by its tags: the rules of `conf/layers.toml`."""
 
 import difflib
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,12 @@ from st_common.errors import ConfigError
 
 Geometry = Literal["area", "line", "point"]
 GEOMETRIES: tuple[Geometry, ...] = get_args(Geometry)
-OTHER = "other"  # the kind of a GeoJSON feature that no rule matches
+OTHER = "other"  # the kind of a feature that no rule matches, but for OpenStreetMap's
+_CLASS: Mapping[str, Geometry] = {
+    "Polygon": "area",
+    "LineString": "line",
+    "Point": "point",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,17 @@ class Kinds:
                 return rule.kind
         return None
 
+    def named_or_of(self, tags: Mapping[str, str], geometry_type: str) -> str:
+        """The kind of a feature that may name its own by the tag "kind"; `other` when no rule matches either.
+
+        Args:
+            tags: the feature's tags.
+            geometry_type: as GeoJSON has it, such as MultiPolygon.
+        """
+        geometry = _CLASS.get(geometry_type.removeprefix("Multi"))
+        of_rules = self.of(tags, geometry) if geometry else None
+        return tags.get("kind") or of_rules or OTHER
+
     def keys(self) -> frozenset[str]:
         """All keys that some rule looks at: a feature with none of them has no kind."""
         return frozenset(key for rule in self.rules for key, _ in rule.tags)
@@ -71,6 +88,20 @@ class Kinds:
                 f"no kind {kind!r} in conf/layers.toml", hint=_nearest(kind, known)
             )
         return Kinds(tuple(rule for rule in self.rules if rule.kind in wanted))
+
+
+def tags_of(properties: Mapping[str, Any]) -> dict[str, str]:
+    """The properties of a feature as tags: texts as they are, other values as JSON, null not at all.
+
+    What JSON does not have, as a date, is the text that Python makes of it.
+    """
+    return {
+        key: value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False, default=str)
+        for key, value in properties.items()
+        if value is not None
+    }
 
 
 def load_kinds(conf: Path) -> Kinds:

@@ -2,22 +2,31 @@
 
 from collections import Counter
 from collections.abc import Collection
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
-from st_common.geometry.space import GLOBE, Space
+from st_common.geometry.space import GLOBE, PLANE, Space
 from st_common.home import Home
-from st_common.layers import geojson, osm
+from st_common.layers import geojson, osm, vector
 from st_common.layers.announce import announce
+from st_common.layers.conversion import DEGREES, converted, space_of
 from st_common.layers.features import Features, Found, Progress, checked
 from st_common.layers.kinds import Kinds, load_kinds
 from st_common.layers.rows import layer_rows
+from st_common.layers.unpacked import unpacked
+from st_common.layers.vector import FileOptions
 from st_common.observed import note_read
 from st_common.partition.store import current
 from st_common.settings import conf_dir
+from st_common.stream_keys import PLANAR
+
+_AS_IT_SAYS = FileOptions()
+_SUFFIXES = (*osm.SUFFIXES, *geojson.SUFFIXES, *vector.SUFFIXES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +80,11 @@ def load(
     kinds: Collection[str] | None = None,
     conf: Path | None = None,
     space: Space = GLOBE,
+    crs: str | None = None,
+    options: FileOptions = _AS_IT_SAYS,
     progress: Progress | None = None,
 ) -> LayerReport:
-    """Replaces a layer by the features of an OSM or GeoJSON file; says what came of it.
+    """Replaces a layer by the features of a file; says what came of it.
 
     All rows are replaced in one commit; then every stream's log gets a control row, from which on its queries see the
     new version. A load that died between the two is completed by the next one of any layer.
@@ -81,12 +92,15 @@ def load(
     Args:
         home: the home folder.
         layer: the layer's name.
-        file: .osm.pbf, .osm (also .gz, .bz2), or GeoJSON.
+        file: .osm.pbf, .osm (also .gz, .bz2), GeoJSON, .shp, .gpkg, .fgb or GeoParquet; all also .gz or in a .zip.
         group: whose regions the layer is spread over.
         kinds: only features of these kinds; the rules of other kinds are left out. A feature has one kind in a layer:
             that of the first rule that matches.
         conf: the folder with layers.toml; else FAIRWAY_CONF, HOME/conf or ./conf.
-        space: what coordinates mean; on the globe others than longitude and latitude are rejected.
+        space: what coordinates mean where `crs` is None; on the globe others than longitude and latitude are rejected.
+        crs: the system into which coordinates are converted, "EPSG:" and a number. None: EPSG:4326 on the globe; on a
+            plane they stay as they are.
+        options: what the file does not say of itself.
         progress: called with what is being done and the number of features so far.
 
     Raises:
@@ -96,12 +110,9 @@ def load(
     table = home.table("layers", layer)
     rules = load_kinds(conf or conf_dir(home.root))
     note_read(file)
-    features = read_features(file, rules, kinds=kinds, space=space, progress=progress)
-    if not len(features.fids):
-        raise LayerError(
-            f"{file} has no feature for layer {layer!r}",
-            hint=_why_none(features, kinds),
-        )
+    read = partial(read_features, file, rules, kinds=kinds, progress=progress)
+    features = read(space=space, crs=crs, options=options)
+    _require_some(features, kinds, f"{file} has no feature for layer {layer!r}")
     regions = current(home, group)
     rows = layer_rows(features, regions)
     if progress:
@@ -129,36 +140,76 @@ def read_features(
     *,
     kinds: Collection[str] | None = None,
     space: Space = GLOBE,
+    crs: str | None = None,
+    options: FileOptions = _AS_IT_SAYS,
     progress: Progress | None = None,
 ) -> Features:
-    """The features of an OSM or GeoJSON file with valid geometries; see `load` for the arguments.
+    """The features of a file with valid geometries; see `load` for the arguments.
 
     Raises:
         LayerError: the file cannot be read, or its name does not say what it is.
-        ConfigError: a kind is unknown (in GeoJSON files kinds may also come from the features).
+        ConfigError: a kind is unknown (but in OSM files kinds may also come from the features), or the system.
     """
-    name = file.name.lower()
     if not file.is_file():
         raise LayerError(f"there is no file {file}")
+    space = space_of(crs) if crs else space
+    target = crs or (None if space.is_flat else DEGREES)
+    if target == PLANAR:
+        target = None
+    with _readable_file(file, options) as inner:
+        if inner.name.lower().endswith(osm.SUFFIXES):
+            rules, chosen = rules.only(kinds), None
+        else:
+            rules, chosen = _some(rules, kinds), kinds
+        found = _read(inner, rules, options, target=target, progress=progress)
+    return checked(found if chosen is None else _of_kinds(found, chosen), space=space)
+
+
+def _readable_file(file: Path, options: FileOptions) -> AbstractContextManager[Path]:
+    """The file itself where its reader unpacks it, else what it holds."""
+    name = file.name.lower()
+    by_reader = (*osm.SUFFIXES, *(f"{suffix}.gz" for suffix in geojson.SUFFIXES))
+    if name.endswith(by_reader):
+        return nullcontext(file)
+    return unpacked(file, _SUFFIXES, table=options.table)
+
+
+def _read(
+    file: Path,
+    rules: Kinds,
+    options: FileOptions,
+    *,
+    target: str | None,
+    progress: Progress | None,
+) -> Found:
+    """The features of a file with the coordinates that are wanted; those that have none are rejected."""
+    name = file.name.lower()
+    if name.endswith(vector.SUFFIXES):
+        found, said = vector.read_vector(file, rules, options, progress=progress)
+        return converted(found, options.crs or said, target, file=file)
+    own = options.crs or (target and DEGREES)
     if name.endswith(osm.SUFFIXES):
-        return checked(
-            osm.read_osm(file, rules.only(kinds), progress=progress),
-            space=space,
-        )
-    if name.removesuffix(".gz").endswith(geojson.SUFFIXES):
-        chosen = (
-            rules
-            if kinds is None
-            else Kinds(tuple(rule for rule in rules.rules if rule.kind in kinds))
-        )
-        drafts = geojson.read_geojson(file, chosen, space=space, progress=progress)
-        return checked(
-            drafts if kinds is None else _of_kinds(drafts, kinds), space=space
-        )
-    raise LayerError(
-        f"{file} is of no known format",
-        hint="known are .osm.pbf, .osm, .osm.gz, .osm.bz2 and .geojson",
+        found = osm.read_osm(file, rules, progress=progress)
+    elif name.removesuffix(".gz").endswith(geojson.SUFFIXES):
+        space = space_of(own) if own else PLANE
+        found = geojson.read_geojson(file, rules, space=space, progress=progress)
+    else:
+        raise _unknown(file)
+    # Both are in degrees, and none of them beyond 180 and 90, unless the options say something else.
+    return found if own == target else converted(found, own, target, file=file)
+
+
+def _unknown(file: Path) -> LayerError:
+    return LayerError(
+        f"{file} is of no known format", hint=f"known are {', '.join(_SUFFIXES)}"
     )
+
+
+def _some(rules: Kinds, kinds: Collection[str] | None) -> Kinds:
+    """The rules of these kinds; features may also name a kind that has none."""
+    if kinds is None:
+        return rules
+    return Kinds(tuple(rule for rule in rules.rules if rule.kind in kinds))
 
 
 def _of_kinds(drafts: Found, kinds: Collection[str]) -> Found:
@@ -176,12 +227,14 @@ def _of_kinds(drafts: Found, kinds: Collection[str]) -> Found:
     return chosen
 
 
-def _why_none(features: Features, kinds: Collection[str] | None) -> str:
+def _require_some(
+    features: Features, kinds: Collection[str] | None, message: str
+) -> None:
+    """Raises a LayerError where there is no feature, with what became of those that the file has."""
+    if len(features.fids):
+        return
     rejected = ", ".join(
         f"{count} {reason}" for reason, count in features.rejected.items()
     )
-    return (
-        f"rejected: {rejected}"
-        if rejected
-        else f"none is of kind {', '.join(kinds) if kinds else 'in layers.toml'}"
-    )
+    none = f"none is of kind {', '.join(kinds) if kinds else 'in layers.toml'}"
+    raise LayerError(message, hint=f"rejected: {rejected}" if rejected else none)

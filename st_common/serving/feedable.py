@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.errors import ConfigError, QueryError
+from st_common.formats.format_settings import named_columns
 from st_common.formats.registry import format_of
 from st_common.operators.expressions.fields import shown_columns
 from st_common.query.plan import Plan
@@ -138,17 +139,8 @@ def check_target(plan: Plan, target: StreamSettings) -> None:
             hint="iso, s, ms or us",
         )
     known = [*OWN, *columns_of(plan)]
-    columns = target.columns
-    wanted = {
-        "object": columns.object,
-        "event_ts": columns.event_ts,
-        "x": columns.x,
-        "y": columns.y,
-        "gone": columns.gone,
-    }
-    wanted |= {f"attribute {name}": name for name in target.attributes}
-    for key, name in wanted.items():
-        if name is not None and name not in known:
+    for key, name in named_columns(target):
+        if name not in known:
             hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
             raise ConfigError(
                 f"stream {target.name!r}: {key} = {name!r} is no part of the query's records",

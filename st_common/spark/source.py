@@ -21,9 +21,10 @@ from st_common.home import Home
 from st_common.operators.state.settings import Settings
 from st_common.ops.status import MOST_SEGMENTS
 from st_common.position_filter import PositionFilter
-from st_common.settings import Columns, StreamSettings
+from st_common.settings import StreamSettings
 from st_common.spark.checkpoint import last_planned
 from st_common.spark_keys import SparkSettings
+from st_common.stream_columns import columns_of_json
 
 NAME = "fairway_log"
 LINGER_S = 0.1  # from the first segment after a pause to the batch that it is in
@@ -71,15 +72,11 @@ class Feed:
         """The feed that `to_json` gave."""
         value = json.loads(text)
         stream = value["stream"]
-        columns = {
-            **stream["columns"],
-            "gone_values": tuple(stream["columns"]["gone_values"]),
-        }
         judged_by = stream.get("position_filter")
         settings = StreamSettings(
             **{
                 **stream,
-                "columns": Columns(**columns),
+                "columns": columns_of_json(stream["columns"]),
                 "nulls": tuple(stream["nulls"]),
                 "position_filter": PositionFilter(**judged_by) if judged_by else None,
                 "spark": SparkSettings(**stream.get("spark", {})),

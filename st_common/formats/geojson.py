@@ -1,0 +1,120 @@
+"""GeoJSON (RFC 7946): a FeatureCollection, a sequence of features (RFC 8142), or one a line. Points alone are fixes."""
+
+import io
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from st_common.formats.format import Format
+from st_common.formats.format_settings import FormatSettings, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from st_common.formats.chunk import Chunk
+    from st_common.formats.records import Records
+
+_LEAST_CHUNK = 1 << 18  # bytes
+_MEMBER = "features"
+_PLACE = MappingProxyType(
+    {"x": "geometry.coordinates[0]", "y": "geometry.coordinates[1]"}
+)
+_OWN = ("geometry.", "properties.")
+_TYPE = ""  # no column of settings is called so
+
+
+class GeoJson(Format):
+    """Features; `id` is their own, other columns are properties: `speed`, by path `owner.name`.
+
+    `properties.id` is the property of that name, `geometry.coordinates[2]` the height.
+    """
+
+    takes = frozenset({"skip_lines"})
+    columns = _PLACE
+
+    def chunks(
+        self, source: Source, stream: FormatSettings, *, size: int
+    ) -> "Iterator[Chunk]":
+        """Chunks of features, each on a line; of at most `size` bytes, raised to 256 KiB where it is less."""
+        from st_common.formats.member_lines import member_lines
+        from st_common.formats.ndjson_chunks import chunks_of_lines
+
+        size = max(size, _LEAST_CHUNK)
+        return chunks_of_lines(member_lines(source, _MEMBER, size=size))
+
+    def records(self, payload: bytes, stream: FormatSettings) -> "Records":
+        """The features of a payload; a geometry that is no point is a fault, and so is what is no JSON object."""
+        from st_common.formats.member_lines import member_lines
+        from st_common.formats.ndjson_records import read_lines
+        from st_common.formats.records import columns_read
+
+        paths = {name: _path(name) for name in columns_read(stream)}
+        lines = member_lines(io.BytesIO(payload), _MEMBER, size=len(payload) + 1)
+        records = read_lines(b"".join(lines), {**paths, _TYPE: "geometry.type"})
+        return _points(records)
+
+    def whole_bytes(self, payload: bytes) -> int:
+        """All of a document or a sequence, whose last feature shows by itself that it is cut; else whole lines."""
+        return super().whole_bytes(payload) if _has_lines(payload) else len(payload)
+
+    def shared_head(self, payload: bytes, stream: FormatSettings) -> bytes | None:
+        """No header where a feature stands on each line; else a payload must be read by itself."""
+        return b"" if _has_lines(payload) else None
+
+    def joined_records(
+        self, payload: bytes, stream: FormatSettings
+    ) -> "Records | None":
+        """The records of lines."""
+        return self.records(payload, stream)
+
+    def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
+        """Coordinates from elsewhere than the geometry."""
+        columns = stream.columns
+        if (columns.x, columns.y) == (_PLACE["x"], _PLACE["y"]):
+            return None
+        wrong = "columns: the place of a feature is its geometry"
+        return wrong, "leave out x, y and place"
+
+    def mend(self, reason: str, head: bytes, stream: FormatSettings) -> str | None:
+        """Where ids stand, and what else lines of JSON may be."""
+        if reason == "missing_object":
+            return (
+                'columns.object is "id", the feature\'s own, or the name of a property'
+            )
+        if reason == "no_point":
+            return "fixes are points; lines and areas are loaded by fairway layer load"
+        return None
+
+
+def _has_lines(payload: bytes) -> bool:
+    """Whether each line is a record, as far as the bytes show at a glance."""
+    is_document = b"\x1e" in payload or b'"features"' in payload
+    return not is_document and payload.lstrip()[:1] == b"{"
+
+
+def _path(column: str) -> str:
+    return (
+        column if column == "id" or column.startswith(_OWN) else f"properties.{column}"
+    )
+
+
+def _points(records: "Records") -> "Records":
+    """The records with a fault for each whose geometry is another one than a point; no geometry at all is none."""
+    from dataclasses import replace
+
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from st_common.formats.numbers import mask
+    from st_common.formats.records import Reason
+
+    fields = dict(records.fields)
+    types = fields.pop(_TYPE)
+    other = mask(pc.not_equal(types, "Point"))
+    if not other.any():
+        return replace(records, fields=fields)
+    fault = records.fault.copy()
+    fault[np.flatnonzero(fault == Reason.NONE)[other]] = Reason.NO_POINT
+    kept = pa.array(~other)
+    points = {name: values.filter(kept) for name, values in fields.items()}
+    return replace(records, fault=fault, fields=points)

@@ -1,0 +1,190 @@
+r"""The elements of a list that is a member of a JSON document, each on a line: of what comes in whole documents.
+
+    {"type":"FeatureCollection",        {"type":"Feature",..}
+     "features":[                   ->  {"type":"Feature",..}
+       {"type":"Feature",..},
+       {"type":"Feature",..}]}
+
+Several documents may follow each other, and lines behind them stay lines.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from st_common.formats.chunk import whole
+from st_common.formats.format_settings import Source
+from st_common.formats.json_array import in_strings, nesting, split
+from st_common.formats.ndjson_chunks import as_lines, object_lines
+
+HEAD = 1 << 20  # bytes in which the list of a document begins
+_MARK = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n"
+_BLANKS = re.compile(rb"[ \t\r\n]*")
+_NULL = b"null"
+_SMALL = 1 << 12  # bytes
+_SEPARATOR = b"\x1e"
+_OF_SEQUENCE = bytes.maketrans(b"\r\n\x1e", b"  \n")
+
+
+def member_lines(source: Source, member: str, *, size: int) -> Iterator[bytes]:
+    """Portions of at most `size` bytes that end behind a line: the elements of such lists, else the lines as they are.
+
+    A sequence of records (RFC 8142) becomes lines, too. What is left of a document that breaks is a line. A source
+    without such a document is read as `object_lines` does.
+
+    Args:
+        source: the bytes.
+        member: the key of the list in each document.
+        size: the most bytes that are held; a longer element is cut.
+    """
+    data = source.read(size)
+    if data.removeprefix(_MARK).lstrip(_BLANK).startswith(_SEPARATOR):
+        for portion in whole(source, data, size, _separator_border):
+            yield portion.translate(_OF_SEQUENCE)
+        return
+    while (opened := list_of(data, member)) is not None:
+        lines, behind = _whole_documents(data, member)
+        if behind:
+            yield lines
+            data = data[behind:]
+            data += source.read(max(size - len(data), 0))
+            continue
+        document = _Document(source, size)
+        yield from document.elements(data[opened:])
+        data = document.rest
+    yield from object_lines(source, data, size) if data else ()
+
+
+def list_of(data: bytes, member: str) -> int | None:
+    """Where the list of the document that the bytes begin with opens, or `null` in its place; None: there is none."""
+    start = len(data) - len(data.removeprefix(_MARK).lstrip(_BLANK))
+    if data[start : start + 1] != b"{":
+        return None
+    head = data[start : start + HEAD]
+    buffer = np.frombuffer(head, np.uint8)
+    brackets, depths = nesting(buffer)
+    ended = brackets[depths <= 0]
+    pattern = rb'"%s"\s*:\s*(?=\[|null)' % re.escape(member.encode())
+    places = np.array([place.span() for place in re.finditer(pattern, head)], np.int64)
+    places = places.reshape(-1, 2)
+    behind = depths[np.searchsorted(brackets, places[:, 0]) - 1]
+    own = (behind == 1) & ~in_strings(buffer, places[:, 0])
+    if len(ended):
+        own &= places[:, 0] < ended[0]
+    return start + int(places[own][0, 1]) if own.any() else None
+
+
+def _whole_documents(data: bytes, member: str) -> tuple[bytes, int]:
+    """The elements of the whole documents that the bytes begin with, as lines, and where the last one ends."""
+    pieces, behind = [], 0
+    while (first := _first_document(data, behind, member)) is not None:
+        lines, behind = first
+        pieces.append(lines)
+    return b"".join(pieces), behind
+
+
+def _first_document(data: bytes, at: int, member: str) -> tuple[bytes, int] | None:
+    """The elements of the document that begins at a place, and where it ends; None where it is cut, or is another one.
+
+    It looks at no more bytes than four times those of the document, so that many small ones cost what they are large.
+    """
+    blank = _BLANKS.match(data, at)
+    start, size = blank.end() if blank else at, _SMALL
+    while True:
+        window = data[start : start + size]
+        opened = list_of(window, member)
+        if opened is not None:
+            lines, end = _read_whole(window, opened)
+            if end:
+                return lines, start + end
+        elif _is_other(window):
+            return None
+        if start + size >= len(data):
+            return None
+        size *= 4
+
+
+def _read_whole(window: bytes, opened: int) -> tuple[bytes, int]:
+    """The elements of a document whose list opens there, and where it ends; 0 where it goes on."""
+    listed, lines = window[opened:], b""
+    if listed.startswith(_NULL):
+        behind = opened + len(_NULL)
+    else:
+        elements, close = split(np.frombuffer(listed, np.uint8))
+        if close == len(listed):
+            return b"", 0
+        lines = as_lines(elements.select(elements.starts <= close))
+        behind = opened + close + 1
+    size = _end_of(window[behind:])
+    if size is None:
+        return b"", 0
+    return lines + _wrong_tail(window[behind : behind + size]), behind + size
+
+
+def _is_other(window: bytes) -> bool:
+    """Whether bytes begin with something that is no such document, however they go on."""
+    text = window.removeprefix(_MARK).lstrip(_BLANK)
+    _, depths = nesting(np.frombuffer(text, np.uint8))
+    return not text.startswith(b"{") or bool((depths <= 0).any())
+
+
+class _Document:
+    """Reads the list of a document; `rest` is what was read behind the document."""
+
+    def __init__(self, source: Source, size: int) -> None:
+        self.rest = b""
+        self._source, self._size = source, size
+
+    def elements(self, data: bytes) -> Iterator[bytes]:
+        """The elements as lines; then what stands behind the list, if it is nothing that ends a document."""
+        if data.startswith(_NULL):
+            yield from self._behind(data[len(_NULL) :])
+            return
+        while True:
+            more = self._source.read(max(self._size - len(data), 0))
+            data += more
+            elements, close = split(np.frombuffer(data, np.uint8))
+            if close < len(data):
+                yield as_lines(elements.select(elements.starts <= close))
+                yield from self._behind(data[close + 1 :])
+                return
+            if not more and len(data) < self._size:
+                yield as_lines(elements)  # the document breaks inside the last one
+                return
+            last = int(elements.starts[-1]) if len(elements) > 1 else len(data)
+            yield as_lines(elements.select(np.arange(max(len(elements) - 1, 1))))
+            data = b"[" + data[last:]
+
+    def _behind(self, data: bytes) -> Iterator[bytes]:
+        data += self._source.read(max(self._size - len(data), 0))
+        ends = _end_of(data)
+        if ends is None:
+            self.rest = data.lstrip(_BLANK)
+            return
+        self.rest = data[ends:].lstrip(_BLANK)
+        self.rest += self._source.read(max(self._size - len(self.rest), 0))
+        yield _wrong_tail(data[:ends])
+
+
+def _end_of(data: bytes) -> int | None:
+    """How many bytes close the document whose list was read; None: none of them does."""
+    brackets, depths = nesting(np.frombuffer(data[:HEAD], np.uint8))
+    closing = brackets[depths < 0]
+    return int(closing[0]) + 1 if len(closing) else None
+
+
+def _wrong_tail(data: bytes) -> bytes:
+    """A line of what stands behind a list up to the document's end; nothing where that is other members and the end."""
+    try:
+        json.loads(b'{"":[]' + data)
+    except (ValueError, RecursionError):
+        return data.translate(_OF_SEQUENCE) + b"\n"
+    return b""
+
+
+def _separator_border(data: bytes) -> int:
+    """How many bytes are whole records of a sequence: those in front of the last separator."""
+    return max(data.rfind(_SEPARATOR), 0)

@@ -1,0 +1,90 @@
+"""State vectors of the OpenSky network: documents whose `states` are arrays, one for each aircraft.
+
+{"time":1533101250,"states":[["3003ae","DLH8JW  ",..],["4b1806",..]]}   ->   ["3003ae","DLH8JW  ",..]
+                                                                             ["4b1806",..]
+"""
+
+import io
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from st_common.formats.format import Format
+from st_common.formats.format_settings import (
+    FormatSettings,
+    Source,
+    named_columns,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from st_common.formats.chunk import Chunk
+    from st_common.formats.records import Records
+
+_LEAST_CHUNK = 1 << 18  # bytes
+_MEMBER = "states"
+NAMES = (
+    "icao24",
+    "callsign",
+    "origin_country",
+    "time_position",
+    "last_contact",
+    "longitude",
+    "latitude",
+    "baro_altitude",
+    "on_ground",
+    "velocity",
+    "true_track",
+    "vertical_rate",
+    "sensors",
+    "geo_altitude",
+    "squawk",
+    "spi",
+    "position_source",
+    "category",
+)
+"""What stands in a state vector, in its order; metres, metres per second, degrees, seconds."""
+
+
+class OpenSky(Format):
+    """State vectors; the columns have the names of OpenSky's documentation."""
+
+    defaults = MappingProxyType({"time_unit": "s"})
+    columns = MappingProxyType({"x": "longitude", "y": "latitude"})
+
+    def chunks(
+        self, source: Source, stream: FormatSettings, *, size: int
+    ) -> "Iterator[Chunk]":
+        """Chunks of state vectors, each on a line; of at most `size` bytes, raised to 256 KiB where it is less."""
+        from st_common.formats.member_lines import member_lines
+        from st_common.formats.ndjson_chunks import chunks_of_lines
+
+        size = max(size, _LEAST_CHUNK)
+        return chunks_of_lines(member_lines(source, _MEMBER, size=size))
+
+    def records(self, payload: bytes, stream: FormatSettings) -> "Records":
+        """The state vectors of a payload: of documents, or one a line."""
+        from st_common.formats.member_lines import member_lines
+        from st_common.formats.ndjson_records import read_lines
+        from st_common.formats.records import columns_read
+
+        paths = {name: _path(name) for name in columns_read(stream)}
+        lines = member_lines(io.BytesIO(payload), _MEMBER, size=len(payload) + 1)
+        return read_lines(b"".join(lines), paths, opening=b"[")
+
+    def whole_bytes(self, payload: bytes) -> int:
+        """All of them: a state vector shows by itself that it is cut."""
+        return len(payload)
+
+    def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
+        """A column that no state vector has."""
+        for key, name in named_columns(stream):
+            if name not in NAMES:
+                wrong = f"{key} = {name!r} is no part of a state vector"
+                return wrong, f"there are {', '.join(NAMES)}"
+        return None
+
+
+def _path(column: str) -> str:
+    """Where a column stands in a state vector; what no vector has is found in none."""
+    return str(NAMES.index(column)) if column in NAMES else column

@@ -1,0 +1,205 @@
+"""Rows of Arrow and of Parquet as records, with the types that they have."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from st_common.formats.format_settings import FormatSettings
+from st_common.formats.numbers import mask
+from st_common.formats.parquet_chunks import BROKEN
+from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
+from st_common.formats.spans import Ints
+
+_MAGIC = b"PAR1"
+_MOST_ROWS = 16_777_216  # of a payload, as of text that is unpacked
+_US = pa.timestamp("us")
+_LATEST_S = 7_258_118_400  # 2200-01-01
+_OUTSIDE = -1  # an instant that no unit of a stream takes
+
+
+class _TooManyError(ValueError):
+    """A payload that unpacks to more rows than a segment may hold."""
+
+
+def read_rows(payload: bytes, stream: FormatSettings) -> Records:
+    """The records of a payload; total, as all formats are.
+
+    Whole numbers of all sizes are int64, numbers with fractions float64, instants timestamp[us], texts and all others
+    texts; the column of places stays binary where it is. A column that the rows lack is a fault of all of them.
+    """
+    if not payload:
+        return _one(b"", None, stream)
+    try:
+        rows = _rows(payload)
+        rows.validate(full=True)
+        values = {name: _column(rows, name) for name in columns_read(stream)}
+        place = stream.columns.place
+        fields = {
+            name: _typed(one, keeps_bytes=name == place)
+            for name, one in values.items()
+            if one is not None
+        }
+    except _TooManyError:
+        return _one(payload, Reason.TOO_LARGE, stream)
+    except BROKEN:
+        return _one(payload, Reason.UNREADABLE, stream)
+    if len(fields) < len(values):
+        fault = np.full(len(rows), Reason.MISSING_COLUMN, np.int8)
+        return Records(fault=fault, fields={}, raw=_raw_of(rows))
+    return Records(fault=np.zeros(len(rows), np.int8), fields=fields, raw=_raw_of(rows))
+
+
+def _one(payload: bytes, reason: Reason | None, stream: FormatSettings) -> Records:
+    """One record for all of a payload; without a reason none."""
+    fault = np.array([] if reason is None else [reason], np.int8)
+    fields = {name: pa.array([], pa.string()) for name in columns_read(stream)}
+    raw = pa.array([payload[:RAW_LIMIT]], pa.binary())
+    return Records(
+        fault=fault, fields=fields, raw=lambda rows: raw.take(pa.array(rows))
+    )
+
+
+def _rows(payload: bytes) -> pa.Table:
+    if payload.startswith(_MAGIC):
+        file = pq.ParquetFile(pa.BufferReader(payload))
+        _require_few(file.metadata.num_rows)
+        return file.read()
+    stream, count, batches = pa.ipc.open_stream(payload), 0, []
+    for batch in stream:
+        count += len(batch)
+        _require_few(count)
+        batches.append(batch)
+    return pa.Table.from_batches(batches, stream.schema)
+
+
+def _require_few(rows: int) -> None:
+    if rows > _MOST_ROWS:
+        raise _TooManyError
+
+
+def _column(rows: pa.Table, name: str) -> pa.Array | None:
+    """A column by its name, or by its path inside of structs; None: there is none, or several of that name."""
+    if rows.column_names.count(name) == 1:
+        return _as_array(rows[name])
+    head, *steps = name.split(".")
+    if not steps or rows.column_names.count(head) != 1:
+        return None
+    values = _as_array(rows[head])
+    for step in steps:
+        if not pa.types.is_struct(values.type) or values.type.get_field_index(step) < 0:
+            return None
+        values = pc.struct_field(values, step)
+    return values
+
+
+def _as_array(column: pa.ChunkedArray) -> pa.Array:
+    if not column.num_chunks:
+        return pa.array([], column.type)
+    return (
+        column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    )
+
+
+def _typed(values: pa.Array, *, keeps_bytes: bool) -> pa.Array:
+    """The values in one of the types that records may have."""
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kind = values.type
+    for belongs, convert in _CONVERTERS:
+        if belongs(kind):
+            return convert(values)
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return values.cast(pa.binary()) if keeps_bytes else _texts_of_bytes(values)
+    return _json(values)
+
+
+def _whole(values: pa.Array) -> pa.Array:
+    try:
+        return values.cast(pa.int64())
+    except pa.ArrowInvalid:  # beyond int64: as texts they are judged one by one
+        return values.cast(pa.string())
+
+
+def _instants(values: pa.Array) -> pa.Array:
+    """Timestamps of any unit as microseconds; those beyond all that a stream takes as one in front of 1970."""
+    per_s = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[
+        values.type.unit
+    ]
+    missing = mask(values.is_null())
+    numbers = pc.fill_null(values.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    inside = (numbers >= 0) & (numbers < _LATEST_S * per_s)
+    known = np.where(inside, numbers, 0)
+    us = known * (1_000_000 // per_s) if per_s <= 1_000_000 else known // 1_000
+    return pa.array(np.where(inside, us, _OUTSIDE), _US, mask=missing)
+
+
+def _texts_of_bytes(values: pa.Array) -> pa.Array:
+    texts = [
+        None if one is None else one.decode("utf-8", "replace")
+        for one in values.to_pylist()
+    ]
+    return pa.array(texts, pa.string())
+
+
+def _json(values: pa.Array) -> pa.Array:
+    texts = [
+        None if one is None else json.dumps(one, ensure_ascii=False, default=str)
+        for one in values.to_pylist()
+    ]
+    return pa.array(texts, pa.string())
+
+
+def _to(kind: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+    return lambda values: values.cast(kind)
+
+
+_CONVERTERS: tuple[
+    tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.Array]], ...
+] = (
+    (pa.types.is_string, lambda values: values),
+    (pa.types.is_large_string, _to(pa.string())),
+    (pa.types.is_string_view, _to(pa.string())),
+    (pa.types.is_boolean, lambda values: values),
+    (pa.types.is_integer, _whole),
+    (pa.types.is_floating, _to(pa.float64())),
+    (pa.types.is_timestamp, _instants),
+    (pa.types.is_decimal, _to(pa.string())),
+    (pa.types.is_date, _to(pa.string())),
+    (pa.types.is_time, _to(pa.string())),
+    (pa.types.is_null, _to(pa.string())),
+)
+"""What becomes of the values of which types; all others are texts of JSON."""
+
+
+def _shown(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column for people; null where Python has none for one of them, as for the year 100,000."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except BROKEN:
+        return [None] * len(column)
+    return values
+
+
+def _raw_of(rows: pa.Table) -> Callable[[Ints], pa.Array]:
+    def raw(which: Ints) -> pa.Array:
+        taken = rows.take(pa.array(which, pa.int64()))
+        columns = [_shown(column) for column in taken.columns]
+        texts = [
+            json.dumps(
+                dict(zip(rows.column_names, row, strict=True)),
+                ensure_ascii=False,
+                default=repr,
+            )
+            for row in zip(*columns, strict=True)
+        ]
+        cut = [text.encode("utf-8", "replace")[:RAW_LIMIT] for text in texts]
+        return pa.array(cut, pa.binary())
+
+    return raw

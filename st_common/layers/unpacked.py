@@ -1,0 +1,75 @@
+"""Layer files out of archives: unpacked into a folder of their own for as long as they are read."""
+
+import gzip
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from st_common.errors import LayerError
+
+_BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError)
+
+
+@contextmanager
+def unpacked(
+    file: Path, suffixes: Collection[str], *, table: str | None = None
+) -> Iterator[Path]:
+    """The file to read: the one in a zip archive, or what a gzip file holds; any other file itself.
+
+        parks.zip of parks.shp, parks.dbf, parks.shx, parks.prj   ->   .../parks.shp
+        parks.gpkg.gz                                             ->   .../parks.gpkg
+
+    Args:
+        file: the file.
+        suffixes: of the files that can be read, in small letters.
+        table: which file of an archive of several, by its name up to the first dot; of an archive of one file it may
+            name a table inside that.
+
+    Raises:
+        LayerError: an archive is broken, or has no such file, or several and none is named.
+    """
+    name = file.name.lower()
+    is_zip, is_gzip = name.endswith(".zip"), name.endswith(".gz")
+    if not (is_zip or is_gzip):
+        yield file
+        return
+    with tempfile.TemporaryDirectory(prefix="fairway-layer-") as folder:
+        try:
+            if is_zip:
+                inner = _of_zip(file, Path(folder), suffixes, table)
+            else:
+                inner = Path(folder) / file.name[: -len(".gz")]
+                with gzip.open(file) as packed, inner.open("wb") as out:
+                    shutil.copyfileobj(packed, out)
+        except _BROKEN as error:
+            why = getattr(error, "strerror", None) or error
+            raise LayerError(f"{file} cannot be unpacked: {why}") from None
+        yield inner
+
+
+def _of_zip(
+    file: Path, folder: Path, suffixes: Collection[str], table: str | None
+) -> Path:
+    with zipfile.ZipFile(file) as archive:
+        archive.extractall(folder)  # members cannot leave the folder
+    inner = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and path.name.lower().endswith(tuple(suffixes))
+    )
+    if not inner:
+        raise LayerError(
+            f"{file} holds no layer file", hint=f"known are {', '.join(suffixes)}"
+        )
+    named = [path for path in inner if path.name.partition(".")[0] == table]
+    if len(inner) > 1 and len(named) != 1:
+        names = ", ".join(path.name for path in inner)
+        raise LayerError(
+            f"{file} holds several layer files: {names}",
+            hint="--table says which one, by its name up to the dot",
+        )
+    return inner[0] if len(inner) == 1 else named[0]
