@@ -58,6 +58,8 @@ COLUMNS = (
 class GtfsRt(Format):
     """Entities; see `gtfs_rt_records`."""
 
+    is_lines = False
+
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
 
     def chunks(

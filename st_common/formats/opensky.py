@@ -49,6 +49,8 @@ NAMES = (
 class OpenSky(Format):
     """State vectors; the columns have the names of OpenSky's documentation."""
 
+    is_lines = False
+
     defaults = MappingProxyType({"time_unit": "s"})
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class Parquet(Format):
     """Rows; the columns are those of the file, by path inside of structs: `position.lat`."""
 
+    is_lines = False
+
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":
