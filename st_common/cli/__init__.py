@@ -28,6 +28,7 @@ from st_common.cli import (
     rejects,
     reprocess,
     run,
+    simulate,
     streams,
     why,
 )
@@ -144,6 +145,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "partition"): layer.partition,
     (app, "replay"): capture.replay,
     (app, "capture"): capture.capture,
+    (app, "simulate"): simulate.simulate,
     (app, "explain"): explain.explain,
     (app, "changes"): read.changes,
     (app, "answer"): past.answer,
