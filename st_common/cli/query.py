@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
+from st_common.cli.arguments import Json
 from st_common.cli.output import FileFormat
 from st_common.cli.statements import (
     statements_of,
@@ -183,6 +184,8 @@ def list_queries(
         str | None,
         typer.Option("--stream", metavar="STREAM", help="Only queries on this stream."),
     ] = None,
+    *,
+    json_lines: Json = False,
 ) -> None:
     """List the registered queries: name, version, stream, who registered it, state, text."""
     from st_common.query.lookup import queries
@@ -190,7 +193,8 @@ def list_queries(
     write_queries(
         queries(
             context.home(ctx, must_exist=True), None if stream is None else [stream]
-        )
+        ),
+        json_lines=json_lines,
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Stream
+from st_common.cli.arguments import Json, Stream
 from st_common.errors import ConfigError, FairwayError
 
 if TYPE_CHECKING:
@@ -130,31 +130,67 @@ def _audited(home: "Home", stream: "StreamSettings") -> int:
     return wrong
 
 
-def status(ctx: typer.Context) -> None:
+def status(ctx: typer.Context, *, json_lines: Json = False) -> None:
     """Show each stream: its state, the process that runs it, how far it is, its clock, what it counted."""
+    from st_common.cli.output import write_listing
+
+    home = context.home(ctx, must_exist=True)
+    rows, records = [], []
+    notes: list[str] = []
+    for name in context.streams(ctx):
+        row, record, said = _status_of(home, name)
+        rows.append(row)
+        records.append(record)
+        notes += said
+    write_listing((*_SEEN, *_COUNTS), rows, records, json_lines=json_lines)
+    context.write_broken(ctx)
+    for note in () if json_lines else notes:
+        typer.echo(note)
+
+
+def _status_of(
+    home: "Home", stream: str
+) -> tuple[tuple[str, ...], dict[str, object], list[str]]:
+    """A stream as cells, as values, and what is said below the table."""
     import time
 
     from st_common.capture.log import Log
-    from st_common.cli.output import write_columns
     from st_common.ops.presence import presence
     from st_common.ops.status import read_status
 
-    home = context.home(ctx, must_exist=True)
-    rows: list[tuple[str, ...]] = []
-    notes: list[str] = []
-    for name in context.streams(ctx):
-        known, end = read_status(home.stream(name)), Log(home.log(name)).end()
-        if known is None:
-            unknown = [""] * (len(_SEEN) + len(_COUNTS) - 6)
-            rows.append((name, "never run", "", "", "", f"0/{end}", *unknown))
-            continue
-        now = presence(home.stream(name), known, now_us=time.time_ns() // 1000)
-        rows.append((name, *_who(now, known), *_how_far(known, end)))
-        notes += _notes(name, known)
-    write_columns((*_SEEN, *_COUNTS), rows)
-    context.write_broken(ctx)
-    for note in notes:
-        typer.echo(note)
+    known, end = read_status(home.stream(stream)), Log(home.log(stream)).end()
+    if known is None:
+        unknown = [""] * (len(_SEEN) + len(_COUNTS) - 6)
+        row = (stream, "never run", "", "", "", f"0/{end}", *unknown)
+        return row, {"stream": stream, "state": "never run", "segments": end}, []
+    now = presence(home.stream(stream), known, now_us=time.time_ns() // 1000)
+    row = (stream, *_who(now, known), *_how_far(known, end))
+    record = _status_record(stream, now, known, end)
+    return row, record, list(_notes(stream, known))
+
+
+def _status_record(
+    stream: str, now: "Presence", known: "StreamStatus", end: int
+) -> dict[str, object]:
+    """What is known of a stream, as values."""
+    from st_common.position import segment_of
+
+    return {
+        "stream": stream,
+        "state": now.state,
+        "segments": end,
+        "segments_done": segment_of(known.position),
+        "position": known.position,
+        "pid": now.owner and now.owner.pid,
+        "host": now.owner and now.owner.host,
+        "beat_age_s": round(now.age_s, 3),
+        "engine": known.engine,
+        "clock": None if known.now_ts is None else _stamp(known.now_ts),
+        **{name: getattr(known, name) for name in _COUNTS},
+        "nulled": known.nulled,
+        "filtered": known.filtered,
+        "caches": known.caches,
+    }
 
 
 _SEEN = ("stream", "state", "process", "last beat", "engine", "segments", "clock")
