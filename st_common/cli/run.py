@@ -7,6 +7,7 @@ import typer
 
 from st_common.cli import context
 from st_common.cli.arguments import Json, Stream
+from st_common.cli.progress import progress_of_run
 from st_common.errors import ConfigError, FairwayError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def run(
 ) -> None:
     """Follow a stream's log: changes of every answer, positions and rejects into their tables."""
     from st_common.lineage.telling import telling_stream
+    from st_common.ops.status import read_status
 
     settings = context.stream(ctx, stream)
     chosen = engine or settings.engine
@@ -41,8 +43,12 @@ def run(
         from st_common.spark.running import run as follow
     else:
         raise ConfigError(f"there is no engine {chosen!r}", hint="spark or local")
-    with telling_stream(context.home(ctx), context.conf(ctx), stream):
-        summary = follow(context.home(ctx), settings, until_idle=until_idle)
+    home = context.home(ctx)
+    with (
+        telling_stream(home, context.conf(ctx), stream),
+        progress_of_run(stream, lambda: read_status(home.stream(stream))),
+    ):
+        summary = follow(home, settings, until_idle=until_idle)
     _tell(stream, summary)
 
 
