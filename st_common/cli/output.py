@@ -52,6 +52,11 @@ def write_listing(
         typer.echo(json_line(record))
 
 
+def write_said(said: str, record: Mapping[str, Any], *, json_lines: bool) -> None:
+    """Writes one line: text for people, or the same as values."""
+    typer.echo(json_line(record) if json_lines else said)
+
+
 def shown(table: "pa.Table", form: Format) -> "pa.Table":
     """The columns to be written: for people without those of values and fields in which nothing stands."""
     empty = [

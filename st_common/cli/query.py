@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Json
+from st_common.cli.arguments import Json, JsonLines
 from st_common.cli.output import FileFormat
 from st_common.cli.statements import (
     statements_of,
@@ -143,6 +143,8 @@ def run(
     file: _FILE = None,
     text: _TEXT = None,
     form: _FORM = "table",
+    *,
+    json_lines: JsonLines = False,
 ) -> None:
     """Answer a SELECT .. [AS OF 'T' | BETWEEN 'T1' AND 'T2'] from the fixes that are archived; keep nothing."""
     from st_common.cli.statements import write_asked
@@ -159,7 +161,8 @@ def run(
             "one SELECT is answered at a time",
             hint="`fairway query register` carries out all other statements",
         )
-    write_asked(ctx, asked.plan, asked.past, form)
+    chosen = "jsonl" if json_lines else form
+    write_asked(ctx, asked.plan, asked.past, chosen)
 
 
 def check(

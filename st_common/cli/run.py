@@ -1,5 +1,6 @@
 """`fairway run`, `verify`, `status`, `doctor`: streams as they run, and whether what they say holds."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -80,12 +81,15 @@ def verify(
             metavar="QUERY", help="One query; else all.", show_default=False
         ),
     ] = None,
+    *,
+    json_lines: Json = False,
 ) -> None:
     """Check answers by brute force over the archived positions, and what is stored; exit code 3: something is wrong.
 
     Without a query also the checksums of the log, the files of the tables, the folds at every place, and the newest
     part of the log, made once more.
     """
+    from st_common.cli.output import write_said
     from st_common.engine.topology import topology_of
     from st_common.query.lookup import queries
     from st_common.serving.verify import verify as check
@@ -102,13 +106,15 @@ def verify(
         for one in check(home, stream_of(streams, name), query):
             wrong += not one.holds
             members = f"{one.members} members at position {one.position}"
-            typer.echo(f"{one.query}: {members}: {_verdict(one)}")
+            said = f"{one.query}: {members}: {_verdict(one)}"
+            record = {"stream": name, **asdict(one), "holds": one.holds}
+            write_said(said, record, json_lines=json_lines)
     ran = [
         stream
         for name, stream in streams.items()
         if query is None and topology_of(home, name)
     ]
-    wrong += sum(_audited(home, stream) for stream in ran)
+    wrong += sum(_audited(home, stream, json_lines=json_lines) for stream in ran)
     if wrong:
         raise typer.Exit(3)
 
@@ -122,17 +128,20 @@ def _verdict(one: "Verified") -> str:
     return f"{verdict}; not checked: {one.unchecked}" if one.unchecked else verdict
 
 
-def _audited(home: "Home", stream: "StreamSettings") -> int:
+def _audited(home: "Home", stream: "StreamSettings", *, json_lines: bool) -> int:
     """Says what was found among all that a stream has stored, and gives how much of it is wrong."""
+    from st_common.cli.output import write_said
     from st_common.serving.audit import audit
 
     wrong = 0
     for finding in audit(home, stream):
         wrong += finding.problem is not None
         verdict = "holds" if finding.problem is None else f"WRONG: {finding.problem}"
-        typer.echo(
-            f"{stream.name}: {finding.what}: {verdict}{f'; not checked: {finding.unchecked}' * bool(finding.unchecked)}"
-        )
+        said = f"{stream.name}: {finding.what}: {verdict}"
+        said += f"; not checked: {finding.unchecked}" if finding.unchecked else ""
+        record = {"stream": stream.name, **asdict(finding)}
+        record["holds"] = finding.problem is None
+        write_said(said, record, json_lines=json_lines)
     return wrong
 
 

@@ -94,15 +94,16 @@ def simulate(
         paced=not fast,
     )
     simulation.check(plan)
-    roads = _roads(ctx, settings, network)
+    roads, nodes = _roads(ctx, settings, network)
     with (
         _target(ctx, settings, tcp, live=not fast) as target,
         progress_of_stages(stream, "fixes") as progress,
     ):
         done = simulation.simulate(roads, settings, plan, target, progress=progress)
     where = "its log" if tcp is None else tcp
+    on = f"{len(roads.x):,}" + (f" of {nodes:,}" if nodes > len(roads.x) else "")
     typer.echo(
-        f"{stream}: {done.fixes:,} fixes of {done.seconds:g} s into {where}, on {len(roads.x):,} nodes"
+        f"{stream}: {done.fixes:,} fixes of {done.seconds:g} s into {where}, on {on} nodes"
     )
 
 
@@ -116,11 +117,13 @@ def _start_us(start: str | None) -> int:
 
 def _roads(
     ctx: typer.Context, stream: "StreamSettings", network: str | None
-) -> "RoadNetwork":
+) -> "tuple[RoadNetwork, int]":
+    """The roads that are travelled on, and how many nodes there are in all."""
     from st_common.simulation.roads import grid_of_streets, roads_of
 
     if network is None:
-        return grid_of_streets(stream.space, unit_m=stream.unit_m)
+        streets = grid_of_streets(stream.space, unit_m=stream.unit_m)
+        return streets, len(streets.x)
     return roads_of(context.home(ctx), context.conf(ctx), network, space=stream.space)
 
 

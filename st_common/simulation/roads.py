@@ -60,8 +60,12 @@ def limits_per_step(step_s: float, *, unit_m: float = 1.0) -> Limits:
     return Limits(objects=_OBJECTS_MPS * factor, roads=_ROADS_MPS * factor)
 
 
-def roads_of(home: Home, conf: Path, network: str, *, space: Space) -> RoadNetwork:
-    """The largest part of a network that hangs together.
+def roads_of(
+    home: Home, conf: Path, network: str, *, space: Space
+) -> tuple[RoadNetwork, int]:
+    """The largest part of a network that hangs together, and how many nodes the network has in all.
+
+    Of one with more nodes than can be routed, 32,767, those around its middle are taken.
 
     Args:
         home: where layers lie.
@@ -70,7 +74,7 @@ def roads_of(home: Home, conf: Path, network: str, *, space: Space) -> RoadNetwo
         space: what coordinates mean.
 
     Raises:
-        ConfigError: there is no such layer or file, it has no lines, or more nodes than can be routed.
+        ConfigError: there is no such layer or file, it has no lines, or is not in the stream's coordinates.
         LayerError: the file cannot be read.
     """
     path = Path(network)
@@ -85,9 +89,8 @@ def roads_of(home: Home, conf: Path, network: str, *, space: Space) -> RoadNetwo
         raise ConfigError(
             f"{network} has no lines to travel on", hint="roads are lines"
         )
-    connected = _largest_part(drawn)
-    _check(connected, network, space=space)
-    return connected
+    _check(drawn, network, space=space)
+    return _largest_part(_around_middle(drawn)), len(drawn.x)
 
 
 def grid_of_streets(space: Space, *, unit_m: float = 1.0) -> RoadNetwork:
@@ -116,16 +119,21 @@ def network_of_lines(
     *,
     space: Space,
 ) -> RoadNetwork:
-    """The network of all lines among some shapes; lines meet where they share a vertex.
+    """The network of the lines among some shapes; lines meet where they share a vertex.
+
+    Where any shape has the tag `highway` only such are roads: a file of OpenStreetMap has rivers and railways, too.
 
     Args:
-        geometries: Shapely geometries; those that are no lines are passed over.
+        geometries: Shapely geometries; of collections the lines count.
         tags: of each; `highway` says how fast its road is.
         space: what coordinates mean.
     """
     shapes = np.asarray(geometries, object)
     lines, whose = shapely.get_parts(shapes, return_index=True)
+    is_road = np.array(["highway" in one for one in tags], bool)
+    is_road |= not is_road.any()
     is_line = shapely.get_type_id(lines) == shapely.GeometryType.LINESTRING
+    is_line &= is_road[whose]
     lines, whose = lines[is_line], whose[is_line]
     places, line = shapely.get_coordinates(lines, return_index=True)
     nodes, node = np.unique(places, axis=0, return_inverse=True)
@@ -177,9 +185,23 @@ def _largest_part(network: RoadNetwork) -> RoadNetwork:
     ones = np.ones(len(network.start), np.int8)
     matrix = coo_matrix((ones, (network.start, network.end)), shape=(count, count))
     _, part = connected_components(matrix, directed=False)
-    kept = part == np.bincount(part).argmax()
+    return _only(network, part == np.bincount(part).argmax())
+
+
+def _around_middle(network: RoadNetwork) -> RoadNetwork:
+    """The nodes nearest to the middle of all of them, as many as can be routed, with the roads between them."""
+    if len(network.x) <= _MOST_NODES:
+        return network
+    off = np.hypot(network.x - np.median(network.x), network.y - np.median(network.y))
+    is_near = np.zeros(len(network.x), bool)
+    is_near[np.argsort(off, kind="stable")[:_MOST_NODES]] = True
+    return _only(network, is_near)
+
+
+def _only(network: RoadNetwork, kept: np.ndarray) -> RoadNetwork:
+    """Some of the nodes, numbered anew, and the roads between them."""
     number = np.cumsum(kept) - 1
-    road = kept[network.start]
+    road = kept[network.start] & kept[network.end]
     return replace(
         network,
         x=network.x[kept],
@@ -192,11 +214,6 @@ def _largest_part(network: RoadNetwork) -> RoadNetwork:
 
 
 def _check(network: RoadNetwork, name: str, *, space: Space) -> None:
-    if len(network.x) > _MOST_NODES:
-        raise ConfigError(
-            f"{name} has {len(network.x):,} nodes that hang together, and {_MOST_NODES:,} can be routed",
-            hint="load a layer of a smaller area, or of fewer kinds",
-        )
     if space is GLOBE and not (
         (np.abs(network.x) <= 180).all() and (np.abs(network.y) <= 90).all()
     ):

@@ -248,6 +248,11 @@ def test_listings_are_json_lines_with_names_that_stay(run, tmp_path: Path) -> No
         "since_segment": 0,
     }
     assert rows_of(run("layer", "list", "--json")) == []
+    verified = rows_of(run("verify", "--json"))
+    assert all(row["holds"] for row in verified)
+    of_queries = {row["query"] for row in verified if "query" in row}
+    assert of_queries == {"box", "groups", "near", "told"}
+    assert {"what", "problem"} <= set(verified[-1])
     assert rows_of(run("sql", "SELECT 1 AS n", "--json")) == [{"n": 1}]
     (rejects,) = rows_of(run("rejects", "replay", "s", "--json"))
     assert (rejects["stream"], rejects["records"], rejects["stay"]) == ("s", 0, {})

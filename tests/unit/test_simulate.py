@@ -145,7 +145,7 @@ def test_objects_travel_on_the_roads_of_a_layer_as_fast_as_these_allow(
     found = run("simulate", "degrees", *words, "--network", "roads")
     assert found.exit_code == 0, found.output
     # The fourth road does not hang together with the others.
-    assert found.stdout == "degrees: 300 fixes of 60 s into its log, on 5 nodes\n"
+    assert found.stdout == "degrees: 300 fixes of 60 s into its log, on 5 of 7 nodes\n"
     rows = [
         json.loads(line)
         for part in payloads(tmp_path, "degrees")
