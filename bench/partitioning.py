@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 from st_common import tables
 from st_common.home import Home
 from st_common.partition.sample import Floats, Points
+from st_common.simulation.road_network import read_network
+from st_common.simulation.traffic import PLACE, rounds
 from st_common.spark.prepartition import ELEMENTS, SAMPLE, prepartition
-from st_common.testing.road_network import read_network
-from st_common.testing.road_traffic import PLACE, rounds
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 FIRST = (20_000, 50_000)

@@ -29,6 +29,7 @@ from st_common.cli import (
     reprocess,
     run,
     serve,
+    simulate,
     streams,
     why,
 )
@@ -146,6 +147,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "replay"): capture.replay,
     (app, "capture"): capture.capture,
     (app, "serve"): serve.serve,
+    (app, "simulate"): simulate.simulate,
     (app, "explain"): explain.explain,
     (app, "changes"): read.changes,
     (app, "answer"): past.answer,

@@ -17,6 +17,10 @@ Form = Annotated[
         "--format", help="A table for people, JSON lines or CSV for programs."
     ),
 ]
+Json = Annotated[bool, typer.Option("--json", help="JSON lines, for programs.")]
+JsonLines = Annotated[
+    bool, typer.Option("--json", help="JSON lines: the same as --format jsonl.")
+]
 Explain = Annotated[
     bool, typer.Option("--explain", help="Say on standard error which rows were read.")
 ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Form
+from st_common.cli.arguments import Form, JsonLines
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -62,12 +62,13 @@ def backtest(
         typer.Option(help="local, or spark: by as many shards as the stream has."),
     ] = "local",
     form: Form = "table",
+    json_lines: JsonLines = False,
 ) -> None:
     """Show what queries would have told on the last days: visits, objects, what differs from an older version."""
     from st_common.cli.output import write
     from st_common.cli.reprocess import plans_of
 
-    home = context.home(ctx, must_exist=True)
+    home, form = context.home(ctx, must_exist=True), "jsonl" if json_lines else form
     done = _runner(engine, cores)(
         home,
         context.stream(ctx, stream),

@@ -1,11 +1,13 @@
 """`fairway layer` and `fairway partition`: static layers, and the regions that tables are spread over."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from st_common.cli import context
+from st_common.cli.arguments import Json
 from st_common.cli.lineage import told_as
 from st_common.cli.progress import progress_of_stages
 from st_common.errors import ConfigError
@@ -177,24 +179,30 @@ def spread(ctx: typer.Context) -> None:
     _write_followed(follow_layers(home, lambda: context.streams(ctx)))
 
 
-def list_layers(ctx: typer.Context) -> None:
+def list_layers(ctx: typer.Context, *, json_lines: Json = False) -> None:
     """List the layers: name, newest version, features."""
-    from st_common.cli.output import write_columns
+    from st_common.cli.output import write_listing
     from st_common.layers.summary import summaries
 
-    rows = [
-        (one.layer, str(one.version), f"{one.features:,}")
-        for one in summaries(context.home(ctx, must_exist=True))
+    layers = summaries(context.home(ctx, must_exist=True))
+    rows = [(one.layer, str(one.version), f"{one.features:,}") for one in layers]
+    names = ("layer", "version", "features")
+    records = [
+        {"layer": one.layer, "version": one.version, "features": one.features}
+        for one in layers
     ]
-    write_columns(("layer", "version", "features"), rows)
+    write_listing(names, rows, records, json_lines=json_lines)
 
 
-def show(ctx: typer.Context, name: _NAME) -> None:
+def show(ctx: typer.Context, name: _NAME, *, json_lines: Json = False) -> None:
     """Show a layer: its box, and how many features of which kind are home in which region."""
-    from st_common.cli.output import write_columns
+    from st_common.cli.output import write_columns, write_listing
     from st_common.layers.summary import summary
 
     one = summary(context.home(ctx, must_exist=True), name)
+    if json_lines:
+        write_listing((), (), [asdict(one)], json_lines=True)
+        return
     typer.echo(
         f"layer {one.layer}, version {one.version}: {one.features:,} features in {one.rows:,} rows"
     )

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
@@ -28,6 +28,33 @@ def write_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in (names, *rows):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         typer.echo("  ".join(cells).rstrip())
+
+
+def write_listing(
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    records: Iterable[Mapping[str, Any]],
+    *,
+    json_lines: bool,
+) -> None:
+    """Writes a listing: text in columns for people, or JSON lines for programs.
+
+    Args:
+        names: of the columns.
+        rows: the cells, as people read them.
+        records: the same as values, whose names stay what they are.
+        json_lines: which of both.
+    """
+    if not json_lines:
+        write_columns(names, rows)
+        return
+    for record in records:
+        typer.echo(json_line(record))
+
+
+def write_said(said: str, record: Mapping[str, Any], *, json_lines: bool) -> None:
+    """Writes one line: text for people, or the same as values."""
+    typer.echo(json_line(record) if json_lines else said)
 
 
 def shown(table: "pa.Table", form: Format) -> "pa.Table":

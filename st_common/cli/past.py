@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Explain, Form, QueryName, Stream
+from st_common.cli.arguments import Explain, JsonLines, QueryName, Stream
+from st_common.cli.export import ExportForm, Out, export, has_places
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from st_common.serving.answers import Reads
+    from st_common.settings import StreamSettings
 
 _Rectangle = tuple[float, float, float, float]
 _INSIDE = Annotated[
@@ -46,16 +48,22 @@ def answer(
     ] = None,
     *,
     explain: Explain = False,
-    form: Form = "table",
+    form: ExportForm = "table",
+    json_lines: JsonLines = False,
+    out: Out = None,
 ) -> None:
     """Show who is in the answer of a query, with which partner and values, and since when."""
-    from st_common.cli.output import shown, write
     from st_common.serving.answers import answered
 
-    answer_then = answered(
-        context.home(ctx, must_exist=True), query, None if at is None else time_of(at)
-    )
-    write(shown(answer_then.rows, form), form)
+    home, form = context.home(ctx, must_exist=True), "jsonl" if json_lines else form
+    then = None if at is None else time_of(at)
+    answer_then = answered(home, query, then)
+    rows = answer_then.rows
+    if has_places(form):
+        from st_common.serving.member_places import with_member_places
+
+        rows = with_member_places(home, context.streams(ctx), query, rows, then)
+    export(rows, form, out, epsg=lambda: _stream_of(ctx, query).epsg)
     if explain:
         _say(answer_then.reads, "changes")
 
@@ -75,10 +83,11 @@ def objects(
     nearest: _NEAREST = None,
     *,
     explain: Explain = False,
-    form: Form = "table",
+    form: ExportForm = "table",
+    json_lines: JsonLines = False,
+    out: Out = None,
 ) -> None:
     """Show where the objects of a stream are, or were at a time."""
-    from st_common.cli.output import write
     from st_common.regions.registry import Box
     from st_common.serving.history import NearestTo, objects_at
 
@@ -96,9 +105,17 @@ def objects(
         if nearest is None
         else NearestTo(k=nearest[0], x=nearest[1], y=nearest[2]),
     )
-    write(objects_then.rows, form)
+    form = "jsonl" if json_lines else form
+    export(objects_then.rows, form, out, epsg=lambda: settings.epsg)
     if explain:
         _say([objects_then.reads], "fixes")
+
+
+def _stream_of(ctx: typer.Context, query: str) -> "StreamSettings":
+    from st_common.query.lookup import find
+
+    home = context.home(ctx, must_exist=True)
+    return context.stream(ctx, find(home, query).stream)
 
 
 def time_of(text: str) -> "datetime":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
+from st_common.cli.arguments import Json, JsonLines
 from st_common.cli.output import FileFormat
 from st_common.cli.statements import (
     statements_of,
@@ -142,6 +143,8 @@ def run(
     file: _FILE = None,
     text: _TEXT = None,
     form: _FORM = "table",
+    *,
+    json_lines: JsonLines = False,
 ) -> None:
     """Answer a SELECT .. [AS OF 'T' | BETWEEN 'T1' AND 'T2'] from the fixes that are archived; keep nothing."""
     from st_common.cli.statements import write_asked
@@ -158,7 +161,8 @@ def run(
             "one SELECT is answered at a time",
             hint="`fairway query register` carries out all other statements",
         )
-    write_asked(ctx, asked.plan, asked.past, form)
+    chosen = "jsonl" if json_lines else form
+    write_asked(ctx, asked.plan, asked.past, chosen)
 
 
 def check(
@@ -183,6 +187,8 @@ def list_queries(
         str | None,
         typer.Option("--stream", metavar="STREAM", help="Only queries on this stream."),
     ] = None,
+    *,
+    json_lines: Json = False,
 ) -> None:
     """List the registered queries: name, version, stream, who registered it, state, text."""
     from st_common.query.lookup import queries
@@ -190,7 +196,8 @@ def list_queries(
     write_queries(
         queries(
             context.home(ctx, must_exist=True), None if stream is None else [stream]
-        )
+        ),
+        json_lines=json_lines,
     )
 
 

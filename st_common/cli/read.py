@@ -1,12 +1,21 @@
 """`fairway changes`, `sql`: what the queries say, read without a JVM."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Follow, Form, ForSeconds, UntilIdle
+from st_common.cli.arguments import Follow, Form, ForSeconds, JsonLines, UntilIdle
+from st_common.cli.export import ExportForm, Out, export, has_places
 from st_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from st_common.cli.output import Format
+    from st_common.home import Home
 
 _ROW = (
     "query",
@@ -28,9 +37,6 @@ _QUERY = Annotated[
         show_default=False,
     ),
 ]
-_JSON_LINES = Annotated[
-    bool, typer.Option("--json", help="JSON lines: the same as --format jsonl.")
-]
 _ON_STREAM = Annotated[
     str | None, typer.Option(metavar="S", help="Only queries on this stream.")
 ]
@@ -49,43 +55,117 @@ _LIMIT = Annotated[
         "--limit", metavar="N", min=0, help="At most so many, from the first on."
     ),
 ]
+_TAIL = Annotated[
+    int | None,
+    typer.Option(
+        "--tail", metavar="N", min=1, help="Only the last N; read from the end."
+    ),
+]
+_PLACES = Annotated[
+    bool,
+    typer.Option("--places", help="With x and y of each change: where its object was."),
+]
 
 
 def changes(
     ctx: typer.Context,
     query: _QUERY = None,
     *,
-    form: Form = "table",
-    json_lines: _JSON_LINES = False,
+    form: ExportForm = "table",
+    json_lines: JsonLines = False,
     stream: _ON_STREAM = None,
     since_position: _SINCE = None,
     limit: _LIMIT = None,
+    tail: _TAIL = None,
+    places: _PLACES = False,
+    out: Out = None,
     follow: Follow = False,
     seconds: ForSeconds = None,
     until_idle: UntilIdle = False,
 ) -> None:
     """Show the changes of answers in their order: + enters (1), - leaves (-1), a new value of a member (0)."""
-    from st_common.cli.output import shown, write, write_growing
     from st_common.position import parsed
-    from st_common.serving.changes import passed_changes
-    from st_common.serving.follow import follow as follow_of
 
     home, form = context.home(ctx, must_exist=True), "jsonl" if json_lines else form
     since = None if since_position is None else parsed(since_position)
     if stream is not None:
         _check_stream(ctx, stream)
+    places = places or has_places(form)
     if follow:
+        _check_follow(places=places, others=(tail, out))
+        from st_common.serving.follow import follow as follow_of
+
         parts = follow_of(
             home, stream, query, since, seconds=seconds, until_idle=until_idle
         )
-        write_growing((part.select(_ROW) for part in parts), form, limit=limit)
+        _write_growing(parts, cast("Format", form), limit)
         return
     if seconds is not None or until_idle:
         raise ConfigError(
             "--for and --until-idle say when --follow ends", hint="add --follow"
         )
-    tables = passed_changes(home, query, stream=stream, since=since)
-    write(shown(tables.select(_ROW).slice(0, limit), form), form)
+    rows = _changes(home, query, stream, since, tail).slice(0, limit)
+    of = _stream_of(home, query, stream) if places else ""
+    shown = _with_places(home, of, rows) if places else rows.select(_ROW)
+    export(shown, form, out, epsg=lambda: context.stream(ctx, of).epsg)
+
+
+def _write_growing(
+    parts: "Iterator[pa.Table]", form: "Format", limit: int | None
+) -> None:
+    from st_common.cli.output import write_growing
+
+    write_growing((part.select(_ROW) for part in parts), form, limit=limit)
+
+
+def _with_places(home: "Home", stream: str, rows: "pa.Table") -> "pa.Table":
+    from st_common.serving.places import with_places
+
+    return with_places(home, stream, rows).select((*_ROW, "x", "y"))
+
+
+def _check_follow(*, places: bool, others: tuple[object, ...]) -> None:
+    """Raises where an option is about changes that are there, and not about those that come."""
+    if places:
+        raise ConfigError(
+            "--places does not go with --follow: fixes are archived after they are judged",
+            hint="SELECT x, y of the query tells them at once",
+        )
+    if any(other is not None for other in others):
+        raise ConfigError(
+            "--tail and --out do not go with --follow", hint="--since POSITION does"
+        )
+
+
+def _changes(
+    home: "Home",
+    query: str | None,
+    stream: str | None,
+    since: int | None,
+    tail: int | None,
+) -> "pa.Table":
+    if tail is None:
+        from st_common.serving.changes import passed_changes
+
+        return passed_changes(home, query, stream=stream, since=since)
+    if since is not None:
+        raise ConfigError("--tail and --since do not go together", hint="choose one")
+    from st_common.serving.last_changes import last_changes
+
+    return last_changes(home, query, stream=stream, count=tail)
+
+
+def _stream_of(home: "Home", query: str | None, stream: str | None) -> str:
+    """The one stream that changes with places are of."""
+    from st_common.serving.changes import streams_of
+
+    names = streams_of(home, query) if stream is None else [stream]
+    if len(names) != 1:
+        raise ConfigError(
+            f"places are those of one stream, and these are of {', '.join(names) or 'none'}",
+            hint="--stream says of which",
+        )
+    return names[0]
 
 
 def sql(
@@ -97,6 +177,8 @@ def sql(
         ),
     ],
     form: Form = "table",
+    *,
+    json_lines: JsonLines = False,
 ) -> None:
     """Ask the tables of the home by SQL; "SHOW TABLES" lists the views."""
     from st_common.cli.output import write
@@ -106,7 +188,7 @@ def sql(
         result_of(
             context.home(ctx, must_exist=True), text, lambda: context.streams(ctx)
         ),
-        form,
+        "jsonl" if json_lines else form,
     )
 
 

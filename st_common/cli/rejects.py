@@ -1,12 +1,13 @@
 """`fairway rejects`: records that could not be read, once more after a mend."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Stream
+from st_common.cli.arguments import Json, Stream
 
 if TYPE_CHECKING:
     from st_common.rejects.replay import Replayed
@@ -32,6 +33,7 @@ def replay(
             help="Only those that came on this day (UTC).",
         ),
     ] = None,
+    json_lines: Json = False,
 ) -> None:
     """Put rejected records into the stream's log again that its settings of now can read, each once."""
     from st_common.rejects.replay import replay_rejects
@@ -42,6 +44,11 @@ def replay(
         reasons=reason or (),
         day=day.date() if day else None,
     )
+    if json_lines:
+        from st_common.cli.output import write_listing
+
+        write_listing((), (), [{"stream": stream, **asdict(done)}], json_lines=True)
+        return
     for line in _lines(done):
         typer.echo(f"{stream}: {line}")
 

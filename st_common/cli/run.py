@@ -1,12 +1,14 @@
 """`fairway run`, `verify`, `status`, `doctor`: streams as they run, and whether what they say holds."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Stream
+from st_common.cli.arguments import Json, Stream
+from st_common.cli.progress import progress_of_run
 from st_common.errors import ConfigError, FairwayError
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def run(
 ) -> None:
     """Follow a stream's log: changes of every answer, positions and rejects into their tables."""
     from st_common.lineage.telling import telling_stream
+    from st_common.ops.status import read_status
 
     settings = context.stream(ctx, stream)
     chosen = engine or settings.engine
@@ -41,8 +44,12 @@ def run(
         from st_common.spark.running import run as follow
     else:
         raise ConfigError(f"there is no engine {chosen!r}", hint="spark or local")
-    with telling_stream(context.home(ctx), context.conf(ctx), stream):
-        summary = follow(context.home(ctx), settings, until_idle=until_idle)
+    home = context.home(ctx)
+    with (
+        telling_stream(home, context.conf(ctx), stream),
+        progress_of_run(stream, lambda: read_status(home.stream(stream))),
+    ):
+        summary = follow(home, settings, until_idle=until_idle)
     _tell(stream, summary)
 
 
@@ -74,12 +81,15 @@ def verify(
             metavar="QUERY", help="One query; else all.", show_default=False
         ),
     ] = None,
+    *,
+    json_lines: Json = False,
 ) -> None:
     """Check answers by brute force over the archived positions, and what is stored; exit code 3: something is wrong.
 
     Without a query also the checksums of the log, the files of the tables, the folds at every place, and the newest
     part of the log, made once more.
     """
+    from st_common.cli.output import write_said
     from st_common.engine.topology import topology_of
     from st_common.query.lookup import queries
     from st_common.serving.verify import verify as check
@@ -96,13 +106,15 @@ def verify(
         for one in check(home, stream_of(streams, name), query):
             wrong += not one.holds
             members = f"{one.members} members at position {one.position}"
-            typer.echo(f"{one.query}: {members}: {_verdict(one)}")
+            said = f"{one.query}: {members}: {_verdict(one)}"
+            record = {"stream": name, **asdict(one), "holds": one.holds}
+            write_said(said, record, json_lines=json_lines)
     ran = [
         stream
         for name, stream in streams.items()
         if query is None and topology_of(home, name)
     ]
-    wrong += sum(_audited(home, stream) for stream in ran)
+    wrong += sum(_audited(home, stream, json_lines=json_lines) for stream in ran)
     if wrong:
         raise typer.Exit(3)
 
@@ -116,51 +128,84 @@ def _verdict(one: "Verified") -> str:
     return f"{verdict}; not checked: {one.unchecked}" if one.unchecked else verdict
 
 
-def _audited(home: "Home", stream: "StreamSettings") -> int:
+def _audited(home: "Home", stream: "StreamSettings", *, json_lines: bool) -> int:
     """Says what was found among all that a stream has stored, and gives how much of it is wrong."""
+    from st_common.cli.output import write_said
     from st_common.serving.audit import audit
 
     wrong = 0
     for finding in audit(home, stream):
         wrong += finding.problem is not None
         verdict = "holds" if finding.problem is None else f"WRONG: {finding.problem}"
-        typer.echo(
-            f"{stream.name}: {finding.what}: {verdict}{f'; not checked: {finding.unchecked}' * bool(finding.unchecked)}"
-        )
+        said = f"{stream.name}: {finding.what}: {verdict}"
+        said += f"; not checked: {finding.unchecked}" if finding.unchecked else ""
+        record = {"stream": stream.name, **asdict(finding)}
+        record["holds"] = finding.problem is None
+        write_said(said, record, json_lines=json_lines)
     return wrong
 
 
-def status(ctx: typer.Context) -> None:
+def status(ctx: typer.Context, *, json_lines: Json = False) -> None:
     """Show each stream: its state, the process that runs it, how far it is, its clock, what it counted."""
-    import time
-
-    from st_common.capture.log import Log
-    from st_common.cli.output import write_columns
-    from st_common.ops.presence import presence
-    from st_common.ops.status import read_status
+    from st_common.cli.output import write_listing
 
     home = context.home(ctx, must_exist=True)
-    rows: list[tuple[str, ...]] = []
+    rows, records = [], []
     notes: list[str] = []
     for name in context.streams(ctx):
-        notes += _sources(home, name)
-        known, end = read_status(home.stream(name)), Log(home.log(name)).end()
-        if known is None:
-            rows.append(_never_run(name, end))
-            continue
-        now = presence(home.stream(name), known, now_us=time.time_ns() // 1000)
-        rows.append((name, *_who(now, known), *_how_far(known, end)))
-        notes += _notes(name, known)
-    write_columns((*_SEEN, *_COUNTS), rows)
+        row, record, said = _status_of(home, name)
+        rows.append(row)
+        records.append(record)
+        notes += [*said, *_sources(home, name)]
+    write_listing((*_SEEN, *_COUNTS), rows, records, json_lines=json_lines)
     context.write_broken(ctx)
-    for note in notes:
+    for note in () if json_lines else notes:
         typer.echo(note)
 
 
-def _never_run(stream: str, end: int) -> tuple[str, ...]:
-    """The row of a stream that no engine has read; its log may end somewhere."""
-    unknown = [""] * (len(_SEEN) + len(_COUNTS) - 6)
-    return (stream, "never run", "", "", "", f"0/{end}", *unknown)
+def _status_of(
+    home: "Home", stream: str
+) -> tuple[tuple[str, ...], dict[str, object], list[str]]:
+    """A stream as cells, as values, and what is said below the table."""
+    import time
+
+    from st_common.capture.log import Log
+    from st_common.ops.presence import presence
+    from st_common.ops.status import read_status
+
+    known, end = read_status(home.stream(stream)), Log(home.log(stream)).end()
+    if known is None:
+        unknown = [""] * (len(_SEEN) + len(_COUNTS) - 6)
+        row = (stream, "never run", "", "", "", f"0/{end}", *unknown)
+        return row, {"stream": stream, "state": "never run", "segments": end}, []
+    now = presence(home.stream(stream), known, now_us=time.time_ns() // 1000)
+    row = (stream, *_who(now, known), *_how_far(known, end))
+    record = _status_record(stream, now, known, end)
+    return row, record, list(_notes(stream, known))
+
+
+def _status_record(
+    stream: str, now: "Presence", known: "StreamStatus", end: int
+) -> dict[str, object]:
+    """What is known of a stream, as values."""
+    from st_common.position import segment_of
+
+    return {
+        "stream": stream,
+        "state": now.state,
+        "segments": end,
+        "segments_done": segment_of(known.position),
+        "position": known.position,
+        "pid": now.owner and now.owner.pid,
+        "host": now.owner and now.owner.host,
+        "beat_age_s": round(now.age_s, 3),
+        "engine": known.engine,
+        "clock": None if known.now_ts is None else _stamp(known.now_ts),
+        **{name: getattr(known, name) for name in _COUNTS},
+        "nulled": known.nulled,
+        "filtered": known.filtered,
+        "caches": known.caches,
+    }
 
 
 def _sources(home: "Home", stream: str) -> "Iterator[str]":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from st_common.cli import context
-from st_common.cli.output import FileFormat, write_columns
+from st_common.cli.output import FileFormat, write_columns, write_listing
 from st_common.cli.text_file import read_text
 from st_common.errors import ConfigError, QueryError
 
@@ -156,24 +156,28 @@ def write_asked(
         write_growing(tables, form)
 
 
-def write_queries(rows: "Sequence[QueryRow]") -> None:
-    """Queries as a table: name, version, stream, who registered it, its state, text; on stderr why some failed."""
-    cells = [
-        (
-            row.name,
-            str(row.version),
-            row.stream,
-            row.owner or "",
-            row.state,
-            " ".join((row.text or "").split()),
-        )
+def write_queries(rows: "Sequence[QueryRow]", *, json_lines: bool = False) -> None:
+    """Queries as a table: name, version, stream, who registered it, its state, text; on stderr why some failed.
+
+    With `json_lines` each is an object with these, and with `why`.
+    """
+    names = ("query", "version", "stream", "owner", "state", "text")
+    records = [
+        {name: getattr(row, _OF_ROW.get(name, name)) for name in (*names, "why")}
         for row in rows
     ]
-    write_columns(("query", "version", "stream", "owner", "state", "text"), cells)
-    for row in rows:
+    cells = [
+        [" ".join(str(record[name] or "").split()) for name in names]
+        for record in records
+    ]
+    write_listing(names, cells, records, json_lines=json_lines)
+    for row in () if json_lines else rows:
         if row.why is not None:
             hint = f"REPLACE QUERY {row.name}, or drop it"
             typer.echo(f"note: query {row.name} failed: {row.why} ({hint})", err=True)
+
+
+_OF_ROW = {"query": "name"}
 
 
 def write_areas(areas: "Sequence[NamedArea]") -> None:

@@ -6,38 +6,37 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Stream
+from st_common.cli.arguments import Json, Stream
 
 if TYPE_CHECKING:
     from st_common.engine.topology import Topology
     from st_common.settings import StreamSettings
 
 
-def list_streams(ctx: typer.Context) -> None:
+def list_streams(ctx: typer.Context, *, json_lines: Json = False) -> None:
     """List the streams: the engine and shards that they were begun with, and those that the settings say."""
-    from st_common.cli.output import write_columns
+    from st_common.cli.output import write_listing
     from st_common.engine.topology import topology_of
 
-    home, rows = context.home(ctx, must_exist=True), []
+    home, rows, records = context.home(ctx, must_exist=True), [], []
     for name, stream in context.streams(ctx).items():
-        begun_with, wanted = topology_of(home, name), _wanted(stream)
-        generation, start = (
-            (str(begun_with.generation), str(begun_with.start))
-            if begun_with
-            else ("", "")
+        begun, (engine, shards) = topology_of(home, name), _wanted(stream)
+        since = (str(begun.generation), str(begun.start)) if begun else ("", "")
+        settings = f"{engine} with {shards}"
+        rows.append((name, str(begun or "never run"), settings, *since))
+        records.append(
+            {
+                "stream": name,
+                "engine": begun and begun.engine,
+                "shards": begun and begun.shards,
+                "settings_engine": engine,
+                "settings_shards": shards,
+                "generation": begun and begun.generation,
+                "since_segment": begun and begun.start,
+            }
         )
-        rows.append(
-            (
-                name,
-                str(begun_with or "never run"),
-                f"{wanted[0]} with {wanted[1]}",
-                generation,
-                start,
-            )
-        )
-    write_columns(
-        ("stream", "runs on", "settings", "generation", "since segment"), rows
-    )
+    names = ("stream", "runs on", "settings", "generation", "since segment")
+    write_listing(names, rows, records, json_lines=json_lines)
     context.write_broken(ctx)
 
 

@@ -8,11 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
-from st_common.delivery.remote import REMOTE_KEYS, RemoteSink, is_local
-from st_common.errors import ConfigError
+from st_common.delivery.remote import BROKER_KEYS, SERVER, BrokerSink, is_local
 from st_common.home import Home
 from st_common.redaction import redacted
-from st_common.toml_values import Check, WrongError, flag, one_of, text
+from st_common.toml_values import Check, WrongError, one_of
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
@@ -27,13 +26,12 @@ _FRAME = (
 _TOO_LARGE = "MSG_SIZE_TOO_LARGE"
 _NO_RIGHT = (29, 31)  # TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED
 _SASL = ("scram-sha-512", "scram-sha-256", "plain")
-_SERVER = re.compile(r"\s*(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):\d{1,5}\s*")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 def _bootstrap(value: object) -> str:
     servers = value.split(",") if isinstance(value, str) else [""]
-    if not all(_SERVER.fullmatch(server) for server in servers):
+    if not all(SERVER.fullmatch(server.strip()) for server in servers):
         raise WrongError("must be host:port, more than one with commas")
     return str(value)
 
@@ -46,36 +44,23 @@ def _topic(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaSink(RemoteSink):
+class KafkaSink(BrokerSink):
     """A topic of the brokers `bootstrap` (host:port, with commas).
 
-    `tls` is on unless it is said to be off. `user` is who we are, `sasl` how that is shown; the secret is the password.
+    `sasl` is how it is shown who we are.
     """
 
     kind: ClassVar[str] = "kafka"
     keys: ClassVar[Mapping[str, Check]] = {
         "bootstrap": _bootstrap,
         "topic": _topic,
-        "tls": flag,
-        "user": text,
         "sasl": one_of(*_SASL),
-        **REMOTE_KEYS,
+        **BROKER_KEYS,
     }
 
     bootstrap: str
     topic: str
-    tls: bool = True
-    user: str | None = None
     sasl: str = "scram-sha-512"
-
-    def check(self) -> None:
-        """See `Sink.check`: a user has a password, and a password a user."""
-        if (self.user is None) != (self.token_env is None):
-            raise ConfigError(
-                "user and token_env go together",
-                hint="token_env names the variable of its password",
-            )
-        RemoteSink.check(self)
 
     def is_private(self) -> bool:
         """See `RemoteSink.is_private`."""

@@ -30,8 +30,9 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Messages:
-    """Changes in their order, ready to be sent: the rows themselves, and as aligned lists ids, queries, JSON lines."""
+    """Changes of a stream in their order, ready to be sent: the rows, and as aligned lists ids, queries, JSON lines."""
 
+    stream: str
     rows: pa.Table
     ids: list[str]
     queries: list[str]
@@ -44,6 +45,7 @@ class Messages:
     def part(self, start: int, end: int) -> "Messages":
         """Those from `start` up to `end`, which is not among them."""
         return Messages(
+            stream=self.stream,
             rows=self.rows.slice(start, end - start),
             ids=self.ids[start:end],
             queries=self.queries[start:end],
@@ -83,7 +85,13 @@ def messages(rows: pa.Table, stream: str) -> Messages:
         ).encode()
         for own, record, text in zip(ids, records, fields, strict=True)
     ]
-    return Messages(rows=rows, ids=ids, queries=rows["query"].to_pylist(), lines=lines)
+    return Messages(
+        stream=stream,
+        rows=rows,
+        ids=ids,
+        queries=rows["query"].to_pylist(),
+        lines=lines,
+    )
 
 
 def _escaped(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError
 from st_common.settings import secret_of
-from st_common.toml_values import Check, number, text
+from st_common.toml_values import Check, flag, number, text
 
+SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
@@ -54,6 +55,26 @@ class RemoteSink(Sink):
         return value
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSink(RemoteSink):
+    """A broker that passes changes on.
+
+    `tls` is on unless it is said to be off. `user` is who we are; the secret is the password.
+    """
+
+    tls: bool = True
+    user: str | None = None
+
+    def check(self) -> None:
+        """See `Sink.check`: a user has a password, and a password a user."""
+        if (self.user is None) != (self.token_env is None):
+            raise ConfigError(
+                "user and token_env go together",
+                hint="token_env names the variable of its password",
+            )
+        RemoteSink.check(self)
+
+
 def is_local(host: str | None) -> bool:
     """Whether a host's name is that of this machine."""
     return host in _LOCAL
@@ -73,3 +94,4 @@ REMOTE_KEYS: Mapping[str, Check] = {
     "ca": text,
     "timeout_s": number(least=0.0, above=True),
 }
+BROKER_KEYS: Mapping[str, Check] = {"tls": flag, "user": text, **REMOTE_KEYS}

@@ -140,7 +140,7 @@ def passed_changes(
     Raises:
         QueryError: no query was ever registered by that name.
     """
-    streams = _streams(home, query) if stream is None else [stream]
+    streams = streams_of(home, query) if stream is None else [stream]
     query = query if query is None else find(home, query).name
     tables = [
         Outlet(home, one).passed(stream_changes(home, one, query, since=since))
@@ -151,7 +151,7 @@ def passed_changes(
     )
 
 
-def _streams(home: Home, query: str | None) -> list[str]:
+def streams_of(home: Home, query: str | None) -> list[str]:
     """The streams on which a query is or was; without one all that have changes."""
     if query is None:
         return changed_streams(home)

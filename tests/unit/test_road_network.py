@@ -13,7 +13,7 @@ import pytest
 import shapely
 
 from st_common.decode import decode
-from st_common.testing.road_network import (
+from st_common.simulation.road_network import (
     CLASS_SHARES,
     CLASSES,
     RoadNetwork,
@@ -21,19 +21,15 @@ from st_common.testing.road_network import (
     network_of,
     read_network,
 )
+from st_common.simulation.routes import Router, destinations
+from st_common.simulation.traffic import ALL_REPORT, PLACE, Round, Traffic, rounds
 from st_common.testing.road_traffic import (
-    ALL_REPORT,
     COLUMNS,
-    PLACE,
-    Round,
-    Traffic,
     object_ids,
     payload,
-    rounds,
     stamp_ms,
     traffic_stream,
 )
-from st_common.testing.routes import Router, destinations
 
 FOLDER = Path("data") / "roadnet-oldenburg"
 COMING = Traffic(at_start=60, per_unit=5, units=25)

@@ -5,7 +5,13 @@ from typing import Literal
 import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
-from st_common.testing.road_network import CLASSES, Graph, Limits, RoadNetwork, graph_of
+from st_common.simulation.road_network import (
+    CLASSES,
+    Graph,
+    Limits,
+    RoadNetwork,
+    graph_of,
+)
 
 Choice = Literal["fastest", "shortest"]
 
@@ -62,6 +68,12 @@ class Router:
             key = node[mine[there]] * len(self.network.x) + ahead[there]
             road[mine[there]] = graph.road[np.searchsorted(graph.key, key)]
         return road
+
+    def next_door(self, node: np.ndarray) -> np.ndarray:
+        """A node at the other end of some road of each node, the same each time."""
+        first = np.searchsorted(self.network.start, node)
+        beside: np.ndarray = self.network.end[first]
+        return beside
 
     def is_trivial(
         self, kind: np.ndarray, node: np.ndarray, destination: np.ndarray

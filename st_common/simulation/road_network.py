@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow.csv
 from scipy.sparse import csr_matrix
 
+from st_common.geometry.space import PLANE, Space
+
 CLASSES = ("car", "taxi", "bus", "truck", "cyclist", "pedestrian")
 """The classes of objects, the fastest first; each has half the speed and half the share of the one before."""
 
@@ -75,11 +77,20 @@ def read_network(folder: Path) -> RoadNetwork:
 
 
 def network_of(
-    x: np.ndarray, y: np.ndarray, a: np.ndarray, b: np.ndarray, road_class: np.ndarray
+    x: np.ndarray,
+    y: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    road_class: np.ndarray,
+    *,
+    space: Space = PLANE,
 ) -> RoadNetwork:
-    """The network of these nodes and of roads between nodes `a` and `b`; roads without a length are left out."""
+    """The network of these nodes and of roads between nodes `a` and `b`; roads without a length are left out.
+
+    Lengths are those of `space`: on the globe metres.
+    """
     start, end = np.concatenate([a, b]), np.concatenate([b, a])
-    length = np.hypot(x[start] - x[end], y[start] - y[end])
+    length = space.distance(x[start], y[start], x[end], y[end])
     order = np.lexsort((end, start))
     order = order[length[order] > 0]
     return RoadNetwork(

@@ -1,0 +1,157 @@
+"""Fixes as records of a stream: CSV, TSV or NDJSON, with the columns and the unit of time that its settings say."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from st_common.errors import ConfigError
+from st_common.geometry.space import GLOBE
+from st_common.settings import StreamSettings
+from st_common.simulation.road_network import CLASSES
+from st_common.simulation.traffic import Round
+
+_DECIMALS, _DEGREE_DECIMALS = 3, 7
+_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_DELIMITED = ("csv", "tsv")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixes:
+    """What some objects report at one moment.
+
+    Attributes:
+        round: who is where, and who has arrived.
+        speed_mps: f64, how fast each is.
+        event_us: when, us UTC.
+    """
+
+    round: Round
+    speed_mps: np.ndarray
+    event_us: int
+
+
+class Writer:
+    """Writes fixes as records that the stream reads back.
+
+    Attributes of the stream that are called `class` (a text: car, taxi, bus, truck, cyclist or pedestrian) and
+    `speed_mps` are filled, all others are missing.
+
+    Raises:
+        ConfigError: the stream's format is none that is written.
+    """
+
+    def __init__(self, stream: StreamSettings) -> None:
+        if stream.format not in (*_DELIMITED, "ndjson"):
+            raise ConfigError(
+                f"stream {stream.name!r} is {stream.format}, and what is simulated is written as csv, tsv or ndjson",
+                hint="simulate a stream of one of these formats",
+            )
+        self._stream = stream
+        self._is_json = stream.format == "ndjson"
+        self._names = [] if self._is_json else _columns(stream)
+
+    @property
+    def header(self) -> bytes:
+        """The line in front of records; empty where the stream has none."""
+        if self._is_json or not self._stream.header:
+            return b""
+        text = io.StringIO()
+        quote = self._stream.quote or None
+        row = csv.writer(
+            text,
+            delimiter=self._stream.delimiter,
+            quotechar=quote,
+            quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+            lineterminator="\n",
+        )
+        row.writerow(self._names)
+        return text.getvalue().encode()
+
+    def lines(self, fixes: Fixes) -> bytes:
+        """One line for each fix, in the order of objects, without a header."""
+        if not len(fixes.round.object):
+            return b""
+        texts = self._texts(fixes)
+        joined = self._json(texts) if self._is_json else self._delimited(texts)
+        return b"".join(line + b"\n" for line in joined.cast(pa.binary()).to_pylist())
+
+    def _texts(self, fixes: Fixes) -> Mapping[str, pa.Array]:
+        """The values as text, by the names that the stream gives them."""
+        columns, one = self._stream.columns, fixes.round
+        decimals = _DEGREE_DECIMALS if self._stream.space is GLOBE else _DECIMALS
+        texts = {
+            columns.object: _named(one.object),
+            columns.x: _decimal(one.x, decimals),
+            columns.y: _decimal(one.y, decimals),
+        }
+        if columns.event_ts is not None:
+            stamp = _stamp(fixes.event_us, self._stream.time_unit)
+            texts[columns.event_ts] = pa.array([stamp] * len(one.object))
+        if columns.gone is not None:
+            said = pa.array(["", self._stream.columns.gone_values[0]])
+            texts[columns.gone] = said.take(pa.array(one.gone.astype(np.int64)))
+        attributes = self._stream.attributes
+        if attributes.get("class") == "string":
+            texts["class"] = pa.array(CLASSES).take(pa.array(one.kind))
+        if attributes.get("speed_mps") == "double":
+            texts["speed_mps"] = _decimal(fixes.speed_mps, 2)
+        return texts
+
+    def _delimited(self, texts: Mapping[str, pa.Array]) -> pa.Array:
+        count = len(next(iter(texts.values())))
+        missing = pa.array([""] * count)
+        columns = [texts.get(name, missing) for name in self._names]
+        return pc.binary_join_element_wise(*columns, self._stream.delimiter)
+
+    def _json(self, texts: Mapping[str, pa.Array]) -> pa.Array:
+        columns = self._stream.columns
+        numbers = {columns.x, columns.y, "speed_mps"}
+        if self._stream.time_unit in _US:
+            numbers.add(columns.event_ts or "")
+        parts: list[Any] = []
+        for name, values in texts.items():
+            sign = "" if name in numbers else '"'
+            before = f"{', ' if parts else '{'}{json.dumps(name)}: {sign}"
+            parts += [before, values, sign]
+        return pc.binary_join_element_wise(*parts, "}", "")
+
+
+def _columns(stream: StreamSettings) -> list[str]:
+    """The names of a line's columns in their order; without a header they are numbers, counted from 1."""
+    columns = stream.columns
+    wanted = (columns.object, columns.event_ts, columns.x, columns.y, columns.gone)
+    named = [name for name in wanted if name is not None]
+    names = list(dict.fromkeys([*named, *stream.attributes]))
+    if stream.header:
+        return names
+    last = max(int(name) for name in names)
+    return [str(number) for number in range(1, last + 1)]
+
+
+def _named(numbers: np.ndarray) -> pa.Array:
+    return pc.binary_join_element_wise("v", pc.cast(pa.array(numbers), pa.string()), "")
+
+
+def _decimal(values: np.ndarray, decimals: int) -> pa.Array:
+    return pa.array(np.char.mod(f"%.{decimals}f", values).tolist(), pa.string())
+
+
+def _stamp(us: int, time_unit: str) -> str:
+    """A time in the unit of the stream."""
+    divisor = _US.get(time_unit)
+    if divisor is not None:
+        whole, rest = divmod(us, divisor)
+        return f"{us / divisor:.3f}" if rest and divisor > 1000 else str(whole)
+    seconds, rest = divmod(us, 1_000_000)
+    moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
+    if time_unit != "iso":
+        return moment.strftime(time_unit)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
