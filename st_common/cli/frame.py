@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from st_common.errors import FairwayError
+from st_common.extras import missing
 from st_common.redaction import redacted
 from st_common.storage import refused
 
@@ -104,7 +105,7 @@ def _report(error: Exception, *, debug: bool) -> int:
         typer.echo(
             redacted("".join(traceback.format_exception(error))), err=True, nl=False
         )
-    error = refused(error)
+    error = missing(refused(error))
     if isinstance(error, FairwayError):
         _say(str(error))
         if details := getattr(error, "details", ""):

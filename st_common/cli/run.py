@@ -8,6 +8,7 @@ import typer
 from st_common.cli import context
 from st_common.cli.arguments import Stream
 from st_common.errors import ConfigError, FairwayError
+from st_common.extras import require_engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,7 @@ def run(
 
     settings = context.stream(ctx, stream)
     chosen = engine or settings.engine
+    require_engine(chosen, stream)
     if chosen == "local":
         from st_common.engine.run import run as follow
     elif chosen == "spark":
