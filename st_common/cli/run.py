@@ -180,12 +180,14 @@ def _how_far(known: "StreamStatus", end: int) -> tuple[str, ...]:
 
 def _notes(stream: str, known: "StreamStatus") -> "Iterator[str]":
     """What is said below the table."""
-    from st_common.operators.skeleton.cache_counts import lines_of
-
     if known.nulled:
         yield _nulled(stream, known.nulled)
     if known.filtered:
         yield _filtered(stream, known.filtered)
+    if not known.caches:
+        return
+    from st_common.operators.skeleton.cache_counts import lines_of
+
     for line in lines_of(known.caches).values():
         yield f"{stream}: caches {line}"
 

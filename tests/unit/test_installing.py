@@ -3,14 +3,19 @@
 import hashlib
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
+from st_common.engine.run import run as run_engine
 from st_common.errors import ConfigError
+from st_common.home import Home
 from st_common.ops import jars
+from st_common.query.registry import register
+from st_common.query.text import parse
 from st_common.settings import load_streams
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +39,11 @@ def test_init_writes_settings_that_load_and_leaves_alone_what_is_there(tmp_path)
     assert (conf / "streams.toml").read_text() == "# mine"
 
 
+TAXIS = """[streams.taxis]
+format = "csv"
+columns = { object = "id", x = "x", y = "y" }
+engine = "local"
+"""
 CONTENTS = {"delta-spark.jar": b"one", "sedona-spark.jar": b"two"}
 
 
@@ -94,6 +104,32 @@ def test_completion_of_a_shell_is_a_script_that_asks_fairway(shell):
     assert result.exit_code == 0
     assert "_FAIRWAY_COMPLETE" in result.stdout
     assert run("completion", "dash").exit_code == 2
+
+
+SLOW = {"numpy", "pyarrow", "pandas", "duckdb", "sqlglot", "deltalake", "scipy"}
+
+
+@pytest.mark.spec("S9")
+@pytest.mark.parametrize("words", [["status"], ["query", "list"]])
+def test_commands_that_only_look_import_nothing_that_is_slow(tmp_path, words):
+    home = Home(tmp_path / "home")
+    (home.root / "conf").mkdir(parents=True)
+    (home.root / "conf" / "streams.toml").write_text(TAXIS)
+    stream = load_streams(home.root / "conf")["taxis"]
+    text = "REGISTER QUERY centre AS SELECT * FROM taxis INSIDE (0, 0, 5, 5)"
+    register(home, {"taxis": stream}, parse(text), owner="me")
+    run_engine(home, stream, until_idle=True)
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "st_common.cli", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"FAIRWAY_HOME": str(home.root)},
+    )
+    assert "taxis" in done.stdout
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "st_common.cli" in imported
+    assert not imported & SLOW
 
 
 @pytest.mark.spec("S9")
