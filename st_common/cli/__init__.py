@@ -32,7 +32,7 @@ from st_common.cli import (
     streams,
     why,
 )
-from st_common.cli.frame import FairwayCommand, FairwayGroup
+from st_common.cli.frame import ALONE, FairwayCommand, FairwayGroup
 from st_common.cli.shell.command import shell
 from st_common.settings import is_completing
 
@@ -92,7 +92,7 @@ def main() -> None:
         from typer.completion import completion_init  # type: ignore[attr-defined] # not in its __all__
 
         completion_init()
-    app(prog_name="fairway")
+    app(prog_name="fairway", obj=ALONE)
 
 
 _queries = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)

@@ -6,6 +6,7 @@ import typer
 
 from st_common.cli import context
 from st_common.cli.arguments import Explain, Form, QueryName, Stream
+from st_common.cli.lean import without_pandas
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def answer(
     form: Form = "table",
 ) -> None:
     """Show who is in the answer of a query, with which partner and values, and since when."""
+    without_pandas(ctx)
     from st_common.cli.output import shown, write
     from st_common.serving.answers import answered
 
@@ -78,6 +80,7 @@ def objects(
     form: Form = "table",
 ) -> None:
     """Show where the objects of a stream are, or were at a time."""
+    without_pandas(ctx)
     from st_common.cli.output import write
     from st_common.regions.registry import Box
     from st_common.serving.history import NearestTo, objects_at

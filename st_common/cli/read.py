@@ -6,6 +6,7 @@ import typer
 
 from st_common.cli import context
 from st_common.cli.arguments import Follow, Form, ForSeconds, UntilIdle
+from st_common.cli.lean import without_pandas
 from st_common.errors import ConfigError
 
 _ROW = (
@@ -65,6 +66,7 @@ def changes(
     until_idle: UntilIdle = False,
 ) -> None:
     """Show the changes of answers in their order: + enters (1), - leaves (-1), a new value of a member (0)."""
+    without_pandas(ctx)
     from st_common.cli.output import shown, write, write_growing
     from st_common.position import parsed
     from st_common.serving.changes import passed_changes

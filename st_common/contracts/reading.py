@@ -7,7 +7,6 @@ from typing import Any
 
 from st_common.contracts.document import Document, read_document
 from st_common.contracts.model import Column, Contract
-from st_common.contracts.quality import column_rules, table_rules
 from st_common.contracts.retention import retention_by, retention_days
 from st_common.contracts.validation import validate
 from st_common.errors import ContractError
@@ -77,10 +76,7 @@ def _contract(document: Document) -> Contract:
         retention_by=retention_by(document),
         properties=custom.get("deltaTableProperties", {}),
         extendable=custom.get("extendable", False),
-        rules=(
-            *(rule for each in properties for rule in column_rules(each)),
-            *table_rules(table),
-        ),
+        table=table,
         path=document.path,
     )
 
