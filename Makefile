@@ -216,6 +216,10 @@ grammar: $(VENV)/.ready ## write docs/grammar.md and the parser's table from the
 combinations: $(VENV)/.ready ## write docs/combinations.md: which forms of a query go together, as the checks say
 	@$(BIN)/python tools/combinations.py
 
+.PHONY: api-docs
+api-docs: $(VENV)/.ready ## write docs/api.md, the interface for Python, from the code
+	@$(BIN)/python tools/api.py
+
 # --- to run ------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo

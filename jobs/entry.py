@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from st_common.errors import FairwayError, QualityError
+from st_common.extras import missing
 from st_common.home import Home
 from st_common.lineage.telling import Ending, telling
 from st_common.query.created_streams import known_streams
@@ -65,8 +66,8 @@ def finish(
             code = code_of(summary)
             if code not in (0, QualityError.exit_code):
                 ending.failure = f"it ended with exit code {code}"
-    except (FairwayError, OSError) as error:
-        told = refused(error)
+    except (FairwayError, OSError, ModuleNotFoundError) as error:
+        told = missing(refused(error))
         if not isinstance(told, FairwayError):
             raise
         print(f"error: {redacted(str(told))}", file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jobs.entry import finish, job_parser
+from st_common.extras import require_engine
 from st_common.home import Home
 from st_common.lineage.telling import telling_stream
 from st_common.query.created_streams import known_streams
@@ -17,7 +18,9 @@ def run_stream(arguments: argparse.Namespace) -> Mapping[str, Any]:
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
     stream = stream_of(known_streams(home, conf), arguments.stream)
-    if (arguments.engine or stream.engine) == "spark":
+    engine = arguments.engine or stream.engine
+    require_engine(engine, stream.name)
+    if engine == "spark":
         from st_common.spark.running import run
     else:
         from st_common.engine.run import run

@@ -4,11 +4,12 @@ segment 5, row 17   ->   83886097   ->   5.17 in words
 """
 
 import re
-from typing import NewType, overload
-
-import numpy as np
+from typing import TYPE_CHECKING, NewType, overload
 
 from st_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Position = NewType("Position", int)
 """Ordered; what else it says is asked of this module, so that it can become a place in several logs (docs/adr/0036)."""
@@ -26,10 +27,10 @@ SQL_ROW = f"({{0}} & {_ROW_MASK})"
 @overload
 def position_of(segment: int, row: int) -> Position: ...
 @overload
-def position_of(segment: int | np.ndarray, row: np.ndarray) -> np.ndarray: ...
+def position_of(segment: "int | np.ndarray", row: "np.ndarray") -> "np.ndarray": ...
 def position_of(
-    segment: int | np.ndarray, row: int | np.ndarray
-) -> Position | np.ndarray:
+    segment: "int | np.ndarray", row: "int | np.ndarray"
+) -> "Position | np.ndarray":
     """The position of a row, or those of an array of rows.
 
         segment 5, row 17   ->   5 << 24 | 17 = 83886097
@@ -39,7 +40,7 @@ def position_of(
         row: its number in the segment, below 2^24, or int64[n].
     """
     position = (segment << _ROW_BITS) | row
-    return position if isinstance(position, np.ndarray) else Position(position)
+    return Position(position) if isinstance(position, int) else position
 
 
 def start_of(segment: int) -> Position:
@@ -52,7 +53,7 @@ def segment_of(position: int) -> int:
     return position >> _ROW_BITS
 
 
-def segments_of(positions: np.ndarray) -> np.ndarray:
+def segments_of(positions: "np.ndarray") -> "np.ndarray":
     """The numbers of the segments of positions; int64[n]."""
     segments: np.ndarray = positions >> _ROW_BITS
     return segments

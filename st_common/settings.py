@@ -17,6 +17,7 @@ from st_common.formats.format import FORMAT_KEYS
 from st_common.formats.format_settings import parts
 from st_common.formats.registry import format_of
 from st_common.home import checked_name, require_own_view, view_name
+from st_common.installed import own_jars, shipped
 from st_common.position_filter import PositionFilter, position_filter_of
 from st_common.redaction import keep_secret
 from st_common.spark_keys import SparkSettings, spark_settings
@@ -39,6 +40,10 @@ Engine = Literal["spark", "local"]
 Codec = Literal["packet", "raw"]
 AttributeType = Literal["string", "double", "long", "bool"]
 
+DEFAULT_CONF = Path("conf")  # where nobody names a folder and the home has none
+COMPLETION_VARIABLE = (
+    "_FAIRWAY_COMPLETE"  # set by a shell that asks what could come next
+)
 PARENT_VARIABLE = "FAIRWAY_LINEAGE_PARENT"
 PUBLIC_ID_KEY = "0123456789123456"  # of streams from before there were others
 
@@ -172,15 +177,24 @@ def conf_dir(home: Path | None = None, given: Path | str | None = None) -> Path:
         return Path(value)
     if home is not None and (home / "conf").is_dir():
         return home / "conf"
-    return Path("conf")
+    return DEFAULT_CONF
 
 
 def contracts_dir(given: Path | str | None = None) -> Path:
-    """The folder of the data contracts: `given`, else FAIRWAY_CONTRACTS, else data_contracts beside this package."""
+    """The folder of the data contracts: `given`, else FAIRWAY_CONTRACTS, else those that came with the package."""
     value = given or os.environ.get("FAIRWAY_CONTRACTS")
-    return (
-        Path(value) if value else Path(__file__).resolve().parents[1] / "data_contracts"
-    )
+    return Path(value) if value else shipped("data_contracts")
+
+
+def jars_dir() -> Path:
+    """The folder of the jars that Spark is given: FAIRWAY_JARS, else the installation's own."""
+    value = os.environ.get("FAIRWAY_JARS")
+    return Path(value) if value else own_jars()
+
+
+def is_completing() -> bool:
+    """Whether a shell started this process to learn how a command line could go on."""
+    return COMPLETION_VARIABLE in os.environ
 
 
 def lineage_parent() -> str:
@@ -237,7 +251,8 @@ def load_streams(conf: Path) -> Streams:
         document = read_toml(path)
     except FileNotFoundError:
         raise ConfigError(
-            f"{path} does not exist", hint="name the folder by --conf or FAIRWAY_CONF"
+            f"{path} does not exist",
+            hint="name the folder by --conf or FAIRWAY_CONF; `fairway init` begins one in the home",
         ) from None
     known(document, ("streams",), f"{path}:")
     streams = document.get("streams", {})

@@ -16,11 +16,12 @@ COMPILE = (
     "--no-emit-index-url",
     "--quiet",
 )
-# In this order: jobs (what is deployed) takes its versions from dev (what is tested).
+# In this order: jobs and core (what is deployed) take their versions from dev (what is tested).
 OPTIONS: dict[str, tuple[str, ...]] = {
     "bootstrap": (),
     "dev": (),
     "jobs": (f"--constraint={FOLDER / 'dev.lock'}",),
+    "core": (f"--constraint={FOLDER / 'dev.lock'}",),
     "airflow": (),
     "demo": ("--no-deps",),
 }

@@ -18,6 +18,7 @@ from st_common.cli import (
     capture,
     deliver,
     explain,
+    installing,
     layer,
     maintain,
     metrics,
@@ -33,8 +34,9 @@ from st_common.cli import (
     streams,
     why,
 )
-from st_common.cli.frame import FairwayCommand, FairwayGroup
+from st_common.cli.frame import ALONE, FairwayCommand, FairwayGroup
 from st_common.cli.shell.command import shell
+from st_common.settings import is_completing
 
 app = typer.Typer(
     name="fairway",
@@ -88,7 +90,11 @@ def _fairway(
 
 def main() -> None:
     """Runs the command line of this process and exits with the command's code."""
-    app(prog_name="fairway")
+    if is_completing():
+        from typer.completion import completion_init  # type: ignore[attr-defined] # not in its __all__
+
+        completion_init()
+    app(prog_name="fairway", obj=ALONE)
 
 
 _queries = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
@@ -165,6 +171,9 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "status"): run.status,
     (app, "metrics"): metrics.metrics,
     (app, "doctor"): run.doctor,
+    (app, "init"): installing.init,
+    (app, "setup-jars"): installing.setup_jars,
+    (app, "completion"): installing.completion,
 }
 for (_group, _name), _command in _COMMANDS.items():
     _group.command(_name, cls=FairwayCommand)(_command)

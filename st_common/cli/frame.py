@@ -13,10 +13,12 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from st_common.errors import FairwayError
+from st_common.extras import missing
 from st_common.redaction import redacted
 from st_common.storage import refused
 
 SHARED = ("home", "conf", "debug")
+ALONE = object()  # given by who runs one command and ends
 _INTERRUPTED = 130
 _UNEXPECTED = 1
 
@@ -28,6 +30,7 @@ class Options:
     home: str | None = None
     conf: Path | None = None
     debug: bool = False
+    is_alone: bool = False  # the process does nothing but this command
 
     def take(self, params: dict[str, Any]) -> None:
         """Moves the shared options out of the parsed parameters of a command."""
@@ -81,8 +84,7 @@ class FairwayGroup(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Runs a command line and exits with its code; gives the code back when not `standalone_mode`."""
-        options = Options()
-        extra.pop("obj", None)
+        options = Options(is_alone=extra.pop("obj", None) is ALONE)
         try:
             result = super().main(args, standalone_mode=False, obj=options, **extra)
             code = result if isinstance(result, int) else 0
@@ -104,7 +106,7 @@ def _report(error: Exception, *, debug: bool) -> int:
         typer.echo(
             redacted("".join(traceback.format_exception(error))), err=True, nl=False
         )
-    error = refused(error)
+    error = missing(refused(error))
     if isinstance(error, FairwayError):
         _say(str(error))
         if details := getattr(error, "details", ""):

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
@@ -25,9 +26,17 @@ _SELDOM = (
 def write_columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Writes rows of text below their names in columns, the last as long as it is."""
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    for row in (names, *rows):
+    _write_lines((names, *rows), widths)
+
+
+def _write_lines(rows: Iterable[Sequence[str]], widths: Sequence[int]) -> None:
+    """Writes rows in columns; on a terminal each on one line, cut where that ends: `…` says so."""
+    most = get_terminal_size().columns if sys.stdout.isatty() else None
+    for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        typer.echo("  ".join(cells).rstrip())
+        line = "  ".join(cells).rstrip()
+        is_cut = most is not None and len(line) > most
+        typer.echo(f"{line[: most - 1]}…" if is_cut and most else line)
 
 
 def write_listing(
@@ -137,12 +146,7 @@ def _write_aligned(
         max(width, *map(len, column))
         for width, column in zip(before, zip(*shown, strict=True), strict=True)
     ]
-    for row in shown:
-        typer.echo(
-            "  ".join(
-                cell.ljust(width) for cell, width in zip(row, wide, strict=True)
-            ).rstrip()
-        )
+    _write_lines(shown, wide)
     return wide
 
 

@@ -7,6 +7,7 @@ import typer
 from st_common.cli import context
 from st_common.cli.arguments import Explain, JsonLines, QueryName, Stream
 from st_common.cli.export import ExportForm, Out, export, has_places
+from st_common.cli.lean import without_pandas
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def answer(
     out: Out = None,
 ) -> None:
     """Show who is in the answer of a query, with which partner and values, and since when."""
+    without_pandas(ctx)
     from st_common.serving.answers import answered
 
     home, form = context.home(ctx, must_exist=True), "jsonl" if json_lines else form
@@ -88,6 +90,7 @@ def objects(
     out: Out = None,
 ) -> None:
     """Show where the objects of a stream are, or were at a time."""
+    without_pandas(ctx)
     from st_common.regions.registry import Box
     from st_common.serving.history import NearestTo, objects_at
 

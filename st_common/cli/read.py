@@ -7,6 +7,7 @@ import typer
 from st_common.cli import context
 from st_common.cli.arguments import Follow, Form, ForSeconds, JsonLines, UntilIdle
 from st_common.cli.export import ExportForm, Out, export, has_places
+from st_common.cli.lean import without_pandas
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def changes(
     until_idle: UntilIdle = False,
 ) -> None:
     """Show the changes of answers in their order: + enters (1), - leaves (-1), a new value of a member (0)."""
+    without_pandas(ctx)
     from st_common.position import parsed
 
     home, form = context.home(ctx, must_exist=True), "jsonl" if json_lines else form

@@ -113,23 +113,12 @@ def plans_of(ctx: typer.Context, stream: str, file: Path) -> "dict[str, Plan]":
     """
     from st_common.cli.statements import statements_of, write_notices
     from st_common.query.registry import fitted
+    from st_common.query.tried import tried_plans
 
     statements = statements_of(ctx, file, None)
     known, notices = fitted(context.home(ctx), context.streams(ctx), statements)
     write_notices(notices)
-    plans: dict[str, Plan] = {}
-    for one in known:
-        if one.op == "create_area":  # for the queries of this file alone
-            continue
-        if one.op != "register" or one.plan is None or one.plan.stream != stream:
-            raise ConfigError(
-                f"{file}, line {one.line}: a trial on {stream!r} takes registrations on it alone",
-                hint="REGISTER QUERY .. AS SELECT .. FROM its name .., and CREATE AREA for these",
-            )
-        if one.name in plans:
-            raise ConfigError(f"{file}, line {one.line}: {one.name!r} is there twice")
-        plans[one.name] = one.plan
-    return plans
+    return tried_plans(known, stream, f"{file}, ")
 
 
 def _told(day: "DayAgain", *, is_trial: bool) -> str:

@@ -10,6 +10,7 @@ from st_common.cli import context
 from st_common.cli.arguments import Json, Stream
 from st_common.cli.progress import progress_of_run
 from st_common.errors import ConfigError, FairwayError
+from st_common.extras import require_engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,7 @@ def run(
 
     settings = context.stream(ctx, stream)
     chosen = engine or settings.engine
+    require_engine(chosen, stream)
     if chosen == "local":
         from st_common.engine.run import run as follow
     elif chosen == "spark":
@@ -246,12 +248,14 @@ def _how_far(known: "StreamStatus", end: int) -> tuple[str, ...]:
 
 def _notes(stream: str, known: "StreamStatus") -> "Iterator[str]":
     """What is said below the table."""
-    from st_common.operators.skeleton.cache_counts import lines_of
-
     if known.nulled:
         yield _nulled(stream, known.nulled)
     if known.filtered:
         yield _filtered(stream, known.filtered)
+    if not known.caches:
+        return
+    from st_common.operators.skeleton.cache_counts import lines_of
+
     for line in lines_of(known.caches).values():
         yield f"{stream}: caches {line}"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from st_common.client.interface import Subscription
 from st_common.client.registration import QueryId, Registration
 from st_common.engine.backfill import backfill_of
 from st_common.engine.batch.asking import asked
@@ -49,7 +50,7 @@ class Client:
                 print(change.sign, change.element.object)
 
     Args:
-        home: the home folder.
+        home: the home folder; else the one that FAIRWAY_HOME names.
         streams: the settings of the streams; else those in FAIRWAY_CONF, HOME/conf or ./conf.
         owner: who registers; else the user of this process.
         poll_s: how long to wait before looking for new changes again.
@@ -57,7 +58,7 @@ class Client:
 
     def __init__(
         self,
-        home: Home | Path | str,
+        home: Home | Path | str | None = None,
         *,
         streams: Mapping[str, StreamSettings] | None = None,
         owner: str | None = None,
@@ -148,7 +149,7 @@ class Client:
             asked(self._home, stream, asked_for.plan, asked_for.past)
         )
 
-    def cancel(self, query: QueryId | Registration) -> None:
+    def cancel(self, query: QueryId | Subscription) -> None:
         """Drops a query, and ends the iteration of its registrations in this client at once.
 
         Args:
@@ -157,7 +158,7 @@ class Client:
         Raises:
             QueryError: no such query is registered, or a newer version of it; that one stays.
         """
-        name, version = query.id if isinstance(query, Registration) else query
+        name, version = query if isinstance(query, tuple) else query.id
         row = find(self._home, name)
         if row.live and row.version != version:
             hint = f"its id is ({name!r}, {row.version}) now"

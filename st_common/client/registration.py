@@ -1,9 +1,10 @@
 """A query that a client registered: its changes as they come, until it is dropped, replaced or closed."""
 
+import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -34,7 +35,7 @@ class QueryId(NamedTuple):
 
 
 class Registration:
-    """The changes of one version of a query, as they come: iterating blocks until the next one and gives a MultiTuple.
+    """The changes of one version of a query, as they come: iterating blocks until the next one, `async for` awaits it.
 
     Of an ISTREAM query only what enters is given, of a DSTREAM query only what leaves, of an RSTREAM query what is in.
 
@@ -82,6 +83,14 @@ class Registration:
         if change is None:
             raise StopIteration
         return change
+
+    async def __aiter__(self) -> AsyncIterator[MultiTuple]:
+        while not self.closed:
+            change = await asyncio.to_thread(self.next, 0)
+            if change is not None:
+                yield change
+            elif not self.closed:
+                await asyncio.sleep(self._poll_s)
 
     def next(self, timeout_s: float | None = None) -> MultiTuple | None:
         """The next change, waiting for it.

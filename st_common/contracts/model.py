@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from st_common.contracts.kinds import ATTRIBUTE_KINDS, KINDS
+from st_common.contracts.quality import column_rules, table_rules
 from st_common.contracts.rules import Check, Rule
 from st_common.errors import ContractError
 
@@ -48,7 +50,7 @@ class Contract:
         retention_by: the column by which they grow old: the partition's day, or a time. None: they do not.
         properties: Delta's table properties.
         extendable: a stream's attributes may stand behind the columns.
-        rules: what is promised about rows.
+        table: the table as ODCS has it, validated.
         path: its file.
     """
 
@@ -63,8 +65,17 @@ class Contract:
     retention_by: str | None
     properties: Mapping[str, str]
     extendable: bool
-    rules: tuple[Rule, ...]
+    table: Mapping[str, Any]
     path: Path
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What is promised about rows: the rules of each column in the table's order, then those of the table.
+
+        DuckDB says which columns those in SQL are about; who reads a contract for its columns does not wait for it.
+        """
+        of_columns = (column_rules(each) for each in self.table["properties"])
+        return (*chain.from_iterable(of_columns), *table_rules(self.table))
 
     def column(self, name: str) -> Column | None:
         """The column of that name, or None."""

@@ -1,7 +1,7 @@
 """The rules that a contract's schema and its `quality` blocks promise."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -46,7 +46,7 @@ def column_rules(column: dict[str, Any]) -> list[Rule]:
     return rules + [_written(each, columns) for each in column.get("quality", [])]
 
 
-def table_rules(table: dict[str, Any]) -> list[Rule]:
+def table_rules(table: Mapping[str, Any]) -> list[Rule]:
     """The rules over several columns: the primary key, then the table's own quality block.
 
     Args:

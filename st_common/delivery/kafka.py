@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
 from st_common.delivery.remote import BROKER_KEYS, SERVER, BrokerSink, is_local
+from st_common.extras import require_module
 from st_common.home import Home
 from st_common.redaction import redacted
 from st_common.toml_values import Check, WrongError, one_of
@@ -70,6 +71,7 @@ class KafkaSink(BrokerSink):
 
     def receiver(self, delivery: str, home: Home) -> "Kafka":  # noqa: ARG002 - the home has no part in it
         """See `Sink.receiver`."""
+        require_module("confluent_kafka")
         return Kafka(self, delivery, self.secret(delivery))
 
 

@@ -15,6 +15,7 @@ or a first one (`1272412827,!AIVDM..`), else of the line `$PGHP` in front of it.
 records of their own.
 """
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from st_common.formats.format import Format

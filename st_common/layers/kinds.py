@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from st_common.errors import ConfigError
+from st_common.installed import shipped
+from st_common.settings import DEFAULT_CONF
 
 Geometry = Literal["area", "line", "point"]
 GEOMETRIES: tuple[Geometry, ...] = get_args(Geometry)
@@ -107,10 +109,12 @@ def tags_of(properties: Mapping[str, Any]) -> dict[str, str]:
 def load_kinds(conf: Path) -> Kinds:
     """The rules of `conf`/layers.toml (or of the file `conf`), in the order of the file.
 
+    Of a folder without that file, and where nobody has made `./conf`, those that came with the package.
+
     Raises:
-        ConfigError: no such file, no TOML, or a wrong or unknown key, named with the file and the kind.
+        ConfigError: it cannot be read, is no TOML, or a wrong or unknown key, named with the file and the kind.
     """
-    file = conf / "layers.toml" if conf.is_dir() else conf
+    file = _file_of(conf)
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -132,6 +136,14 @@ def load_kinds(conf: Path) -> Kinds:
             _rule(kind, table, f"{file}, kind {kind}") for kind, table in kinds.items()
         )
     )
+
+
+def _file_of(conf: Path) -> Path:
+    """The file of the rules; a folder that somebody named and that does not exist has none."""
+    if not conf.is_dir() and conf != DEFAULT_CONF:
+        return conf
+    own = conf / "layers.toml"
+    return own if own.exists() else shipped("conf/layers.toml")
 
 
 def _rule(kind: str, table: Any, where: str) -> Rule:

@@ -1,12 +1,12 @@
 """Where lineage is told, as the table `[lineage]` of `conf/operations.toml` says."""
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 from st_common.delivery.settings import beside_sink, sink_of
 from st_common.delivery.webhook import WebhookSink
 from st_common.errors import ConfigError
+from st_common.extras import has_module, how_to_install
 from st_common.toml_values import Check, checked, one_of, text, whole
 
 NAMESPACE = "fairway"
@@ -57,14 +57,10 @@ def lineage_settings(conf: Path) -> LineageSettings | None:
 
 
 def _require_package(place: str) -> None:
-    try:
-        package = find_spec("openlineage.client")
-    except ModuleNotFoundError:
-        package = None
-    if package is None:
+    if not has_module("openlineage.client"):
         raise ConfigError(
             f"{place} the package openlineage-python is not installed",
-            hint="`make setup` installs it; without [lineage] nothing needs it",
+            hint=f"{how_to_install('lineage')}; without [lineage] nothing needs it",
         )
 
 

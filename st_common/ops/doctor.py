@@ -1,6 +1,5 @@
 """What Fairway needs of a machine, looked at before anything starts."""
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -12,6 +11,8 @@ import psutil
 
 from st_common.contracts import contract_names, load_contract
 from st_common.errors import FairwayError
+from st_common.extras import has_module, how_to_install
+from st_common.settings import jars_dir
 
 JAVA_VERSIONS = (17, 21)
 LEAST_MEMORY_BYTES = 6 << 30
@@ -33,14 +34,21 @@ def findings(load_settings: Callable[[], object]) -> Iterator[tuple[str, str | N
         f"Python {version.major}.{version.minor}",
         None if version[:2] == (3, 11) else "Python 3.11 is needed",
     )
-    yield "Java", java_problem()
-    yield "jars", jars_problem(Path(__file__).resolve().parents[2] / "jars")
+    if has_module("pyspark"):
+        yield from _of_spark()
+    else:
+        yield f"engine local; engine spark: {how_to_install('spark')}", None
     yield (
-        "Spark for Python",
-        None
-        if importlib.util.find_spec("pyspark")
-        else "pyspark is not installed; `make setup`",
+        "data contracts",
+        _problem(lambda: [load_contract(name) for name in contract_names()]),
     )
+    yield "settings", _problem(load_settings)
+
+
+def _of_spark() -> Iterator[tuple[str, str | None]]:
+    """What the engine `spark` needs beside the package."""
+    yield "Java", java_problem()
+    yield "jars", jars_problem(jars_dir())
     memory = psutil.virtual_memory().total
     yield (
         f"memory {memory / _GIB:.1f} GiB",
@@ -51,11 +59,6 @@ def findings(load_settings: Callable[[], object]) -> Iterator[tuple[str, str | N
         f"disk {free / _GIB:.1f} GiB free",
         None if free >= LEAST_DISK_BYTES else "4 GiB are needed",
     )
-    yield (
-        "data contracts",
-        _problem(lambda: [load_contract(name) for name in contract_names()]),
-    )
-    yield "settings", _problem(load_settings)
 
 
 def java_problem() -> str | None:
@@ -80,7 +83,7 @@ def jars_problem(folder: Path) -> str | None:
         if not list(folder.glob(f"{name}*.jar"))
     ]
     return (
-        f"{' and '.join(missing)} missing in {folder}; `make setup` copies them"
+        f"{' and '.join(missing)} missing in {folder}; `fairway setup-jars` brings them"
         if missing
         else None
     )

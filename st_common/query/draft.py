@@ -22,8 +22,9 @@ from st_common.query.layer_change import (
     newest_of,
     with_newest,
 )
+from st_common.query.meant import found
 from st_common.query.moot import why_moot
-from st_common.query.names import found, resolved
+from st_common.query.names import resolved
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.problem import Problem

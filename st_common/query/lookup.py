@@ -12,7 +12,7 @@ from st_common.home import Home
 from st_common.query.commit import completed
 from st_common.query.control import QueryRow, rows_of
 from st_common.query.known import known, row_at
-from st_common.query.names import found
+from st_common.query.meant import found
 from st_common.query.problem import did_you_mean
 
 

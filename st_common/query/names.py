@@ -16,6 +16,7 @@ from st_common.query.binding import Columns, bound, columns_of
 from st_common.query.grammar import words
 from st_common.query.grammar.statements import expression_of, text_of
 from st_common.query.lowering.expression import COMPARISONS, Term
+from st_common.query.meant import found
 from st_common.query.measures import fit_units, measured
 from st_common.query.pair_columns import of_other, own_name
 from st_common.query.plan import COUNTS, Aggregate, LayerJoin, Plan, Value
@@ -72,15 +73,6 @@ class _Rewritten:
     terms: list[Term] = field(default_factory=list)
     notices: list[Problem] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-
-
-def found(name: str, known: Iterable[str]) -> str:
-    """The known name that `name` means, the same one if there is such, else one that differs in case; else `name`."""
-    names = known if isinstance(known, Collection) else list(known)
-    if name in names:
-        return name
-    folded = name.casefold()
-    return next((each for each in names if each.casefold() == folded), name)
 
 
 def resolved(

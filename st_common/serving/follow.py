@@ -153,6 +153,62 @@ class Follower:
         self._after = max(self._after, (position, LAST_SEQ))
 
 
+class Following:
+    """What is new in streams that take turns, each time that somebody looks.
+
+    Args:
+        home: where the streams lie.
+        stream: the stream; None: all of them, also those that get their first log meanwhile.
+        query: only changes of this query.
+        since: only changes behind this position of the log.
+
+    Raises:
+        QueryError: no query was ever registered by that name.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        stream: str | None = None,
+        query: str | None = None,
+        since: int | None = None,
+    ) -> None:
+        self._home, self._stream = home, stream
+        self._query = None if query is None else find(home, query).name
+        self._after = FIRST if since is None else (since, LAST_SEQ)
+        self._followers: dict[str, tuple[Follower, Outlet]] = {}
+
+    def is_idle(self) -> bool:
+        """Whether the engines have done all that the logs hold; ask it before looking, and nothing is missed."""
+        return all(is_done(self._home, name) for name in self._names())
+
+    def poll(self) -> list[pa.Table]:
+        """What was committed since the last look, as far as one look takes it; stream by stream.
+
+        Returns:
+            Tables with the columns of the contract `changes`; one without rows where all that came is not told. None
+            when nothing came.
+        """
+        parts = []
+        for name in self._names():
+            follower, outlet = self._of(name)
+            rows = follower.poll()
+            if len(rows):
+                parts.append(outlet.passed(rows))
+        return parts
+
+    def _names(self) -> list[str]:
+        return (
+            [self._stream] if self._stream is not None else changed_streams(self._home)
+        )
+
+    def _of(self, name: str) -> tuple[Follower, Outlet]:
+        if name not in self._followers:
+            follower = Follower(self._home, name, after=self._after, query=self._query)
+            self._followers[name] = (follower, Outlet(self._home, name))
+        return self._followers[name]
+
+
 def _greatest(rows: pa.Table) -> int:
     return int(pc.max(rows["position"]).as_py()) if len(rows) else -1
 
@@ -187,27 +243,13 @@ def follow(
     Raises:
         QueryError: no query was ever registered by that name.
     """
-    if query is not None:
-        query = find(home, query).name
-    after = FIRST if since is None else (since, LAST_SEQ)
-    followers: dict[str, tuple[Follower, Outlet]] = {}
+    following = Following(home, stream, query, since)
     end_s = None if seconds is None else time.monotonic() + seconds
     while True:
-        names = [stream] if stream is not None else changed_streams(home)
-        idle = until_idle and all(is_done(home, name) for name in names)
-        for name in names:
-            if name not in followers:
-                followers[name] = (
-                    Follower(home, name, after=after, query=query),
-                    Outlet(home, name),
-                )
-        polled = [
-            (outlet, follower.poll())
-            for follower, outlet in (followers[name] for name in names)
-        ]
-        passed = [outlet.passed(rows) for outlet, rows in polled if len(rows)]
-        yield from (rows for rows in passed if len(rows))
-        if passed:
+        idle = until_idle and following.is_idle()
+        parts = following.poll()
+        yield from (rows for rows in parts if len(rows))
+        if parts:
             continue
         if idle or (end_s is not None and time.monotonic() >= end_s):
             return

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from st_common.errors import ConfigError
 from st_common.ops.doctor import jars_problem, java_problem
+from st_common.settings import jars_dir
 from st_common.spark_keys import SparkSettings
 
-JARS = Path(__file__).resolve().parents[2] / "jars"
 _CLASSES = ("delta-", "sedona-")
 _EXTENDED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,org.apache.sedona.sql.SedonaSqlExtensions",
@@ -72,7 +72,7 @@ def session(
     Raises:
         ConfigError: there is no Java 17 or 21, or the jars are not there.
     """
-    for problem in (java_problem(), jars_problem(JARS)):
+    for problem in (java_problem(), jars_problem(jars_dir())):
         if problem:
             raise ConfigError(
                 f"Spark cannot start: {problem}",
@@ -80,7 +80,9 @@ def session(
             )
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     jars = [
-        str(jar) for jar in sorted(JARS.glob("*.jar")) if jar.name.startswith(_CLASSES)
+        str(jar)
+        for jar in sorted(jars_dir().glob("*.jar"))
+        if jar.name.startswith(_CLASSES)
     ]
     master = f"local[{place.cores},{starts}]" if place.is_local else place.master
     builder = SparkSession.builder.appName(app).master(master)

@@ -53,6 +53,10 @@ PLANTED = {
         {"jobs/planted.py": "from delta.tables import DeltaTable"},
     ),
     "sedona in a DAG": ("spark", {"dags/planted.py": "import sedona.spark"}),
+    "the library knows the interface that is made of it": (
+        "public",
+        {"st_common/ops/planted.py": "import fairway"},
+    ),
     "airflow in the library": (
         "airflow",
         {"st_common/ops/planted.py": "from airflow.sdk import DAG"},

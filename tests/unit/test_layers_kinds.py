@@ -77,6 +77,10 @@ def test_a_wrong_file_of_rules_is_an_error_that_names_the_place(
         load_kinds(tmp_path)
 
 
-def test_a_missing_file_of_rules_is_an_error(tmp_path):
-    with pytest.raises(ConfigError, match=r"layers\.toml cannot be read"):
-        load_kinds(tmp_path)
+def test_a_folder_without_rules_has_those_that_came_with_the_package(tmp_path):
+    assert load_kinds(tmp_path) == load_kinds(CONF)
+
+
+def test_a_folder_that_somebody_named_and_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere cannot be read"):
+        load_kinds(tmp_path / "nowhere")

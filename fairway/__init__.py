@@ -1,0 +1,87 @@
+"""Fairway: continuous spatial queries over streams of moving objects. The public interface for programs in Python.
+
+Everything that programs may rely on is named here; `st_common` is its implementation, and may change at any time.
+
+    import fairway
+
+    with fairway.connect("tracks") as client:
+        for change in client.register("SELECT * FROM taxis INSIDE (-8.63, 41.14, -8.60, 41.16)"):
+            print(change.sign, change.element.object)
+"""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from st_common.client.changes import Change
+from st_common.client.home_client import HomeClient
+from st_common.client.interface import ChangeFeed, Client, Subscription
+from st_common.client.put import Put
+from st_common.client.registration import QueryId
+from st_common.client.result import Result
+from st_common.client.tuples import Element, Feature, MultiTuple
+from st_common.engine.batch.backtest import Backtest
+from st_common.errors import (
+    ConfigError,
+    FairwayError,
+    QueryError,
+    StorageError,
+    TransientError,
+)
+from st_common.extras import require_module
+from st_common.query.builder import query
+
+if TYPE_CHECKING:
+    from st_common.spark.continuous import continuous
+
+__all__ = [
+    "Backtest",
+    "Change",
+    "ChangeFeed",
+    "Client",
+    "ConfigError",
+    "Element",
+    "FairwayError",
+    "Feature",
+    "MultiTuple",
+    "Put",
+    "QueryError",
+    "QueryId",
+    "Result",
+    "StorageError",
+    "Subscription",
+    "TransientError",
+    "connect",
+    "continuous",
+    "query",
+]
+
+_URL = re.compile(r"https?://", re.IGNORECASE)
+
+
+def connect(where: Path | str | None = None) -> Client:
+    """A client on a home folder.
+
+    Args:
+        where: the home folder; None: the one that FAIRWAY_HOME names. Streams are those of FAIRWAY_CONF, else of `conf`
+            in the home, else of `./conf`.
+
+    Raises:
+        ConfigError: the address of a server, which cannot be asked yet; or there are no settings.
+    """
+    if where is not None and _URL.match(str(where)):
+        raise ConfigError(
+            f"{where} is a server, and clients over HTTP are not there yet",
+            hint="give the home folder, on its machine",
+        )
+    return HomeClient(where)
+
+
+def __getattr__(name: str) -> object:
+    """`continuous`, when somebody asks for it: PySpark takes long to import, and may not be installed."""
+    if name != "continuous":
+        raise AttributeError(f"module 'fairway' has no attribute {name!r}")
+    require_module("pyspark")
+    from st_common.spark.continuous import continuous
+
+    return continuous

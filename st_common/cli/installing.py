@@ -1,0 +1,57 @@
+"""`fairway init`, `setup-jars`, `completion`: what is done once, after the installation."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from st_common.cli import context
+from st_common.settings import COMPLETION_VARIABLE
+
+_SHELL = Annotated[
+    Literal["bash", "zsh", "fish"],
+    typer.Argument(metavar="SHELL", help="bash, zsh or fish."),
+]
+_FROM = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="FOLDER",
+        exists=True,
+        file_okay=False,
+        help="Copy them from this folder or below it; else Maven fetches them.",
+    ),
+]
+
+
+def init(ctx: typer.Context) -> None:
+    """Make a home folder with settings to be changed: HOME/conf. What is there stays as it is."""
+    from st_common.ops.beginning import begin
+
+    home = context.home(ctx)
+    for path in begin(home):
+        typer.echo(f"wrote {path}")
+    typer.echo(f"describe your streams in {home.root / 'conf' / 'streams.toml'}")
+
+
+def setup_jars(source: _FROM = None) -> None:
+    """Bring the jars that the engine spark needs, compare their sums, and say where they lie (else FAIRWAY_JARS)."""
+    from st_common.ops.jars import bring
+    from st_common.settings import jars_dir
+
+    folder = jars_dir()
+    brought = bring(folder, source)
+    for name in brought:
+        typer.echo(f"{name}: its sum is right")
+    typer.echo(f"{'brought to' if brought else 'all there in'} {folder}")
+
+
+def completion(shell: _SHELL) -> None:
+    """Print what completes commands in a shell: source <(fairway completion bash), in its start-up file."""
+    from typer.completion import get_completion_script  # type: ignore[attr-defined] # not in its __all__
+
+    typer.echo(
+        get_completion_script(
+            prog_name="fairway", complete_var=COMPLETION_VARIABLE, shell=shell
+        )
+    )

@@ -1,0 +1,208 @@
+"""What a client can do, wherever what it asks lies: in a home folder of this machine, or behind a server."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from types import TracebackType
+from typing import Protocol, Self
+
+from st_common.client.changes import Change
+from st_common.client.put import Fixes, Put
+from st_common.client.registration import QueryId
+from st_common.client.result import Result
+from st_common.client.tuples import MultiTuple
+from st_common.engine.batch.backtest import Backtest
+from st_common.query.builder import QueryBuilder
+from st_common.query.plan import Plan
+
+Rectangle = tuple[float, float, float, float]
+
+
+class Subscription(Protocol):
+    """The changes of one query from its registration on: `for` blocks until the next, `async for` awaits it.
+
+    It ends when the query is dropped or replaced, by whomever, and at once when it is closed.
+    """
+
+    id: QueryId
+    stream: str
+
+    @property
+    def closed(self) -> bool:
+        """Whether no more changes will come."""
+
+    def __iter__(self) -> Iterator[MultiTuple]: ...
+
+    def __aiter__(self) -> AsyncIterator[MultiTuple]: ...
+
+    def next(self, timeout_s: float | None = None) -> MultiTuple | None:
+        """The next change; None when none came in this time, or none will come any more. 0 takes what is there."""
+
+    def within(self, seconds: float) -> Iterator[MultiTuple]:
+        """The changes that come within so many seconds from now, each as soon as it is there."""
+
+    def close(self) -> None:
+        """Ends the iteration; the query stays registered."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+
+class ChangeFeed(Protocol):
+    """Changes in their order, what is there already first: `for` blocks until the next, `async for` awaits it."""
+
+    def __iter__(self) -> Iterator[Change]: ...
+
+    def __aiter__(self) -> AsyncIterator[Change]: ...
+
+    def close(self) -> None:
+        """Ends the iteration; any thread may do it."""
+
+
+class Client(Protocol):
+    """Registers queries, asks for answers and follows changes; engines of the streams run elsewhere (`fairway run`).
+
+    All errors of wrong use are `FairwayError`: what was wrong and where, with a hint what to do.
+    """
+
+    def register(
+        self,
+        what: Plan | QueryBuilder | str,
+        name: str | None = None,
+        *,
+        tags: bool = False,
+    ) -> Subscription:
+        """Registers a query and follows its changes from there on.
+
+        Args:
+            what: a plan or builder; or a text, SELECT .. alone or one statement that registers or replaces a query.
+            name: the query's name; without one a statement's own counts, and else one is made.
+            tags: read the kind and the tags of features that a join pairs with.
+
+        Raises:
+            QueryError: a name that is taken, an unknown stream or layer, a plan that cannot be; nothing is registered.
+        """
+
+    def cancel(self, query: QueryId | Subscription) -> None:
+        """Drops a query, and ends its subscriptions in this client at once.
+
+        Raises:
+            QueryError: no such query is registered, or a newer version of it; that one stays.
+        """
+
+    def answer(self, query: str, at: datetime | None = None) -> Result:
+        """Who is in the answer of a query, and where each was last.
+
+        Args:
+            query: its name; it may be dropped since.
+            at: what happened up to then counts, with a time zone; None: all.
+
+        Returns:
+            Rows by object and partner: `object`, `partner`, `since_ts`, `value`, `fields` (JSON), and `geometry`: the
+            last fix of the object up to then, null for a group of an aggregate.
+
+        Raises:
+            QueryError: no query was ever registered by that name.
+            FairwayError: what the answer follows from was purged.
+        """
+
+    def objects(
+        self,
+        stream: str,
+        at: datetime | None = None,
+        *,
+        inside: Rectangle | None = None,
+        nearest: tuple[int, float, float] | None = None,
+    ) -> Result:
+        """Where the objects of a stream are, or were at a time, each by its last fix up to then.
+
+        Args:
+            stream: its name.
+            at: the time, with a time zone; None: the largest event time that is archived.
+            inside: x1, y1, x2, y2 in the stream's coordinates: only objects in this rectangle, whose border is in it.
+            nearest: k, x, y: of those only the k nearest to a point, nearest first.
+
+        Returns:
+            `object`, `event_ts`, `x`, `y`, `geometry`, by object; with `nearest` also `distance`: metres on longitude
+            and latitude, else the unit of the coordinates.
+
+        Raises:
+            ConfigError: there is no such stream.
+            QueryError: nothing of the stream was archived yet.
+        """
+
+    def changes(
+        self,
+        query: str | None = None,
+        *,
+        stream: str | None = None,
+        since: int | None = None,
+        seconds: float | None = None,
+        until_idle: bool = False,
+    ) -> ChangeFeed:
+        """The changes of answers, what is there already first, then as they are committed.
+
+        Args:
+            query: only of this query; None: of all.
+            stream: only of queries on this stream; None: of all.
+            since: only behind this position of the log, such as the last one that you have.
+            seconds: ends after this time; None: never by itself.
+            until_idle: ends when engines have done all that the logs hold.
+
+        Raises:
+            QueryError: no query was ever registered by that name.
+        """
+
+    def put(self, stream: str, fixes: Fixes, *, live: bool = True) -> Put:
+        """Puts fixes into a stream's log; engines judge them. What was put is on the disk.
+
+        Args:
+            stream: its name; its format is ndjson, or csv with a header.
+            fixes: an Arrow table, or mappings, with the columns that the stream's settings name, the same in each; a
+                time is what the settings say, or a datetime with a zone.
+            live: they are told as they happen, so that time goes on after them; False for the past.
+
+        Raises:
+            ConfigError: there is no such stream, its format cannot be written, or a row lacks a column. Of the rows
+                before it whole twenty thousands may be put.
+        """
+
+    def sql(self, text: str) -> Result:
+        """The result of one SELECT over the tables: `changes`, `visits`, `positions_S` .. ; SHOW TABLES names them.
+
+        Raises:
+            QueryError: the text is no SELECT, or is refused.
+        """
+
+    def backtest(
+        self, text: str, stream: str, *, days: int = 30, against: str | None = None
+    ) -> Backtest:
+        """What queries would have told on the last days that are closed. Nothing is written or registered.
+
+        Args:
+            text: statements that register queries on the stream.
+            stream: its name.
+            days: how many days; fewer where the stream is younger.
+            against: statements with older versions of them, compared by name.
+
+        Raises:
+            ConfigError: the stream never ran, no day is closed, or there is another statement.
+            QueryError: what is wrong with the text.
+        """
+
+    def close(self) -> None:
+        """Ends all subscriptions of this client; queries stay registered."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...

@@ -1,0 +1,129 @@
+"""Fixes from a program into a stream's log, as records of the stream's format."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from st_common.capture.files import append_records, wall_clock
+from st_common.capture.reading import log_for
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.settings import StreamSettings
+
+Fixes: TypeAlias = pa.Table | Iterable[Mapping[str, Any]]
+_ROWS = 20_000  # in one segment
+_UNIT_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_EPOCH, _US = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """What was put into a log; it is on the disk.
+
+    Attributes:
+        records: how many records; whether each is a fix or a reject, an engine says.
+        end: the number behind the last segment of the log: an engine whose position has come there has judged them all.
+    """
+
+    records: int
+    end: int
+
+
+def put(home: Home, stream: StreamSettings, fixes: Fixes, *, live: bool) -> Put:
+    """Appends rows to a stream's log.
+
+    Args:
+        home: where the log lies.
+        stream: whose log, and how its records are written.
+        fixes: rows with the columns that the stream's settings name, the same in each; a time is what the settings
+            say, or a datetime with a zone.
+        live: they are told as they happen, so that time goes on after them.
+
+    Raises:
+        ConfigError: the stream's format cannot be written, or a row lacks a column or has another one than the first.
+        StorageError: the disk is full, or refuses.
+    """
+    log, records = log_for(home, stream), 0
+    rows = iter(fixes.to_pylist() if isinstance(fixes, pa.Table) else fixes)
+    while part := list(islice(rows, _ROWS)):
+        payload = _payload(part, stream, first=records)
+        append_records(log, stream, payload, arrival_us=wall_clock(), live=live)
+        records += len(part)
+    return Put(records=records, end=log.end())
+
+
+def _payload(
+    rows: list[Mapping[str, Any]], stream: StreamSettings, *, first: int
+) -> bytes:
+    wanted = [stream.columns.object, stream.columns.x, stream.columns.y]
+    if stream.columns.event_ts is not None:
+        wanted.append(stream.columns.event_ts)
+    for number, row in enumerate(rows, first + 1):
+        lacking = [name for name in wanted if name not in row]
+        if lacking and stream.columns.gone not in row:  # who has left needs no place
+            raise ConfigError(
+                f"row {number} has no {', '.join(lacking)}",
+                hint=f"the settings of stream {stream.name!r} name {', '.join(wanted)}",
+            )
+    plain = ({name: _plain(v, stream) for name, v in row.items()} for row in rows)
+    if stream.format == "ndjson":
+        return "".join(f"{json.dumps(row)}\n" for row in plain).encode()
+    if stream.format in ("csv", "tsv") and stream.header:
+        return _delimited(list(rows[0]), plain, stream, first=first)
+    raise ConfigError(
+        f"rows cannot be written as {stream.format} of stream {stream.name!r}",
+        hint="ndjson, or csv with a header; `fairway replay` takes files of any format",
+    )
+
+
+def _delimited(
+    names: list[str],
+    rows: Iterator[dict[str, Any]],
+    stream: StreamSettings,
+    *,
+    first: int,
+) -> bytes:
+    text = io.StringIO()
+    quoting = (
+        {"quotechar": stream.quote} if stream.quote else {"quoting": csv.QUOTE_NONE}
+    )
+    writer = csv.DictWriter(
+        text,
+        names,
+        delimiter=stream.delimiter,
+        lineterminator="\n",
+        **quoting,
+    )
+    writer.writeheader()
+    for number, row in enumerate(rows, first + 1):
+        try:
+            writer.writerow(row)
+        except (ValueError, csv.Error) as error:
+            raise ConfigError(
+                f"row {number} cannot be written: {error}",
+                hint=f"the first row has {', '.join(names)}",
+            ) from None
+    return text.getvalue().encode()
+
+
+def _plain(value: Any, stream: StreamSettings) -> Any:
+    """A value as records have it; a time as the stream's settings say."""
+    if not isinstance(value, datetime):
+        return value
+    if value.tzinfo is None:
+        raise ConfigError(f"{value!r} has no time zone", hint="tzinfo=datetime.UTC")
+    at = value.astimezone(UTC)
+    if stream.time_unit in _UNIT_US:
+        time_us, unit_us = (at - _EPOCH) // _US, _UNIT_US[stream.time_unit]
+        whole, rest = divmod(time_us, unit_us)
+        return time_us / unit_us if rest else whole
+    if stream.time_unit == "iso":
+        return at.isoformat()
+    return at.strftime(stream.time_unit)

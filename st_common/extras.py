@@ -1,0 +1,83 @@
+"""Which extra of the package brings which library: what was left out at the installation is named, with what to do."""
+
+from importlib.util import find_spec
+from types import MappingProxyType
+
+from st_common.errors import ConfigError
+
+EXTRA_OF = MappingProxyType(
+    {
+        "pyspark": "spark",
+        "py4j": "spark",
+        "delta": "spark",
+        "sedona": "spark",
+        "great_expectations": "quality",
+        "matplotlib": "quality",
+        "starlette": "server",
+        "uvicorn": "server",
+        "sse_starlette": "server",
+        "paho": "feeds",
+        "websockets": "feeds",
+        "httpx": "feeds",
+        "confluent_kafka": "feeds",
+        "google": "feeds",  # the namespace of gtfs-realtime-bindings
+        "pyais": "feeds",
+        "pyogrio": "layers",
+        "openlineage": "lineage",
+    }
+)
+"""The extra of each module that the core does without, by the module's first name."""
+
+
+def how_to_install(extra: str) -> str:
+    """What installs an extra: `pip install 'fairway[spark]'`."""
+    return f"pip install 'fairway[{extra}]'"
+
+
+def has_module(name: str) -> bool:
+    """Whether a module can be imported; it is not."""
+    try:
+        return find_spec(name) is not None
+    except (ModuleNotFoundError, ValueError):
+        return False
+
+
+def missing(error: Exception) -> Exception:
+    """The error itself; or one for people that names the extra, when a module is missing that an extra brings."""
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return error
+    name = error.name.partition(".")[0]
+    return _lacking(name) if name in EXTRA_OF else error
+
+
+def require_module(name: str) -> None:
+    """Makes sure that a module is there that an extra brings, before anything is begun that needs it.
+
+    Args:
+        name: one of `EXTRA_OF`.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    if not has_module(name):
+        raise _lacking(name)
+
+
+def _lacking(name: str) -> ConfigError:
+    extra = EXTRA_OF[name]
+    return ConfigError(
+        f"this needs {name}, which the extra {extra} brings", hint=how_to_install(extra)
+    )
+
+
+def require_engine(engine: str, stream: str) -> None:
+    """Makes sure that the engine of a stream is installed; no other one takes its place in silence.
+
+    Raises:
+        ConfigError: it is `spark`, and Spark is not installed.
+    """
+    if engine == "spark" and not has_module("pyspark"):
+        raise ConfigError(
+            f"stream {stream!r} runs on the engine spark, which is not installed",
+            hint=f'{how_to_install("spark")}, or engine = "local" in its settings: answers are the same',
+        )

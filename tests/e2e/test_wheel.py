@@ -1,0 +1,183 @@
+"""The wheel, built and installed into an empty environment, does what its page promises, from an empty folder.
+
+There is no Java, no Spark, no compiler, and nothing of this checkout on any path.
+"""
+
+import fcntl
+import os
+import pty
+import re
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import termios
+import tomllib
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+ROOT = Path(__file__).resolve().parents[2]
+UV = Path(sys.executable).with_name("uv")
+SOURCES = ("fairway", "st_common", "jobs", "requirements", "conf", "data_contracts")
+FILES = ("pyproject.toml", "setup.py", "pom.xml", "README.md", "LICENSE")
+MOST_BYTES = 720_000_000  # pyarrow, deltalake, scipy, duckdb and numpy are 530 MB of it
+LEFT_OUT = ("pyspark", "delta", "sedona", "great_expectations", "matplotlib", "pyogrio")
+PAGE = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+ON_SPARK = """
+[streams.buses]
+format = "csv"
+columns = { object = "id", x = "lon", y = "lat", event_ts = "t" }
+"""
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python environment that holds the wheel and what the core's lock says, by its hashes."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    for name in SOURCES:
+        ignored = shutil.ignore_patterns("__pycache__", "examples")
+        shutil.copytree(ROOT / name, source / name, ignore=ignored)
+    for name in FILES:
+        shutil.copy(ROOT / name, source)
+    with_tools = ["--no-build-isolation", "--python", sys.executable]
+    uv("build", "--wheel", "--quiet", *with_tools, "--out-dir", folder, source)
+    (wheel,) = folder.glob("fairway-*.whl")
+    made = folder / "venv"
+    uv("venv", "--quiet", "--python", sys.executable, made)
+    into = ["--quiet", "--python", made / "bin" / "python"]
+    uv("pip", "sync", *into, "--require-hashes", ROOT / "requirements" / "core.lock")
+    uv("pip", "install", *into, "--no-deps", wheel)
+    uv("pip", "check", *into)
+    return made
+
+
+@pytest.mark.spec("S9")
+def test_the_wheel_registers_replays_runs_answers_and_verifies(environment, tmp_path):
+    told = command(environment, tmp_path)
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert told("--version") == f"fairway {version}\n"
+    assert "wrote home/conf/streams.toml" in told("init", "--home", "home")
+    settings = block("toml") + ON_SPARK
+    (tmp_path / "home" / "conf" / "streams.toml").write_text(settings)
+    (tmp_path / "fixes.csv").write_text(block("csv"))
+    said = [told(*shlex.split(line)[1:]) for line in commands_of_the_page()]
+    _, replayed, ran, changes, answer, verified = said
+    assert "4 records" in replayed
+    assert "4 fixes" in ran
+    assert [line.split()[1:3] for line in changes.splitlines()[1:]] == [
+        ["a", "1"],
+        ["a", "-1"],
+        ["b", "1"],
+    ]
+    assert [line.split()[0] for line in answer.splitlines()] == ["object", "b"]
+    assert "centre: 1 members" in verified
+    assert "WRONG" not in verified
+    refused = told("run", "buses", "--home", "home", code=2)
+    assert refused.startswith("error: stream 'buses' runs on the engine spark")
+    assert refused.count("\n") == 1
+    wide = on_a_terminal(environment, tmp_path, "status", "--home", "home", columns=40)
+    assert max(map(len, wide)) == 40
+    assert wide[1].startswith("taxis")
+    assert "\x1b[" not in "".join(wide)
+
+
+@pytest.mark.spec("S9")
+def test_the_wheel_holds_what_programs_need_and_no_more(environment, tmp_path):
+    packages = environment / "lib" / "python3.11" / "site-packages"
+    for name in ("fairway/py.typed", "st_common/py.typed", "st_common/shipped/pom.xml"):
+        assert (packages / name).is_file(), name
+    for name in (*LEFT_OUT, "st_common/testing"):
+        assert not (packages / name).exists(), name
+    files = [path for path in packages.rglob("*") if path.suffix != ".pyc"]
+    assert sum(path.lstat().st_size for path in files) < MOST_BYTES
+    program = (
+        "import fairway\n"
+        "from st_common.contracts import contract_names, load_contract\n"
+        "print(len([load_contract(name) for name in contract_names()]))\n"
+        "print(len(fairway.connect('home').objects('taxis')))\n"
+    )
+    (tmp_path / "home" / "conf").mkdir(parents=True)
+    (tmp_path / "home" / "conf" / "streams.toml").write_text(block("toml"))
+    done = subprocess.run(
+        [environment / "bin" / "python", "-c", program],
+        cwd=tmp_path,
+        env=clean(environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    contracts = len(list((ROOT / "data_contracts").glob("*.odcs.yaml")))
+    assert done.stdout == f"{contracts}\n"
+    assert "QueryError: stream 'taxis' has no positions yet" in done.stderr
+
+
+def block(language: str) -> str:
+    """The one block of the page in a language."""
+    (text,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return text
+
+
+def commands_of_the_page() -> list[str]:
+    (text,) = re.findall(r"^```\n(fairway .*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    return text.splitlines()
+
+
+def uv(*words: object) -> None:
+    done = subprocess.run(
+        [UV, *map(str, words)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def clean(environment: Path) -> dict[str, str]:
+    """Nothing but the environment's own programs on the path, and no settings of anybody."""
+    return {"PATH": str(environment / "bin"), "HOME": "/nonexistent", "NO_COLOR": "1"}
+
+
+def command(environment: Path, folder: Path):
+    def told(*words: str, code: int = 0) -> str:
+        done = subprocess.run(
+            [environment / "bin" / "fairway", *words],
+            cwd=folder,
+            env=clean(environment),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        return done.stderr if code else done.stdout
+
+    return told
+
+
+def on_a_terminal(
+    environment: Path, folder: Path, *words: str, columns: int
+) -> list[str]:
+    """The lines that a command writes to a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    done = subprocess.Popen(
+        [environment / "bin" / "fairway", *words],
+        cwd=folder,
+        env=clean(environment),
+        stdout=theirs,
+    )
+    os.close(theirs)
+    said = b""
+    while part := _read(ours):
+        said += part
+    assert done.wait(timeout=60) == 0
+    os.close(ours)
+    return said.decode().splitlines()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65_536)
+    except OSError:  # its other end is closed
+        return b""

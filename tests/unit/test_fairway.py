@@ -1,0 +1,219 @@
+"""The public interface: what programs put, ask for and follow, and what they are told when something is missing."""
+
+import asyncio
+import importlib.util
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import fairway
+from st_common.capture.log import Log
+from st_common.engine.run import run
+from st_common.home import Home
+from st_common.settings import load_streams
+
+ROOT = Path(__file__).resolve().parents[2]
+STREAMS = """[streams.taxis]
+format = "csv"
+columns = { object = "id", x = "lon", y = "lat", event_ts = "t" }
+time_unit = "ms"
+engine = "local"
+max_ahead_s = "off"
+shards = 1
+
+[streams.grid]
+format = "ndjson"
+columns = { object = "id", x = "x", y = "y" }
+crs = "planar"
+engine = "local"
+
+[streams.tracks]
+format = "gpx"
+engine = "local"
+columns = { object = "trk/name", x = "lon", y = "lat", event_ts = "time" }
+"""
+CENTRE = "SELECT * FROM taxis INSIDE (0, 0, 5, 5)"
+
+
+def fix(name: str, lon: float, lat: float, second: float) -> dict[str, object]:
+    at = datetime.fromtimestamp(second, UTC)
+    return {"id": name, "lon": lon, "lat": lat, "t": at}
+
+
+FIXES = [
+    fix("a", 1.5, 1.25, 1.5),
+    fix('b "q", c', 9.0, 9.0, 2),
+    fix("a", 8.0, 8.0, 3),
+    fix('b "q", c', 2.0, 3.0, 4.001),
+]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "streams.toml").write_text(STREAMS)
+    return tmp_path
+
+
+def judged(home: Path, stream: str = "taxis") -> None:
+    run(Home(home), load_streams(home / "conf")[stream], until_idle=True)
+
+
+@pytest.mark.spec("S9", "B14")
+def test_what_is_put_is_judged_and_told_and_lies_where_it_was_put(home):
+    with fairway.connect(home) as client:
+        subscription = client.register(CENTRE, "centre")
+        assert client.put("taxis", FIXES, live=False).records == 4
+        judged(home)
+        told = [(one.sign, one.element.object) for one in subscription.within(0)]
+        assert told == [(1, "a"), (-1, "a"), (1, 'b "q", c')]
+        changes = list(client.changes("centre", until_idle=True))
+        assert [(one.sign, one.object) for one in changes] == told
+        assert changes[2].event_ts == datetime(1970, 1, 1, 0, 0, 4, 1000, UTC)
+        behind = client.changes("centre", since=changes[0].position, until_idle=True)
+        assert list(behind) == changes[1:]
+        (member,) = client.answer("centre")
+        assert (member["object"], member["geometry"]) == (
+            'b "q", c',
+            {"x": 2.0, "y": 3.0},
+        )
+        (then,) = client.answer("centre", datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC))
+        assert (then["object"], then["geometry"]) == ("a", {"x": 1.5, "y": 1.25})
+        client.cancel(subscription)
+        assert subscription.closed
+
+
+@pytest.mark.spec("S9")
+def test_objects_and_tables_come_as_arrow_and_places_say_their_system(home):
+    with fairway.connect(home) as client:
+        client.put("taxis", pa.Table.from_pylist(FIXES), live=False)
+        judged(home)
+        seen = client.objects("taxis", nearest=(1, 8.0, 8.1))
+        table = pa.table(seen)
+        field = table.schema.field("geometry")
+        assert field.metadata[b"ARROW:extension:name"] == b"geoarrow.point"
+        assert json.loads(field.metadata[b"ARROW:extension:metadata"]) == {
+            "crs": "EPSG:4326",
+            "crs_type": "authority_code",
+        }
+        assert table["geometry"].to_pylist() == [{"x": 8.0, "y": 8.0}]
+        assert len(client.objects("taxis", inside=(0, 0, 5, 5))) == 1
+        counted = client.sql("SELECT count(*) AS n FROM positions_taxis")
+        assert list(counted) == [{"n": 4}]
+        client.put("grid", [{"id": "car", "x": 1, "y": 2}], live=False)
+        judged(home, "grid")
+        planar = client.objects("grid")
+        assert planar.crs is None
+        assert planar.table["geometry"].to_pylist() == [{"x": 1.0, "y": 2.0}]
+        with pytest.raises(fairway.ConfigError, match="have no places"):
+            counted.to_geopandas()
+
+
+@pytest.mark.spec("S9")
+@pytest.mark.skipif(
+    importlib.util.find_spec("geopandas") is not None, reason="GeoPandas is here"
+)
+def test_without_geopandas_its_name_is_said(home):
+    client = fairway.connect(home)
+    client.put("taxis", FIXES, live=False)
+    judged(home)
+    with pytest.raises(fairway.ConfigError, match="pip install geopandas"):
+        client.objects("taxis").to_geopandas()
+
+
+@pytest.mark.spec("S9")
+def test_changes_and_subscriptions_are_awaited_while_others_work(home):
+    async def follow() -> tuple[list[str], list[str]]:
+        client = fairway.connect(home)
+        subscription = client.register(CENTRE, "centre")
+        feed = client.changes("centre", seconds=60)
+
+        async def of_feed() -> list[str]:
+            return [change.object async for change in feed]
+
+        async def of_subscription() -> list[str]:
+            names = []
+            async for change in subscription:
+                names.append(change.element.object)
+                if len(names) == 3:
+                    feed.close()
+                    client.cancel(subscription)
+            return names
+
+        both = asyncio.gather(of_feed(), of_subscription())
+        client.put("taxis", FIXES, live=False)
+        await asyncio.to_thread(judged, home)
+        return await asyncio.wait_for(both, timeout=60)
+
+    told, subscribed = asyncio.run(follow())
+    assert subscribed == ["a", "a", 'b "q", c']
+    assert told == subscribed[: len(told)]
+
+
+WRONG = {
+    "another column in a later row": (
+        "taxis",
+        [fix("a", 1, 1, 1), {**fix("a", 1, 1, 1), "speed": 3}],
+        r"row 2 cannot be written.*the first row has id, lon, lat, t",
+    ),
+    "no place": ("taxis", [{"id": "a", "t": 1}], r"row 1 has no lon, lat"),
+    "a time without a zone": (
+        "taxis",
+        [{**fix("a", 1, 1, 1), "t": datetime(2024, 1, 1)}],  # noqa: DTZ001 - wrong on purpose
+        "has no time zone",
+    ),
+    "another stream": ("ships", FIXES, "there is no stream 'ships'"),
+    "a format of files": (
+        "tracks",
+        [{"trk/name": "a", "lon": 1, "lat": 1, "time": 1}],
+        "rows cannot be written as gpx",
+    ),
+}
+
+
+@pytest.mark.spec("S9")
+@pytest.mark.parametrize(("stream", "fixes", "said"), WRONG.values(), ids=WRONG)
+def test_rows_that_cannot_be_put_are_named_and_nothing_is_put(
+    home, stream, fixes, said
+):
+    with pytest.raises(fairway.ConfigError, match=said):
+        fairway.connect(home).put(stream, fixes)
+    assert Log(Home(home).log(stream)).end() == 0
+
+
+@pytest.mark.spec("S9")
+def test_a_backtest_takes_registrations_alone_and_needs_a_day_that_is_closed(home):
+    client = fairway.connect(home)
+    client.put("taxis", FIXES, live=False)
+    judged(home)
+    text = f"REGISTER QUERY centre AS {CENTRE}"
+    with pytest.raises(fairway.ConfigError, match="closed"):
+        client.backtest(text, "taxis")
+    with pytest.raises(fairway.ConfigError, match="takes registrations on it alone"):
+        client.backtest("DROP QUERY centre", "taxis")
+
+
+@pytest.mark.spec("S9")
+def test_a_server_and_spark_that_is_not_there_are_said(home, monkeypatch):
+    with pytest.raises(fairway.ConfigError, match="over HTTP are not there yet"):
+        fairway.connect("http://127.0.0.1:8640")
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(fairway.ConfigError, match=r"pip install 'fairway\[spark\]'"):
+        fairway.continuous  # noqa: B018 - asking for it is what is tried
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        fairway.other  # noqa: B018 - likewise
+
+
+@pytest.mark.spec("S9")
+def test_the_page_of_the_interface_is_what_the_code_says():
+    spec = importlib.util.spec_from_file_location("api", ROOT / "tools" / "api.py")
+    api = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(api)
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert page == api.page(), "make api-docs"
+    for name in fairway.__all__:
+        assert f"## `fairway.{name}" in page

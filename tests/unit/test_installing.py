@@ -1,0 +1,156 @@
+"""What is done once after the installation: settings to begin with, Spark's jars, completion."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from st_common.cli import app
+from st_common.engine.run import run as run_engine
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.ops import jars
+from st_common.query.registry import register
+from st_common.query.text import parse
+from st_common.settings import load_streams
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*words: str, **environment: str) -> object:
+    return CliRunner().invoke(app, words, prog_name="fairway", env=environment)
+
+
+@pytest.mark.spec("S9")
+def test_init_writes_settings_that_load_and_leaves_alone_what_is_there(tmp_path):
+    conf = tmp_path / "home" / "conf"
+    assert run("init", "--home", str(tmp_path / "home")).exit_code == 0
+    assert {path.name for path in conf.iterdir()} == {
+        path.name for path in (ROOT / "conf").glob("*.toml")
+    }
+    assert load_streams(conf)
+    (conf / "streams.toml").write_text("# mine")
+    again = run("init", "--home", str(tmp_path / "home"))
+    assert "wrote" not in again.stdout
+    assert (conf / "streams.toml").read_text() == "# mine"
+
+
+TAXIS = """[streams.taxis]
+format = "csv"
+columns = { object = "id", x = "x", y = "y" }
+engine = "local"
+"""
+CONTENTS = {"delta-spark.jar": b"one", "sedona-spark.jar": b"two"}
+
+
+@pytest.fixture
+def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with two jars, deep in it, whose sums are the ones that came along."""
+    source = tmp_path / "repository"
+    for number, (name, content) in enumerate(CONTENTS.items()):
+        (source / str(number)).mkdir(parents=True)
+        (source / str(number) / name).write_bytes(content)
+    digits = {
+        name: hashlib.sha256(content).hexdigest() for name, content in CONTENTS.items()
+    }
+    monkeypatch.setattr(jars, "sums", lambda: digits)
+    return source
+
+
+@pytest.mark.spec("S9")
+def test_jars_are_copied_from_a_folder_and_once(listed, tmp_path):
+    words = ("setup-jars", "--from", str(listed))
+    target = tmp_path / "jars"
+    first = run(*words, FAIRWAY_JARS=str(target))
+    assert first.exit_code == 0, first.output
+    assert {path.name: path.read_bytes() for path in target.iterdir()} == CONTENTS
+    assert "all there" in run(*words, FAIRWAY_JARS=str(target)).stdout
+
+
+@pytest.mark.spec("S9")
+def test_jars_come_all_or_none(listed, tmp_path):
+    target = tmp_path / "jars"
+    (listed / "1" / "sedona-spark.jar").write_bytes(b"another")
+    with pytest.raises(
+        ConfigError, match=r"sedona-spark.jar has the SHA-256 \w+ instead of"
+    ):
+        jars.bring(target, listed)
+    assert list(target.iterdir()) == []
+    (listed / "1" / "sedona-spark.jar").unlink()
+    with pytest.raises(ConfigError, match=r"there is no sedona-spark.jar in"):
+        jars.bring(target, listed)
+
+
+def test_without_maven_jars_are_asked_for(listed, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ConfigError, match=r"Maven is not on PATH .*--from FOLDER"):
+        jars.bring(tmp_path / "jars")
+
+
+@pytest.mark.spec("S9")
+def test_jars_that_came_along_are_those_of_the_checkout():
+    lines = (ROOT / "requirements" / "jars.sha256").read_text().splitlines()
+    assert [f"{digits}  {name}" for name, digits in jars.sums().items()] == lines
+
+
+@pytest.mark.spec("S9")
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_of_a_shell_is_a_script_that_asks_fairway(shell):
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert "_FAIRWAY_COMPLETE" in result.stdout
+    assert run("completion", "dash").exit_code == 2
+
+
+SLOW = {"numpy", "pyarrow", "pandas", "duckdb", "sqlglot", "deltalake", "scipy"}
+
+
+@pytest.mark.spec("S9")
+@pytest.mark.parametrize(
+    ("words", "slow"),
+    [
+        (["status"], SLOW),
+        (["query", "list"], SLOW),
+        (["answer", "centre"], {"pandas.core", "sqlglot", "scipy"}),
+        (["changes"], {"pandas.core", "sqlglot", "scipy"}),
+    ],
+)
+def test_commands_that_only_look_import_nothing_that_is_slow(tmp_path, words, slow):
+    home = Home(tmp_path / "home")
+    (home.root / "conf").mkdir(parents=True)
+    (home.root / "conf" / "streams.toml").write_text(TAXIS)
+    stream = load_streams(home.root / "conf")["taxis"]
+    text = "REGISTER QUERY centre AS SELECT * FROM taxis INSIDE (0, 0, 5, 5)"
+    register(home, {"taxis": stream}, parse(text), owner="me")
+    run_engine(home, stream, until_idle=True)
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "st_common.cli", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"FAIRWAY_HOME": str(home.root)},
+    )
+    assert done.stdout
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "st_common.cli" in imported
+    assert not imported & slow
+
+
+@pytest.mark.spec("S9")
+def test_bash_completes_commands_of_a_group(tmp_path):
+    script = (
+        f"PATH={ROOT / '.venv' / 'bin'}:$PATH; source <(fairway completion bash); "
+        "COMP_WORDS=(fairway query re); COMP_CWORD=2; _fairway_completion fairway; echo ${COMPREPLY[@]}"
+    )
+    said = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"HOME": str(tmp_path)},
+    )
+    assert said.stdout.split() == ["register"]

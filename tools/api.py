@@ -1,0 +1,105 @@
+"""Writes docs/api.md, the public interface for programs in Python, from the package `fairway` and its docstrings.
+
+`--check` compares instead of writing.
+"""
+
+import argparse
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fairway
+
+PAGE = Path("docs/api.md")
+HEAD = """# The interface for Python
+
+All that programs may rely on is in the package `fairway`, with types; `st_common` below it may change at any time.
+[install.md](install.md) says how to install it. The page is written by `make api-docs` from the code.
+"""
+ELSEWHERE = {
+    "continuous": "Continuous queries over any DataFrame of PySpark, by the extra `spark`: see "
+    "[continuous.md](continuous.md).",
+    "query": "Begins a query that is built step by step, see [builder.md](builder.md).",
+}
+_SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields|Example):$")
+_LISTED = {"Args", "Attributes", "Raises"}
+_ENTRY = re.compile(r"^    (\w[\w, ]*): (.*)$")
+
+
+def page() -> str:
+    """The page as it should be."""
+    names = sorted(fairway.__all__, key=_order)
+    return (
+        "\n".join([HEAD, *(line for name in names for line in _part(name))]).rstrip()
+        + "\n"
+    )
+
+
+def _order(name: str) -> tuple[int, str]:
+    first = ["connect", "Client", "Subscription", "ChangeFeed", "Result"]
+    last = name in ELSEWHERE or name.endswith("Error")
+    return (first.index(name) if name in first else 9 + last, name)
+
+
+def _part(name: str) -> Iterator[str]:
+    if name in ELSEWHERE:
+        yield from (f"## `fairway.{name}`", "", ELSEWHERE[name], "")
+        return
+    value = getattr(fairway, name)
+    if not inspect.isclass(value):
+        yield from (f"## `fairway.{name}{_signature(value)}`", "", *_text(value), "")
+        return
+    yield from (f"## `fairway.{name}`", "", *_text(value), "")
+    for member, method in vars(value).items():
+        if not member.startswith("_") and _is_told(method):
+            called = member + (
+                "" if isinstance(method, property) else _signature(method)
+            )
+            yield from (f"### `{called}`", "", *_text(method), "")
+
+
+def _is_told(member: Any) -> bool:
+    return isinstance(member, property) or inspect.isfunction(member)
+
+
+def _signature(function: Any) -> str:
+    """How it is called, with types, as it stands in the code."""
+    text = (
+        str(inspect.signature(function)).replace("(self, ", "(").replace("(self)", "()")
+    )
+    text = re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text)
+    return text.replace("'", "").replace("pathlib.", "").replace("datetime.", "")
+
+
+def _text(value: Any) -> Iterator[str]:
+    """A docstring as Markdown: its sections as lists."""
+    is_list = False
+    for line in inspect.cleandoc(inspect.getdoc(value) or "").splitlines():
+        if section := _SECTION.match(line):
+            is_list = section[1] in _LISTED
+            yield from (f"{section[1]}:", "")
+        elif is_list and (entry := _ENTRY.match(line)):
+            yield f"- `{entry[1]}`: {entry[2]}"
+        else:
+            yield f"  {line.strip()}" if is_list and line else line.strip()
+
+
+def main() -> int:
+    """Writes or compares; gives back the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    text = page()
+    if not parser.parse_args().check:
+        PAGE.write_text(text, encoding="utf-8")
+        return 0
+    if PAGE.read_text(encoding="utf-8") == text:
+        return 0
+    print(f"{PAGE} is not what the code says: make api-docs", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
