@@ -67,6 +67,7 @@ def judged(home: Path, stream: str = "taxis") -> None:
 def test_what_is_put_is_judged_and_told_and_lies_where_it_was_put(home):
     with fairway.connect(home) as client:
         subscription = client.register(CENTRE, "centre")
+        assert len(client.answer("centre")) == 0  # nothing has run yet
         assert client.put("taxis", FIXES, live=False).records == 4
         judged(home)
         told = [(one.sign, one.element.object) for one in subscription.within(0)]
