@@ -14,11 +14,13 @@ import pyarrow as pa
 from st_common.capture.files import append_records, wall_clock
 from st_common.capture.reading import log_for
 from st_common.errors import ConfigError
+from st_common.formats.format_settings import named_columns
 from st_common.home import Home
 from st_common.settings import StreamSettings
 
 Fixes: TypeAlias = pa.Table | Iterable[Mapping[str, Any]]
 _ROWS = 20_000  # in one segment
+_OF_A_FIX = ("object", "event_ts", "x", "y", "place")
 _UNIT_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _EPOCH, _US = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
@@ -62,11 +64,9 @@ def put(home: Home, stream: StreamSettings, fixes: Fixes, *, live: bool) -> Put:
 def _payload(
     rows: list[Mapping[str, Any]], stream: StreamSettings, *, first: int
 ) -> bytes:
-    wanted = [stream.columns.object, stream.columns.x, stream.columns.y]
-    if stream.columns.event_ts is not None:
-        wanted.append(stream.columns.event_ts)
+    wanted = [name for key, name in named_columns(stream) if key in _OF_A_FIX]
     for number, row in enumerate(rows, first + 1):
-        lacking = [name for name in wanted if name not in row]
+        lacking = [name for name in wanted if not _has(row, name)]
         if lacking and stream.columns.gone not in row:  # who has left needs no place
             raise ConfigError(
                 f"row {number} has no {', '.join(lacking)}",
@@ -81,6 +81,11 @@ def _payload(
         f"rows cannot be written as {stream.format} of stream {stream.name!r}",
         hint="ndjson, or csv with a header; `fairway replay` takes files of any format",
     )
+
+
+def _has(row: Mapping[str, Any], name: str) -> bool:
+    """Whether a row has a column, or the object that the column is in: `VP` of `VP.veh`."""
+    return name in row or name.partition(".")[0] in row
 
 
 def _delimited(

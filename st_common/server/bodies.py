@@ -20,6 +20,7 @@ from st_common.feeds.framing import (
     of_message,
     record_lines,
 )
+from st_common.formats.format_settings import named_columns
 from st_common.formats.records import columns_read
 from st_common.formats.registry import FORMATS
 from st_common.server.asked import UnsupportedError
@@ -33,6 +34,7 @@ _FORMATS: Mapping[str, str] = {
     "text/csv": "csv",
     "application/geo+json": "geojson",
 }
+_OF_A_FIX = ("object", "x", "y", "place")
 _ARROW = "application/vnd.apache.arrow.stream"
 MEDIA = (RAW, *_FORMATS, _ARROW)
 """All kinds of bodies."""
@@ -120,9 +122,13 @@ def _written(rows: pa.Table, stream: StreamSettings) -> Arrival:
     """
     wanted = columns_read(stream)
     missing = [name for name in wanted if name not in rows.column_names]
-    must = {stream.columns.object, stream.columns.x, stream.columns.y}
+    must = {name for key, name in named_columns(stream) if key in _OF_A_FIX}
     if must & set(missing):
         raise ConfigError(f"the column {min(must & set(missing))!r} is missing")
+    if any("." in name for name in must):
+        raise UnsupportedError(
+            f"stream {stream.name!r} reads columns inside of others", hint=RAW
+        )
     named = [name for name in wanted if name in rows.column_names]
     return _WRITERS[stream.format](rows.select(named), stream)
 

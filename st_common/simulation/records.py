@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -55,6 +55,7 @@ class Writer:
                 hint="simulate a stream of one of these formats",
             )
         self._stream = stream
+        self._names_of = _plain_columns(stream)
         self._is_json = stream.format == "ndjson"
         self._names = [] if self._is_json else _columns(stream)
 
@@ -85,7 +86,7 @@ class Writer:
 
     def _texts(self, fixes: Fixes) -> Mapping[str, pa.Array]:
         """The values as text, by the names that the stream gives them."""
-        columns, one = self._stream.columns, fixes.round
+        columns, one = self._names_of, fixes.round
         decimals = _DEGREE_DECIMALS if self._stream.space is GLOBE else _DECIMALS
         texts = {
             columns.object: _named(one.object),
@@ -112,7 +113,7 @@ class Writer:
         return pc.binary_join_element_wise(*columns, self._stream.delimiter)
 
     def _json(self, texts: Mapping[str, pa.Array]) -> pa.Array:
-        columns = self._stream.columns
+        columns = self._names_of
         numbers = {columns.x, columns.y, "speed_mps"}
         if self._stream.time_unit in _US:
             numbers.add(columns.event_ts or "")
@@ -124,9 +125,47 @@ class Writer:
         return pc.binary_join_element_wise(*parts, "}", "")
 
 
+class _Plain(NamedTuple):
+    """The columns of a fix, each of them one."""
+
+    object: str
+    event_ts: str | None
+    x: str
+    y: str
+    gone: str | None
+
+
+def _plain_columns(stream: StreamSettings) -> _Plain:
+    """The columns of a stream whose records can be written.
+
+    Raises:
+        ConfigError: a part of a fix stands in several columns, or inside of one.
+    """
+    columns = stream.columns
+    known = (columns.object, columns.event_ts or "", columns.x, columns.y)
+    is_json = stream.format == "ndjson"
+    for name in known:
+        if not isinstance(name, str) or (is_json and "." in name):
+            raise _composed(stream)
+    return _Plain(
+        object=str(columns.object),
+        event_ts=None if columns.event_ts is None else str(columns.event_ts),
+        x=str(columns.x),
+        y=str(columns.y),
+        gone=columns.gone,
+    )
+
+
+def _composed(stream: StreamSettings) -> ConfigError:
+    return ConfigError(
+        f"stream {stream.name!r}: its columns hold a part of a fix together or inside of others",
+        hint="simulate a stream whose object, event_ts, x and y are columns of their own",
+    )
+
+
 def _columns(stream: StreamSettings) -> list[str]:
     """The names of a line's columns in their order; without a header they are numbers, counted from 1."""
-    columns = stream.columns
+    columns = _plain_columns(stream)
     wanted = (columns.object, columns.event_ts, columns.x, columns.y, columns.gone)
     named = [name for name in wanted if name is not None]
     names = list(dict.fromkeys([*named, *stream.attributes]))
