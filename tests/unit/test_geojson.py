@@ -205,6 +205,23 @@ def test_whatever_the_bytes_are_all_of_them_are_accounted_for(content):
     assert rows == 2 * (len(whole[0]) + len(whole[1]))
 
 
+def test_segments_of_lines_decoded_together_give_what_each_gives():
+    lines = [json.dumps(one).encode() for one in FEATURES]
+    segments = [b"\n".join(lines[start : start + 3]) for start in range(10)]
+    segments.insert(4, written(FEATURES[:2], "pretty"))
+    raws = [Raw(payload=payload, arrival_us=NOW) for payload in segments]
+    parts = list(decode_all(raws, CARS))
+    assert len(parts) < len(segments)
+    apart = [decode(payload, CARS, arrival_us=NOW) for payload in segments]
+    for kind in ("fixes", "rejects"):
+        together = [
+            row for part in parts for row in getattr(part.decoded, kind).to_pylist()
+        ]
+        assert together == [
+            row for one in apart for row in getattr(one, kind).to_pylist()
+        ]
+
+
 def test_a_large_collection_is_never_held_as_a_whole():
     count = 9000
     many = written(FEATURES[:1] * count, "collection")

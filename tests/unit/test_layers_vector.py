@@ -20,7 +20,7 @@ from st_common import tables
 from st_common.cli import app
 from st_common.errors import ConfigError, LayerError
 from st_common.home import Home
-from st_common.layers.kinds import Kinds
+from st_common.layers.kinds import Kinds, load_kinds
 from st_common.layers.load import read_features
 from st_common.layers.vector import FileOptions
 
@@ -127,6 +127,26 @@ def test_degrees_of_geojson_become_metres_of_the_streams(tmp_path):
     file.write_text('{"type": "Point", "coordinates": [9, 0]}')
     point = read_features(file, NONE, crs=UTM).geometries[0]
     assert (point.x, point.y) == pytest.approx((500_000, 0), abs=1e-6)
+
+
+def test_degrees_of_openstreetmap_become_metres_of_the_streams(tmp_path):
+    file = tmp_path / "a.osm"
+    nodes = "".join(
+        f'<node id="{number}" lon="{lon}" lat="{lat}"/>'
+        for number, (lon, lat) in enumerate([(9, 0), (9, 1), (10, 1)], start=1)
+    )
+    line = "".join(f'<nd ref="{number}"/>' for number in (1, 2))
+    area = "".join(f'<nd ref="{number}"/>' for number in (1, 2, 3, 1))
+    file.write_text(
+        f'<osm version="0.6">{nodes}'
+        f'<way id="1">{line}<tag k="highway" v="path"/></way>'
+        f'<way id="2">{area}<tag k="leisure" v="park"/></way></osm>'
+    )
+    rules = load_kinds(Path(__file__).resolve().parents[2] / "conf")
+    features = read_features(file, rules, crs=UTM)
+    assert features.fids.tolist() == ["way/1", "way/2/area"]
+    for geometry in features.geometries:
+        assert geometry.bounds[:2] == pytest.approx((500_000, 0), abs=1e-6)
 
 
 def test_what_has_no_place_in_the_new_system_is_rejected(tmp_path):
