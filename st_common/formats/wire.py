@@ -131,7 +131,8 @@ def varints(buffer: Bytes, at: Ints) -> tuple[Ints, Ints]:
 def floats(buffer: Bytes, field: Field) -> NDArray[np.float64]:
     """The float32 numbers of a field of type FIXED32; NaN where it is absent."""
     digits = buffer[field.starts[:, None] + np.arange(4)]
-    numbers = digits.view("<f4")[:, 0].astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a NaN that signals
+        numbers = digits.view("<f4")[:, 0].astype(np.float64)
     return np.where(field.present, numbers, np.nan)
 
 
