@@ -16,6 +16,7 @@ from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
 from st_common.formats.spans import Ints
 
 _MAGIC = b"PAR1"
+_NOTHING = b"\xef\xbb\xbf \t\r\n"  # no records, as in all formats
 _MOST_ROWS = 16_777_216  # of a payload, as of text that is unpacked
 _US = pa.timestamp("us")
 _LATEST_S = 7_258_118_400  # 2200-01-01
@@ -32,7 +33,7 @@ def read_rows(payload: bytes, stream: FormatSettings) -> Records:
     Whole numbers of all sizes are int64, numbers with fractions float64, instants timestamp[us], texts and all others
     texts; the column of places stays binary where it is. A column that the rows lack is a fault of all of them.
     """
-    if not payload:
+    if not payload.strip(_NOTHING):
         return _one(b"", None, stream)
     try:
         rows = _rows(payload)

@@ -280,7 +280,8 @@ def test_words_for_a_missing_value_are_the_same_in_every_format(
 
 
 def test_every_format_gives_no_rows_for_no_bytes():
-    for form in FORMATS:
+    """But a FeedMessage is never empty: a feed that gives none is broken, and that is told."""
+    for form in set(FORMATS) - {"gtfs-rt"}:
         for payload in (b"", b"\n", b"\r\n\r\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"):
             decoded = decode(payload, stream(form), arrival_us=NOW)
             assert (decoded.rows, decoded.fixes.num_rows, decoded.rejects.num_rows) == (

@@ -230,6 +230,6 @@ def test_whatever_the_bytes_are_all_of_them_are_accounted_for(data):
             broken[place] = data.draw(st.integers(0, 255))
     decoded = decode(bytes(broken), CARS, arrival_us=NOW)
     assert len(decoded.fixes) + len(decoded.rejects) == decoded.rows
-    assert decoded.rows == 0 if not broken else decoded.rows > 0
+    assert (decoded.rows > 0) == bool(broken.strip(b"\xef\xbb\xbf \t\r\n"))
     noise = data.draw(st.binary(max_size=100))
     assert decode(noise, CARS, arrival_us=NOW).rows <= 1

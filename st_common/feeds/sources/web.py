@@ -57,6 +57,8 @@ class Http(Source):
             )
         if status != _OK:
             raise TransientError(f"{self.settings.url} answers {status}")
+        if not content:
+            raise TransientError(f"{self.settings.url} answers nothing")
         if len(content) > _LARGEST:
             raise TransientError(
                 f"{self.settings.url} answers {len(content)} bytes, more than {_LARGEST}"

@@ -1,0 +1,98 @@
+"""`fairway check`: what a file or a feed is, and how well it can be read, before any of it goes into a log."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from st_common.cli import context
+from st_common.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from st_common.sniffing.report import Sniffed
+
+_FILE = Annotated[str, typer.Argument(metavar="FILE|URL", help="A file, or a feed.")]
+_WRITE = Annotated[
+    str | None,
+    typer.Option(
+        "--write", metavar="NAME", help="Write the settings as a stream of this name."
+    ),
+]
+_STREAM = Annotated[
+    str | None,
+    typer.Option(
+        "--stream", metavar="S", help="Try the settings of this stream instead."
+    ),
+]
+
+
+def check(
+    ctx: typer.Context,
+    file: _FILE,
+    *,
+    write: _WRITE = None,
+    stream: _STREAM = None,
+) -> None:
+    """Say what a file or a feed is: format, columns, unit of time, system; five fixes, and why records are none."""
+    from st_common.sniffing.report import sniff, to_toml
+
+    if write is not None and stream is not None:
+        raise ConfigError("--write and --stream do not go together")
+    given = None if stream is None else context.stream(ctx, stream)
+    seen = sniff(file, given)
+    if given is None:
+        typer.echo(to_toml(write or "NAME", seen.table))
+    _tell(seen)
+    if not seen.is_readable:
+        raise ConfigError(
+            f"of {seen.records:,} records of {file} {seen.good:,} can be read",
+            hint="set what was guessed wrong by hand, and try it with --stream",
+        )
+    if write is not None:
+        _write(ctx, write, to_toml(write, seen.table))
+
+
+def _tell(seen: "Sniffed") -> None:
+    """Writes the first fixes, how many records are none and why, and what should be looked at."""
+    from st_common.cli.output import write
+
+    if len(seen.fixes):
+        names = [n for n in seen.fixes.column_names if n not in ("row", "gone")]
+        write(_with_times(seen.fixes.select(names)), "table")
+    typer.echo("")
+    typer.echo(f"{seen.good:,} of {seen.records:,} records looked at are fixes")
+    for reason, count in seen.reasons.items():
+        typer.echo(f"{count:,} are {reason}")
+    for note in seen.notes:
+        typer.echo(f"note: {note}", err=True)
+
+
+def _with_times(fixes: "pa.Table") -> "pa.Table":
+    """Fixes whose times people can read."""
+    import pyarrow as pa
+
+    at = fixes.schema.get_field_index("event_ts")
+    times = fixes["event_ts"].cast(pa.timestamp("us", "UTC"))
+    return fixes.set_column(at, "event_ts", times)
+
+
+def _write(ctx: typer.Context, name: str, text: str) -> None:
+    """Adds a stream to the settings.
+
+    Raises:
+        ConfigError: there is one of that name, or the name is none.
+    """
+    from st_common.home import checked_name
+
+    checked_name(name, "stream")
+    path = context.conf(ctx) / "streams.toml"
+    if path.is_file() and name in context.streams(ctx):
+        raise ConfigError(
+            f"{path} has a stream {name!r} already", hint="--write ANOTHER"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    gap = "\n" if before and not before.endswith("\n\n") else ""
+    path.write_text(f"{before}{gap}{text}", encoding="utf-8")
+    typer.echo(f"{path}: stream {name!r} is written; `fairway replay {name} FILE`")

@@ -1,0 +1,204 @@
+"""Which format bytes are of: by how they begin, and for text by what separates its fields."""
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from st_common.errors import ConfigError
+
+_DELIMITERS = (",", ";", "\t", "|")
+_LINES = 100
+_AIS = re.compile(
+    rb"^(\\[^\\]*\\|\d+,)?[!$](AI|BS|AB|AN|AR|AS|AT|AX)(VDM|VDO)", re.MULTILINE
+)
+_SBS = re.compile(rb"^(MSG|SEL|ID|AIR|STA|CLK),", re.MULTILINE)
+_BOM = b"\xef\xbb\xbf"
+_NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What was seen of a format.
+
+    Attributes:
+        format: its name in settings.
+        settings: other keys of the stream that follow from it.
+        names: of columns, in their order; empty where the format has names of its own.
+        rows: the first records as texts by column.
+    """
+
+    format: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    rows: Sequence[dict[str, str]] = ()
+
+
+def form_of(data: bytes, place: str) -> Form:
+    """The format of bytes.
+
+    Raises:
+        ConfigError: it is none that is known.
+    """
+    data = data.removeprefix(_BOM)
+    begun = data.lstrip()
+    if data.startswith(b"PAR1"):
+        return _of_parquet(place)
+    if begun.startswith(b"<"):
+        return _of_xml(begun, place)
+    if _AIS.search(data[:65_536]):
+        return Form(format="ais")
+    if _SBS.match(begun):
+        return Form(format="sbs1")
+    if begun.startswith((b"{", b"[")):
+        return _of_json(begun, place)
+    if b"\0" in data[:4096] or _is_binary(data[:4096]):
+        return _of_binary(data, place)
+    return _of_text(data.decode("utf-8", "replace"), place)
+
+
+def _of_parquet(place: str) -> Form:
+    """The columns of a file and its first rows; only a file can be looked into, for its end says what is in it."""
+    import pyarrow.parquet as pq
+
+    if not Path(place).is_file():
+        raise ConfigError(f"{place} is Parquet", hint="fetch it into a file")
+    batch = next(pq.ParquetFile(place).iter_batches(batch_size=_LINES), None)
+    records = [] if batch is None else batch.to_pylist()
+    rows = [_flat(record) for record in records]
+    names = () if batch is None else tuple(batch.schema.names)
+    return Form(format="parquet", names=names, rows=rows)
+
+
+def _of_geojson(begun: bytes) -> Form:
+    """The properties of the first features."""
+    at = begun.find(b"[", begun.find(b'"features"')) if b'"features"' in begun else 0
+    features = list(_objects(begun[at:]))[:_LINES]
+    rows = [_flat(one.get("properties") or {}) for one in features]
+    names = dict.fromkeys(name for row in rows for name in row)
+    if any("id" in one for one in features):
+        names.setdefault("id")
+        rows = [
+            {"id": str(one.get("id")), **row}
+            for one, row in zip(features, rows, strict=True)
+        ]
+    return Form(format="geojson", names=tuple(names), rows=rows)
+
+
+def _of_xml(begun: bytes, place: str) -> Form:
+    if b"<gpx" in begun[:4096]:
+        return Form(format="gpx")
+    raise ConfigError(f"{place} is XML, and no GPX", hint="layers are read from .osm")
+
+
+def _is_binary(data: bytes) -> bool:
+    """Whether bytes are no text."""
+    return sum(byte < 9 for byte in data) > len(data) // 50
+
+
+def _of_binary(data: bytes, place: str) -> Form:
+    """A FeedMessage begins with its header, field 1: a message with a version, "1.0" or "2.0"."""
+    if data[:1] == b"\n" and re.match(rb"\n.{1,3}\n\x03[12]\.0", data, re.DOTALL):
+        return Form(format="gtfs-rt")
+    raise ConfigError(
+        f"{place} is binary, and neither Parquet nor GTFS-realtime",
+        hint="docs/formats.md has all formats",
+    )
+
+
+def _of_json(begun: bytes, place: str) -> Form:
+    head = begun[:4096]
+    if b'"FeatureCollection"' in head or b'"Feature"' in head.partition(b"\n")[0]:
+        return _of_geojson(begun)
+    if re.match(rb'\{\s*"time"\s*:\s*\d+\s*,\s*"states"\s*:', begun):
+        return Form(format="opensky")
+    records = list(_objects(begun))[:_LINES]
+    if not records:
+        raise ConfigError(f"{place} is JSON without objects", hint="an object a line")
+    rows = [_flat(record) for record in records]
+    names = tuple(dict.fromkeys(name for row in rows for name in row))
+    return Form(format="ndjson", names=names, rows=rows)
+
+
+def _objects(text: bytes) -> Any:
+    """The first objects of JSON: lines, or elements of an array; the last one may be cut."""
+    decoder, shown = json.JSONDecoder(), text.decode("utf-8", "replace")
+    at = 1 if shown.startswith("[") else 0
+    while at < len(shown):
+        while at < len(shown) and shown[at] in " \t\r\n,":
+            at += 1
+        try:
+            value, at = decoder.raw_decode(shown, at)
+        except ValueError:
+            return
+        if isinstance(value, dict):
+            yield value
+
+
+def _flat(record: dict[str, Any], before: str = "") -> dict[str, str]:
+    """Values by their paths: `VP.veh`."""
+    flat: dict[str, str] = {}
+    for name, value in record.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{before}{name}.")
+        elif isinstance(value, datetime):
+            flat[f"{before}{name}"] = value.isoformat()
+        elif not isinstance(value, list):
+            flat[f"{before}{name}"] = "" if value is None else str(value)
+    return flat
+
+
+def _of_text(text: str, place: str) -> Form:
+    lines = [line for line in text.splitlines()[: _LINES + 20] if line.strip()]
+    delimiter, width = _delimiter(lines)
+    if width < 3:
+        raise ConfigError(
+            f"{place} is text without fields: {lines[0][:60]!r}",
+            hint="docs/formats.md has all formats",
+        )
+    skipped = _leading(lines, delimiter, width)
+    table = list(
+        csv.reader(io.StringIO("\n".join(lines[skipped:])), delimiter=delimiter)
+    )
+    rows = [row for row in table if len(row) == width]
+    has_header = not any(_NUMBER.fullmatch(cell.strip()) for cell in rows[0])
+    names = rows[0] if has_header else [str(n) for n in range(1, width + 1)]
+    settings: dict[str, Any] = {} if has_header else {"header": False}
+    if skipped:
+        settings["skip_lines"] = skipped
+    is_tsv = delimiter == "\t"
+    if delimiter not in (",", "\t"):
+        settings["delimiter"] = delimiter
+    shown = rows[1:] if has_header else rows
+    return Form(
+        format="tsv" if is_tsv else "csv",
+        settings=settings,
+        names=tuple(names),
+        rows=[dict(zip(names, row, strict=True)) for row in shown[:_LINES]],
+    )
+
+
+def _delimiter(lines: Sequence[str]) -> tuple[str, int]:
+    """What separates fields in most lines, and into how many."""
+    best = ("", 0, 0)
+    for one in _DELIMITERS:
+        rows = csv.reader(io.StringIO("\n".join(lines[-50:])), delimiter=one)
+        (width, count), *_ = Counter(len(row) for row in rows).most_common(1)
+        if width > 1 and (count, width) > (best[2], best[1]):
+            best = (one, width, count)
+    return best[0] or ",", best[1]
+
+
+def _leading(lines: Sequence[str], delimiter: str, width: int) -> int:
+    """How many lines stand in front of those that have all fields."""
+    for number, line in enumerate(lines):
+        (row,) = csv.reader([line], delimiter=delimiter)
+        if len(row) == width:
+            return number
+    return 0

@@ -1,0 +1,82 @@
+"""The first bytes of a file or of what an address answers, unpacked."""
+
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from st_common.capture.source import open_file
+from st_common.decode.gzipped import MAGIC
+from st_common.errors import ConfigError, TransientError
+
+HEAD_BYTES = 1 << 18
+_GZIP = 16 + zlib.MAX_WBITS
+_TIMEOUT_S = 30.0
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """The beginning of something.
+
+    Attributes:
+        place: a file or an address, for people.
+        data: the first 256 KiB, unpacked.
+        is_whole: whether that is all of it.
+    """
+
+    place: str
+    data: bytes
+    is_whole: bool
+
+
+def read_head(place: str) -> Head:
+    """The beginning of a file, or of what an address answers.
+
+    Raises:
+        ConfigError: it cannot be read, is empty, or is UTF-16.
+        TransientError: the address does not answer.
+    """
+    is_address = place.startswith(("http://", "https://"))
+    raw = _answered(place) if is_address else _read(Path(place))
+    data, is_whole = _unpacked(raw)
+    if data.startswith(_UTF16):
+        raise ConfigError(
+            f"{place} is UTF-16", hint="convert it, as with iconv -f UTF-16 -t UTF-8"
+        )
+    if not data.strip():
+        raise ConfigError(f"{place} is empty")
+    return Head(place=place, data=data, is_whole=is_whole)
+
+
+def _read(path: Path) -> bytes:
+    with open_file(path) as file:
+        return file.read(HEAD_BYTES + 1)
+
+
+def _answered(address: str) -> bytes:
+    import requests
+
+    try:
+        with requests.get(address, timeout=_TIMEOUT_S, stream=True) as answer:
+            if not answer.ok:
+                raise TransientError(f"{address} answers {answer.status_code}")
+            data = b""
+            for part in answer.iter_content(1 << 16):
+                data += part
+                if len(data) > HEAD_BYTES:
+                    break
+            return data
+    except requests.RequestException as error:
+        raise TransientError(f"{address}: {error}") from None
+
+
+def _unpacked(raw: bytes) -> tuple[bytes, bool]:
+    """The first bytes, and whether they are all."""
+    if not raw.startswith(MAGIC):
+        return raw[:HEAD_BYTES], len(raw) <= HEAD_BYTES
+    unpacker = zlib.decompressobj(_GZIP)
+    try:
+        data = unpacker.decompress(raw, HEAD_BYTES)
+    except zlib.error as error:
+        raise ConfigError(f"it is gzip, and broken: {error}") from None
+    return data, unpacker.eof

@@ -1,0 +1,176 @@
+"""What a file or a feed is, as a stream's settings, and how well it can be read by them."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from st_common.decode import Decoded, decode
+from st_common.errors import ConfigError
+from st_common.feeds.framing import of_document
+from st_common.formats.registry import format_of
+from st_common.settings import StreamSettings, stream_of_table
+from st_common.sniffing.columns import Guess, guessed
+from st_common.sniffing.form import Form, form_of
+from st_common.sniffing.head import Head, read_head
+
+SHOWN = 5
+_NAME = "feed"
+_OWN: dict[str, dict[str, Any]] = {
+    "gtfs-rt": {"object": "vehicle_id", "event_ts": "timestamp"},
+    "ais": {"object": "mmsi", "event_ts": "time"},
+    "sbs1": {"object": "hex", "event_ts": "time"},
+    "gpx": {"object": "trk/name", "event_ts": "time"},
+    "opensky": {"object": "icao24", "event_ts": "time_position"},
+}
+"""The object and the time of formats whose columns have names of their own."""
+_PLACES = {"gtfs-rt": ("longitude", "latitude"), "gpx": ("lon", "lat")}
+_LONGITUDE = ("longitude", "latitude")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sniffed:
+    """What was seen.
+
+    Attributes:
+        place: of what, for people.
+        table: the keys of the stream's settings.
+        fixes: the first fixes, at most `SHOWN`.
+        records: how many records were looked at.
+        good: how many of these are fixes.
+        reasons: how many are rejects, by reason.
+        notes: what people should look at.
+    """
+
+    place: str
+    table: dict[str, Any]
+    fixes: pa.Table
+    records: int
+    good: int
+    reasons: dict[str, int]
+    notes: tuple[str, ...]
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether at least half of the records about positions are fixes."""
+        about = self.records - self.reasons.get("no_position", 0)
+        return self.good > 0 and 2 * self.good >= about
+
+
+def sniff(place: str, given: StreamSettings | None = None) -> Sniffed:
+    """What a file, or the answer of an address, is.
+
+    Args:
+        place: the file or the address.
+        given: settings that are tried in place of guessed ones.
+
+    Raises:
+        ConfigError: it cannot be read, or is of no format that is known, or has no column of objects or places.
+        TransientError: the address does not answer.
+    """
+    head = read_head(place)
+    if given is not None:
+        return _tried(head, given, {}, ())
+    form = form_of(head.data, place)
+    guess = _guess(form, place)
+    table = _table_of(form, guess)
+    stream = stream_of_table(_NAME, table, Path(place))
+    return _tried(head, stream, table, guess.notes if guess else ())
+
+
+def _guess(form: Form, place: str) -> Guess | None:
+    """The columns of a format whose columns have any names; None for others.
+
+    Raises:
+        ConfigError: a part of a fix is in no column that can be told.
+    """
+    if not form.names:
+        return None
+    known = format_of(form.format).columns
+    guess = guessed(form.names, form.rows)
+    missing = [key for key in guess.missing if key not in known]
+    if missing:
+        raise ConfigError(
+            f"{place}: no column looks like {', '.join(missing)}",
+            hint=f"it has {', '.join(form.names[:20])}: name them in the settings",
+        )
+    return guess
+
+
+def _table_of(form: Form, guess: Guess | None) -> dict[str, Any]:
+    """The keys of the settings."""
+    table: dict[str, Any] = {"format": form.format, **form.settings}
+    if guess is None:
+        known = format_of(form.format).columns
+        x, y = _PLACES.get(form.format, _LONGITUDE)
+        places = {} if {"x", "y"} <= known.keys() else {"x": x, "y": y}
+        if form.format not in _OWN:
+            raise ConfigError(
+                f"the file is {form.format}, whose columns nobody can guess",
+                hint="docs/file-formats.md shows settings for it",
+            )
+        return {**table, "columns": {**_OWN[form.format], **places}}
+    own = format_of(form.format).columns
+    table["columns"] = {k: v for k, v in guess.columns.items() if k not in own}
+    if guess.crs != "EPSG:4326":
+        table["crs"] = guess.crs
+    if guess.time_unit is not None:
+        table["time_unit"] = guess.time_unit
+    return table
+
+
+def _tried(
+    head: Head, stream: StreamSettings, table: dict[str, Any], notes: tuple[str, ...]
+) -> Sniffed:
+    """What becomes of the first records by some settings."""
+    parts = [_decoded(one, stream) for one in _payloads(head, stream)]
+    reasons: Counter[str] = Counter()
+    for part in parts:
+        reasons.update(part.rejects["reason"].to_pylist())
+    fixes = pa.concat_tables([part.fixes for part in parts]) if parts else pa.table({})
+    return Sniffed(
+        place=head.place,
+        table=table,
+        fixes=fixes.slice(0, SHOWN),
+        records=sum(part.rows for part in parts),
+        good=len(fixes),
+        reasons=dict(reasons.most_common()),
+        notes=notes,
+    )
+
+
+def _payloads(head: Head, stream: StreamSettings) -> list[bytes]:
+    """The first bytes as payloads; the last record of what is cut is left out, where records are lines."""
+    data = head.data
+    if stream.format == "parquet":
+        data = Path(head.place).read_bytes()
+    elif not head.is_whole:
+        data = data[: format_of(stream.format).whole_bytes(data)]
+    return [one.header + one.body for one in of_document(data, stream)]
+
+
+def _decoded(payload: bytes, stream: StreamSettings) -> Decoded:
+    return decode(payload, replace(stream, max_ahead_s=None), arrival_us=0)
+
+
+def to_toml(name: str, table: dict[str, Any]) -> str:
+    """The settings of a stream as they stand in `conf/streams.toml`."""
+    lines = [f"[streams.{name}]"]
+    lines += [f"{key} = {_toml(value)}" for key, value in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, dict):
+        inner = ", ".join(f"{key} = {_toml(one)}" for key, one in value.items())
+        return f"{{ {inner} }}"
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
+    return f'"{text}"'

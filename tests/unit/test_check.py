@@ -1,0 +1,138 @@
+"""`fairway check`: what real files are, and what stands in the way of those that cannot be read."""
+
+import gzip
+import http.server
+import threading
+import tomllib
+
+import pytest
+from typer.testing import CliRunner
+
+from st_common.cli import app
+from st_common.settings import load_streams
+from st_common.sniffing.columns import guessed
+from st_common.sniffing.form import form_of
+from st_common.sniffing.report import sniff
+
+pytestmark = pytest.mark.spec("B6", "B7")
+
+
+@pytest.mark.parametrize(
+    ("file", "form", "owner", "time_unit", "crs"),
+    [
+        ("ais-denmark/aisdk-2026-04-26-first20000.csv", "csv", "MMSI", "%d/%m/%Y %H:%M:%S", None),
+        ("ais-denmark/nmea-stream-2010-06-11.txt", "ais", "mmsi", None, None),
+        ("adsb-sbs1-ulm/sbs1.txt", "sbs1", "hex", None, None),
+        ("adsb-switzerland/switzerland.json.gz", "ndjson", "icao24", "ms", None),
+        ("berlinmod-brussels/berlinmod_instants.csv.gz", "csv", "tripid", "iso", None),
+        ("gps-geolife-beijing/geolife_sample.txt.gz", "csv", "uid", "iso", None),
+        ("gtfsrt-kingcounty/king-county-metro-1.pb", "gtfs-rt", "vehicle_id", None, None),
+        ("gtfsrt-riga/riga_vehicle_positions.parquet", "parquet", "vehicle_id", "s", None),
+        ("polygons-naturalearth/ne_10m_ports.geojson", "geojson", "name", None, None),
+    ],
+)  # fmt: skip
+def test_real_files_are_known_and_read(shared, file, form, owner, time_unit, crs):
+    seen = sniff(str(shared / "data" / file))
+    assert seen.table["format"] == form
+    assert seen.table["columns"]["object"] == owner
+    assert seen.table.get("time_unit") == time_unit
+    assert seen.table.get("crs") == crs
+    assert seen.is_readable
+    assert seen.good + sum(seen.reasons.values()) == seen.records
+    assert len(seen.fixes) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ("id;t;x;y\na;1700000000;10;50\n", {"delimiter": ";", "time_unit": "s"}),
+        ("made by a tool\n\nid,t,lon,lat\na,1700000000000,10,50\n", {"skip_lines": 1, "time_unit": "ms"}),
+        ("a,2024-05-01T12:00:00Z,10.5,50.5\nb,2024-05-01T12:00:00Z,10.5,50.5\n", None),
+        ("id,lat,lon\na,120,50\nb,121,51\n", {"columns": {"x": "lat", "y": "lon", "object": "id"}}),
+        ("id,t,x,y\na,1,456123,5432100\n", {"crs": "planar"}),
+        ("id,date,time,x,y\na,01/05/2024,12:00:00,1,2\n", {"time_unit": "%d/%m/%Y %H:%M:%S"}),
+        ("id\tt\tgeom\na\t1700000000\tPOINT (1 2)\n", {"format": "tsv"}),
+        ('{"VP": {"veh": 7, "lat": 60, "long": 24, "tst": "2024-05-01T12:00:00Z"}}\n', {"time_unit": "iso"}),
+    ],
+)  # fmt: skip
+def test_settings_follow_from_what_stands_in_a_file(tmp_path, text, settings):
+    path = tmp_path / "file"
+    path.write_text(text)
+    told = CliRunner().invoke(app, ["--home", str(tmp_path), "check", str(path)])
+    if settings is None:
+        assert told.exit_code == 2
+        assert "no column looks like object, x, y" in told.output
+        return
+    assert told.exit_code == 0, told.output
+    seen = sniff(str(path))
+    assert {key: seen.table.get(key) for key in settings} == settings
+    assert seen.good == seen.records > 0
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"),
+    [
+        (b"", "is empty"),
+        ("id,t\n".encode("utf-16"), "is UTF-16"),
+        (b"<osm></osm>", "is XML, and no GPX"),
+        (b"\x00\x01\x02" * 100, "is binary"),
+        (b"one word\n", "text without fields"),
+        (b'["a", "b"]', "JSON without objects"),
+        (gzip.compress(b"id,t,x,y\n" * 50)[:-30] + b"x" * 30, "gzip, and broken"),
+        (b"id,t,x,y\na,1700000000,,\nb,1700000000,,\n", "of 2 records"),
+    ],
+)
+def test_what_cannot_be_read_says_why_and_ends_with_2(tmp_path, content, wrong):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    told = CliRunner().invoke(app, ["--home", str(tmp_path), "check", str(path)])
+    assert told.exit_code == 2
+    assert wrong in told.output.replace("\n", " ")
+
+
+def test_what_was_seen_is_written_as_a_stream_and_replayed(tmp_path):
+    path, conf = tmp_path / "fixes.csv", tmp_path / "conf"
+    path.write_text(
+        "id,t,lon,lat\n"
+        + "".join(f"a,{n},10,50\n" for n in range(1_700_000_000, 1_700_000_020))
+    )
+    options = ["--home", str(tmp_path / "home"), "--conf", str(conf)]
+    told = CliRunner().invoke(app, [*options, "check", str(path), "--write", "cars"])
+    assert told.exit_code == 0, told.output
+    assert load_streams(conf)["cars"].columns.x == "lon"
+    again = CliRunner().invoke(app, [*options, "check", str(path), "--write", "cars"])
+    assert "has a stream 'cars' already" in again.output
+    assert len(tomllib.loads((conf / "streams.toml").read_text())["streams"]) == 1
+    told = CliRunner().invoke(app, [*options, "replay", "cars", str(path)])
+    assert "20 records" in told.output
+    tried = CliRunner().invoke(app, [*options, "check", str(path), "--stream", "cars"])
+    assert "20 of 20 records looked at are fixes" in tried.output
+
+
+def test_a_feed_is_asked_by_its_address(shared, tmp_path):
+    body = (shared / "data/gtfsrt-kingcounty/king-county-metro-1.pb").read_bytes()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        seen = sniff(f"http://127.0.0.1:{server.server_port}/vehicles.pb")
+        server.shutdown()
+    assert (seen.table["format"], seen.good) == ("gtfs-rt", 627)
+
+
+def test_names_decide_before_values():
+    names = ("name", "mmsi", "heading", "x", "lon", "lat")
+    rows = [dict.fromkeys(names, "5")]
+    assert guessed(names, rows).columns == {"x": "x", "y": "lat", "object": "mmsi"}
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name():
+    assert form_of(b"\xef\xbb\xbfid,t,x,y\na,1,2,3\n", "file").names[0] == "id"
