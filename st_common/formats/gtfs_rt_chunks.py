@@ -8,6 +8,7 @@ import numpy as np
 from st_common.formats.chunk import Chunk
 from st_common.formats.format_settings import Source
 from st_common.formats.spans import Ints, Spans
+from st_common.formats.wire import MOST_FIELDS
 
 _LEAST_CHUNK = 1 << 20  # bytes
 _HEADER, _ENTITY = 0x0A, 0x12  # the tags of field 1 and field 2 of a FeedMessage
@@ -41,12 +42,16 @@ def parts_of(data: bytes) -> Parts:
 
     It goes from field to field, which nothing can do at once: each says where the next begins.
     """
-    parts, at = Parts(), 0
+    parts, at, unknown = Parts(), 0, 0
     while True:
         parts.end = at = _entities(data, at, parts)
         if at == len(data):
             return parts
         tag, end = _field(data, at)
+        unknown += tag not in (_HEADER, _ENTITY)
+        if unknown > MOST_FIELDS:
+            parts.breaks = True
+            return parts
         if tag == 0 or end > len(data):
             parts.breaks = tag == 0 and (end <= len(data) or at + _LONGEST <= len(data))
             return parts

@@ -24,6 +24,10 @@ _LEAST_TAG = 8  # of field 1
 PADDING = _LONGEST + 8  # bytes of zeros that must stand behind the last message
 
 
+MOST_FIELDS = 1000
+"""Fields of one message, or unknown ones between messages: more are noise, which would take minutes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field of many messages: the last one, where a message has several.
@@ -55,13 +59,16 @@ def read_fields(
     broken = np.zeros(count, bool)
     rows = np.flatnonzero(messages.ends > messages.starts)
     at = messages.starts[rows]
-    while len(rows):
+    for _ in range(MOST_FIELDS):
+        if not len(rows):
+            return fields, broken
         key, read, good = _next(messages.buffer, at, messages.ends[rows])
         _keep(fields, wanted, np.where(good, key, 0), rows, read)
         broken[rows[~good]] = True
         end = read[-1]
         more = good & (end < messages.ends[rows])
         rows, at = rows[more], end[more]
+    broken[rows] = True
     return fields, broken
 
 
