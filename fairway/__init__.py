@@ -59,21 +59,24 @@ __all__ = [
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
-def connect(where: Path | str | None = None) -> Client:
-    """A client on a home folder.
+def connect(where: Path | str | None = None, *, token: str | None = None) -> Client:
+    """A client on a home folder, or of a server (`fairway serve`).
 
     Args:
-        where: the home folder; None: the one that FAIRWAY_HOME names. Streams are those of FAIRWAY_CONF, else of `conf`
-            in the home, else of `./conf`.
+        where: the home folder, or the address of a server; None: the home that FAIRWAY_HOME names. Streams of a home
+            are those of FAIRWAY_CONF, else of `conf` in the home, else of `./conf`.
+        token: what a server asks for; None: nothing.
 
     Raises:
-        ConfigError: the address of a server, which cannot be asked yet; or there are no settings.
+        ConfigError: there are no settings; or a token for a home.
     """
     if where is not None and _URL.match(str(where)):
-        raise ConfigError(
-            f"{where} is a server, and clients over HTTP are not there yet",
-            hint="give the home folder, on its machine",
-        )
+        require_module("httpx")
+        from st_common.client.http_client import HttpClient
+
+        return HttpClient(str(where), token=token)
+    if token is not None:
+        raise ConfigError("a home asks for no token", hint="give a server's address")
     return HomeClient(where)
 
 

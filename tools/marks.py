@@ -35,7 +35,7 @@ VALUES = PLANS | {
     "st_common.controls.writing",
 }
 """What a module for tests may know besides without bringing the product in."""
-PACKAGES = ("st_common", "jobs", "dags", "tools", "bench", "demo")
+PACKAGES = ("fairway", "st_common", "jobs", "dags", "tools", "bench", "demo")
 RUNS = frozenset({"subprocess", "runpy", "importlib"})  # programs are product too
 REFERENCE = "st_common.reference"  # what the product is judged by
 TREE = "ROOT"  # what looks at the files of the repository looks at the product

@@ -106,9 +106,10 @@ class Changes:
         is_idle = self._until_idle and self._following.is_idle()
         parts = self._following.poll()
         for part in parts:
-            self._waiting.extend(map(_change, part.to_pylist()))
+            self._waiting.extend(map(change_of, part.to_pylist()))
         is_late = self._end_s is not None and time.monotonic() >= self._end_s
-        self._is_over = not parts and (is_idle or is_late)
+        if not parts and (is_idle or is_late):
+            self._is_over = True
         return True
 
     def _given(self) -> Iterator[Change]:
@@ -116,6 +117,7 @@ class Changes:
             yield self._waiting.popleft()
 
 
-def _change(row: Mapping[str, Any]) -> Change:
+def change_of(row: Mapping[str, Any]) -> Change:
+    """A row of the table `changes` as a change."""
     plain = {name: row[name] for name in Change.__slots__ if name != "fields"}
     return Change(**plain, fields=json.loads(row["fields"]) if row["fields"] else {})

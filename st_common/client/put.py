@@ -15,6 +15,7 @@ from st_common.capture.files import append_records, wall_clock
 from st_common.capture.reading import log_for
 from st_common.errors import ConfigError
 from st_common.formats.format_settings import named_columns
+from st_common.formats.registry import format_of
 from st_common.home import Home
 from st_common.settings import StreamSettings
 
@@ -73,9 +74,10 @@ def _payload(
                 hint=f"the settings of stream {stream.name!r} name {', '.join(wanted)}",
             )
     plain = ({name: _plain(v, stream) for name, v in row.items()} for row in rows)
-    if stream.format == "ndjson":
+    written_as = format_of(stream.format).written_as
+    if written_as == "objects":
         return "".join(f"{json.dumps(row)}\n" for row in plain).encode()
-    if stream.format in ("csv", "tsv") and stream.header:
+    if written_as == "delimited" and stream.header:
         return _delimited(list(rows[0]), plain, stream, first=first)
     raise ConfigError(
         f"rows cannot be written as {stream.format} of stream {stream.name!r}",

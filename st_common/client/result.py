@@ -94,6 +94,14 @@ def placed(table: pa.Table, crs: str) -> Result:
     return Result(table.append_column(_field(own), points), own)
 
 
+def crs_of(table: pa.Table) -> str | None:
+    """The CRS that the column `geometry` names; None where it names none."""
+    metadata = table.schema.field(GEOMETRY).metadata or {}
+    said = json.loads(metadata.get(b"ARROW:extension:metadata", b"{}"))
+    crs: str | None = said.get("crs")
+    return crs
+
+
 def _field(crs: str | None) -> pa.Field:
     """The field of a column of points, as GeoArrow's specification names extensions and systems."""
     said = {} if crs is None else {"crs": crs, "crs_type": "authority_code"}

@@ -93,7 +93,7 @@ def of_message(message: bytes, stream: StreamSettings) -> list[Arrival]:
     if not is_of_lines(stream):
         return of_document(message, stream)
     text = message.strip(b"\r\n\0 ")
-    if stream.format == "ndjson":
+    if format_of(stream.format).takes_objects:
         if text.startswith(b"["):
             return of_document(message, stream)
         text = _in_one_line(text)

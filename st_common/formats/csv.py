@@ -23,6 +23,8 @@ _DELIMITERS = {b",": "comma", b";": "semicolon", b"\t": "tab", b"|": "bar"}
 class Csv(Format):
     """Texts between delimiters; see `csv_records` and `csv_chunks`."""
 
+    written_as = "delimited"
+
     takes = frozenset(FORMAT_KEYS)
 
     def chunks(

@@ -32,6 +32,12 @@ class Format(ABC):
     columns: Mapping[str, str] = {}
     """The columns of a fix whose names the format knows itself: settings need not say them."""
 
+    written_as: str | None = None
+    """How rows of columns are written in it: `objects` of JSON, `delimited` by a character; None: they are not."""
+
+    is_told_at_end = False
+    """Whether what is in a file is said at its end, so that its beginning alone cannot be read."""
+
     takes_objects = False
     """Whether a record is a JSON object, as those are that a query feeds into a stream."""
 

@@ -18,6 +18,8 @@ class Ndjson(Format):
     takes = frozenset({"skip_lines"})
     takes_objects = True
 
+    written_as = "objects"
+
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":

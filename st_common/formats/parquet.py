@@ -20,6 +20,8 @@ class Parquet(Format):
 
     is_lines = False
 
+    is_told_at_end = True
+
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":

@@ -22,7 +22,7 @@ from st_common.feeds.framing import (
 )
 from st_common.formats.format_settings import named_columns
 from st_common.formats.records import columns_read
-from st_common.formats.registry import FORMATS
+from st_common.formats.registry import FORMATS, format_of
 from st_common.server.asked import UnsupportedError
 from st_common.settings import StreamSettings
 
@@ -34,6 +34,7 @@ _FORMATS: Mapping[str, str] = {
     "text/csv": "csv",
     "application/geo+json": "geojson",
 }
+_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _OF_A_FIX = ("object", "x", "y", "place")
 _ARROW = "application/vnd.apache.arrow.stream"
 MEDIA = (RAW, *_FORMATS, _ARROW)
@@ -55,12 +56,12 @@ def arrival_of(body: bytes, media: str, stream: StreamSettings) -> Arrival:
     known = _FORMATS.get(media)
     if media in ("", RAW) or known == stream.format:
         arrivals = _cut(body, stream)
-    elif stream.format not in _WRITERS:
+    elif format_of(stream.format).written_as is None:
         raise UnsupportedError(
             f"stream {stream.name!r} takes {stream.format} alone", hint=RAW
         )
     elif media == _ARROW:
-        arrivals = [_written(_of_arrow(body), stream)]
+        arrivals = [_written(_of_arrow(body, stream), stream)]
     elif known in FORMATS:
         arrivals = [_written(_read(body, str(known), stream), stream)]
     else:
@@ -101,16 +102,34 @@ def _read(body: bytes, name: str, stream: StreamSettings) -> pa.Table:
 
 def _cut(body: bytes, stream: StreamSettings) -> list[Arrival]:
     """The records of a body; JSON may be one object in several lines."""
-    if stream.format == "ndjson":
+    if format_of(stream.format).takes_objects:
         return of_message(body, stream)
     return of_document(body, stream)
 
 
-def _of_arrow(body: bytes) -> pa.Table:
+def _of_arrow(body: bytes, stream: StreamSettings) -> pa.Table:
+    """Rows, whose times are in the unit of the stream where they come as such."""
     try:
-        return pa.ipc.open_stream(body).read_all()
+        rows = pa.ipc.open_stream(body).read_all()
     except (pa.ArrowException, OSError) as error:
         raise ConfigError(f"the body is no stream of Arrow: {error}") from None
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type):
+            told = _told(rows[field.name], stream.time_unit)
+            rows = rows.set_column(at, field.name, told)
+    return rows
+
+
+def _told(times: pa.ChunkedArray, time_unit: str) -> pa.ChunkedArray:
+    """Times as the stream writes them."""
+    utc = times.cast(pa.timestamp("us", "UTC"))
+    if time_unit in _US:
+        us, unit = utc.cast(pa.int64()), _US[time_unit]
+        whole = pc.divide(us, unit)
+        is_whole = pc.all(pc.equal(pc.multiply(whole, unit), us)).as_py()
+        return whole if is_whole else pc.divide(us.cast(pa.float64()), float(unit))
+    form = "%Y-%m-%dT%H:%M:%SZ" if time_unit == "iso" else time_unit
+    return pc.strftime(utc, form)
 
 
 def _written(rows: pa.Table, stream: StreamSettings) -> Arrival:
@@ -130,7 +149,8 @@ def _written(rows: pa.Table, stream: StreamSettings) -> Arrival:
             f"stream {stream.name!r} reads columns inside of others", hint=RAW
         )
     named = [name for name in wanted if name in rows.column_names]
-    return _WRITERS[stream.format](rows.select(named), stream)
+    written_as = format_of(stream.format).written_as or ""
+    return _WRITERS[written_as](rows.select(named), stream)
 
 
 def _delimited(rows: pa.Table, stream: StreamSettings) -> Arrival:
@@ -138,7 +158,7 @@ def _delimited(rows: pa.Table, stream: StreamSettings) -> Arrival:
         raise UnsupportedError(
             f"stream {stream.name!r} names no columns (header = false)", hint=RAW
         )
-    delimiter = "\t" if stream.format == "tsv" else stream.delimiter
+    delimiter = stream.delimiter
     sink = io.BytesIO()
     options = pa_csv.WriteOptions(include_header=False, delimiter=delimiter)
     pa_csv.write_csv(rows, sink, options)
@@ -165,7 +185,6 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 _WRITERS: Mapping[str, Callable[[pa.Table, StreamSettings], Arrival]] = {
-    "ndjson": _json,
-    "csv": _delimited,
-    "tsv": _delimited,
+    "objects": _json,
+    "delimited": _delimited,
 }

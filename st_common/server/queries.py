@@ -1,6 +1,6 @@
 """Queries by HTTP: what there are, registered, replaced, dropped."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
@@ -8,6 +8,9 @@ from st_common.errors import QueryError
 from st_common.query.control import QueryRow
 from st_common.server.asked import Asked, known_query
 from st_common.server.replies import value_reply
+
+if TYPE_CHECKING:
+    from st_common.query.registry import Outcome
 
 OWNER = "http"
 
@@ -98,11 +101,22 @@ def _carried_out(asked: Asked, text: str) -> dict[str, Any]:
     done = carry_out(home, streams, statements, owner=OWNER, seeding=seeding)
     if done.rows:
         roll_forward(home)
+    return _done(done)
+
+
+def _done(done: "Outcome") -> dict[str, Any]:
+    """What statements did."""
+    queries = [
+        {
+            "action": row.op,
+            "name": row.name,
+            "version": row.version,
+            "position": row.position,
+        }
+        for row in done.rows
+    ]
     return {
-        "queries": [
-            {"action": row.op, "name": row.name, "version": row.version}
-            for row in done.rows
-        ],
+        "queries": queries,
         "areas_created": list(done.created),
         "areas_replaced": list(done.replaced),
         "areas_dropped": list(done.removed),

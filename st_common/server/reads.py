@@ -2,47 +2,55 @@
 
 import dataclasses
 import time
-from typing import Any
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
 from st_common.errors import ConfigError, QueryError
 from st_common.server.asked import Asked, known_query, known_stream
-from st_common.server.replies import plain_rows, rows_reply, value_reply
+from st_common.server.replies import (
+    arrow_of,
+    plain_rows,
+    rows_reply,
+    value_reply,
+)
+
+if TYPE_CHECKING:
+    from st_common.client.home_client import HomeClient
 
 _MOST_ROWS = 10_000
 
 
 def answer(asked: Asked) -> Response:
-    """Who is in the answer of a query, now or at a time."""
-    from st_common.serving.answers import answered
-
-    query = known_query(asked)
-    then = answered(asked.place.home, query, asked.params.get("at"))
-    return rows_reply(then.rows, query=query, at=asked.params.get("at"))
+    """Who is in the answer of a query, now or at a time, and where each was last."""
+    query, at = known_query(asked), asked.params.get("at")
+    rows = _client(asked).answer(query, at).table
+    return rows_reply(asked, rows, query=query, at=at)
 
 
 def objects(asked: Asked) -> Response:
     """Where the objects of a stream are, or were."""
     from st_common import tables
-    from st_common.regions.registry import Box
-    from st_common.serving.history import NearestTo, objects_at
 
     given = asked.params
     stream = known_stream(asked, _needed(asked, "stream"))
-    nearest = given.get("near")
     if not tables.exists(asked.place.home.table("positions", stream.name)):
         return value_reply({"stream": stream.name, "at": None, "rows": []})
-    seen = objects_at(
-        asked.place.home,
-        stream,
+    near = given.get("near")
+    seen = _client(asked).objects(
+        stream.name,
         given.get("at"),
-        inside=Box.of_corners(*given["bbox"]) if "bbox" in given else None,
-        nearest=None
-        if nearest is None
-        else NearestTo(k=int(nearest[2]), x=nearest[0], y=nearest[1]),
+        inside=given.get("bbox"),
+        nearest=None if near is None else (int(near[2]), near[0], near[1]),
     )
-    return rows_reply(seen.rows, stream=stream.name, at=seen.at)
+    return rows_reply(asked, seen.table, stream=stream.name, at=given.get("at"))
+
+
+def _client(asked: Asked) -> "HomeClient":
+    from st_common.client.home_client import HomeClient
+
+    return HomeClient(asked.place.home, streams=asked.place.streams())
 
 
 def layers(asked: Asked) -> Response:
@@ -137,33 +145,42 @@ def sql(asked: Asked) -> Response:
 
     rows = result_of(asked.place.home, asked.text(), asked.place.streams)
     most = asked.params.get("limit", _MOST_ROWS)
-    return rows_reply(rows.slice(0, most), more=len(rows) > most)
+    return rows_reply(asked, rows.slice(0, most), more=len(rows) > most)
 
 
 def backtest(asked: Asked) -> Response:
-    """What registrations would have told on the closed days behind us."""
-    from st_common.engine.batch.backtest import backtest as run
+    """What registrations would have told on the closed days behind us, and older versions of them."""
+    text, against = asked.text(), None
+    stream, in_arrow = None, False
+    if asked.media == "application/json":
+        body = asked.json()
+        stream, against = body.get("stream"), body.get("against")
+        in_arrow = bool(body.get("arrow"))
+    done = _client(asked).backtest(
+        text,
+        stream or _stream_of(asked, text),
+        days=asked.params.get("days", 30),
+        against=against,
+    )
+    tables = {"totals": done.totals, "days": done.days, "examples": done.examples}
+    shown = {
+        name: b64encode(arrow_of(rows)).decode() if in_arrow else plain_rows(rows)
+        for name, rows in tables.items()
+    }
+    told = {"fixes": done.fixes, "since": done.since, "until": done.until}
+    return value_reply({**told, "seconds": done.seconds, **shown})
+
+
+def _stream_of(asked: Asked, text: str) -> str:
+    """The one stream that registrations are on."""
     from st_common.query.area_store import HomeAreas
-    from st_common.query.registry import fitted
     from st_common.query.text import parse
 
-    home, streams = asked.place.home, asked.place.streams()
-    statements, _ = fitted(home, streams, parse(asked.text(), areas=HomeAreas(home)))
-    plans = {one.name: one.plan for one in statements if one.plan is not None}
-    of = {plan.stream for plan in plans.values()}
-    if len(of) != 1:
+    statements = parse(text, areas=HomeAreas(asked.place.home))
+    names = {one.plan.stream for one in statements if one.plan is not None}
+    if len(names) != 1:
         raise QueryError("registrations on one stream are tried at a time")
-    stream = known_stream(asked, of.pop())
-    done = run(home, stream, plans, days=asked.params.get("days", 30))
-    return value_reply(
-        {
-            "fixes": done.fixes,
-            "since": done.since,
-            "until": done.until,
-            "days": plain_rows(done.days),
-            "totals": plain_rows(done.totals),
-        }
-    )
+    return names.pop()
 
 
 def status(asked: Asked) -> Response:
@@ -178,6 +195,7 @@ def _stream_status(asked: Asked, name: str) -> dict[str, Any]:
     from st_common.feeds.note import read_notes
     from st_common.ops.presence import presence
     from st_common.ops.status import read_status
+    from st_common.position import segment_of
 
     home, now_us = asked.place.home, time.time_ns() // 1000
     known, end = read_status(home.stream(name)), Log(home.log(name)).end()
@@ -188,7 +206,7 @@ def _stream_status(asked: Asked, name: str) -> dict[str, Any]:
         sources.append(shown)
     told: dict[str, Any] = {"stream": name, "segments": end, "sources": sources}
     if known is None:
-        return {**told, "state": "never run"}
+        return {**told, "state": "never run", "segments_done": 0}
     state = presence(home.stream(name), known, now_us=now_us).state
     counts = ("fixes", "rejects", "late", "double", "cut", "changes")
     return {
@@ -196,6 +214,7 @@ def _stream_status(asked: Asked, name: str) -> dict[str, Any]:
         "state": state,
         "engine": known.engine,
         "position": known.position,
+        "segments_done": segment_of(known.position),
         "clock_us": known.now_ts,
         "beat_us": known.beat_ts,
         **{one: getattr(known, one) for one in counts},

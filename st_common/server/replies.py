@@ -6,19 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from starlette.responses import JSONResponse, Response
 
+from st_common.client.result import GEOMETRY
 from st_common.errors import (
     FairwayError,
     FencedError,
     StorageError,
     TransientError,
 )
-from st_common.server.asked import AbsentError, UnsupportedError
+from st_common.server.asked import AbsentError, Asked, UnsupportedError
 from st_common.server.place import Place
 from st_common.serving.json_rows import json_line
 
 _LOG = logging.getLogger(__name__)
+ARROW = "application/vnd.apache.arrow.stream"
 _STATUS: tuple[tuple[type[FairwayError], int], ...] = (
     (AbsentError, 404),
     (UnsupportedError, 415),
@@ -34,9 +37,37 @@ def value_reply(value: Mapping[str, Any], status: int = 200) -> Response:
     return Response(json_line(value), status, media_type="application/json")
 
 
-def rows_reply(rows: pa.Table, **beside: Any) -> Response:
-    """The rows of a table as `rows` of a JSON object, with other values beside them."""
+def rows_reply(asked: Asked, rows: pa.Table, **beside: Any) -> Response:
+    """The rows of a table as `rows` of a JSON object, with other values beside them; or a stream of Arrow.
+
+    Places are `x` and `y` in JSON, and a column `geometry` of GeoArrow in Arrow: who asks says which he accepts.
+    """
+    if asked.headers.get("accept") == ARROW:
+        return Response(arrow_of(rows), media_type=ARROW)
+    if GEOMETRY in rows.column_names:
+        rows = _with_xy(rows)
     return value_reply({**beside, "rows": plain_rows(rows)})
+
+
+def arrow_of(rows: pa.Table) -> bytes:
+    """A table as a stream of Arrow."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _with_xy(rows: pa.Table) -> pa.Table:
+    """Places as two columns of numbers."""
+    points = rows[GEOMETRY].combine_chunks()
+    rows = rows.drop_columns([GEOMETRY])
+    for name in ("x", "y"):
+        if name not in rows.column_names:
+            values = pc.struct_field(points, name)
+            known = pc.if_else(points.is_valid(), values, pa.scalar(None, pa.float64()))
+            rows = rows.append_column(name, known)
+    return rows
 
 
 def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.errors import ConfigError
+from st_common.formats.registry import format_of
 from st_common.geometry.space import GLOBE
 from st_common.settings import StreamSettings
 from st_common.simulation.road_network import CLASSES
@@ -20,7 +21,6 @@ from st_common.simulation.traffic import Round
 
 _DECIMALS, _DEGREE_DECIMALS = 3, 7
 _US = {"s": 1_000_000, "ms": 1_000, "us": 1}
-_DELIMITED = ("csv", "tsv")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +49,15 @@ class Writer:
     """
 
     def __init__(self, stream: StreamSettings) -> None:
-        if stream.format not in (*_DELIMITED, "ndjson"):
+        written_as = format_of(stream.format).written_as
+        if written_as is None:
             raise ConfigError(
                 f"stream {stream.name!r} is {stream.format}, and what is simulated is written as csv, tsv or ndjson",
                 hint="simulate a stream of one of these formats",
             )
         self._stream = stream
         self._names_of = _plain_columns(stream)
-        self._is_json = stream.format == "ndjson"
+        self._is_json = written_as == "objects"
         self._names = [] if self._is_json else _columns(stream)
 
     @property
@@ -143,7 +144,7 @@ def _plain_columns(stream: StreamSettings) -> _Plain:
     """
     columns = stream.columns
     known = (columns.object, columns.event_ts or "", columns.x, columns.y)
-    is_json = stream.format == "ndjson"
+    is_json = format_of(stream.format).written_as == "objects"
     for name in known:
         if not isinstance(name, str) or (is_json and "." in name):
             raise _composed(stream)

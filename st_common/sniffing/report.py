@@ -144,7 +144,7 @@ def _tried(
 def _payloads(head: Head, stream: StreamSettings) -> list[bytes]:
     """The first bytes as payloads; the last record of what is cut is left out, where records are lines."""
     data = head.data
-    if stream.format == "parquet":
+    if format_of(stream.format).is_told_at_end:
         data = Path(head.place).read_bytes()
     elif not head.is_whole:
         data = data[: format_of(stream.format).whole_bytes(data)]

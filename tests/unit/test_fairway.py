@@ -199,9 +199,7 @@ def test_a_backtest_takes_registrations_alone_and_needs_a_day_that_is_closed(hom
 
 
 @pytest.mark.spec("S9")
-def test_a_server_and_spark_that_is_not_there_are_said(home, monkeypatch):
-    with pytest.raises(fairway.ConfigError, match="over HTTP are not there yet"):
-        fairway.connect("http://127.0.0.1:8640")
+def test_spark_that_is_not_there_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(fairway.ConfigError, match=r"pip install 'fairway\[spark\]'"):
         fairway.continuous  # noqa: B018 - asking for it is what is tried

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from st_common.capture.log import Log
+from st_common.decode import decode
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.testing.feeding import (
@@ -241,6 +242,49 @@ def test_http_asks_only_for_what_has_changed_and_goes_on_after_errors(
     assert [match for _, match in asked[:4]] == [None, '"one"', '"one"', None]
     # After it was connected anew nobody knows any more what the feed said before: fixes that are told twice count once.
     assert lines_of(home) == ["a,1,2,3", "a,1,2,3", "a,2,2,3", "b,2,2,3"]
+
+
+@pytest.mark.spec("B7")
+def test_a_feed_of_gtfs_realtime_is_polled_and_its_vehicles_are_fixes(home, shared):
+    """Three snapshots of King County one after the other; vehicles that have not moved since count once."""
+    folder = shared / "data" / "gtfsrt-kingcounty"
+    files = [folder / f"king-county-metro-{number}.pb" for number in (1, 2, 3)]
+    asked = []
+
+    def answer(_headers):
+        asked.append(1)
+        return 200, {}, files[min(len(asked), 3) - 1].read_bytes()
+
+    async def run():
+        with served(answer) as url:
+            stream = stream_with(
+                {"kind": "http", "url": url, "every_s": 0.1},
+                format="gtfs-rt",
+                columns={"object": "vehicle_id", "event_ts": "timestamp"},
+                crs="EPSG:4326",
+            )
+            async with capturing(home, stream) as capture:
+                await until(lambda: len(asked) >= 5)
+            return stream, capture.note.records
+
+    stream, records = asyncio.run(run())
+    decoded = [
+        decode(payload, stream, arrival_us=0) for payload in payloads_of(home, "ships")
+    ]
+    assert len(decoded) == 3
+    assert sum(one.rows for one in decoded) == records
+    assert [len(one.fixes) for one in decoded] == [
+        vehicles_in(file.read_bytes()) for file in files
+    ]
+
+
+def vehicles_in(message):
+    """How many entities have a vehicle with a position, by the bindings."""
+    from google.transit import gtfs_realtime_pb2
+
+    feed = gtfs_realtime_pb2.FeedMessage.FromString(message)
+    places = [one.vehicle.position for one in feed.entity if one.HasField("vehicle")]
+    return sum(bool(place.latitude or place.longitude) for place in places)
 
 
 def test_http_that_will_never_answer_ends_the_capture(home):

@@ -5,16 +5,12 @@ import json
 import threading
 import time
 from collections import deque
-from dataclasses import replace
 
 import httpx
 import pyarrow as pa
 import pyogrio
 import pytest
 
-from st_common.engine.archive import Archive
-from st_common.engine.local import LocalEngine
-from st_common.engine.topology import frozen
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.server import changes as server_changes
@@ -22,9 +18,8 @@ from st_common.server.endpoints import ENDPOINTS
 from st_common.server.guard import Limits
 from st_common.server.place import Place
 from st_common.server.serve import require_token
-from st_common.settings import load_streams
 from st_common.testing.feeding import lines_of, payloads_of
-from st_common.testing.serving_http import events, served
+from st_common.testing.serving_http import Engine, events, served
 
 pytestmark = pytest.mark.spec("S8")
 
@@ -65,28 +60,6 @@ def place(tmp_path):
 def client(place):
     with served(place) as client:
         yield client
-
-
-class Engine:
-    """An engine that works when it is told to."""
-
-    def __init__(self, place, name="ships"):
-        stream = load_streams(place.conf)[name]
-        self.stream = replace(
-            frozen(place.home, stream, engine="local", shards=1), shards=1
-        )
-        self._engine = LocalEngine(place.home, self.stream)
-        self._archive = Archive(place.home, self.stream)
-
-    def close(self):
-        self._engine.close()
-
-    def work(self):
-        while self._engine.batch():
-            pass
-        self._engine.commit()
-        while self._archive.batch():
-            pass
 
 
 @pytest.fixture

@@ -1,0 +1,375 @@
+"""A client of a server, with the interface of a client on a home folder."""
+
+import asyncio
+import base64
+import io
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from st_common.client.changes import Change, change_of
+from st_common.client.http_errors import raise_for
+from st_common.client.http_events import HttpEvents
+from st_common.client.interface import Rectangle
+from st_common.client.put import Fixes, Put
+from st_common.client.registration import QueryId
+from st_common.client.result import GEOMETRY, Result, crs_of
+from st_common.client.tuples import MultiTuple, multi_tuple
+from st_common.engine.batch.backtest import Backtest
+from st_common.errors import ConfigError, QueryError, TransientError
+from st_common.position import segment_of
+from st_common.query.builder import QueryBuilder
+from st_common.query.built import statement_of
+from st_common.query.plan import Plan
+from st_common.query.plan_json import builder_of
+from st_common.query.text import to_text
+
+if TYPE_CHECKING:
+    import httpx
+
+    from st_common.client.interface import Subscription
+
+ARROW = "application/vnd.apache.arrow.stream"
+_TIMEOUT_S = 60.0
+_LOOK_S = 0.5
+_QUIET_S = 0.5
+T = TypeVar("T")
+
+
+class HttpClient:
+    """Does what `interface.Client` says, by a server.
+
+    Args:
+        address: of the server, such as http://127.0.0.1:8640.
+        token: what the server asks for; None: nothing.
+    """
+
+    def __init__(self, address: str, *, token: str | None = None) -> None:
+        import httpx
+
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._http = httpx.Client(
+            base_url=address.rstrip("/"), headers=headers, timeout=_TIMEOUT_S
+        )
+        self._open: list[HttpSubscription] = []
+
+    def register(
+        self,
+        what: Plan | QueryBuilder | str,
+        name: str | None = None,
+        *,
+        tags: bool = False,
+    ) -> "HttpSubscription":
+        """See `interface.Client`.
+
+        Raises:
+            ConfigError: `tags`, which only a client on a home reads.
+        """
+        if tags:
+            raise ConfigError(
+                "tags are read on the home's machine alone", hint="SELECT r.name, .."
+            )
+        done = self._json("POST", "/queries", json={"text": _text(what, name)})
+        if len(done["queries"]) != 1:
+            raise QueryError("expected one statement that registers a query")
+        (row,) = done["queries"]
+        shown = self._json("GET", f"/queries/{quote(row['name'], safe='')}")
+        subscription = HttpSubscription(self._http, shown, row)
+        self._open.append(subscription)
+        return subscription
+
+    def cancel(self, query: "QueryId | Subscription | HttpSubscription") -> None:
+        """See `interface.Client`."""
+        name, version = query if isinstance(query, QueryId) else query.id
+        path = f"/queries/{quote(name, safe='')}"
+        shown = self._json("GET", path)
+        if shown["version"] != version:
+            raise QueryError(
+                f"version {version} of query {name!r} was replaced",
+                hint=f"its version is {shown['version']} now",
+            )
+        self._json("DELETE", path)
+        for one in self._open:
+            if one.id == (name, version):
+                one.close()
+
+    def answer(self, query: str, at: datetime | None = None) -> Result:
+        """See `interface.Client`."""
+        return self._rows("GET", f"/answers/{quote(query, safe='')}", _at(at))
+
+    def objects(
+        self,
+        stream: str,
+        at: datetime | None = None,
+        *,
+        inside: Rectangle | None = None,
+        nearest: tuple[int, float, float] | None = None,
+    ) -> Result:
+        """See `interface.Client`."""
+        params = {"stream": stream, **_at(at)}
+        if inside is not None:
+            params["bbox"] = ",".join(map(str, inside))
+        if nearest is not None:
+            params["near"] = f"{nearest[1]},{nearest[2]},{nearest[0]}"
+        return self._rows("GET", "/objects", params)
+
+    def changes(
+        self,
+        query: str | None = None,
+        *,
+        stream: str | None = None,
+        since: int | None = None,
+        seconds: float | None = None,
+        until_idle: bool = False,
+    ) -> "HttpChanges":
+        """See `interface.Client`; one of query and stream must be said."""
+        if query is None and stream is None:
+            raise ConfigError("changes of a query, or of a stream", hint="stream=..")
+        path = f"/streams/{quote(stream or '', safe='')}/changes"
+        if query is not None:
+            path = f"/changes/{quote(query, safe='')}"
+            self._json("GET", f"/queries/{quote(query, safe='')}")  # is there one
+        events = HttpEvents(self._http, path, 0 if since is None else since)
+        is_idle = self._is_idle if until_idle else _never
+        return HttpChanges(events, seconds=seconds, is_idle=is_idle)
+
+    def put(self, stream: str, fixes: Fixes, *, live: bool = True) -> Put:
+        """See `interface.Client`.
+
+        Raises:
+            ConfigError: not `live`: a server takes what happens now.
+        """
+        if not live:
+            raise ConfigError(
+                "a server takes what happens now", hint="`fairway replay` for the past"
+            )
+        rows = (
+            fixes if isinstance(fixes, pa.Table) else pa.Table.from_pylist(list(fixes))
+        )
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_table(rows)
+        done = self._json(
+            "POST",
+            f"/streams/{quote(stream, safe='')}/fixes",
+            content=sink.getvalue().to_pybytes(),
+            headers={"Content-Type": ARROW, "Idempotency-Key": uuid.uuid4().hex},
+        )
+        return Put(records=done["records"], end=segment_of(done["position"]) + 1)
+
+    def sql(self, text: str) -> Result:
+        """See `interface.Client`; at most a million rows."""
+        params = {"limit": "1000000"}
+        return self._rows("POST", "/sql", params, json={"text": text})
+
+    def backtest(
+        self, text: str, stream: str, *, days: int = 30, against: str | None = None
+    ) -> Backtest:
+        """See `interface.Client`."""
+        body = {"text": text, "stream": stream, "against": against, "arrow": True}
+        params = {"days": str(days)}
+        done = self._json("POST", "/backtest", json=body, params=params)
+        parts = {name: _table(done[name]) for name in ("totals", "days", "examples")}
+        return Backtest(
+            stream=stream,
+            since=date.fromisoformat(done["since"]),
+            until=date.fromisoformat(done["until"]),
+            fixes=done["fixes"],
+            seconds=done["seconds"],
+            **parts,
+        )
+
+    def close(self) -> None:
+        """See `interface.Client`."""
+        for one in self._open:
+            one.close()
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _is_idle(self) -> bool:
+        """Whether engines have done all that the logs hold."""
+        streams = self._json("GET", "/status")["streams"]
+        return all(one["segments_done"] >= one["segments"] for one in streams)
+
+    def _asked(self, method: str, path: str, **how: Any) -> "httpx.Response":
+        """What the server answers.
+
+        Raises:
+            FairwayError: what it says was wrong.
+            TransientError: it does not answer.
+        """
+        import httpx
+
+        try:
+            response = self._http.request(method, path, **how)
+        except httpx.HTTPError as error:
+            what = str(error) or type(error).__name__
+            raise TransientError(f"{self._http.base_url}: {what}") from None
+        raise_for(response)
+        return response
+
+    def _json(self, method: str, path: str, **how: Any) -> dict[str, Any]:
+        value: dict[str, Any] = self._asked(method, path, **how).json()
+        return value
+
+    def _rows(
+        self, method: str, path: str, params: Mapping[str, str], **how: Any
+    ) -> Result:
+        headers = {"Accept": ARROW}
+        response = self._asked(method, path, params=params, headers=headers, **how)
+        table = _read(response.content)
+        has_places = GEOMETRY in table.column_names
+        return Result(table, crs_of(table) if has_places else None)
+
+
+class HttpSubscription:
+    """The changes of one version of a query, as they come; see `interface.Subscription`."""
+
+    def __init__(
+        self, client: "httpx.Client", shown: Mapping[str, Any], row: Mapping[str, Any]
+    ) -> None:
+        self.id = QueryId(shown["name"], shown["version"])
+        self.stream: str = shown["stream"]
+        self.plan = Plan.from_json(shown["plan"])
+        self._client = client
+        self._path = f"/queries/{quote(self.id.name, safe='')}"
+        path = f"/changes/{quote(self.id.name, safe='')}"
+        self._events = HttpEvents(client, path, max(row["position"] - 1, 0))
+        self._is_closed = False
+
+    @property
+    def closed(self) -> bool:
+        """See `interface.Subscription`."""
+        return self._is_closed
+
+    def __iter__(self) -> Iterator[MultiTuple]:
+        while (change := self.next()) is not None:
+            yield change
+
+    async def __aiter__(self) -> AsyncIterator[MultiTuple]:
+        while (change := await asyncio.to_thread(self.next)) is not None:
+            yield change
+
+    def next(self, timeout_s: float | None = None) -> MultiTuple | None:
+        """See `interface.Subscription`."""
+        end_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while not self._is_closed:
+            left_s = _LOOK_S if end_s is None else end_s - time.monotonic()
+            row = self._events.next(min(left_s, _LOOK_S))
+            if row is not None and row["query_version"] == self.id.version:
+                return multi_tuple(row, self.plan, {})
+            if row is not None and row["query_version"] > self.id.version:
+                self.close()
+            elif row is None and end_s is not None and time.monotonic() >= end_s:
+                return None
+            elif row is None and self._has_ended():
+                self.close()
+        return None
+
+    def within(self, seconds: float) -> Iterator[MultiTuple]:
+        """See `interface.Subscription`."""
+        end_s = time.monotonic() + seconds
+        while (change := self.next(max(0.0, end_s - time.monotonic()))) is not None:
+            yield change
+
+    def close(self) -> None:
+        """See `interface.Subscription`."""
+        self._is_closed = True
+        self._events.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _has_ended(self) -> bool:
+        """Whether the query was dropped or replaced, and all its changes are told."""
+        import httpx
+
+        try:
+            shown = self._client.get(self._path).json()
+        except (httpx.HTTPError, ValueError):
+            return False  # the server is away
+        return bool(shown.get("version") != self.id.version or shown["plan"] is None)
+
+
+class HttpChanges:
+    """Changes in their order; see `interface.ChangeFeed`."""
+
+    def __init__(
+        self,
+        events: HttpEvents,
+        *,
+        seconds: float | None,
+        is_idle: Callable[[], bool],
+    ) -> None:
+        self._events, self._is_idle = events, is_idle
+        self._end_s = None if seconds is None else time.monotonic() + seconds
+        self._is_over = False
+
+    def __iter__(self) -> Iterator[Change]:
+        while (change := self._next()) is not None:
+            yield change
+
+    async def __aiter__(self) -> AsyncIterator[Change]:
+        while (change := await asyncio.to_thread(self._next)) is not None:
+            yield change
+
+    def close(self) -> None:
+        """See `interface.ChangeFeed`."""
+        self._is_over = True
+        self._events.close()
+
+    def _next(self) -> Change | None:
+        """The next change; None: no more will come."""
+        while not self._is_over:
+            is_idle = self._is_idle()  # before looking: what was told by then comes
+            row = self._events.next(_QUIET_S)
+            if row is not None:
+                return change_of(row)
+            is_late = self._end_s is not None and time.monotonic() >= self._end_s
+            if is_idle or is_late:
+                self.close()
+        return None
+
+
+def _never() -> bool:
+    return False
+
+
+def _at(at: datetime | None) -> dict[str, str]:
+    return {} if at is None else {"at": at.astimezone(UTC).isoformat()}
+
+
+def _text(what: Plan | QueryBuilder | str, name: str | None) -> str:
+    """A statement that registers a query."""
+    own = name or f"client_{uuid.uuid4().hex[:12]}"
+    if not isinstance(what, str):
+        built, places = builder_of(what)
+        statement = statement_of(built, own, places=places)
+        assert statement.plan is not None  # noqa: S101 - a builder has one
+        return to_text(statement.plan, own)
+    if what.lstrip()[:6].upper() != "SELECT":
+        return what
+    from st_common.query.grammar.words import quoted
+
+    return f"REGISTER QUERY {quoted(own)} AS {what}"
+
+
+def _table(text: str) -> pa.Table:
+    return _read(base64.b64decode(text))
+
+
+def _read(data: bytes) -> pa.Table:
+    return pa.ipc.open_stream(io.BytesIO(data)).read_all()
