@@ -6,26 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 from jobs.entry import finish, job_parser, streams_of
-from st_common.delivery.alerting import (
-    AlertSettings,
-    alert_settings,
-    begin_alerting,
-    notify,
-)
-from st_common.delivery.settings import wanted
+from st_common.delivery.look import look_after
 from st_common.home import Home
-from st_common.ops.beats import record_beats
-from st_common.ops.decide import by_kind
-from st_common.ops.judged import all_healths
-from st_common.ops.records import write_record
-from st_common.ops.settings import notifier_of
-from st_common.ops.supervisor import job_supervisor, reset, tick
+from st_common.ops.supervisor import reset
 from st_common.settings import conf_dir, home_dir
 
 
@@ -33,34 +21,13 @@ def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Compares the streams and deliveries that should run with what runs, acts, and says what was done."""
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
-    notifier = notifier_of(conf)
-    deliveries = wanted(conf, streams := streams_of(home, conf))
-    if (alerted := alert_settings(conf)) is not None:
-        begin_alerting(home)
+    streams = streams_of(home, conf)
     if arguments.reset:
         reset(home, arguments.reset)
-    now_us = time.time_ns() // 1000
-    done = by_kind(
-        tick(job_supervisor(home, conf), streams, now_us=now_us, deliveries=deliveries)
-    )
-    beats = record_beats(home, streams, now_us=now_us)
-    judged = all_healths(home, streams, deliveries, now_us=now_us)
-    write_record(home.judged, {"ts": now_us, **judged})
-    return {
-        **judged,
-        **done,
-        "beats": beats,
-        "notifier": notifier,
-        "notified": None if alerted is None else _notified(home, alerted),
-    }
-
-
-def _notified(home: Home, settings: AlertSettings) -> Mapping[str, Any]:
-    """What became of new alerts, named on stderr where they did not reach their receiver."""
-    done = notify(home, settings)
-    if done.reason:
-        print(f"WRONG: alerts: {done.reason}", file=sys.stderr, flush=True)
-    return asdict(done)
+    done = look_after(home, conf, streams, now_us=time.time_ns() // 1000)
+    if done.notified is not None and done.notified.reason:
+        print(f"WRONG: alerts: {done.notified.reason}", file=sys.stderr, flush=True)
+    return done.told
 
 
 def supervise_on(arguments: argparse.Namespace) -> int:

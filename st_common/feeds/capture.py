@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _MB, _KB = 1 << 20, 1 << 10
 _BEAT_S = 2.0
+_MANY = 100
 _STEADY_S = 30.0
 """A connection that held for so long was a good one: the next pause is a short one."""
 
@@ -169,7 +170,15 @@ class Capture:
         """Says every few seconds how far it is."""
         while True:
             await asyncio.to_thread(self._notes.write, self.note)
+            await asyncio.to_thread(self._forget)
             await asyncio.sleep(_BEAT_S)
+
+    def _forget(self) -> None:
+        """Lets go of the places of parts that are gone, when there are many."""
+        places = self._writer.places
+        gone = self._source.gone(places.known)
+        if len(gone) >= _MANY:
+            places.forget(gone)
 
 
 async def _ended(task: "asyncio.Task[None]") -> None:

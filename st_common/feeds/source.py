@@ -42,6 +42,10 @@ class Source(ABC):
         """
         return
 
+    def gone(self, known: Mapping[str, int]) -> set[str]:
+        """The parts that will never come again, of those whose places are known: nobody has to remember them."""
+        return set()
+
     @abstractmethod
     def arrivals(self, places: Resume) -> AsyncGenerator[Arrival]:
         """Connects, and gives what comes until it breaks off.

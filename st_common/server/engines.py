@@ -7,19 +7,18 @@ and while another server does, this one answers and captures, but starts no engi
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 
+from st_common.delivery.look import look_after
+from st_common.delivery.settings import wanted
 from st_common.errors import FairwayError, FencedError
 from st_common.feeds.capture import capture_all
 from st_common.ops import lease
-from st_common.ops.decide import ActionKind
 from st_common.ops.launcher import find, kill_launched
 from st_common.ops.stop import clear_marker, place_marker
 from st_common.ops.supervising import supervising
-from st_common.ops.supervisor import Supervisor, job_supervisor, tick
 from st_common.server.place import Place
-from st_common.settings import StreamSettings
+from st_common.settings import Streams, StreamSettings
 
 _LOG = logging.getLogger(__name__)
 _TICK_S = 2.0
@@ -40,7 +39,6 @@ class Engines:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._supervisor: Supervisor = job_supervisor(place.home, place.conf)
         self._lease: lease.Lease | None = None
         self._is_waiting = False
 
@@ -56,24 +54,23 @@ class Engines:
         finally:
             await asyncio.to_thread(self._end)
 
-    def streams(self) -> Mapping[str, StreamSettings]:
-        """The streams that run here."""
+    def streams(self) -> Streams:
+        """The streams that run here; those of the settings that are wrong are left as they are."""
         known = self._place.streams()
         only = self._place.only or tuple(known)
-        return {
+        chosen = {
             name: replace(stream, running=True)
             for name, stream in known.items()
             if name in only
         }
+        return Streams(chosen, known.broken)
 
     def _tick(self) -> None:
         """Looks at every stream once."""
         if not self._holds():
             return
-        done = tick(self._supervisor, self.streams(), now_us=_now_us(), by=self._lease)
-        for action in done:
-            if action.kind is not ActionKind.ALERT:
-                _LOG.info("stream %s: %s", action.stream, action.kind.value)
+        home, conf = self._place.home, self._place.conf
+        look_after(home, conf, self.streams(), now_us=_now_us(), by=self._lease)
 
     def _holds(self) -> bool:
         """Whether this server is the supervisor of its home; it becomes it when nobody is."""
@@ -96,7 +93,9 @@ class Engines:
         """Asks all engines to stop, waits for them, and gives the lease back."""
         if self._lease is None:
             return
-        folders = [self._place.home.stream(name) for name in self.streams()]
+        home, streams = self._place.home, self.streams()
+        folders = [home.stream(name) for name in streams]
+        folders += [home.delivery(name) for name in wanted(self._place.conf, streams)]
         running = [one for one in folders if find(one, now_us=_now_us())]
         for folder in running:
             place_marker(folder, now_us=_now_us())

@@ -16,8 +16,8 @@ _OBJECT = (
     "ship|name|oid|id",
     r"trip(_?id)?",
 )
-_X = ("x", "lon|lng|long|longitude", r"x_?coord(inate)?|easting")
-_Y = ("y", "lat|latitude", r"y_?coord(inate)?|northing")
+_X = ("x", "lon|lng|long|longitude", "x_?coord|x_?coordinate|easting")
+_Y = ("y", "lat|latitude", "y_?coord|y_?coordinate|northing")
 _TIME = (
     r"event_?(ts|time)",
     r"t|ts|tst|tsi",

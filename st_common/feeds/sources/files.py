@@ -52,6 +52,13 @@ class Files(Source):
                     yield arrival
             await asyncio.sleep(self.settings.every_s or _EVERY_S)
 
+    def gone(self, known: Mapping[str, int]) -> set[str]:
+        """Files that somebody has taken away: one of that name that comes later is another one."""
+        folder = self._pattern.parent
+        return {
+            part for part in known if not (folder / part.removesuffix(_WITHIN)).exists()
+        }
+
     def _files(self) -> list[Path]:
         """The files, those that were written to first in front."""
         pattern = self._pattern
