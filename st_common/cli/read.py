@@ -1,6 +1,6 @@
 """`fairway changes`, `sql`: what the queries say, read without a JVM."""
 
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -95,12 +95,8 @@ def changes(
     places = places or has_places(form)
     if follow:
         _check_follow(places=places, others=(tail, out))
-        from st_common.serving.follow import follow as follow_of
-
-        parts = follow_of(
-            home, stream, query, since, seconds=seconds, until_idle=until_idle
-        )
-        _write_growing(parts, cast("Format", form), limit)
+        how = {"seconds": seconds, "until_idle": until_idle}
+        _follow(home, (stream, query, since), cast("Format", form), limit, how)
         return
     if seconds is not None or until_idle:
         raise ConfigError(
@@ -110,6 +106,22 @@ def changes(
     of = _stream_of(home, query, stream) if places else ""
     shown = _with_places(home, of, rows) if places else rows.select(_ROW)
     export(shown, form, out, epsg=lambda: context.stream(ctx, of).epsg)
+
+
+def _follow(
+    home: "Home",
+    wanted: tuple[str | None, str | None, int | None],
+    form: "Format",
+    limit: int | None,
+    how: "dict[str, Any]",
+) -> None:
+    """Writes changes as they are committed: of a stream, of a query, behind a position."""
+    from st_common.cli.interrupt import until_interrupted
+    from st_common.serving.follow import follow
+
+    with until_interrupted() as is_over:
+        parts = follow(home, *wanted, **how, is_over=is_over)
+        _write_growing(parts, form, limit)
 
 
 def _write_growing(

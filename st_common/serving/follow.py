@@ -1,7 +1,7 @@
 """Changes as they are committed: by the table's log and the local engine's journal, never the same one twice."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -222,6 +222,7 @@ def follow(
     seconds: float | None = None,
     until_idle: bool = False,
     poll_s: float = POLL_S,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Iterator[pa.Table]:
     """Changes as they are committed, what is there already first.
 
@@ -236,6 +237,7 @@ def follow(
         seconds: end after this time.
         until_idle: end when the engines have done all that the logs hold, and their changes were given.
         poll_s: how long to wait before looking again.
+        is_over: says whether it shall end, asked at each look.
 
     Yields:
         Tables with the columns of the contract `changes`, none of them empty, until its caller does not go on.
@@ -245,7 +247,7 @@ def follow(
     """
     following = Following(home, stream, query, since)
     end_s = None if seconds is None else time.monotonic() + seconds
-    while True:
+    while not is_over():
         idle = until_idle and following.is_idle()
         parts = following.poll()
         yield from (rows for rows in parts if len(rows))
