@@ -37,7 +37,8 @@ def python_text(value: object) -> str | None:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, float):
-        return str(int(value)) if value == 0 else repr(value)
+        is_short = value.is_integer() and abs(value) < 100  # as words for nothing are
+        return str(int(value)) if is_short else repr(value)
     return json.dumps(value) if isinstance(value, bool) else str(value)
 
 
