@@ -177,7 +177,7 @@ def pytest_collection_modifyitems(
 def _leave_to_others(config: pytest.Config, items: list[pytest.Item]) -> None:
     """CI leaves some tests to other commits, by the seed that it prints.
 
-    It runs a third of tests that are run in turn, half of what starts Spark or many processes, and half of the laws on
+    It runs a third of tests that are run in turn, and of those that start Spark or many processes; half of the laws on
     cases that are the same each time, the other half on others.
     """
     seed = os.environ.get("SEED")
@@ -190,12 +190,10 @@ def _leave_to_others(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 def _is_later(item: pytest.Item, seed: int) -> bool:
     number = zlib.crc32(item.nodeid.encode())
-    if item.get_closest_marker("in_turn"):
-        return number % 3 != seed % 3
     folder = item.path.relative_to(ROOT / "tests").parts[0]
+    if item.get_closest_marker("in_turn") or folder in {"spark", "e2e"}:
+        return number % 3 != seed % 3
     is_chosen = number % 2 == seed % 2
-    if folder in {"spark", "e2e"}:
-        return not is_chosen
     return folder == "laws" and is_chosen != (PROFILE == "random")
 
 
