@@ -5,7 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from st_common.home import Home
-from st_common.settings import Streams, StreamSettings, stream_of
+from st_common.settings import (
+    Streams,
+    StreamSettings,
+    load_streams,
+    stream_of,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +33,13 @@ class Place:
         """The streams of the settings and those that were created, as of now."""
         from st_common.query.created_streams import known_streams
 
-        known = known_streams(self.home, self.conf)
+        return self._as_they_run(known_streams(self.home, self.conf))
+
+    def settings(self) -> Streams:
+        """The streams of the settings alone, for a client, which knows by itself those that were created."""
+        return self._as_they_run(load_streams(self.conf))
+
+    def _as_they_run(self, known: Streams) -> Streams:
         if self.engine is None:
             return known
         chosen = {

@@ -50,7 +50,7 @@ def objects(asked: Asked) -> Response:
 def _client(asked: Asked) -> "HomeClient":
     from st_common.client.home_client import HomeClient
 
-    return HomeClient(asked.place.home, streams=asked.place.streams())
+    return HomeClient(asked.place.home, streams=asked.place.settings())
 
 
 def layers(asked: Asked) -> Response:

@@ -429,3 +429,18 @@ def test_metrics_are_served_with_the_number_of_those_who_listen(
         told = client.get("/metrics").text
     assert 'fairway_listeners{stream="ships"} 1' in told
     assert "fairway_" in told.partition("fairway_listeners")[0]
+
+
+def test_a_stream_that_was_created_is_one_like_others(client, engine_of):
+    statement = f"CREATE STREAM came AS SELECT ISTREAM (object) FROM ships {ZONE.partition('ships ')[2]}"
+    created = client.post("/queries", content=statement)
+    assert created.json()["streams_created"] == ["came"], created.text
+    text = "REGISTER QUERY near AS SELECT * FROM came INSIDE (0, 0, 5, 5)"
+    assert client.post("/queries", content=text).status_code == 201
+    post(client, fix("a", 1, 1, 1))
+    engine_of().work()
+    for path in ("/answers/near", "/objects?stream=came", "/answers/came"):
+        told = client.get(path)
+        assert told.status_code == 200, told.text
+    named = [one["stream"] for one in client.get("/status").json()["streams"]]
+    assert named == ["ships", "cars", "walks", "came"]
