@@ -79,6 +79,11 @@ class MqttBroker:
         if self._process is not None:
             self._process.send_signal(signal.SIGHUP)
 
+    def pause(self) -> None:
+        """Has it do nothing more, though it is there: what is sent to it waits."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGSTOP)
+
     def stop(self, *, hard: bool = False) -> None:
         """Ends it: in order, or as a crash does."""
         if self._process is None:
