@@ -1,6 +1,5 @@
 """Where records of a stream come from: the keys of `[streams.NAME.sources.SOURCE]` in `conf/streams.toml`."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from st_common.toml_values import (
     number,
     one_of,
     text,
+    variable,
     whole,
     words,
 )
@@ -34,7 +34,6 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """The kinds of sources, each with the keys that it must have, and those that it may have."""
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PORTS = 65_535
 _LOOPBACK = "127.0.0.1"
 _COMMON = ("kind", "batch_ms", "batch_kb", "overload", "buffer_mb", "retry_max_s")
@@ -191,12 +190,6 @@ def _url(value: object) -> str:
     return str(value)
 
 
-def _variable(value: object) -> str:
-    if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
-        raise WrongError("is no name of an environment variable, which holds a secret")
-    return value
-
-
 SOURCE_KEYS: dict[str, Check] = {
     "kind": one_of(*KINDS),
     "listen": _listen,
@@ -206,7 +199,7 @@ SOURCE_KEYS: dict[str, Check] = {
     "topics": words,
     "hello": text,
     "user": text,
-    "token_env": _variable,
+    "token_env": variable,
     "tls": flag,
     "qos": whole(least=0, most=1),
     "start": one_of("first", "now"),

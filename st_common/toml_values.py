@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
@@ -12,6 +13,7 @@ from st_common.errors import ConfigError
 
 Check = Callable[[Any], Any]
 OFF = "off"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class WrongError(Exception):
@@ -166,4 +168,14 @@ def text(value: object) -> str:
     """The value, when it is a text that is not empty."""
     if not isinstance(value, str) or not value.strip():
         raise WrongError("must be a text")
+    return value
+
+
+def variable(value: object) -> str:
+    """The value, when it is the name of an environment variable."""
+    if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
+        raise ConfigError(
+            "is no name of an environment variable",
+            hint="the variable holds the secret, not this file",
+        )
     return value

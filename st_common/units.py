@@ -27,6 +27,8 @@ SPEEDS = {  # metres in so many seconds; others are a length, a stroke and a tim
     "mph": (1609.344, 3600.0),
     **dict.fromkeys(("kmh", "kph"), (1000.0, 3600.0)),
 }
+TIME_UNIT_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
+"""Microseconds of the units in which streams count times since 1970."""
 TUPLES = ("tuple", "tuples")
 SHOWN = {
     "space": "m, km, ft, mi, nmi",

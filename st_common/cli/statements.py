@@ -203,8 +203,8 @@ def write_explained(
     Raises:
         ConfigError: no settings describe its stream, or the stream that is to be counted never ran.
     """
-    from st_common.query.explain import explain, lines, with_actual
-    from st_common.serving.estimates import caches_of, estimates_of, running_order
+    from st_common.query.explain import lines, with_actual
+    from st_common.serving.estimates import explained
 
     stream = context.streams(ctx).get(plan.stream)
     if stream is None:
@@ -213,22 +213,14 @@ def write_explained(
             hint="conf/streams.toml describes the streams",
         )
     home = context.home(ctx)
-    explained = explain(
-        plan,
-        name,
-        tick_s=stream.tick_s,
-        estimates=estimates_of(home, stream, plan),
-        running=running_order(home, stream, name, plan),
-        caches=caches_of(home, stream, plan),
-        stream=stream,
-    )
+    tree = explained(home, stream, name, plan)
     if analyze:
         from st_common.engine.batch.analyzing import analyzed
 
-        order = explained.order or plan.order
+        order = tree.order or plan.order
         actual = analyzed(home, stream, replace(plan, order=order), name)
-        explained = with_actual(explained, plan, actual)
-    for line in lines(explained):
+        tree = with_actual(tree, plan, actual)
+    for line in lines(tree):
         typer.echo(line)
 
 

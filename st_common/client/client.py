@@ -230,12 +230,12 @@ class Client:
     ) -> Statement:
         if not isinstance(what, str):
             built, places = builder_of(what)
-            return statement_of(built, name or _made_name(), places=places)
-        if _SELECT.match(what):
+            return statement_of(built, name or made_name(), places=places)
+        if is_select(what):
             select_of(
                 what, areas=HomeAreas(self._home)
             )  # errors point into what was given
-            return self._one(f"REGISTER QUERY {quoted(name or _made_name())} AS {what}")
+            return self._one(f"REGISTER QUERY {quoted(name or made_name())} AS {what}")
         statement = self._one(what)
         if name not in (None, statement.name):
             hint = "leave one of them out"
@@ -252,5 +252,11 @@ class Client:
         return statements[0]
 
 
-def _made_name() -> str:
+def is_select(text: str) -> bool:
+    """Whether a text is a SELECT alone, behind whatever comments."""
+    return _SELECT.match(text) is not None
+
+
+def made_name() -> str:
+    """The name of a query that nobody named."""
     return f"client_{uuid.uuid4().hex[:12]}"

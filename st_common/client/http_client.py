@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import io
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -13,12 +12,20 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from st_common.client.changes import Change, change_of
+from st_common.client.client import is_select, made_name
 from st_common.client.http_errors import raise_for
 from st_common.client.http_events import HttpEvents
 from st_common.client.interface import Rectangle
 from st_common.client.put import Fixes, Put
 from st_common.client.registration import QueryId
-from st_common.client.result import GEOMETRY, Result, crs_of
+from st_common.client.result import (
+    ARROW,
+    GEOMETRY,
+    Result,
+    crs_of,
+    from_stream,
+    to_stream,
+)
 from st_common.client.tuples import MultiTuple, multi_tuple
 from st_common.engine.batch.backtest import Backtest
 from st_common.errors import ConfigError, QueryError, TransientError
@@ -34,7 +41,6 @@ if TYPE_CHECKING:
 
     from st_common.client.interface import Subscription
 
-ARROW = "application/vnd.apache.arrow.stream"
 _TIMEOUT_S = 60.0
 _LOOK_S = 0.5
 _QUIET_S = 0.5
@@ -151,13 +157,10 @@ class HttpClient:
         rows = (
             fixes if isinstance(fixes, pa.Table) else pa.Table.from_pylist(list(fixes))
         )
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema) as writer:
-            writer.write_table(rows)
         done = self._json(
             "POST",
             f"/streams/{quote(stream, safe='')}/fixes",
-            content=sink.getvalue().to_pybytes(),
+            content=to_stream(rows),
             headers={"Content-Type": ARROW, "Idempotency-Key": uuid.uuid4().hex},
         )
         return Put(records=done["records"], end=segment_of(done["position"]) + 1)
@@ -227,7 +230,7 @@ class HttpClient:
     ) -> Result:
         headers = {"Accept": ARROW}
         response = self._asked(method, path, params=params, headers=headers, **how)
-        table = _read(response.content)
+        table = from_stream(response.content)
         has_places = GEOMETRY in table.column_names
         return Result(table, crs_of(table) if has_places else None)
 
@@ -354,13 +357,13 @@ def _at(at: datetime | None) -> dict[str, str]:
 
 def _text(what: Plan | QueryBuilder | str, name: str | None) -> str:
     """A statement that registers a query."""
-    own = name or f"client_{uuid.uuid4().hex[:12]}"
+    own = name or made_name()
     if not isinstance(what, str):
         built, places = builder_of(what)
         statement = statement_of(built, own, places=places)
         assert statement.plan is not None  # noqa: S101 - a builder has one
         return to_text(statement.plan, own)
-    if what.lstrip()[:6].upper() != "SELECT":
+    if not is_select(what):
         return what
     from st_common.query.grammar.words import quoted
 
@@ -368,8 +371,4 @@ def _text(what: Plan | QueryBuilder | str, name: str | None) -> str:
 
 
 def _table(text: str) -> pa.Table:
-    return _read(base64.b64decode(text))
-
-
-def _read(data: bytes) -> pa.Table:
-    return pa.ipc.open_stream(io.BytesIO(data)).read_all()
+    return from_stream(base64.b64decode(text))

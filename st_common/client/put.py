@@ -18,11 +18,11 @@ from st_common.formats.format_settings import named_columns
 from st_common.formats.registry import format_of
 from st_common.home import Home
 from st_common.settings import StreamSettings
+from st_common.units import TIME_UNIT_US
 
 Fixes: TypeAlias = pa.Table | Iterable[Mapping[str, Any]]
 _ROWS = 20_000  # in one segment
 _OF_A_FIX = ("object", "event_ts", "x", "y", "place")
-_UNIT_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _EPOCH, _US = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
@@ -127,8 +127,8 @@ def _plain(value: Any, stream: StreamSettings) -> Any:
     if value.tzinfo is None:
         raise ConfigError(f"{value!r} has no time zone", hint="tzinfo=datetime.UTC")
     at = value.astimezone(UTC)
-    if stream.time_unit in _UNIT_US:
-        time_us, unit_us = (at - _EPOCH) // _US, _UNIT_US[stream.time_unit]
+    if stream.time_unit in TIME_UNIT_US:
+        time_us, unit_us = (at - _EPOCH) // _US, TIME_UNIT_US[stream.time_unit]
         whole, rest = divmod(time_us, unit_us)
         return time_us / unit_us if rest else whole
     if stream.time_unit == "iso":

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GEOMETRY = "geometry"
+ARROW = "application/vnd.apache.arrow.stream"
+"""The kind of a body that is a table as a stream of Arrow."""
 _POINT = pa.struct([("x", pa.float64()), ("y", pa.float64())])
 
 
@@ -74,6 +76,24 @@ class Result:
         places[points.is_null().to_numpy(zero_copy_only=False)] = None
         rows = self.table.drop_columns([GEOMETRY]).to_pandas()
         return geopandas.GeoDataFrame(rows, geometry=places, crs=self.crs)
+
+
+def to_stream(table: pa.Table) -> bytes:
+    """A table as a stream of Arrow."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def from_stream(data: bytes) -> pa.Table:
+    """The table that a stream of Arrow holds.
+
+    Raises:
+        pa.ArrowException: it is none.
+    """
+    return pa.ipc.open_stream(data).read_all()
 
 
 def placed(table: pa.Table, crs: str) -> Result:

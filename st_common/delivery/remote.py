@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError
 from st_common.settings import secret_of
-from st_common.toml_values import Check, flag, number, text
+from st_common.toml_values import Check, flag, number, text, variable
 
 SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
@@ -80,17 +79,8 @@ def is_local(host: str | None) -> bool:
     return host in _LOCAL
 
 
-def _variable(value: object) -> str:
-    if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
-        raise ConfigError(
-            "is no name of an environment variable",
-            hint="the variable holds the secret, not this file",
-        )
-    return value
-
-
 REMOTE_KEYS: Mapping[str, Check] = {
-    "token_env": _variable,
+    "token_env": variable,
     "ca": text,
     "timeout_s": number(least=0.0, above=True),
 }

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from st_common.client.result import ARROW, from_stream
 from st_common.errors import ConfigError
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.framing import (
@@ -25,6 +26,7 @@ from st_common.formats.records import columns_read
 from st_common.formats.registry import FORMATS, format_of
 from st_common.server.asked import UnsupportedError
 from st_common.settings import StreamSettings
+from st_common.units import TIME_UNIT_US
 
 RAW = "application/octet-stream"
 _FORMATS: Mapping[str, str] = {
@@ -34,10 +36,8 @@ _FORMATS: Mapping[str, str] = {
     "text/csv": "csv",
     "application/geo+json": "geojson",
 }
-_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _OF_A_FIX = ("object", "x", "y", "place")
-_ARROW = "application/vnd.apache.arrow.stream"
-MEDIA = (RAW, *_FORMATS, _ARROW)
+MEDIA = (RAW, *_FORMATS, ARROW)
 """All kinds of bodies."""
 
 
@@ -60,7 +60,7 @@ def arrival_of(body: bytes, media: str, stream: StreamSettings) -> Arrival:
         raise UnsupportedError(
             f"stream {stream.name!r} takes {stream.format} alone", hint=RAW
         )
-    elif media == _ARROW:
+    elif media == ARROW:
         arrivals = [_written(_of_arrow(body, stream), stream)]
     elif known in FORMATS:
         arrivals = [_written(_read(body, str(known), stream), stream)]
@@ -110,7 +110,7 @@ def _cut(body: bytes, stream: StreamSettings) -> list[Arrival]:
 def _of_arrow(body: bytes, stream: StreamSettings) -> pa.Table:
     """Rows, whose times are in the unit of the stream where they come as such."""
     try:
-        rows = pa.ipc.open_stream(body).read_all()
+        rows = from_stream(body)
     except (pa.ArrowException, OSError) as error:
         raise ConfigError(f"the body is no stream of Arrow: {error}") from None
     for at, field in enumerate(rows.schema):
@@ -123,8 +123,8 @@ def _of_arrow(body: bytes, stream: StreamSettings) -> pa.Table:
 def _told(times: pa.ChunkedArray, time_unit: str) -> pa.ChunkedArray:
     """Times as the stream writes them."""
     utc = times.cast(pa.timestamp("us", "UTC"))
-    if time_unit in _US:
-        us, unit = utc.cast(pa.int64()), _US[time_unit]
+    if time_unit in TIME_UNIT_US:
+        us, unit = utc.cast(pa.int64()), TIME_UNIT_US[time_unit]
         whole = pc.divide(us, unit)
         is_whole = pc.all(pc.equal(pc.multiply(whole, unit), us)).as_py()
         return whole if is_whole else pc.divide(us.cast(pa.float64()), float(unit))

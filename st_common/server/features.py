@@ -241,20 +241,17 @@ def _seen(asked: Asked, stream: str) -> pa.Table:
 
 def _answers(asked: Asked, known: Collection) -> Iterator[dict[str, Any]]:
     """Who is in, or was at `datetime`, where his last fix was; groups have no place."""
-    from st_common.query.lookup import find
     from st_common.serving.answers import answered
+    from st_common.serving.member_places import with_member_places
 
     home, at = asked.place.home, asked.params.get("datetime")
     members = answered(home, known.name, at).rows
-    seen = _seen(asked, find(home, known.name).stream) if len(members) else None
-    rows = [] if seen is None else seen.select(["object", "x", "y"]).to_pylist()
-    places = {one["object"]: one for one in rows}
-    for row in members.to_pylist():
-        where = places.get(row["object"], {"x": None, "y": None})
-        fields = row.pop("fields")
+    streams = asked.place.streams()
+    for row in with_member_places(home, streams, known.name, members, at).to_pylist():
+        fields, where = row.pop("fields"), {"x": row.pop("x"), "y": row.pop("y")}
         more = json.loads(fields) if fields else {}
         key = "/".join(filter(None, (row["object"], row["partner"])))
-        yield _point({**row, **more, "x": where["x"], "y": where["y"]}, key)
+        yield _point({**row, **more, **where}, key)
 
 
 def _visits(asked: Asked, known: Collection) -> Iterator[dict[str, Any]]:

@@ -1,10 +1,12 @@
 """Queries by HTTP: what there are, registered, replaced, dropped."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from st_common.errors import QueryError
+from st_common.client.client import is_select
+from st_common.errors import FairwayError, QueryError
 from st_common.query.control import QueryRow
 from st_common.server.asked import Asked, known_query
 from st_common.server.replies import value_reply
@@ -55,7 +57,7 @@ def put_query(asked: Asked) -> Response:
     from st_common.query.grammar.words import quoted
 
     name, text = asked.path["query"], asked.text().strip().rstrip(";")
-    if text[:6].upper() != "SELECT":
+    if not is_select(text):
         raise QueryError(
             "the body must be a SELECT", hint="POST /queries takes all statements"
         )
@@ -100,7 +102,8 @@ def _carried_out(asked: Asked, text: str) -> dict[str, Any]:
     seeding = backfill_of(home, streams, statements)
     done = carry_out(home, streams, statements, owner=OWNER, seeding=seeding)
     if done.rows:
-        roll_forward(home)
+        with suppress(FairwayError):  # the derived table follows later
+            roll_forward(home)
     return _done(done)
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
+from st_common.client.result import to_stream
 from st_common.errors import ConfigError, QueryError
 from st_common.server.asked import Asked, known_query, known_stream
 from st_common.server.replies import (
-    arrow_of,
     plain_rows,
     rows_reply,
     value_reply,
@@ -63,25 +63,11 @@ def layers(asked: Asked) -> Response:
 
 def explain(asked: Asked) -> Response:
     """How a query is carried out, as lines of a tree; registered, or a SELECT that is sent."""
-    from st_common.query.explain import explain as explained
     from st_common.query.explain import lines
-    from st_common.serving.estimates import (
-        caches_of,
-        estimates_of,
-        running_order,
-    )
+    from st_common.serving.estimates import explained
 
     name, plan = _plan(asked)
-    home, stream = asked.place.home, known_stream(asked, plan.stream)
-    tree = explained(
-        plan,
-        name,
-        tick_s=stream.tick_s,
-        estimates=estimates_of(home, stream, plan),
-        running=running_order(home, stream, name, plan),
-        caches=caches_of(home, stream, plan),
-        stream=stream,
-    )
+    tree = explained(asked.place.home, known_stream(asked, plan.stream), name, plan)
     return value_reply({"query": name, "lines": list(lines(tree))})
 
 
@@ -164,7 +150,7 @@ def backtest(asked: Asked) -> Response:
     )
     tables = {"totals": done.totals, "days": done.days, "examples": done.examples}
     shown = {
-        name: b64encode(arrow_of(rows)).decode() if in_arrow else plain_rows(rows)
+        name: b64encode(to_stream(rows)).decode() if in_arrow else plain_rows(rows)
         for name, rows in tables.items()
     }
     told = {"fixes": done.fixes, "since": done.since, "until": done.until}

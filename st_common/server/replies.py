@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from starlette.responses import JSONResponse, Response
 
-from st_common.client.result import GEOMETRY
+from st_common.client.result import ARROW, GEOMETRY, to_stream
 from st_common.errors import (
     FairwayError,
     FencedError,
@@ -21,7 +21,6 @@ from st_common.server.place import Place
 from st_common.serving.json_rows import json_line
 
 _LOG = logging.getLogger(__name__)
-ARROW = "application/vnd.apache.arrow.stream"
 _STATUS: tuple[tuple[type[FairwayError], int], ...] = (
     (AbsentError, 404),
     (UnsupportedError, 415),
@@ -43,19 +42,10 @@ def rows_reply(asked: Asked, rows: pa.Table, **beside: Any) -> Response:
     Places are `x` and `y` in JSON, and a column `geometry` of GeoArrow in Arrow: who asks says which he accepts.
     """
     if asked.headers.get("accept") == ARROW:
-        return Response(arrow_of(rows), media_type=ARROW)
+        return Response(to_stream(rows), media_type=ARROW)
     if GEOMETRY in rows.column_names:
         rows = _with_xy(rows)
     return value_reply({**beside, "rows": plain_rows(rows)})
-
-
-def arrow_of(rows: pa.Table) -> bytes:
-    """A table as a stream of Arrow."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
 
 
 def _with_xy(rows: pa.Table) -> pa.Table:

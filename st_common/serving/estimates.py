@@ -6,7 +6,7 @@ What reads tables is imported when there are tables: before a stream ran, `expla
 from st_common.engine.orders import read_order
 from st_common.home import Home
 from st_common.ops.status import read_status
-from st_common.query.explain import Estimates, Running
+from st_common.query.explain import Estimates, Explanation, Running, explain
 from st_common.query.lookup import queries
 from st_common.query.plan import Plan
 from st_common.settings import StreamSettings
@@ -75,3 +75,23 @@ def caches_of(home: Home, stream: StreamSettings, plan: Plan) -> str | None:
     from st_common.operators.skeleton.cache_counts import lines_of
 
     return lines_of(status.caches).get(kind_of(plan) or "")
+
+
+def explained(home: Home, stream: StreamSettings, name: str, plan: Plan) -> Explanation:
+    """How a plan is carried out, with all that the home says about it.
+
+    Args:
+        home: the home folder.
+        stream: the settings of the plan's stream.
+        name: of its query, empty without one.
+        plan: the plan.
+    """
+    return explain(
+        plan,
+        name,
+        tick_s=stream.tick_s,
+        estimates=estimates_of(home, stream, plan),
+        running=running_order(home, stream, name, plan),
+        caches=caches_of(home, stream, plan),
+        stream=stream,
+    )

@@ -23,6 +23,7 @@ from st_common.operators.expressions.fields import shown_columns
 from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
 from st_common.settings import StreamSettings
+from st_common.units import TIME_UNIT_US
 
 OF_CHANGES = (
     "object",
@@ -40,7 +41,6 @@ OF_CHANGES = (
 """What every record has, of the change that it is made of."""
 OWN = (*OF_CHANGES, "row", "gone", "stream")
 """What every record has: also the name of its row, whether that has left (`gone`), and the stream of its query."""
-DIVISORS = {"us": 1, "ms": 1_000, "s": 1_000_000}
 """Microseconds of a unit of time in which a record can say its times, beside ISO 8601."""
 _PLACE = ("x", "y")
 
@@ -131,7 +131,7 @@ def check_target(plan: Plan, target: StreamSettings) -> None:
             hint='a query feeds a stream of format "ndjson"',
         )
     if target.columns.event_ts is not None and target.time_unit not in (
-        *DIVISORS,
+        *TIME_UNIT_US,
         "iso",
     ):
         raise ConfigError(

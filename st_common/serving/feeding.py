@@ -25,7 +25,6 @@ from st_common.ops.records import read_record, write_record
 from st_common.query.control import QueryRow
 from st_common.query.lookup import find
 from st_common.serving.feedable import (
-    DIVISORS,
     OF_CHANGES,
     beside,
     check_feeds,
@@ -37,6 +36,7 @@ from st_common.serving.json_rows import json_line
 from st_common.serving.outlets import Outlet
 from st_common.serving.passing_time import SourceTime, pass_on, time_now
 from st_common.settings import StreamSettings
+from st_common.units import TIME_UNIT_US
 
 _SEGMENT_BYTES = 8 << 20
 
@@ -295,7 +295,7 @@ def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
 
 def _stamp(us: int, target: StreamSettings) -> Any:
     """A time in the unit of the target; text, when the unit is iso."""
-    divisor = DIVISORS.get(target.time_unit)
+    divisor = TIME_UNIT_US.get(target.time_unit)
     if divisor is None:
         seconds, fraction = divmod(us, 1_000_000)
         return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{fraction:06d}Z"

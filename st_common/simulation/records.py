@@ -18,9 +18,9 @@ from st_common.geometry.space import GLOBE
 from st_common.settings import StreamSettings
 from st_common.simulation.road_network import CLASSES
 from st_common.simulation.traffic import Round
+from st_common.units import TIME_UNIT_US
 
 _DECIMALS, _DEGREE_DECIMALS = 3, 7
-_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class Writer:
     def _json(self, texts: Mapping[str, pa.Array]) -> pa.Array:
         columns = self._names_of
         numbers = {columns.x, columns.y, "speed_mps"}
-        if self._stream.time_unit in _US:
+        if self._stream.time_unit in TIME_UNIT_US:
             numbers.add(columns.event_ts or "")
         parts: list[Any] = []
         for name, values in texts.items():
@@ -186,7 +186,7 @@ def _decimal(values: np.ndarray, decimals: int) -> pa.Array:
 
 def _stamp(us: int, time_unit: str) -> str:
     """A time in the unit of the stream."""
-    divisor = _US.get(time_unit)
+    divisor = TIME_UNIT_US.get(time_unit)
     if divisor is not None:
         whole, rest = divmod(us, divisor)
         return f"{us / divisor:.3f}" if rest and divisor > 1000 else str(whole)

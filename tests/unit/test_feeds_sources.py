@@ -6,11 +6,8 @@ import gzip
 import http.server
 import json
 import os
-import shutil
 import socket
-import subprocess
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -27,6 +24,7 @@ from st_common.testing.feeding import (
     until,
     until_records,
 )
+from st_common.testing.mqtt_broker import mqtt_broker
 
 pytestmark = pytest.mark.spec("B6")
 
@@ -331,40 +329,14 @@ def test_a_websocket_is_greeted_and_tells(home):
     assert lines_of(home)[:4] == ['{"id": "a", "t": 1}', '{"id": "b", "t": 1}'] * 2
 
 
-@contextlib.contextmanager
-def mosquitto(port, folder):
-    """A broker that keeps what it knows in a folder; killed when this is left."""
-    program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
-    assert program, "apt-get install mosquitto"
-    conf = Path(folder) / "mosquitto.conf"
-    lines = (
-        f"listener {port} 127.0.0.1",
-        "allow_anonymous true",
-        "persistence true",
-        f"persistence_location {folder}/",
-        "max_queued_messages 0",
-    )
-    conf.write_text("\n".join(lines))
-    process = subprocess.Popen([program, "-c", str(conf)], stderr=subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
-def publish(port, topic, messages):
+def publish(broker, topic, messages):
     """Tells a broker messages, until it has confirmed each."""
     import paho.mqtt.client as mqtt
     from paho.mqtt.enums import CallbackAPIVersion
 
     client = mqtt.Client(CallbackAPIVersion.VERSION2)
-    while True:
-        try:
-            client.connect("127.0.0.1", port)
-            break
-        except OSError:
-            pass
+    client.username_pw_set("ship", "secret")
+    client.connect("127.0.0.1", broker.port)
     client.loop_start()
     for told in [client.publish(topic, message, qos=1) for message in messages]:
         told.wait_for_publish(30)
@@ -373,28 +345,30 @@ def publish(port, topic, messages):
 
 
 def test_mqtt_brings_what_was_told_while_nobody_captured_and_after_a_kill(
-    home, tmp_path
+    home, tmp_path, monkeypatch
 ):
-    port = free_port()
-    source = {
-        "kind": "mqtt",
-        "connect": f"127.0.0.1:{port}",
-        "topics": ["ships/#"],
-        "retry_max_s": 0.2,
-    }
-    stream = stream_with(source, format="ndjson")
+    monkeypatch.setenv("BROKER_TOKEN", "secret")
 
     def messages(start, stop):
         return [json.dumps({"id": "a", "t": number}) for number in range(start, stop)]
 
     async def run():
-        with mosquitto(port, tmp_path):
+        with mqtt_broker(tmp_path, {"ship": "secret"}) as broker:
+            source = {
+                "kind": "mqtt",
+                "connect": broker.address,
+                "topics": ["ships/#"],
+                "user": "ship",
+                "token_env": "BROKER_TOKEN",
+                "retry_max_s": 0.2,
+            }
+            stream = stream_with(source, format="ndjson")
             async with capturing(home, stream) as capture:
                 await until(Log(home.log("ships")).folder.parent.exists)
                 await asyncio.sleep(0.5)  # it has subscribed
-                await asyncio.to_thread(publish, port, "ships/a", messages(0, 50))
+                await asyncio.to_thread(publish, broker, "ships/a", messages(0, 50))
                 await until_records(capture, 50)
-            await asyncio.to_thread(publish, port, "ships/b", messages(50, 600))
+            await asyncio.to_thread(publish, broker, "ships/b", messages(50, 600))
             async with killed(home, stream) as capture:
                 await until_records(capture, 100)
             async with capturing(home, stream) as capture:
