@@ -1,7 +1,9 @@
 """The application: requests to endpoints, in threads; fixes and changes in the event loop."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sse_starlette import EventSourceResponse
@@ -11,16 +13,20 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from st_common.server.asked import Asked, known_query, known_stream, read_params
+from st_common.server.asked import Asked, Kept, known_query, known_stream, read_params
 from st_common.server.changes import Hubs, after_position, place_of_id
-from st_common.server.endpoints import ENDPOINTS, Endpoint
+from st_common.server.endpoint import Endpoint, Lane
+from st_common.server.endpoints import ENDPOINTS
 from st_common.server.guard import Guard, Limits, TooLargeError
 from st_common.server.intake import Intakes
 from st_common.server.openapi import description
+from st_common.server.page import files
 from st_common.server.place import Place
 from st_common.server.replies import error_reply, value_reply
 
 _PING_S = 15
+_REST_S = 20
+_THREADS: dict[Lane, int] = {"live": 2, "page": 2, "past": 1}
 _Answer = Callable[[Asked], Any]
 
 
@@ -31,16 +37,39 @@ class Server:
         self.place, self._version = place, version
         self.hubs = Hubs(place.home)
         self.intakes: Intakes | None = None
+        self.kept = Kept()
+        self._lanes = {
+            name: ThreadPoolExecutor(threads, thread_name_prefix=name)
+            for name, threads in _THREADS.items()
+        }
         self._metrics: Any = None
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         """Takes fixes while it runs; what has come is stored at the end."""
         self.intakes = Intakes(self.place)
+        resting = asyncio.create_task(self._rest())
         try:
             yield
         finally:
+            resting.cancel()
+            for lane in self._lanes.values():
+                lane.shutdown(wait=False, cancel_futures=True)
             await self.intakes.close()
+
+    async def _rest(self) -> None:
+        """Lets go of what nobody asks for any more, now and then."""
+        while True:
+            await asyncio.sleep(_REST_S)
+            await asyncio.to_thread(self.kept.rest)
+
+    async def run(self, one: Endpoint, asked: Asked) -> Response:
+        """Carries out a request in a thread of its lane."""
+        assert one.run is not None  # noqa: S101 - all others are carried out in the loop
+        if not one.lane:
+            return await run_in_threadpool(one.run, asked)
+        loop, lane = asyncio.get_running_loop(), self._lanes[one.lane]
+        return await loop.run_in_executor(lane, one.run, asked)
 
     async def put_fixes(self, asked: Asked) -> Response:
         """Stores fixes of a stream."""
@@ -136,13 +165,14 @@ def application(
     routes = [
         Route(
             one.path.replace("{feature}", "{feature:path}"),
-            _endpoint(server.place, one, in_loop.get((one.method, one.path))),
+            _endpoint(server, one, in_loop.get((one.method, one.path))),
             methods=[one.method],
         )
         for one in ENDPOINTS
+        if one.path not in (files.INDEX, files.FILE)
     ]
     app = Starlette(
-        routes=routes,
+        routes=[*files.page_routes(files.FOLDER), *routes],
         lifespan=server.lifespan,
         exception_handlers={404: _absent, 405: _absent},
     )
@@ -161,27 +191,26 @@ def _absent(request: Request, error: Exception) -> Response:
     return JSONResponse(told, status)
 
 
-def _endpoint(place: Place, one: Endpoint, in_loop: _Answer | None) -> Any:
+def _endpoint(server: Server, one: Endpoint, in_loop: _Answer | None) -> Any:
     """What answers requests to an endpoint."""
 
     async def answered(request: Request) -> Response:
         try:
-            asked = await _asked(place, one, request)
+            asked = await _asked(server, one, request)
             if in_loop is not None:
                 reply: Response = await in_loop(asked)
                 return reply
-            assert one.run is not None  # noqa: S101 - all others are carried out in the loop
-            return await run_in_threadpool(one.run, asked)
+            return await server.run(one, asked)
         except TooLargeError:
             told = {"error": "the body is too large", "hint": "send it in parts"}
             return JSONResponse(told, 413)
         except Exception as error:  # noqa: BLE001 - each is told, and the server goes on
-            return error_reply(place, error)
+            return error_reply(server.place, error)
 
     return answered
 
 
-async def _asked(place: Place, one: Endpoint, request: Request) -> Asked:
+async def _asked(server: Server, one: Endpoint, request: Request) -> Asked:
     """A request as endpoints have it.
 
     Raises:
@@ -189,11 +218,12 @@ async def _asked(place: Place, one: Endpoint, request: Request) -> Asked:
     """
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return Asked(
-        place=place,
+        place=server.place,
         path={name: str(value) for name, value in request.path_params.items()},
         params=read_params(dict(request.query_params), one.params),
         body=await request.body() if one.takes else b"",
         media=media,
         base=str(request.base_url).rstrip("/"),
         headers={name.lower(): value for name, value in request.headers.items()},
+        kept=server.kept,
     )

@@ -1,13 +1,40 @@
 """What is asked of an endpoint: parameters that are known, with their types, and what is wrong with others."""
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from st_common.errors import ConfigError, FairwayError, QueryError
 from st_common.server.place import Place
+
+_Thing = TypeVar("_Thing")
+
+
+class Kept:
+    """What a server keeps from one request to the next, such as where objects are: one thing of each kind."""
+
+    def __init__(self) -> None:
+        self._things: dict[type, Any] = {}
+        self._lock = threading.Lock()
+
+    def of(self, kind: type[_Thing], make: Callable[[], _Thing]) -> _Thing:
+        """The thing of a kind; it is made where nobody has asked for it yet."""
+        with self._lock:
+            if kind not in self._things:
+                self._things[kind] = make()
+            thing: _Thing = self._things[kind]
+            return thing
+
+    def rest(self) -> None:
+        """Lets every thing that can let go of what nobody has asked for lately."""
+        with self._lock:
+            things = list(self._things.values())
+        for one in things:
+            if hasattr(one, "rest"):
+                one.rest()
 
 
 class AbsentError(FairwayError):
@@ -81,6 +108,7 @@ class Asked:
         media: of the body, without its parameters.
         base: the address of the server.
         headers: of the request, names in small letters.
+        kept: what the server keeps from one request to the next.
     """
 
     place: Place
@@ -90,6 +118,7 @@ class Asked:
     media: str = ""
     base: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    kept: Kept = field(default_factory=Kept)
 
     def json(self) -> dict[str, Any]:
         """The body as a JSON object.

@@ -1,49 +1,19 @@
 """All endpoints: their addresses, what they take and give. The API's own description is made from this."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from starlette.responses import Response
-
 from st_common.server import features, queries, reads
-from st_common.server.asked import Asked, Param, numbers_of, time_of, whole_of
+from st_common.server.asked import Param, numbers_of, whole_of
 from st_common.server.bodies import MEDIA
-
-_AT = Param(name="at", about="a time, ISO 8601; else now", read=time_of)
-_LIMIT = Param(name="limit", about="at most so many", read=whole_of, kind="integer")
-_BBOX = Param(
-    name="bbox",
-    about="west,south,east,north: only what is in this box",
-    read=numbers_of(4),
+from st_common.server.endpoint import (
+    AT,
+    BBOX,
+    DATETIME,
+    LIMIT,
+    OFFSET,
+    STREAM,
+    TEXT,
+    Endpoint,
 )
-_STREAM = Param(name="stream", about="the stream")
-_OFFSET = Param(name="offset", about="from which on", read=whole_of, kind="integer")
-_DATETIME = Param(name="datetime", about="as of a time, ISO 8601", read=time_of)
-_TEXT = ("text/plain", "application/json")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """One thing that can be asked for.
-
-    Attributes:
-        method: of HTTP.
-        path: the address; what stands in braces varies.
-        about: what it gives, in one sentence.
-        run: carries it out, in a thread; None: it is carried out in the event loop, by `app`.
-        params: what may stand behind `?`.
-        takes: kinds of bodies; empty: none.
-        gives: the kind of answer.
-    """
-
-    method: str
-    path: str
-    about: str
-    run: Callable[[Asked], Response] | None = None
-    params: tuple[Param, ...] = ()
-    takes: tuple[str, ...] = ()
-    gives: str = "application/json"
-
+from st_common.server.page.endpoints import PAGE_ENDPOINTS
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -75,14 +45,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/queries",
         about="All queries that are registered.",
         run=queries.list_queries,
-        params=(_STREAM,),
+        params=(STREAM,),
     ),
     Endpoint(
         method="POST",
         path="/queries",
         about="Carries out statements, all or none.",
         run=queries.post_queries,
-        takes=_TEXT,
+        takes=TEXT,
     ),
     Endpoint(
         method="GET",
@@ -95,7 +65,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/queries/{query}",
         about="Registers a SELECT under a name, or replaces the query of that name.",
         run=queries.put_query,
-        takes=_TEXT,
+        takes=TEXT,
     ),
     Endpoint(
         method="DELETE",
@@ -108,7 +78,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/answers/{query}",
         about="Who is in the answer of a query, now or at a time.",
         run=reads.answer,
-        params=(_AT,),
+        params=(AT,),
     ),
     Endpoint(
         method="GET",
@@ -116,9 +86,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="Where the objects of a stream are, or were at a time.",
         run=reads.objects,
         params=(
-            _STREAM,
-            _AT,
-            _BBOX,
+            STREAM,
+            AT,
+            BBOX,
             Param(
                 name="near",
                 about="x,y,k: the k objects nearest to a point",
@@ -143,7 +113,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/explain",
         about="How a SELECT would be carried out.",
         run=reads.explain,
-        takes=_TEXT,
+        takes=TEXT,
     ),
     Endpoint(
         method="GET",
@@ -153,7 +123,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         params=(
             Param(name="object", about="the object, or the group"),
             Param(name="partner", about="only changes with this partner"),
-            _AT,
+            AT,
         ),
     ),
     Endpoint(
@@ -173,8 +143,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/sql",
         about="The rows of one SELECT over the tables; it can only read.",
         run=reads.sql,
-        params=(_LIMIT,),
-        takes=_TEXT,
+        params=(LIMIT,),
+        takes=TEXT,
     ),
     Endpoint(
         method="POST",
@@ -184,7 +154,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         params=(
             Param(name="days", about="so many days", read=whole_of, kind="integer"),
         ),
-        takes=_TEXT,
+        takes=TEXT,
     ),
     Endpoint(
         method="GET",
@@ -228,7 +198,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/ogc/collections/{collection}/items",
         about="Features of a collection.",
         run=features.items,
-        params=(_BBOX, _DATETIME, _LIMIT, _OFFSET),
+        params=(BBOX, DATETIME, LIMIT, OFFSET),
         gives="application/geo+json",
     ),
     Endpoint(
@@ -236,8 +206,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/ogc/collections/{collection}/items/{feature}",
         about="One feature.",
         run=features.item,
-        params=(_DATETIME,),
+        params=(DATETIME,),
         gives="application/geo+json",
     ),
+    *PAGE_ENDPOINTS,
 )
 """All of them."""

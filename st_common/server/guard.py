@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from st_common.server.page.files import is_open
+
 _LONGEST_BODY = 16 << 20
 _MOST_HOSTS = 10_000
 
@@ -56,7 +58,11 @@ class Guard:
         self, scope: Scope, headers: dict[bytes, bytes]
     ) -> JSONResponse | None:
         """What is answered in place of the app."""
-        if not self._is_known(headers.get(b"authorization", b"")):
+        if headers.get(b"sec-fetch-site") == b"cross-site" and not _only_reads(scope):
+            told = {"error": "another site made this request", "hint": "ask from here"}
+            return JSONResponse(told, 403)
+        is_known = self._is_known(headers.get(b"authorization", b""))
+        if not is_known and not is_open(scope["method"], scope["path"]):
             told = {"error": "a token is needed", "hint": "Authorization: Bearer TOKEN"}
             return JSONResponse(told, 401, {"WWW-Authenticate": "Bearer"})
         length = headers.get(b"content-length", b"0")
@@ -87,6 +93,10 @@ class Guard:
         if len(self._buckets) > _MOST_HOSTS:
             self._buckets.popitem(last=False)
         return has_room
+
+
+def _only_reads(scope: Scope) -> bool:
+    return scope["method"] in ("GET", "HEAD")
 
 
 class TooLargeError(Exception):

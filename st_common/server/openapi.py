@@ -3,7 +3,8 @@
 import re
 from typing import Any
 
-from st_common.server.endpoints import ENDPOINTS, Endpoint
+from st_common.server.endpoint import Endpoint
+from st_common.server.endpoints import ENDPOINTS
 
 _VARIES = re.compile(r"{(\w+)}")
 _ERROR = {

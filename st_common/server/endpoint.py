@@ -1,0 +1,49 @@
+"""What an endpoint is, and the parameters that several of them take."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from starlette.responses import Response
+
+from st_common.server.asked import Asked, Param, numbers_of, time_of, whole_of
+
+AT = Param(name="at", about="a time, ISO 8601; else now", read=time_of)
+LIMIT = Param(name="limit", about="at most so many", read=whole_of, kind="integer")
+BBOX = Param(
+    name="bbox",
+    about="west,south,east,north: only what is in this box",
+    read=numbers_of(4),
+)
+STREAM = Param(name="stream", about="the stream")
+OFFSET = Param(name="offset", about="from which on", read=whole_of, kind="integer")
+DATETIME = Param(name="datetime", about="as of a time, ISO 8601", read=time_of)
+TEXT = ("text/plain", "application/json")
+
+Lane = Literal["", "live", "page", "past"]
+"""Whose threads carry requests out: the page's have their own, so that whoever looks holds up nobody who posts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One thing that can be asked for.
+
+    Attributes:
+        method: of HTTP.
+        path: the address; what stands in braces varies.
+        about: what it gives, in one sentence.
+        run: carries it out, in a thread; None: it is carried out in the event loop, by `app`.
+        params: what may stand behind `?`.
+        takes: kinds of bodies; empty: none.
+        gives: the kind of answer.
+        lane: whose threads carry it out; "": those of all requests.
+    """
+
+    method: str
+    path: str
+    about: str
+    run: Callable[[Asked], Response] | None = None
+    params: tuple[Param, ...] = ()
+    takes: tuple[str, ...] = ()
+    gives: str = "application/json"
+    lane: Lane = ""

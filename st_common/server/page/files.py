@@ -1,0 +1,66 @@
+"""The files of the page, as they were built: `make page` puts them into `page_files`."""
+
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.staticfiles import StaticFiles
+
+INDEX, FILE = "/", "/page/{file}"
+FOLDER = Path(__file__).resolve().parents[1] / "page_files"
+_POLICY = (
+    "default-src 'self'",
+    "img-src 'self' data: blob:",
+    "worker-src 'self' blob:",  # the map draws in a worker
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+)
+HEADERS = {
+    "Content-Security-Policy": "; ".join(_POLICY),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+_NOT_BUILT = """<!doctype html>
+<html lang="en">
+<title>Fairway</title>
+<p>The page is not built. In the checkout, run <code>make page</code>.</p>
+"""
+
+
+def page_routes(folder: Path) -> list[Route]:
+    """The routes of the page's files; each is asked for again by its tag, so that a new one shows at once.
+
+    Args:
+        folder: where they lie; it may appear later.
+    """
+    files = StaticFiles(directory=folder, check_dir=False)
+
+    async def index(request: Request) -> Response:
+        if not (folder / "index.html").is_file():
+            return HTMLResponse(_NOT_BUILT, 503, HEADERS)
+        return await _file(files, "index.html", request)
+
+    async def file(request: Request) -> Response:
+        return await _file(files, request.path_params["file"], request)
+
+    path = FILE.replace("{file}", "{file:path}")
+    return [Route(INDEX, index), Route(path, file)]
+
+
+async def _file(files: StaticFiles, name: str, request: Request) -> Response:
+    """A file, or 404 where there is none below the folder."""
+    if not files.directory or not Path(files.directory).is_dir():
+        raise HTTPException(404)
+    response = await files.get_response(name, request.scope)
+    response.headers.update(HEADERS)
+    return response
+
+
+def is_open(method: str, path: str) -> bool:
+    """Whether a request needs no token: a browser asks for the page before anybody can give it one."""
+    return method in ("GET", "HEAD") and (path == INDEX or path.startswith("/page/"))

@@ -1,0 +1,89 @@
+"""The files of the page as a browser asks for them: with a policy, without a token, and nothing else of the disk."""
+
+import pytest
+
+from st_common.home import Home
+from st_common.server.page import files
+from st_common.server.place import Place
+from st_common.testing.serving_http import served
+
+pytestmark = pytest.mark.spec("P10")
+
+
+@pytest.fixture
+def place(tmp_path):
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "streams.toml").write_text("")
+    (tmp_path / "secret.txt").write_text("secret")
+    return Place(home=Home(tmp_path / "home"), conf=conf)
+
+
+@pytest.fixture
+def built(tmp_path, monkeypatch):
+    """A page of two files."""
+    folder = tmp_path / "page"
+    (folder / "assets").mkdir(parents=True)
+    (folder / "index.html").write_text("<!doctype html><p>map")
+    (folder / "assets" / "main.js").write_text("let x = 1")
+    monkeypatch.setattr(files, "FOLDER", folder)
+    return folder
+
+
+@pytest.fixture
+def not_built(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "FOLDER", tmp_path / "nothing")
+
+
+def test_the_page_and_its_files_are_given_without_a_token_under_a_strict_policy(
+    place, built
+):
+    with served(place, token="secret") as client:
+        page, script = client.get("/"), client.get("/page/assets/main.js")
+        assert client.get("/status").status_code == 401
+        assert client.get("/page-state").status_code == 401
+    assert (page.status_code, page.text) == (200, "<!doctype html><p>map")
+    assert (script.status_code, script.text) == (200, "let x = 1")
+    assert script.headers["content-type"].startswith("text/javascript")
+    for one in (page, script):
+        policy = one.headers["content-security-policy"]
+        assert policy.startswith("default-src 'self'; ")
+        assert "unsafe" not in policy
+        assert "http" not in policy
+
+
+def test_a_file_that_did_not_change_is_not_sent_again(place, built):
+    with served(place) as client:
+        first = client.get("/page/assets/main.js")
+        again = {"If-None-Match": first.headers["etag"]}
+        assert client.get("/page/assets/main.js", headers=again).status_code == 304
+        (built / "assets" / "main.js").write_text("let x = 22")
+        changed = client.get("/page/assets/main.js", headers=again)
+    assert (changed.status_code, changed.text) == (200, "let x = 22")
+
+
+@pytest.mark.parametrize(
+    "path", ["/page/none.js", "/page/%2e%2e/secret.txt", "/page/..%2fsecret.txt", "/page/"]
+)  # fmt: skip
+def test_what_is_not_below_the_folder_does_not_exist(place, built, path):
+    with served(place) as client:
+        told = client.get(path)
+    assert told.status_code == 404
+    assert "secret" not in told.text.replace("secret.txt", "")
+
+
+def test_a_page_that_is_not_built_says_how_to_build_it(place, not_built):
+    with served(place) as client:
+        told = client.get("/")
+        assert client.get("/page/main.js").status_code == 404
+    assert told.status_code == 503
+    assert "make page" in told.text
+
+
+def test_another_site_can_change_nothing(place):
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}
+    with served(place) as client:
+        refused = client.post("/queries", content="DROP QUERY a", headers=elsewhere)
+        assert client.get("/status", headers=elsewhere).status_code == 200
+    assert refused.status_code == 403
+    assert "another site" in refused.json()["error"]
