@@ -49,15 +49,22 @@ class Sifting:
         log: its log.
         start: the segment from which on it is asked about fixes. The newest state from before is taken, and the log
             read on to there.
+        stores: whether its states are kept for the next one; whoever only reads keeps none.
     """
 
     def __init__(
-        self, home: Home, stream: StreamSettings, log: Log, start: int
+        self,
+        home: Home,
+        stream: StreamSettings,
+        log: Log,
+        start: int,
+        *,
+        stores: bool = True,
     ) -> None:
         """Begins at the newest state from before the segment `start`, and catches up."""
         folder = home.stream(stream.name) / FOLDER
         self._states = States(LocalStorage(folder), folder)
-        self._log, self._stream = log, stream
+        self._log, self._stream, self._stores = log, stream, stores
         self._settings = step_settings(stream)
         self._state = self._states.newest(upto=position_of(start, 0) - 1)
         self._filtered, self._unstored = Filtered(), 0
@@ -117,7 +124,8 @@ class Sifting:
         self._unstored += sum(one.size for piece in new for one in piece.segments)
         if self._unstored >= _STORE_BYTES:
             self._state = retired(self._state, self._settings, least=LEAST)
-            self._states.store(self._state)
+            if self._stores:
+                self._states.store(self._state)
             self._unstored = 0
 
     def _packet(self, piece: Piece) -> Packet:

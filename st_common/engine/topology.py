@@ -151,6 +151,14 @@ def frozen(
     return stream
 
 
+def keyed(home: Home, stream: StreamSettings) -> StreamSettings:
+    """The settings with the stream's key of ids, for whoever only reads; as they are where it never ran."""
+    stored = _stored(_path(home, stream.name))
+    if stored is None:
+        return stream
+    return replace(stream, id_key=str(stored.get("id_key", _DEFAULTS["id_key"])))
+
+
 def _hint(key: str, stream: str) -> str:
     if key in ("engine", "shards"):
         return f"`fairway streams reshard {stream}` takes the stream to what the settings say, or set it back"

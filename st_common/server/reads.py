@@ -10,14 +10,17 @@ from starlette.responses import Response
 from st_common.client.result import to_stream
 from st_common.errors import ConfigError, QueryError
 from st_common.server.asked import Asked, known_query, known_stream
+from st_common.server.page.lives import live_places
 from st_common.server.replies import (
     plain_rows,
     rows_reply,
     value_reply,
 )
+from st_common.settings import StreamSettings
 
 if TYPE_CHECKING:
     from st_common.client.home_client import HomeClient
+    from st_common.serving.history import NearestTo
 
 _MOST_ROWS = 10_000
 
@@ -30,11 +33,39 @@ def answer(asked: Asked) -> Response:
 
 
 def objects(asked: Asked) -> Response:
-    """Where the objects of a stream are, or were."""
+    """Where the objects of a stream are, by all that has come, or were, by what is archived."""
+    stream = known_stream(asked, _needed(asked, "stream"))
+    if "at" in asked.params:
+        return _objects_then(asked, stream)
+    return _objects_now(asked, stream)
+
+
+def _objects_now(asked: Asked, stream: StreamSettings) -> Response:
+    from st_common.client.result import placed
+    from st_common.regions.registry import Box
+    from st_common.serving.history import chosen
+
+    box, near = asked.params.get("bbox"), asked.params.get("near")
+    rows = chosen(
+        live_places(asked, stream).current(),
+        stream.space,
+        inside=None if box is None else Box.of_corners(*box),
+        nearest=None if near is None else _nearest_to(*near),
+    )
+    table = placed(rows, stream.crs).table
+    return rows_reply(asked, table, stream=stream.name, at=None)
+
+
+def _nearest_to(x: float, y: float, k: float) -> "NearestTo":
+    from st_common.serving.history import NearestTo
+
+    return NearestTo(k=int(k), x=x, y=y)
+
+
+def _objects_then(asked: Asked, stream: StreamSettings) -> Response:
     from st_common import tables
 
     given = asked.params
-    stream = known_stream(asked, _needed(asked, "stream"))
     if not tables.exists(asked.place.home.table("positions", stream.name)):
         return value_reply({"stream": stream.name, "at": None, "rows": []})
     near = given.get("near")

@@ -91,16 +91,30 @@ def objects_at(
         stream=stream.name, snapshot=snapshot, snapshot_rows=len(held), after_rows=after
     )
     when = at if at is not None else pc.max(rows["event_ts"]).as_py()
-    alive = _alive(home, rows, stream, when)
-    if inside is not None:
-        alive = alive.filter(_inside(alive, inside))
-    shown = alive.select(OBJECTS)
-    objects = (
-        shown.sort_by("object")
-        if nearest is None
-        else _nearest(shown, nearest, space=stream.space)
-    )
+    alive = _alive(home, rows, stream, when).select(OBJECTS)
+    objects = chosen(alive, stream.space, inside=inside, nearest=nearest)
     return Seen(at=when, rows=objects, reads=reads)
+
+
+def chosen(
+    rows: pa.Table, space: Space, *, inside: Box | None, nearest: NearestTo | None
+) -> pa.Table:
+    """Those of some objects that are in a box, and of these the nearest to a point.
+
+    Args:
+        rows: `OBJECTS` as columns.
+        space: what their coordinates mean.
+        inside: see `objects_at`.
+        nearest: see `objects_at`.
+
+    Returns:
+        By object; of the nearest by `distance`, which is another column then.
+    """
+    if inside is not None:
+        rows = rows.filter(_inside(rows, inside))
+    if nearest is None:
+        return rows.sort_by("object")
+    return _nearest(rows, nearest, space=space)
 
 
 def _since(

@@ -1,7 +1,10 @@
 """The endpoints of the page."""
 
+from st_common.server.asked import Param
 from st_common.server.endpoint import Endpoint
 from st_common.server.page.files import FILE, INDEX
+from st_common.server.page.live import live
+from st_common.server.page.packed import MEDIA
 
 PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -15,6 +18,15 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         path=FILE,
         about="A file of the page; needs no token.",
         gives="application/octet-stream",
+    ),
+    Endpoint(
+        method="GET",
+        path="/live/{stream}",
+        about="Where the objects of a stream are now, as arrays for a map: all, or those that moved behind a cursor.",
+        run=live,
+        params=(Param(name="since", about="the cursor of the last answer"),),
+        gives=MEDIA,
+        lane="live",
     ),
 )
 """All of them."""

@@ -1,0 +1,58 @@
+"""Where objects are now, for the map: all at first, then those that moved behind a cursor."""
+
+import time
+from datetime import UTC, datetime
+
+from starlette.responses import Response
+
+from st_common.server.asked import Asked, known_stream
+from st_common.server.page.frame import frame_of
+from st_common.server.page.lives import live_places
+from st_common.server.page.packed import MEDIA, packed
+from st_common.serving.live_places import Look
+
+_PARTS = 4
+_Seen = tuple[str, str, int, int]
+
+
+def live(asked: Asked) -> Response:
+    """The objects of a stream that moved behind a cursor, or all of them."""
+    stream = known_stream(asked, asked.path["stream"])
+    epoch, tag, serial, names = _seen(asked.params.get("since", ""))
+    places = live_places(asked, stream)
+    look = places.look(epoch, serial, names)
+    frame = frame_of(asked, stream)  # of a plane that nobody saw before: around these
+    if tag != frame.tag and not look.is_whole:
+        look = places.look()
+    known = look.names_from + len(look.names)
+    header = {
+        "cursor": f"{look.epoch}.{frame.tag}.{look.serial}.{known}",
+        "reset": look.is_whole,
+        "names": {"from": look.names_from, "names": look.names.tolist()},
+        "latest_event_ts": iso(look.newest_us),
+        "lag_s": _lag_s(look),
+    }
+    return Response(packed(header, look.moved, frame), media_type=MEDIA)
+
+
+def _seen(cursor: str) -> _Seen:
+    """What a cursor says: epoch, frame, serial number and how many names; one that nobody gave begins anew."""
+    parts = cursor.split(".")
+    if len(parts) != _PARTS or not (parts[2].isdigit() and parts[3].isdigit()):
+        return "", "", -1, 0
+    return parts[0], parts[1], int(parts[2]), int(parts[3])
+
+
+def _lag_s(look: Look) -> float:
+    """How long the first segment has waited that is not read yet; 0 when all are."""
+    if look.unread_since_us is None:
+        return 0.0
+    return max(time.time_ns() // 1000 - look.unread_since_us, 0) / 1e6
+
+
+def iso(time_us: int | None) -> str | None:
+    """A time in ISO 8601, UTC; None stays."""
+    if time_us is None:
+        return None
+    when = datetime.fromtimestamp(time_us / 1e6, UTC)
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

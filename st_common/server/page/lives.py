@@ -1,0 +1,58 @@
+"""The readers of streams that somebody looks at: one for each stream, let go when nobody asked for a minute."""
+
+import threading
+import time
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from st_common.server.asked import Asked
+from st_common.serving.live_places import LivePlaces
+from st_common.settings import StreamSettings
+
+_KEPT_S = 60.0
+
+
+@dataclass(slots=True)
+class _Held:
+    stream: StreamSettings
+    places: LivePlaces
+    asked_s: float
+
+
+class Lives:
+    """Where the objects of streams are, for all who ask."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, _Held] = {}
+        self._lock = threading.Lock()
+
+    def of(self, asked: Asked, stream: StreamSettings) -> LivePlaces:
+        """The reader of a stream; a new one where its settings are others than they were."""
+        now_s = time.monotonic()
+        with self._lock:
+            held = self._held.get(stream.name)
+            if held is None or held.stream != stream:
+                places = LivePlaces(asked.place.home, stream)
+                held = self._held[stream.name] = _Held(stream, places, now_s)
+            held.asked_s = now_s
+            return held.places
+
+    def rows(self) -> dict[str, pa.Table]:
+        """Where the objects are of all streams that somebody looks at."""
+        with self._lock:
+            held = list(self._held.values())
+        return {one.stream.name: one.places.current() for one in held}
+
+    def rest(self) -> None:
+        """Lets go of readers that nobody asked for a minute."""
+        since_s = time.monotonic() - _KEPT_S
+        with self._lock:
+            old = [name for name, held in self._held.items() if held.asked_s < since_s]
+            for name in old:
+                del self._held[name]
+
+
+def live_places(asked: Asked, stream: StreamSettings) -> LivePlaces:
+    """The reader of a stream that the server of a request keeps."""
+    return asked.kept.of(Lives, Lives).of(asked, stream)
