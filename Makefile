@@ -43,10 +43,10 @@ help: ## this list
 setup: setup-run jars/kafka/.complete jars/spark-kafka/.complete ## both Python environments, Spark's jars, a broker for tests (needs no network when nothing has changed)
 
 .PHONY: setup-run
-setup-run: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## the same without what only tests need
+setup-run: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete page ## the same without what only tests need
 
 .PHONY: preflight
-preflight: ## whether this machine has what is needed: Python 3.11, Java 17 or 21, Maven, memory, disk
+preflight: ## whether this machine has what is needed: Python 3.11, Java 17 or 21, Maven, Node 20, memory, disk
 	@python3 tools/preflight.py
 
 $(VENV)/.bootstrapped: requirements/bootstrap.lock | preflight
@@ -94,6 +94,23 @@ jars/spark-kafka/.complete: pom-spark-kafka.xml requirements/jars-spark-kafka.sh
 	@mkdir -p jars/spark-kafka && rm -f jars/spark-kafka/*.jar
 	@$(MVN) --file pom-spark-kafka.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=jars/spark-kafka
 	@cd jars/spark-kafka && sha256sum --check --quiet --strict ../../requirements/jars-spark-kafka.sha256
+	@touch $@
+
+# The page that `fairway serve` gives out: made anew when its sources or its lock have changed.
+PAGE := st_common/server/page_files
+PAGE_SOURCES := $(shell find web/src -type f) web/build.mjs web/tsconfig.json
+
+.PHONY: page
+page: $(PAGE)/.built ## build the page in the browser from web/
+
+web/node_modules/.ready: web/package.json web/package-lock.json web/.npmrc | preflight
+	@echo "setup: web/node_modules (what the page is made of)"
+	@cd web && npm ci --silent
+	@touch $@
+
+$(PAGE)/.built: web/node_modules/.ready $(PAGE_SOURCES)
+	@echo "setup: $(PAGE) (the page)"
+	@cd web && npm run --silent types && npm run --silent build
 	@touch $@
 
 # --- checks ------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ GB = 10**9
 MEMORY_GB = 6
 DISK_GB = 4
 JAVA_VERSIONS = (17, 21)
+NODE_VERSION = 20
 
 
 def python_problem() -> str | None:
@@ -54,6 +55,17 @@ def maven_problem() -> str | None:
         if shutil.which("mvn")
         else "Maven is needed: mvn was not found (install the package maven)"
     )
+
+
+def node_problem() -> str | None:
+    """Whether Node and npm, which build the page, are missing or too old."""
+    match = re.match(r"v(\d+)", _first_line(["node", "--version"]) or "")
+    hint = f"install Node {NODE_VERSION} or newer, with npm"
+    if not match:
+        return f"Node {NODE_VERSION} is needed: node does not start ({hint})"
+    if int(match[1]) < NODE_VERSION:
+        return f"Node {NODE_VERSION} is needed: node is {match[0]} ({hint})"
+    return None if shutil.which("npm") else f"npm is needed: it was not found ({hint})"
 
 
 def memory_problem() -> str | None:
@@ -105,7 +117,14 @@ def _first_line(command: list[str]) -> str | None:
 
 def main() -> int:
     """Prints the problems; gives back 0 when there are none, else 2."""
-    checks = (python_problem, java_problem, maven_problem, memory_problem, disk_problem)
+    checks = (
+        python_problem,
+        java_problem,
+        maven_problem,
+        node_problem,
+        memory_problem,
+        disk_problem,
+    )
     problems = [problem for check in checks if (problem := check())]
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)

@@ -18,6 +18,8 @@ def machine(tmp_path: Path) -> Path:
         "python3.11": "3.11",
         "mvn": "",
         "java": 'openjdk version "17.0.15" 2025-04-15',
+        "node": "v20.20.2",
+        "npm": "11.19.1",
     }.items():
         say(tmp_path / name, says)
     return tmp_path
@@ -66,6 +68,8 @@ def test_java_21_will_do_too_and_notices_before_its_version_are_overlooked(
         ("java", 'openjdk version "25.0.1" 2025-10-21', "is Java 25"),
         ("java", 'java version "1.8.0_402"', "is Java 1"),
         ("java", "", "does not start"),
+        ("node", "v18.19.0", "is v18"),
+        ("node", "", "node does not start"),
         ("python3.11", "3.12", "is Python 3.12"),
         (
             "python3.11",

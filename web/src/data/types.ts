@@ -1,0 +1,102 @@
+// What the server answers, as docs/server.md has it. Times are texts, ISO 8601 in UTC.
+
+export type Place = [number, number]; // longitude, latitude on the map
+export type Box = [number, number, number, number]; // west, south, east, north
+
+export type Space =
+  | { kind: 'globe' }
+  | { kind: 'plane'; x0: number; y0: number; s: number; unit: string };
+
+export interface StreamState {
+  name: string;
+  space: Space;
+  extent: Box | null;
+  group: string | null;
+  engine: string | null;
+  state: string;
+  fixes_per_s: number | null;
+  lag_s: number | null;
+  behind_fixes: number | null;
+  latency_ms: { p50: number | null; p95: number | null; p99: number | null } | null;
+  rejects: Record<string, number> | null;
+  sources: Record<string, unknown>[];
+  latest_event_ts: string | null;
+  objects: number | null;
+}
+
+export interface QueryState {
+  name: string;
+  version: number;
+  stream: string;
+  text: string;
+  kind: string;
+  state: string;
+  why: string | null;
+  members: number | null;
+  cost_ms: number | null;
+  changes_per_min: number | null;
+}
+
+export interface LayerState {
+  name: string;
+  version: number;
+  features: number;
+  kinds: Record<string, number>;
+  extent: Box | null;
+  space?: Space;
+}
+
+export interface PageState {
+  now: string;
+  version: string;
+  streams: StreamState[];
+  queries: QueryState[];
+  layers: LayerState[];
+  deliveries: Record<string, unknown>[];
+  alerts: Record<string, unknown>[];
+}
+
+/** One change of an answer, as the server's events have it. */
+export interface Change {
+  id: string;
+  stream: string;
+  query: string;
+  query_version: number;
+  object: string;
+  partner: string | null;
+  sign: number;
+  cause: string;
+  event_ts: string;
+  value?: number | null;
+  fields?: Record<string, unknown> | null;
+}
+
+/** A row of an answer: a member, and where it was last. */
+export interface Member {
+  object: string;
+  partner: string | null;
+  value?: number | null;
+  fields?: Record<string, unknown> | null;
+}
+
+/** A stay in the answer of a query. */
+export interface Visit {
+  object: string;
+  partner: string | null;
+  from_ts: string;
+  to_ts: string | null;
+  query?: string;
+  cause_in?: string | null;
+  cause_out?: string | null;
+  value?: number | null;
+  lon?: number | null;
+  lat?: number | null;
+}
+
+export interface ShapeProperties {
+  role: 'region' | 'centre' | 'area' | 'partner';
+  follows: string | null;
+  follows_at?: Place | null;
+}
+
+export type Shapes = GeoJSON.FeatureCollection<GeoJSON.Geometry, ShapeProperties>;

@@ -1,0 +1,146 @@
+// The page's clockwork: asks the server how things are, where objects are, and hands it to map and panels.
+import { app, isHidden, place, say, type Connection } from './app';
+import { getBytes, getJson, pathOf, Refused, wordsOf } from './data/api';
+import { Objects, unpackPositions } from './data/live';
+import { isoOf } from './data/times';
+import type { Box, PageState, StreamState } from './data/types';
+import { showMarks } from './choosing';
+
+const STATE_MS = 2000;
+const LIVE_MS = 1000;
+const PAST_MS = 600;
+
+const cursors = new Map<string, string>();
+let hasFitted = false;
+
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
+
+export function startSession(): void {
+  void keep(askState, STATE_MS);
+  void keep(askObjects, LIVE_MS);
+  app.subscribe(showBase);
+}
+
+async function keep(what: () => Promise<void>, every_ms: number): Promise<void> {
+  for (;;) {
+    const began = performance.now();
+    try {
+      await what();
+    } catch (error) {
+      takeError(error);
+    }
+    await pause(Math.max(100, every_ms - (performance.now() - began)));
+  }
+}
+
+function takeError(error: unknown): void {
+  const needsToken = error instanceof Refused && error.status === 401;
+  const connection: Connection = needsToken ? 'token' : 'lost';
+  if (app.get().connection !== connection) say(needsToken ? 'The server asks for a token.' : 'No answer from the server.');
+  app.set({ connection, words: wordsOf(error) });
+}
+
+export async function askState(): Promise<void> {
+  const page = await getJson<PageState>('/page-state');
+  if (app.get().connection === 'lost') say('The server answers again.');
+  app.set({ page, connection: 'ok', words: '', seen_ms: Date.now() });
+  fitOnce(page);
+}
+
+/** The first look: everything there is, unless the address says where to look. */
+function fitOnce(page: PageState): void {
+  const { view } = place;
+  if (hasFitted || view === null) return;
+  const boxes = [...page.streams, ...page.layers].map((one) => one.extent).filter((one) => one !== null);
+  if (boxes.length === 0) return;
+  hasFitted = true;
+  const streams = page.streams.map((one) => one.extent).filter((one) => one !== null);
+  view.fit(around(streams.length > 0 ? streams : boxes));
+}
+
+export function keepView(): void {
+  hasFitted = true;
+}
+
+export function around(boxes: Box[]): Box {
+  const side = (k: number, best: (...all: number[]) => number): number => best(...boxes.map((one) => one[k]!));
+  return [side(0, Math.min), side(1, Math.min), side(2, Math.max), side(3, Math.max)];
+}
+
+const shownStreams = (): StreamState[] => (app.get().page?.streams ?? []).filter((one) => !isHidden(`stream:${one.name}`));
+
+async function askObjects(): Promise<void> {
+  const { view } = place;
+  if (view === null || app.get().at_ms !== null) return;
+  forgetHidden();
+  for (const { name } of shownStreams()) {
+    const bytes = await getBytes(pathOf(['live', name], { since: cursors.get(name) ?? null }));
+    if (app.get().at_ms !== null) return; // meanwhile somebody looks at the past
+    const news = unpackPositions(bytes);
+    cursors.set(name, news.cursor);
+    takeObjects(name, news, LIVE_MS);
+  }
+}
+
+function takeObjects(name: string, news: ReturnType<typeof unpackPositions>, takes_ms: number): void {
+  const view = place.view!;
+  const objects = view.streams.get(name) ?? new Objects();
+  view.streams.set(name, objects);
+  objects.take(news, performance.now(), takes_ms);
+  if (news.isWhole) {
+    showMarks();
+    view.draw();
+  }
+}
+
+function forgetHidden(): void {
+  const view = place.view!;
+  const shown = new Set(shownStreams().map((one) => one.name));
+  for (const name of [...view.streams.keys()].filter((one) => !shown.has(one))) {
+    view.streams.delete(name);
+    cursors.delete(name);
+    view.draw();
+  }
+}
+
+let asked_ms: number | null = null;
+let isAsking = false;
+
+/** Shows where objects were; while one moment is asked for, the newest of all others waits. */
+export async function showPast(at_ms: number): Promise<void> {
+  asked_ms = at_ms;
+  if (isAsking) return;
+  isAsking = true;
+  try {
+    while (asked_ms !== null) {
+      const now_ms: number = asked_ms;
+      asked_ms = null;
+      for (const { name } of shownStreams()) {
+        const news = unpackPositions(await getBytes(pathOf(['page-past', name], { at: isoOf(now_ms) })));
+        if (app.get().at_ms === null) return;
+        takeObjects(name, news, PAST_MS);
+      }
+    }
+  } catch (error) {
+    app.set({ words: wordsOf(error) });
+  } finally {
+    isAsking = false;
+  }
+}
+
+/** Back to now: everything is asked for anew. */
+export function forgetPast(): void {
+  cursors.clear();
+}
+
+let layersKey = '';
+
+function showBase(): void {
+  const { view } = place;
+  const { page, theme, hidden } = app.get();
+  if (view === null || page === null) return;
+  const key = JSON.stringify([theme, hidden, page.layers.map((one) => [one.name, one.version])]);
+  if (key === layersKey) return;
+  layersKey = key;
+  view.showLayers(page.layers.filter((one) => !isHidden(`layer:${one.name}`)), theme);
+}
