@@ -53,6 +53,7 @@ class Server:
             yield
         finally:
             resting.cancel()
+            self.kept.close()
             for lane in self._lanes.values():
                 lane.shutdown(wait=False, cancel_futures=True)
             await self.intakes.close()

@@ -30,11 +30,18 @@ class Kept:
 
     def rest(self) -> None:
         """Lets every thing that can let go of what nobody has asked for lately."""
+        self._each("rest")
+
+    def close(self) -> None:
+        """Ends every thing that has an end."""
+        self._each("close")
+
+    def _each(self, act: str) -> None:
         with self._lock:
             things = list(self._things.values())
         for one in things:
-            if hasattr(one, "rest"):
-                one.rest()
+            if hasattr(one, act):
+                getattr(one, act)()
 
 
 class AbsentError(FairwayError):

@@ -69,6 +69,9 @@ class LivePlaces:
         home: the home folder.
         stream: the settings of the stream.
         clock_s: tells how late it is, for the bound of a look.
+
+    Attributes:
+        seen: how many objects were there at the last look, and the largest event time, us UTC; None before the first.
     """
 
     def __init__(
@@ -80,7 +83,8 @@ class LivePlaces:
     ) -> None:
         self._home, self._stream = home, keyed(home, stream)
         self._clock_s, self._lock = clock_s, threading.Lock()
-        self._epoch = ""
+        self._epoch, self.places = "", MovingPlaces(stream.space)
+        self.seen: tuple[int | None, int | None] = (None, None)
 
     def _begin(self) -> None:
         """Reads what the archive has; the log behind it is for looks."""
@@ -148,6 +152,12 @@ class LivePlaces:
         }
         return pa.table(rows).sort_by("object")
 
+    def where(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """X and y of the objects that were there at the last look; nothing is read."""
+        with self._lock:
+            moved = self.places.moved()
+        return moved.x, moved.y
+
     def position_of(self, name: str) -> int | None:
         """Where in the log the last fix of an object stands; None where it was never seen."""
         with self._lock:
@@ -159,7 +169,11 @@ class LivePlaces:
         """Reads new segments for a while; when the first that is left arrived, None when none is."""
         if not self._epoch or self._log.end() < self._next:  # the stream began anew
             self._begin()
-        until_s = self._clock_s() + _MOST_S
+        unread_us = self._read_segments(self._clock_s() + _MOST_S)
+        self.seen = (self.places.shown, self.places.newest_us)
+        return unread_us
+
+    def _read_segments(self, until_s: float) -> int | None:
         while segments := self._log.segments(
             self._next, max_bytes=_BATCH_BYTES, max_segments=_BATCH_SEGMENTS
         ):

@@ -107,6 +107,11 @@ class MovingPlaces:
         return len(self._index)
 
     @property
+    def shown(self) -> int:
+        """How many objects are there: neither gone nor silent."""
+        return len(self) - int(np.count_nonzero(self._of("is_hidden")))
+
+    @property
     def names(self) -> Names:
         """The names of the objects, by their numbers."""
         return np.asarray(self._index, object)

@@ -1,6 +1,6 @@
 """What metrics count in the tables of a stream, brought up to date by reading what is new since the last look."""
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +19,8 @@ from st_common.serving.latency import waits_s
 BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
 """The upper bounds of the histogram of latencies; beyond the last one it has another bucket."""
 
+_RECENT = 1000
+
 
 @dataclass
 class Tallies:
@@ -31,6 +33,7 @@ class Tallies:
         latency: int64[bounds + 1], segments by bucket of how long they waited for the commit of their changes. The
             first look knows the commits that the table's log still has.
         latency_sum_s: the sum of these times.
+        recent_s: the last 1,000 of them.
     """
 
     changes: Counter[str] = field(default_factory=Counter)
@@ -40,6 +43,7 @@ class Tallies:
         default_factory=lambda: np.zeros(len(BOUNDS_S) + 1, np.int64)
     )
     latency_sum_s: float = 0.0
+    recent_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _position: int = -1
     _segment: int = -1
 
@@ -118,6 +122,7 @@ class Tallies:
         bucket = np.searchsorted(BOUNDS_S, waited_s)
         self.latency += np.bincount(bucket, minlength=len(self.latency))
         self.latency_sum_s += float(waited_s.sum())
+        self.recent_s.extend(waited_s[-_RECENT:].tolist())
 
 
 def _or_none(place: int | None) -> int:

@@ -1,63 +1,22 @@
 """Where objects are now, as the page reads it: all once, then those that moved, in the coordinates of a map."""
 
 import json
-import struct
 
 import numpy as np
 import pytest
 
 from st_common.capture.reading import log_for
-from st_common.home import Home
-from st_common.server.place import Place
 from st_common.testing.serving_http import Engine, served
+from st_common.testing.serving_page import CSV, fix, place_in, post, unpacked
 
 pytestmark = pytest.mark.spec("P10")
 
-SETTINGS = """
-[streams.ships]
-format = "ndjson"
-columns = { object = "id", event_ts = "t", x = "x", y = "y", gone = "gone" }
-time_unit = "s"
-max_ahead_s = "off"
-silence_s = 100
-engine = "local"
-
-[streams.cars]
-format = "csv"
-columns = { object = "id", event_ts = "t", x = "x", y = "y" }
-crs = "planar"
-time_unit = "s"
-max_ahead_s = "off"
-engine = "local"
-
-[streams.taxis]
-format = "csv"
-columns = { object = "id", event_ts = "t", x = "x", y = "y" }
-time_unit = "s"
-max_ahead_s = "off"
-engine = "local"
-lateness_s = 2
-position_filter = { max_speed_mps = 50, accept_after_s = "off" }
-"""
-CSV = "text/csv"
-NDJSON = "application/x-ndjson"
-ARRAYS = (
-    ("index", "<u4"),
-    ("lon", "<f8"),
-    ("lat", "<f8"),
-    ("event_s", "<f8"),
-    ("heading", "<f4"),
-    ("speed", "<f4"),
-)
 MOVES = ("index", "heading", "speed")
 
 
 @pytest.fixture
 def place(tmp_path):
-    conf = tmp_path / "conf"
-    conf.mkdir()
-    (conf / "streams.toml").write_text(SETTINGS)
-    return Place(home=Home(tmp_path / "home"), conf=conf)
+    return place_in(tmp_path)
 
 
 @pytest.fixture
@@ -77,19 +36,6 @@ def engine_of(place):
     yield make
     for one in made:
         one.close()
-
-
-def unpacked(data):
-    """The header and the arrays of an answer; every byte is accounted for."""
-    (length,) = struct.unpack_from("<I", data)
-    header, at = json.loads(data[4 : 4 + length]), 4 + length
-    arrays = {}
-    for name, kind in ARRAYS:
-        assert at % 8 == 0
-        arrays[name] = np.frombuffer(data, kind, header["count"], at)
-        at += -(-arrays[name].nbytes // 8) * 8
-    assert at == len(data)
-    return header, arrays
 
 
 class Looker:
@@ -118,17 +64,6 @@ class Looker:
 
     def shown(self):
         return {name: at for name, at in self.places.items() if not np.isnan(at[0])}
-
-
-def fix(ship, t, x, y, **more):
-    return json.dumps({"id": ship, "t": t, "x": x, "y": y, **more}) + "\n"
-
-
-def post(client, stream, text, media=NDJSON):
-    told = client.post(
-        f"/streams/{stream}/fixes", content=text, headers={"content-type": media}
-    )
-    assert told.status_code == 202, told.text
 
 
 def test_what_moved_is_told_to_each_who_looks_without_an_engine(client):

@@ -5,6 +5,7 @@ from st_common.server.endpoint import Endpoint
 from st_common.server.page.files import FILE, INDEX
 from st_common.server.page.live import live
 from st_common.server.page.packed import MEDIA
+from st_common.server.page.state import page_state
 
 PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -27,6 +28,13 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         params=(Param(name="since", about="the cursor of the last answer"),),
         gives=MEDIA,
         lane="live",
+    ),
+    Endpoint(
+        method="GET",
+        path="/page-state",
+        about="How all streams, queries, layers and deliveries are, as the page polls it.",
+        run=page_state,
+        lane="page",
     ),
 )
 """All of them."""

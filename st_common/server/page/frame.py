@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from st_common import tables
 from st_common.home import Home
 from st_common.server.asked import Asked
 from st_common.server.page.lives import Lives
+from st_common.server.page.watch import Box, extent_of
 from st_common.settings import StreamSettings
 
 Floats = npt.NDArray[np.float64]
@@ -26,7 +26,6 @@ Floats = npt.NDArray[np.float64]
 _HALF_DEGREES = 0.5
 _DEGREE_M = 111_195.0
 _LEAST_SHARE = 0.002  # of the half degree: what is smaller is enlarged
-_MOST_SEEN = 0.999  # of objects that lie within, each way: some are far off by mistake
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +55,14 @@ class Frame:
     def placed(self, points: Floats) -> Floats:
         """Points on the map; float64[n, 2]."""
         return np.stack([self.lon(points[:, 0]), self.lat(points[:, 1])], axis=1)
+
+    def box(self, box: Box | None) -> Box | None:
+        """A box on the map; None stays."""
+        if box is None:
+            return None
+        corners = np.array(box).reshape(2, 2)
+        west, south, east, north = self.placed(corners).ravel().tolist()
+        return west, south, east, north
 
     @property
     def tag(self) -> str:
@@ -105,30 +112,28 @@ def plane_of(asked: Asked) -> Frame:
     return asked.kept.of(Frames, Frames).plane(asked)
 
 
-def _seen(asked: Asked) -> Iterator[tuple[StreamSettings, Floats]]:
+def _seen(asked: Asked) -> Iterator[tuple[StreamSettings, Box]]:
     """Of each stream in a plane the box in which nearly all objects are; of those without objects nothing."""
-    looked_at = asked.kept.of(Lives, Lives).rows()
+    lives = asked.kept.of(Lives, Lives)
     for name, stream in asked.place.streams().items():
         if not stream.space.is_flat:
             continue
-        rows = looked_at.get(name)
-        rows = _archived(asked.place.home, name) if rows is None else rows
-        places = np.stack([rows["x"].to_numpy(), rows["y"].to_numpy()], axis=1)
-        places = places[np.isfinite(places).all(axis=1)]
-        if len(places):
-            ends = [1 - _MOST_SEEN, _MOST_SEEN]
-            yield stream, np.quantile(places, ends, axis=0).ravel()
+        where = lives.where(name) or _archived(asked.place.home, name)
+        box = extent_of(*where)
+        if box is not None:
+            yield stream, box
 
 
-def _archived(home: Home, stream: str) -> pa.Table:
+def _archived(home: Home, stream: str) -> tuple[Floats, Floats]:
     """Where objects were last, by the archive."""
     path = home.table("latest", stream)
     if not tables.exists(path):
-        return pa.table({"x": pa.array([], float), "y": pa.array([], float)})
-    return tables.read(path, columns=["x", "y"])
+        return np.empty(0), np.empty(0)
+    rows = tables.read(path, columns=["x", "y"])
+    return rows["x"].to_numpy(), rows["y"].to_numpy()
 
 
-def _around(seen: Iterator[tuple[StreamSettings, Floats]]) -> Frame | None:
+def _around(seen: Iterator[tuple[StreamSettings, Box]]) -> Frame | None:
     """A frame around boxes; true to scale where units have a length and it is neither tiny nor huge."""
     known = list(seen)
     if not known:

@@ -4,13 +4,15 @@ import threading
 import time
 from dataclasses import dataclass
 
-import pyarrow as pa
+import numpy as np
+import numpy.typing as npt
 
 from st_common.server.asked import Asked
 from st_common.serving.live_places import LivePlaces
 from st_common.settings import StreamSettings
 
 _KEPT_S = 60.0
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -38,11 +40,16 @@ class Lives:
             held.asked_s = now_s
             return held.places
 
-    def rows(self) -> dict[str, pa.Table]:
-        """Where the objects are of all streams that somebody looks at."""
+    def where(self, stream: str) -> tuple[Floats, Floats] | None:
+        """X and y of the objects of a stream; None where nobody looks at it."""
+        places = self.held(stream)
+        return None if places is None else places.where()
+
+    def held(self, stream: str) -> LivePlaces | None:
+        """The reader of a stream; None where nobody looks at it."""
         with self._lock:
-            held = list(self._held.values())
-        return {one.stream.name: one.places.current() for one in held}
+            held = self._held.get(stream)
+            return None if held is None else held.places
 
     def rest(self) -> None:
         """Lets go of readers that nobody asked for a minute."""

@@ -1,0 +1,196 @@
+"""Figures of streams that take more than a moment to find: gathered by one thread while somebody looks at the page."""
+
+import logging
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from st_common import tables
+from st_common.errors import FairwayError
+from st_common.ops.status import read_status
+from st_common.server.asked import Asked
+from st_common.server.page.lives import Lives
+from st_common.server.place import Place
+from st_common.serving.tallies import Tallies
+
+_LOG = logging.getLogger(__name__)
+_EVERY_S = 2.0
+_UNASKED_S = 60.0
+_RATE_S = 10.0
+_CHANGES_S = 60.0
+_MOST_SEEN = (
+    0.999  # of objects that lie in the extent, each way: some are far off by mistake
+)
+_QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+Box = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What is known of one stream; None: not known, or not yet.
+
+    Attributes:
+        members: of the answer of each query.
+        changes_per_min: of each query, over the last minute or as long as somebody looks.
+        rejects: by reason.
+        latency_ms: p50, p95 and p99 of the last 1,000 segments, from arrival until their changes were in the table.
+        fixes_per_s: that the engine took, over the last ten seconds.
+        extent: minx, miny, maxx, maxy of nearly all objects.
+    """
+
+    members: Mapping[str, int]
+    changes_per_min: Mapping[str, float]
+    rejects: Mapping[str, int]
+    latency_ms: Mapping[str, float] | None
+    fixes_per_s: float | None
+    extent: Box | None
+
+
+@dataclass(slots=True)
+class _Meter:
+    """A count over time, and how fast it rises over the last seconds."""
+
+    over_s: float
+    seen: deque[tuple[float, Any]] = field(default_factory=deque)
+
+    def add(self, now_s: float, count: Any) -> tuple[float, Any] | None:
+        """Takes a count; the oldest one that is kept and how many seconds it is old, None for the first."""
+        while len(self.seen) > 1 and self.seen[1][0] <= now_s - self.over_s:
+            self.seen.popleft()
+        self.seen.append((now_s, count))
+        begun_s, before = self.seen[0]
+        return None if begun_s >= now_s else (now_s - begun_s, before)
+
+
+@dataclass(slots=True)
+class _Stream:
+    """What is remembered of a stream from one round to the next."""
+
+    tallies: Tallies = field(default_factory=Tallies)
+    fixes: _Meter = field(default_factory=lambda: _Meter(_RATE_S))
+    changes: _Meter = field(default_factory=lambda: _Meter(_CHANGES_S))
+    archived: tuple[int | None, Box | None] = (None, None)
+
+
+class Watch:
+    """Gathers figures of all streams while somebody asks for them; the first are there some seconds after that."""
+
+    def __init__(self) -> None:
+        self._figures: dict[str, Figures] = {}
+        self._streams: dict[str, _Stream] = {}
+        self._lock, self._over = threading.Lock(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._asked_s = 0.0
+
+    def figures(self, asked: Asked) -> Mapping[str, Figures]:
+        """The figures of streams as the last round found them, by name."""
+        with self._lock:
+            self._asked_s = time.monotonic()
+            if self._thread is None and not self._over.is_set():
+                work = (asked.place, asked.kept.of(Lives, Lives))
+                self._thread = threading.Thread(
+                    target=self._run, args=work, daemon=True
+                )
+                self._thread.start()
+            return dict(self._figures)
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._over.set()
+
+    def _run(self, place: Place, lives: Lives) -> None:
+        while not self._over.is_set():
+            with self._lock:
+                if time.monotonic() - self._asked_s > _UNASKED_S:
+                    self._thread, self._streams, self._figures = None, {}, {}
+                    return
+            for name in self._known(place):
+                self._gather(place, lives, name)
+            self._over.wait(_EVERY_S)
+
+    def _known(self, place: Place) -> list[str]:
+        try:
+            return list(place.streams())
+        except FairwayError as error:
+            _LOG.warning("streams are not looked at: %s", error)
+            return []
+
+    def _gather(self, place: Place, lives: Lives, name: str) -> None:
+        kept = self._streams.setdefault(name, _Stream())
+        try:
+            figures = _figures(place, lives, name, kept)
+        except (FairwayError, OSError) as error:
+            _LOG.warning("stream %s is not looked at: %s", name, error)
+            self._figures.pop(name, None)
+            return
+        self._figures[name] = figures
+
+
+def _figures(place: Place, lives: Lives, name: str, kept: _Stream) -> Figures:
+    now_s = time.monotonic()
+    kept.tallies = kept.tallies.look(place.home, name)
+    changes = kept.changes.add(now_s, kept.tallies.changes.copy())
+    status = read_status(place.home.stream(name))
+    passed = None if status is None else kept.fixes.add(now_s, status.fixes)
+    rate = None
+    if passed is not None and status is not None:
+        rate = max(status.fixes - passed[1], 0) / passed[0]
+    return Figures(
+        members=dict(kept.tallies.members),
+        changes_per_min={} if changes is None else _per_min(kept.tallies, *changes),
+        rejects=dict(kept.tallies.rejects),
+        latency_ms=_quantiles(np.array(kept.tallies.recent_s)),
+        fixes_per_s=rate,
+        extent=_extent(place, lives, name, kept),
+    )
+
+
+def _per_min(
+    tallies: Tallies, passed_s: float, before: Counter[str]
+) -> dict[str, float]:
+    per_min = 60 / passed_s
+    return {
+        query: max(count - before[query], 0) * per_min
+        for query, count in tallies.changes.items()
+    }
+
+
+def _quantiles(waits_s: npt.NDArray[np.float64]) -> dict[str, float] | None:
+    if not len(waits_s):
+        return None
+    return {
+        name: round(float(np.quantile(waits_s, share)) * 1000, 1)
+        for name, share in _QUANTILES.items()
+    }
+
+
+def _extent(place: Place, lives: Lives, name: str, kept: _Stream) -> Box | None:
+    """Where nearly all objects are: by who looks at the stream, else by the archive."""
+    looked_at = lives.where(name)
+    if looked_at is not None:
+        return extent_of(*looked_at)
+    path = place.home.table("latest", name)
+    version = tables.version(path)
+    if version is not None and version != kept.archived[0]:
+        rows = tables.read(path, columns=["x", "y"])
+        box = extent_of(rows["x"].to_numpy(), rows["y"].to_numpy())
+        kept.archived = (version, box)
+    return kept.archived[1]
+
+
+def extent_of(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Box | None:
+    """The box in which nearly all of some places lie; None without any. NaN is nowhere."""
+    places = np.stack([x, y], axis=1)
+    places = places[np.isfinite(places).all(axis=1)]
+    if not len(places):
+        return None
+    west, south, east, north = np.quantile(
+        places, [1 - _MOST_SEEN, _MOST_SEEN], axis=0
+    ).ravel()
+    return float(west), float(south), float(east), float(north)
