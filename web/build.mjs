@@ -53,6 +53,26 @@ function writeBeside(metafile) {
   for (const name of ['index.html', 'icon.svg']) copyFileSync(join(here, 'src', name), join(out, name));
 }
 
+// The page as one file: what scripts, styles and the worker of the map are stands in it. `fairway report` puts the answers
+// in; the browser keeps such a page from asking anybody for anything.
+async function writeReport() {
+  const whole = { ...options, splitting: false, minify: true, write: false, metafile: false, outdir: undefined };
+  const [page, worker] = await Promise.all([
+    build({ ...whole, entryPoints: ['src/main.tsx'], format: 'iife', outdir: out }),
+    build({ ...whole, entryPoints: [options.entryPoints.worker], format: 'esm', outdir: out }),
+  ]);
+  const part = (files, end) => files.find((one) => one.path.endsWith(end)).text.replaceAll('</script', '<\\/script');
+  const template = readFileSync(join(here, 'src', 'report.html'), 'utf8');
+  const parts = {
+    STYLE: part(page.outputFiles, '.css'),
+    ICON: readFileSync(join(here, 'src', 'icon.svg'), 'utf8'),
+    WORKER: part(worker.outputFiles, 'js'),
+    SCRIPT: part(page.outputFiles, '.js'),
+  };
+  const text = template.replace(/\/\*(STYLE|ICON|WORKER|SCRIPT)\*\//g, (_, name) => parts[name]);
+  writeFileSync(join(out, 'report.html'), text);
+}
+
 async function main() {
   if (existsSync(out)) rmSync(out, { recursive: true });
   mkdirSync(out, { recursive: true });
@@ -63,6 +83,7 @@ async function main() {
   }
   const { metafile } = await build(options);
   writeBeside(metafile);
+  await writeReport();
   writeFileSync(join(here, 'node_modules', '.bundle.json'), JSON.stringify(metafile)); // for whoever asks what is large
 }
 

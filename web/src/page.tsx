@@ -3,6 +3,7 @@ import type { JSX, TargetedKeyboardEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import { app, latest_ms, setTheme, type Tab } from './app';
 import { keepToken } from './data/api';
+import { addressOfPart, recording } from './data/recorded';
 import { useStore } from './data/store';
 import { sayDuration, sayMoment, sayNumber } from './data/times';
 import { Ask } from './panels/ask';
@@ -13,7 +14,9 @@ import { ServerSide } from './panels/server';
 import { TimeBar } from './parts/timebar';
 import { askState } from './session';
 
-const TABS: [Tab, string][] = [['queries', 'Queries'], ['ask', 'Ask'], ['server', 'Server']];
+const ALL_TABS: [Tab, string][] = [['queries', 'Queries'], ['ask', 'Ask'], ['server', 'Server']];
+const TABS = ALL_TABS.filter(([name]) => recording === null || name !== 'ask'); // a report answers no new questions
+const ICON = addressOfPart('icon', 'image/svg+xml', '/page/icon.svg');
 const OLD_MS = 60_000;
 
 function Token(): JSX.Element {
@@ -49,6 +52,7 @@ function Summary(): JSX.Element {
   const objects = page.streams.reduce((sum, one) => sum + (one.objects ?? 0), 0);
   const rate = page.streams.reduce((sum, one) => sum + (one.fixes_per_s ?? 0), 0);
   if (at_ms !== null) return <span class="summary"><b class="pasttag">past</b> {sayMoment(at_ms)} UTC</span>;
+  if (recording !== null) return <Reported objects={objects} />;
   const newest = latest_ms();
   const old = newest === null ? 0 : Date.parse(page.now) - newest;
   return (
@@ -58,12 +62,18 @@ function Summary(): JSX.Element {
   );
 }
 
+/** What a report is of, and when it was made. */
+function Reported({ objects }: { objects: number }): JSX.Element {
+  const [since, until, made] = [recording!.since, recording!.until, recording!.made].map((one) => sayMoment(Date.parse(one)));
+  return <span class="summary"><b>{sayNumber(objects)}</b> objects · {since} to {until} UTC · report of {made} UTC</span>;
+}
+
 function Header(): JSX.Element {
   const theme = useStore(app, (one) => one.theme);
   const other = theme === 'light' ? 'dark' : 'light';
   return (
     <header class="top">
-      <h1><img src="/page/icon.svg" alt="" />Fairway</h1>
+      <h1><img src={ICON} alt="" />Fairway</h1>
       <Summary />
       <FindObject stream={null} label="Find an object" onFound={(name, stream) => app.set({ object: { stream, name } })} />
       <button class="plain" aria-label={`Show it ${other}`} title={`Show it ${other}`} onClick={() => setTheme(other)}>{theme === 'light' ? '☾' : '☀'}</button>

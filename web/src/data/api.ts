@@ -1,5 +1,7 @@
 // Requests to the server that gave out this page, and to no other.
 
+import { recordedReply, recording } from './recorded';
+
 /** What the server says of a request that it does not carry out, in its own words. */
 export class Refused extends Error {
   constructor(
@@ -28,6 +30,7 @@ function headersWith(more: Record<string, string>): Record<string, string> {
 
 /** The answer to a request; what is refused is an error that says why. */
 export async function request(path: string, how: RequestInit & { headers?: Record<string, string> } = {}): Promise<Response> {
+  if (recording !== null) return await fromRecording(path);
   let reply: Response;
   try {
     reply = await fetch(path, { ...how, headers: headersWith(how.headers ?? {}) });
@@ -38,6 +41,12 @@ export async function request(path: string, how: RequestInit & { headers?: Recor
   if (reply.ok) return reply;
   const body = (await reply.json().catch(() => ({}))) as Record<string, unknown>;
   throw new Refused(reply.status, String(body['error'] ?? `the server answers ${reply.status}`), String(body['hint'] ?? ''), body);
+}
+
+async function fromRecording(path: string): Promise<Response> {
+  const reply = await recordedReply(path);
+  if (reply !== null) return reply;
+  throw new Refused(404, 'this is not in the report', '`fairway serve` on the same home shows it', {});
 }
 
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {

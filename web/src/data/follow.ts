@@ -1,6 +1,7 @@
 // Changes of a query as they happen: server-sent events read by fetch, which can show a token and goes on behind the
 // last event that came, whatever became of the server meanwhile.
 import { isAborted, pathOf, Refused, request } from './api';
+import { recording } from './recorded';
 import type { Change } from './types';
 
 export type Followed = 'connecting' | 'live' | 'lost' | 'refused';
@@ -50,6 +51,7 @@ export class Follower {
     while (!this.stopping.signal.aborted) {
       try {
         await this.listen();
+        if (recording !== null) return; // what a report has of it has been told
         this.listener.onState('lost', 'the stream of changes ended; trying again');
       } catch (error) {
         if (isAborted(error)) return;

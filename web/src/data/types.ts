@@ -44,6 +44,7 @@ export interface LayerState {
   kinds: Record<string, number>;
   extent: Box | null;
   space?: Space;
+  recorded_zoom?: number; // of a report: how far its tiles go
 }
 
 export interface PageState {

@@ -1,7 +1,16 @@
 // The base map: the home's own layers as vector tiles. No glyphs, no pictures, nothing from elsewhere.
 import type { LayerSpecification, StyleSpecification, VectorSourceSpecification } from 'maplibre-gl';
 import type { LayerState } from '../data/types';
+import { recordedReply, recording } from '../data/recorded';
 import { MAP_COLOURS, type Theme } from './colours';
+
+const RECORDED = 'recorded'; // in the place of http, in a report
+
+/** A tile of a report; one that was not recorded is empty. */
+export async function recordedTile(url: string): Promise<{ data: ArrayBuffer }> {
+  const reply = await recordedReply(url.slice(RECORDED.length + 2));
+  return { data: reply === null ? new ArrayBuffer(0) : await reply.arrayBuffer() };
+}
 
 const WATER = ['water', 'sea', 'lake', 'river', 'ocean'];
 const GREEN = ['park', 'forest', 'wood', 'garden', 'protected', 'meadow', 'grass'];
@@ -18,7 +27,8 @@ const isOf = (type: 'Polygon' | 'LineString' | 'Point'): unknown => ['==', ['geo
 
 function sourceOf(layer: LayerState): VectorSourceSpecification {
   const path = `/tiles/${encodeURIComponent(layer.name)}/{z}/{x}/{y}.mvt?v=${layer.version}`;
-  return { type: 'vector', tiles: [location.origin + path], minzoom: 0, maxzoom: MOST_ZOOM };
+  if (recording === null) return { type: 'vector', tiles: [location.origin + path], minzoom: 0, maxzoom: MOST_ZOOM };
+  return { type: 'vector', tiles: [`${RECORDED}:/${path}`], minzoom: 0, maxzoom: layer.recorded_zoom ?? 0 };
 }
 
 /** What is drawn of each layer, from the lowest to the highest. */

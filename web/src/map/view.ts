@@ -1,16 +1,18 @@
 // The map: base map, regions and ways that stand still, and above them what moves.
 import { MapLibreOverlay } from '@deck.gl/maplibre';
 import {
-  Map as LibreMap, NavigationControl, ScaleControl, setWorkerUrl, type GeoJSONSource, type LayerSpecification,
+  addProtocol, Map as LibreMap, NavigationControl, ScaleControl, setWorkerUrl, type GeoJSONSource, type LayerSpecification,
 } from 'maplibre-gl';
 import 'maplibre-gl/dist/maplibre-gl.css';
 import type { Objects } from '../data/live';
+import { addressOfPart } from '../data/recorded';
 import type { Box, LayerState, Place } from '../data/types';
-import { styleOf } from './base';
+import { recordedTile, styleOf } from './base';
 import { MAP_COLOURS, QUERY_COLOURS, type Theme } from './colours';
 import { movingLayers, type Marked } from './objects';
 
-setWorkerUrl('/page/worker.js');
+setWorkerUrl(addressOfPart('worker', 'text/javascript', '/page/worker.js'));
+addProtocol('recorded', ({ url }) => recordedTile(url));
 
 const EMPTY: GeoJSON.FeatureCollection = { type: 'FeatureCollection', features: [] };
 /** What lies still on the map beside the base map, from the lowest to the highest. */

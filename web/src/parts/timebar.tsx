@@ -2,13 +2,19 @@
 import type { JSX, TargetedEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { app, latest_ms } from '../app';
+import { recording } from '../data/recorded';
 import { useStore } from '../data/store';
 import { DAY_MS, HOUR_MS, isoOf, MINUTE_MS, msOf, sayMoment } from '../data/times';
 import { goTo, sayWhere } from '../moments';
 
-const SPANS: [string, number][] = [['10 min', 10 * MINUTE_MS], ['1 h', HOUR_MS], ['6 h', 6 * HOUR_MS], ['24 h', DAY_MS], ['7 days', 7 * DAY_MS]];
+const LIVE_SPANS: [string, number][] = [['10 min', 10 * MINUTE_MS], ['1 h', HOUR_MS], ['6 h', 6 * HOUR_MS], ['24 h', DAY_MS], ['7 days', 7 * DAY_MS]];
+// A report shows all of what it is about.
+const SPANS: [string, number][] = recording === null ? LIVE_SPANS : [['all', Date.parse(recording.until) - Date.parse(recording.since)]];
 const STEPS = 240;
 const PLAY_MS = 700;
+
+/** The end of the line: the newest time that there is, of a report its end. */
+const end_ms = (): number => (recording === null ? (latest_ms() ?? Date.now()) : Date.parse(recording.until));
 
 /** Plays: every so often a step further, until now is reached. */
 function usePlay(isPlaying: boolean, stop: () => void, step_ms: number): void {
@@ -16,7 +22,7 @@ function usePlay(isPlaying: boolean, stop: () => void, step_ms: number): void {
     if (!isPlaying) return undefined;
     const timer = setInterval(() => {
       const next = (app.get().at_ms ?? Date.now()) + step_ms;
-      const end = latest_ms() ?? Date.now();
+      const end = end_ms();
       if (next >= end) stop();
       goTo(next >= end ? null : next);
     }, PLAY_MS);
@@ -36,9 +42,9 @@ function Moment({ at_ms }: { at_ms: number | null }): JSX.Element {
 export function TimeBar(): JSX.Element {
   const at_ms = useStore(app, (one) => one.at_ms);
   useStore(app, (one) => one.seen_ms); // the end of the line moves on
-  const [span_ms, setSpan] = useState(HOUR_MS);
+  const [span_ms, setSpan] = useState(recording === null ? HOUR_MS : SPANS[0]![1]);
   const [isPlaying, setPlaying] = useState(false);
-  const end = latest_ms() ?? Date.now();
+  const end = end_ms();
   const step_ms = span_ms / STEPS;
   usePlay(isPlaying, () => setPlaying(false), step_ms);
   const at = at_ms ?? end;

@@ -1,0 +1,88 @@
+// A report: this page in one file, with answers that were recorded in the place of a server.
+//
+//   <script type="application/json" id="recording">
+//   {"made": .., "since": .., "until": .., "replies": {"/page-state": ["application/json", "H4sIA.."], ..}}
+//
+// An answer as of a moment is recorded for some moments (`/page-past/buses?at=..`); the newest one up to the moment that
+// is asked for counts. Bodies are packed by gzip, as base64.
+
+export interface Recording {
+  made: string;
+  since: string;
+  until: string;
+  replies: Record<string, [media: string, body: string]>;
+}
+
+const EMPTY_HEADER = { cursor: 'recorded', reset: false, count: 0, names: { from: 0, names: [] }, latest_event_ts: null, lag_s: null };
+
+function readRecording(): Recording | null {
+  const told = document.getElementById('recording');
+  return told === null ? null : (JSON.parse(told.textContent ?? 'null') as Recording);
+}
+
+/** What this page was made from; null: a server answers. */
+export const recording = readRecording();
+
+/** The text of a part of a report, as the address of a file; of a page that a server gives, the address there. */
+export function addressOfPart(id: string, media: string, served: string): string {
+  const part = document.getElementById(id);
+  return part === null ? served : URL.createObjectURL(new Blob([part.textContent ?? ''], { type: media }));
+}
+
+// Which parameters an answer is recorded by, beside a moment; others of a request do not count.
+const KEYS = ['object', 'v'];
+
+/** What is asked for, without the ways in which an address can be written. */
+function questionOf(path: string): string {
+  const asked = new URL(path, 'http://recorded');
+  const known = KEYS.filter((key) => asked.searchParams.has(key)).map((key) => `${key}=${asked.searchParams.get(key)}`);
+  return [decodeURIComponent(asked.pathname), ...known].join('\n');
+}
+
+interface Reply {
+  at_ms: number;
+  reply: [media: string, body: string];
+}
+
+/** All that is recorded, by question; of each the oldest first. */
+function sortReplies(): Map<string, Reply[]> {
+  const sorted = new Map<string, Reply[]>();
+  for (const [path, reply] of Object.entries(recording?.replies ?? {})) {
+    const at = new URL(path, 'http://recorded').searchParams.get('at');
+    const at_ms = at === null ? Number.POSITIVE_INFINITY : Date.parse(at); // without a moment: at the end
+    const question = questionOf(path);
+    sorted.set(question, [...(sorted.get(question) ?? []), { at_ms, reply }].sort((a, b) => a.at_ms - b.at_ms));
+  }
+  return sorted;
+}
+
+const replies = sortReplies();
+
+function recordedFor(path: string): Reply['reply'] | null {
+  const all = replies.get(questionOf(path)) ?? [];
+  const at = new URL(path, 'http://recorded').searchParams.get('at');
+  const found = at === null ? all.at(-1) : (all.findLast((one) => one.at_ms <= Date.parse(at)) ?? all[0]);
+  return found?.reply ?? null;
+}
+
+/** The answer that was recorded to a request; null: none was. */
+export async function recordedReply(path: string): Promise<Response | null> {
+  const live = /^\/live\/([^?]+)(\?since=)?/.exec(path);
+  if (live !== null && live[2] !== undefined) return new Response(emptyPositions());
+  const found = recordedFor(live === null ? path : `/page-past/${live[1]}`);
+  if (found === null) return null;
+  const [media, body] = found;
+  const packed = await (await fetch(`data:application/gzip;base64,${body}`)).blob();
+  const plain = packed.stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(plain, { headers: { 'Content-Type': media } });
+}
+
+/** Positions in which nothing is new, as /live packs them. */
+function emptyPositions(): ArrayBuffer {
+  const text = JSON.stringify(EMPTY_HEADER);
+  const length = Math.ceil((text.length + 4) / 8) * 8 - 4;
+  const bytes = new Uint8Array(4 + length);
+  new DataView(bytes.buffer).setUint32(0, length, true);
+  bytes.set(new TextEncoder().encode(text.padEnd(length)), 4);
+  return bytes.buffer;
+}
