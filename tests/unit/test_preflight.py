@@ -89,7 +89,7 @@ def test_a_wrong_version_is_named_in_one_line(
     assert error in lines[0]
 
 
-@pytest.mark.parametrize("command", ["java", "mvn", "python3.11"])
+@pytest.mark.parametrize("command", ["java", "mvn", "node", "npm", "python3.11"])
 def test_what_is_missing_is_named_in_one_line(machine: Path, command: str):
     (machine / command).unlink()
     code, lines = preflight(machine)

@@ -1,5 +1,5 @@
 // What the page knows at a moment, for all of its parts.
-import type { Clicked, MapView } from './map/view';
+import type { Clicked, ClickedFeature, MapView } from './map/view';
 import type { Theme } from './map/colours';
 import type { Followed } from './data/follow';
 import type { Change, Member, PageState, Shapes } from './data/types';
@@ -20,6 +20,7 @@ export interface Chosen {
   left: number;
   series: [number[], number[]]; // seconds, members
   shapes: Shapes | null;
+  isAnswered: boolean; // who was in when it was chosen is known
   refused: string; // why there are no members
 }
 
@@ -32,6 +33,7 @@ export interface AppState {
   tab: Tab;
   chosen: Chosen[];
   object: Clicked | null;
+  feature: ClickedFeature | null;
   at_ms: number | null; // a moment of the past; null: now
   hidden: string[]; // streams and layers that are not shown, as stream:NAME and layer:NAME
   showsIndex: boolean;
@@ -55,14 +57,15 @@ export const app = new Store<AppState>({
   tab: 'queries',
   chosen: [],
   object: null,
+  feature: null,
   at_ms: null,
   hidden: [],
   showsIndex: false,
   said: '',
 });
 
-/** The map, once it is there. */
-export const place: { view: MapView | null } = { view: null };
+/** The map, once it is there, and the time of the newest fix of each stream on it. */
+export const place: { view: MapView | null; latest: Map<string, number> } = { view: null, latest: new Map() };
 
 export const say = (said: string): void => app.set({ said });
 export const streamOf = (name: string): PageState['streams'][number] | undefined => app.get().page?.streams.find((one) => one.name === name);
@@ -71,11 +74,10 @@ export const isHidden = (what: string): boolean => app.get().hidden.includes(wha
 
 /** The newest time that the page knows of, of a stream or of all: the clock of what is shown, which may be a replay. */
 export function latest_ms(stream?: string): number | null {
-  const streams = app.get().page?.streams ?? [];
-  const times = streams
-    .filter((one) => stream === undefined || one.name === stream)
-    .map((one) => (one.latest_event_ts === null ? Number.NaN : Date.parse(one.latest_event_ts)))
-    .filter((ms) => !Number.isNaN(ms));
+  const streams = (app.get().page?.streams ?? []).filter((one) => stream === undefined || one.name === stream);
+  const told = streams.map((one) => (one.latest_event_ts === null ? Number.NaN : Date.parse(one.latest_event_ts)));
+  const seen = streams.map((one) => place.latest.get(one.name) ?? Number.NaN);
+  const times = [...told, ...seen].filter((ms) => !Number.isNaN(ms));
   return times.length === 0 ? null : Math.max(...times);
 }
 

@@ -11,12 +11,13 @@ import { Drawing, type Tool } from './map/draw';
 import { MAP_COLOURS } from './map/colours';
 import { metresBetween } from './data/space';
 
-export type Period = 'hour' | 'six' | 'day' | 'yesterday' | 'week';
+export type Period = 'now' | 'hour' | 'six' | 'day' | 'yesterday' | 'week';
 
 /** What a question would have told in an interval. */
 export interface Told {
   from_ms: number;
   until_ms: number;
+  isMoment: boolean; // who is in at its end, and since when
   stays: Stay[];
   hasMore: boolean; // there were more rows than are shown
 }
@@ -53,14 +54,21 @@ const CORRIDOR_M = 50;
 let drawing: Drawing | null = null;
 let waiting: ReturnType<typeof setTimeout> | undefined;
 let running = new AbortController();
+let ended_ms = Number.NEGATIVE_INFINITY;
 
 export function startAsking(): void {
   const map = place.view!.map;
   const begin = (): void => {
-    drawing = new Drawing(map, MAP_COLOURS[app.get().theme].drawn, takeShape, () => asking.set({ isDrawing: false }));
+    drawing = new Drawing(map, MAP_COLOURS[app.get().theme].drawn, takeShape, () => {
+      ended_ms = performance.now();
+      asking.set({ isDrawing: false });
+    });
   };
   map.once('idle', begin);
 }
+
+/** When a drawing was last finished, by the clock of performance. */
+export const drawnAt_ms = (): number => ended_ms;
 
 export const drawingIsOn = (): boolean => asking.get().isDrawing;
 
@@ -109,6 +117,13 @@ function shapeInMiddle(tool: Tool, [lon, lat]: Place, size_m: number): Shape {
   if (tool === 'rectangle') return { type: 'rectangle', box };
   const [w, s, e, n] = box;
   return { type: 'polygon', ring: [[w, s], [e, s], [e, n], [w, n], [w, s]] };
+}
+
+/** Asks about a feature of a layer as a region. */
+export function askAbout(layer: string, fid: string): void {
+  clear();
+  app.set({ tab: 'ask', feature: null });
+  takeShape({ type: 'feature', layer, fid });
 }
 
 /** An object was clicked while one is wanted to go with. */
@@ -184,6 +199,7 @@ function askSoon(): void {
 
 /** From when to when is asked; of a replay the clock of its fixes counts. */
 export function intervalOf(period: Period, now_ms: number): [number, number] {
+  if (period === 'now') return [now_ms, now_ms];
   if (period === 'yesterday') {
     const today = Math.floor(now_ms / DAY_MS) * DAY_MS;
     return [today - DAY_MS, today];
@@ -241,14 +257,20 @@ async function toldOf(text: string, [from_ms, until_ms]: [number, number], signa
     const known = error instanceof Refused ? KNOWN_UNTIL.exec(error.hint)?.[0] : undefined;
     const known_ms = known === undefined ? Number.NaN : msOf(known);
     if (!(known_ms < until_ms)) throw error;
-    return await between(text, Math.min(from_ms, known_ms - MINUTE_MS), known_ms, signal);
+    const from = from_ms === until_ms ? known_ms : Math.min(from_ms, known_ms - MINUTE_MS);
+    return await between(text, from, known_ms, signal);
   }
 }
 
 async function between(text: string, from_ms: number, until_ms: number, signal: AbortSignal): Promise<Told> {
-  const statement = `${text.trim().replace(/;$/, '')}\nBETWEEN '${isoOf(from_ms)}' AND '${isoOf(until_ms)}'`;
-  const { rows } = await sendText<{ rows: Visit[] }>('POST', `/ask?limit=${MOST_ROWS}`, statement, signal);
-  return { from_ms, until_ms, stays: staysOf(rows, until_ms), hasMore: rows.length >= MOST_ROWS };
+  const isMoment = from_ms === until_ms;
+  const when = isMoment ? `AS OF '${isoOf(until_ms)}'` : `BETWEEN '${isoOf(from_ms)}' AND '${isoOf(until_ms)}'`;
+  const statement = `${text.trim().replace(/;$/, '')}\n${when}`;
+  const { rows } = await sendText<{ rows: (Visit & { since_ts?: string })[] }>('POST', `/ask?limit=${MOST_ROWS}`, statement, signal);
+  const visits = isMoment ? rows.map((one) => ({ ...one, from_ts: one.since_ts!, to_ts: null })) : rows;
+  const stays = staysOf(visits, until_ms);
+  const first_ms = Math.min(until_ms - MINUTE_MS, ...stays.slice(0, 1).map((one) => one.from_ms));
+  return { from_ms: isMoment ? first_ms : from_ms, until_ms, stays, isMoment, hasMore: rows.length >= MOST_ROWS };
 }
 
 /** Registers the statement under its name; what it tells is followed at once. */

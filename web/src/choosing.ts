@@ -52,7 +52,7 @@ export function choose(name: string): void {
   const taken = app.get().chosen.map((one) => one.colour);
   const colour = [0, 1, 2, 3].find((one) => !taken.includes(one)) ?? 0;
   const fresh: Chosen = {
-    name, colour, state: 'loading', words: '', members: [], changes: [], entered: 0, left: 0, series: [[], []], shapes: null, refused: '',
+    name, colour, state: 'loading', words: '', members: [], changes: [], entered: 0, left: 0, series: [[], []], shapes: null, isAnswered: false, refused: '',
   };
   app.set({ chosen: [...app.get().chosen, fresh] });
   members.set(name, new Map());
@@ -85,7 +85,7 @@ async function askAnswer(name: string): Promise<void> {
     const answer = await getJson<Answer>(pathOf(['answers', name], { at }));
     if (app.get().at_ms !== at_ms || !isChosen(name)) return;
     members.set(name, new Map(answer.rows.map((one) => [keyOf(one), one])));
-    showMembers(name, { refused: '' });
+    showMembers(name, { isAnswered: true, refused: '' });
   } catch (error) {
     update(name, { refused: wordsOf(error) });
   }
@@ -117,7 +117,7 @@ function takeChanges(name: string, changes: Change[]): void {
     entered: one.entered + entered,
     left: one.left + left,
   }));
-  if (isNow) showMembers(name, {});
+  if (isNow && app.get().chosen.find((one) => one.name === name)!.isAnswered) showMembers(name, {});
 }
 
 function showMembers(name: string, more: Partial<Chosen>): void {

@@ -2,12 +2,13 @@
 import { render } from 'preact';
 import { keepAddress, readAddress } from './address';
 import { app, place, setTheme } from './app';
-import { asking, drawingIsOn, goWith, startAsking } from './asking';
+import { asking, drawingIsOn, drawnAt_ms, goWith, startAsking } from './asking';
 import { MapView } from './map/view';
 import { Page } from './page';
 import { startSession } from './session';
 import './style.css';
 
+const SAME_CLICK_MS = 400; // the click that ends a drawing chooses no object
 const root = document.getElementById('app')!;
 
 function startMap(): void {
@@ -23,7 +24,7 @@ function startMap(): void {
 }
 
 function takeClick(x: number, y: number): void {
-  if (drawingIsOn()) return;
+  if (drawingIsOn() || performance.now() - drawnAt_ms() < SAME_CLICK_MS) return;
   const found = place.view!.objectAt(x, y);
   const { tool } = asking.get();
   if (tool === 'object' && found !== null && app.get().tab === 'ask') {
@@ -31,7 +32,7 @@ function takeClick(x: number, y: number): void {
     goWith(found.name);
     return;
   }
-  app.set({ object: found });
+  app.set({ object: found, feature: found === null ? place.view!.featureAt(x, y) : null });
 }
 
 setTheme(app.get().theme);

@@ -7,6 +7,7 @@ import { addressOfPart, recording } from './data/recorded';
 import { useStore } from './data/store';
 import { sayDuration, sayMoment, sayNumber } from './data/times';
 import { Ask } from './panels/ask';
+import { FeaturePanel } from './panels/feature';
 import { FindObject } from './panels/find';
 import { ObjectPanel } from './panels/object';
 import { Queries } from './panels/queries';
@@ -121,6 +122,7 @@ export function Page(): JSX.Element {
         <div class="stage">
           <div id="map" role="region" aria-label="Map: arrows move it, + and − change its scale" />
           <ObjectPanel />
+          <FeaturePanel />
           <TimeBar />
         </div>
         <Panels />

@@ -11,7 +11,7 @@ const LIVE_MS = 1000;
 const PAST_MS = 600;
 
 const cursors = new Map<string, string>();
-let hasFitted = false;
+let fitted: 'no' | 'layers' | 'yes' = 'no'; // what the map was brought to, at first
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
@@ -50,16 +50,16 @@ export async function askState(): Promise<void> {
 /** The first look: everything there is, unless the address says where to look. */
 function fitOnce(page: PageState): void {
   const { view } = place;
-  if (hasFitted || view === null) return;
-  const boxes = [...page.streams, ...page.layers].map((one) => one.extent).filter((one) => one !== null);
-  if (boxes.length === 0) return;
-  hasFitted = true;
+  if (fitted === 'yes' || view === null) return;
   const streams = page.streams.map((one) => one.extent).filter((one) => one !== null);
-  view.fit(around(streams.length > 0 ? streams : boxes));
+  const layers = page.layers.map((one) => one.extent).filter((one) => one !== null);
+  if (streams.length > 0) view.fit(around(streams));
+  else if (layers.length > 0 && fitted === 'no') view.fit(around(layers));
+  if (streams.length + layers.length > 0) fitted = streams.length > 0 ? 'yes' : 'layers';
 }
 
 export function keepView(): void {
-  hasFitted = true;
+  fitted = 'yes';
 }
 
 export function around(boxes: Box[]): Box {
@@ -78,6 +78,7 @@ async function askObjects(): Promise<void> {
     if (app.get().at_ms !== null) return; // meanwhile somebody looks at the past
     const news = unpackPositions(bytes);
     cursors.set(name, news.cursor);
+    if (news.latestEvent !== null) place.latest.set(name, Date.parse(news.latestEvent));
     takeObjects(name, news, LIVE_MS);
   }
 }

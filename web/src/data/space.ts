@@ -52,7 +52,7 @@ export class Writer {
   }
 
   get unit(): string {
-    return this.space.kind === 'globe' ? 'm' : this.space.unit;
+    return this.space.kind === 'globe' ? 'm' : (this.space.unit ?? '');
   }
 }
 

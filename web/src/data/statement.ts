@@ -8,7 +8,8 @@ export type Shape =
   | { type: 'polygon'; ring: Place[] }
   | { type: 'corridor'; line: Place[]; width_m: number }
   | { type: 'point'; at: Place }
-  | { type: 'object'; object: string; radius_m: number };
+  | { type: 'object'; object: string; radius_m: number }
+  | { type: 'feature'; layer: string; fid: string };
 
 export type Kind = 'range' | 'fence' | 'knn' | 'join' | 'window' | 'aggregate';
 
@@ -63,6 +64,8 @@ export function regionOf(shape: Shape, space: Space): string {
       return `CORRIDOR ('LINESTRING(${placesOf(shape.line, write)})', ${write.length(shape.width_m)})`;
     case 'object':
       return `('M', ${textOf(shape.object)}, ${write.length(shape.radius_m)})`;
+    case 'feature':
+      return `FEATURE (${nameOf(shape.layer)}, ${textOf(shape.fid)})`;
     case 'point':
       return `CIRCLE (${write.coordinates(shape.at).join(', ')}, ${write.length(100)})`;
   }
@@ -75,7 +78,7 @@ function nearestOf(shape: Shape | null, wish: Wish, space: Space): string {
 
 /** The middle of a shape on the map. */
 export function middleOf(shape: Shape | null): Place {
-  if (shape === null || shape.type === 'object') return [0, 0];
+  if (shape === null || shape.type === 'object' || shape.type === 'feature') return [0, 0];
   if (shape.type === 'circle') return shape.centre;
   if (shape.type === 'point') return shape.at;
   if (shape.type === 'rectangle') return [(shape.box[0] + shape.box[2]) / 2, (shape.box[1] + shape.box[3]) / 2];

@@ -1,5 +1,5 @@
 // A value that parts of the page look at: whoever looks is drawn anew when what he looks at has changed.
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useReducer, useRef } from 'preact/hooks';
 
 export class Store<T extends object> {
   private readonly listeners = new Set<() => void>();
@@ -23,11 +23,16 @@ export class Store<T extends object> {
 
 /** A part of a store, in a component; `pick` gives the same value as long as nothing has changed. */
 export function useStore<T extends object, V>(store: Store<T>, pick: (value: T) => V): V {
-  const [value, setValue] = useState(() => pick(store.get()));
+  const [, drawAnew] = useReducer<number, undefined>((count) => count + 1, 0);
+  const value = pick(store.get());
+  const last = useRef({ value, pick });
+  last.current = { value, pick };
   useEffect(() => {
-    const look = (): void => setValue(() => pick(store.get()));
-    look();
+    const look = (): void => {
+      if (last.current.pick(store.get()) !== last.current.value) drawAnew(undefined);
+    };
+    look(); // it may have changed between drawing and now
     return store.subscribe(look);
-  }, []);
+  }, [store]);
   return value;
 }

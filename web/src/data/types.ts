@@ -5,18 +5,21 @@ export type Box = [number, number, number, number]; // west, south, east, north
 
 export type Space =
   | { kind: 'globe' }
-  | { kind: 'plane'; x0: number; y0: number; s: number; unit: string };
+  | { kind: 'plane'; x0: number; y0: number; s: number; unit: string | null };
 
 export interface StreamState {
   name: string;
   space: Space;
   extent: Box | null;
   group: string | null;
+  attributes: Record<string, string>;
   engine: string | null;
   state: string;
   fixes_per_s: number | null;
   lag_s: number | null;
   behind_fixes: number | null;
+  behind_segments: number | null;
+  why: string | null;
   latency_ms: { p50: number | null; p95: number | null; p99: number | null } | null;
   rejects: Record<string, number> | null;
   sources: Record<string, unknown>[];
@@ -47,6 +50,13 @@ export interface LayerState {
   recorded_zoom?: number; // of a report: how far its tiles go
 }
 
+export interface Alert {
+  ts: string;
+  stream: string;
+  level: string;
+  text: string;
+}
+
 export interface PageState {
   now: string;
   version: string;
@@ -54,7 +64,8 @@ export interface PageState {
   queries: QueryState[];
   layers: LayerState[];
   deliveries: Record<string, unknown>[];
-  alerts: Record<string, unknown>[];
+  alerts: Alert[];
+  broken_streams: Record<string, string>; // names, and what is wrong with their settings
 }
 
 /** One change of an answer, as the server's events have it. */

@@ -13,6 +13,7 @@ export type Tool = 'rectangle' | 'circle' | 'polygon' | 'corridor' | 'point';
 
 const MODES: Record<Tool, string> = { rectangle: 'rectangle', circle: 'circle', polygon: 'polygon', corridor: 'linestring', point: 'point' };
 const DIGITS = 7;
+const SIDES = 48; // of a circle, as it is drawn; its statement has centre and radius
 
 /** One shape on the map, drawn, dragged, or put there. */
 export class Drawing {
@@ -92,7 +93,7 @@ function modesOf(colour: HexColor): ConstructorParameters<typeof TerraDraw>[0]['
   const whole = { feature: { draggable: true, coordinates: { draggable: true, resizable: 'center' as const } } };
   return [
     new TerraDrawRectangleMode({ styles: area, drawInteraction: 'click-move-or-drag' }),
-    new TerraDrawCircleMode({ styles: area, drawInteraction: 'click-move-or-drag', segments: 72 }),
+    new TerraDrawCircleMode({ styles: area, drawInteraction: 'click-move-or-drag', segments: SIDES }),
     new TerraDrawPolygonMode({ styles: area }),
     new TerraDrawLineStringMode({ styles: { lineStringColor: colour, lineStringWidth: 3 } }),
     new TerraDrawPointMode({ styles: { pointColor: colour, pointWidth: 6 } }),
@@ -104,7 +105,10 @@ function modesOf(colour: HexColor): ConstructorParameters<typeof TerraDraw>[0]['
         circle: whole,
         rectangle: { feature: { draggable: true, coordinates: { draggable: true, resizable: 'opposite' } } },
       },
-      styles: { selectedPolygonColor: colour, selectedPolygonFillOpacity: 0.15, selectedPolygonOutlineColor: colour, selectedLineStringColor: colour, selectedPointColor: colour },
+      styles: {
+        selectionPointWidth: 3, selectionPointColor: colour, selectionPointOutlineWidth: 1, midPointColor: colour, midPointWidth: 2,
+        selectedPolygonColor: colour, selectedPolygonFillOpacity: 0.15, selectedPolygonOutlineColor: colour, selectedLineStringColor: colour, selectedPointColor: colour,
+      },
     }),
   ];
 }
@@ -139,7 +143,7 @@ function featureOf(shape: Shape): GeoJSONStoreFeatures | null {
     const [w, s, e, n] = shape.box;
     return feature('rectangle', polygon([[w, s], [e, s], [e, n], [w, n], [w, s]]));
   }
-  if (shape.type === 'circle') return feature('circle', polygon(ringAround(shape.centre, shape.radius_m)));
+  if (shape.type === 'circle') return feature('circle', polygon(ringAround(shape.centre, shape.radius_m, SIDES)));
   if (shape.type === 'polygon') return feature('polygon', polygon(shape.ring));
   if (shape.type === 'corridor') return feature('linestring', { type: 'LineString', coordinates: shape.line.map(roundedPlace) });
   if (shape.type === 'point') return feature('point', { type: 'Point', coordinates: roundedPlace(shape.at) });

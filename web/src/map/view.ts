@@ -20,6 +20,13 @@ export type Still = 'index' | 'shapes' | 'ways' | 'drawn';
 const STILL: Still[] = ['index', 'shapes', 'drawn', 'ways'];
 const CLICK_PX = 12;
 
+/** A feature of a layer that was clicked, with what its tile says of it. */
+export interface ClickedFeature {
+  layer: string;
+  geometry: string;
+  properties: Record<string, unknown>;
+}
+
 export interface Clicked {
   stream: string;
   name: string;
@@ -37,6 +44,7 @@ export class MapView {
   private layers: LayerState[] = [];
   private theme: Theme;
   private styleKey = '';
+  private isReady = false; // whether the style takes sources
 
   constructor(container: HTMLElement, theme: Theme) {
     this.theme = theme;
@@ -48,7 +56,10 @@ export class MapView {
     this.map.addControl(this.overlay);
     this.map.addControl(new NavigationControl({ showCompass: false }), 'top-right');
     this.map.addControl(new ScaleControl({ maxWidth: 120 }), 'bottom-left');
-    this.map.on('styledata', () => this.putStill());
+    this.map.on('style.load', () => {
+      this.isReady = true;
+      this.putStill();
+    });
     this.map.on('error', () => undefined); // a tile that fails is asked for again when the map moves; the state says why
     requestAnimationFrame(this.drawFrame);
   }
@@ -58,6 +69,7 @@ export class MapView {
     const key = JSON.stringify([theme, layers.map((one) => [one.name, one.version])]);
     if (key === this.styleKey) return;
     [this.styleKey, this.layers, this.theme] = [key, layers, theme];
+    this.isReady = false;
     this.map.setStyle(styleOf(this.layers, theme), { diff: false });
     this.draw();
   }
@@ -65,14 +77,12 @@ export class MapView {
   /** Shows features that lie still, in the place of those that were there. */
   showStill(what: Still, features: GeoJSON.FeatureCollection): void {
     this.still.set(what, features);
-    const source = this.map.getSource<GeoJSONSource>(what);
-    if (source) source.setData(features);
-    else this.putStill();
+    if (this.isReady) this.map.getSource<GeoJSONSource>(what)?.setData(features);
   }
 
   fit(box: Box, most_zoom = 17): void {
     const [west, south, east, north] = box;
-    const room = { top: 40, left: 40, right: 60, bottom: 60 };
+    const room = { top: 20, left: 20, right: 50, bottom: 80 }; // its controls lie there
     this.map.fitBounds([[west, south], [east, north]], { padding: room, animate: false, maxZoom: most_zoom });
   }
 
@@ -85,6 +95,13 @@ export class MapView {
       if (found !== null) return { stream, name: objects.names[found]! };
     }
     return null;
+  }
+
+  /** The feature of a layer at a place of the screen, the highest of those that lie there. */
+  featureAt(x: number, y: number): ClickedFeature | null {
+    const layers = new Set(this.layers.map((one) => one.name));
+    const found = this.map.queryRenderedFeatures([[x - 3, y - 3], [x + 3, y + 3]]).find((one) => layers.has(one.source));
+    return found === undefined ? null : { layer: found.source, geometry: found.geometry.type, properties: found.properties };
   }
 
   placeOf(which: Clicked): Place | null {

@@ -31,7 +31,10 @@ const KINDS: [Kind, string][] = [
   ['aggregate', 'How many are inside'],
 ];
 
-const PERIODS: [Period, string][] = [['hour', 'last hour'], ['six', 'last 6 hours'], ['day', 'last 24 hours'], ['yesterday', 'yesterday'], ['week', 'last 7 days']];
+const PERIODS: [Period, string][] = [
+  ['now', 'now, once'], ['hour', 'in the last hour'], ['six', 'in the last 6 hours'], ['day', 'in the last 24 hours'], ['yesterday', 'yesterday'],
+  ['week', 'in the last 7 days'],
+];
 
 function Tools({ state }: { state: Asking }): JSX.Element {
   return (
@@ -71,15 +74,21 @@ function Corners({ shape }: { shape: Extract<Shape, { type: 'rectangle' }> }): J
 }
 
 function Size({ shape }: { shape: Shape | null }): JSX.Element | null {
-  if (shape === null || shape.type === 'polygon' || shape.type === 'point') return null;
+  if (shape === null || shape.type === 'polygon' || shape.type === 'point' || shape.type === 'feature') return null;
   if (shape.type === 'rectangle') return <details><summary>Corners</summary><Corners shape={shape} /></details>;
   const [label, metres] = shape.type === 'corridor' ? ['On either side of the line', shape.width_m] : ['Radius', shape.radius_m];
   return <NumberField label={label as string} unit="m" least={1} value={Math.round(metres as number)} onChange={setSize} />;
 }
 
+function GroupChoice({ state }: { state: Asking }): JSX.Element {
+  const attributes = useStore(app, (one) => one.page?.streams.find((each) => each.name === state.stream)?.attributes);
+  const options: [string, string][] = [['', 'all objects together'], ...Object.keys(attributes ?? {}).map((one): [string, string] => [one, `each ${one}`])];
+  return <Choice label="Count for" value={state.wish.group_by} options={options} onChange={(group_by) => setWish({ group_by })} />;
+}
+
 function KindFields({ state }: { state: Asking }): JSX.Element | null {
   const { kind } = state.wish;
-  const layers = useStore(app, (one) => one.page?.layers ?? []);
+  const layers = useStore(app, (one) => one.page?.layers) ?? [];
   if (kind === 'fence') {
     return (
       <div class="pair">
@@ -90,7 +99,7 @@ function KindFields({ state }: { state: Asking }): JSX.Element | null {
   }
   if (kind === 'knn') return <NumberField label="How many" least={1} value={state.wish.k} onChange={(k) => setWish({ k })} />;
   if (kind === 'window') return <NumberField label="Within the last" unit="min" least={1} value={state.wish.window_min} onChange={(window_min) => setWish({ window_min })} />;
-  if (kind === 'aggregate') return <Field label="For each value of (empty: in all)"><input value={state.wish.group_by} onInput={(event) => setWish({ group_by: event.currentTarget.value.trim() })} /></Field>;
+  if (kind === 'aggregate') return <GroupChoice state={state} />;
   if (kind !== 'join') return null;
   if (layers.length === 0) return <Notice>There is no layer yet: fairway layer load NAME FILE brings one.</Notice>;
   const kinds = layers.find((one) => one.name === state.wish.layer)?.kinds ?? {};
@@ -123,7 +132,7 @@ function Registering({ state }: { state: Asking }): JSX.Element {
 }
 
 function StreamChoice({ state }: { state: Asking }): JSX.Element | null {
-  const streams = useStore(app, (one) => one.page?.streams ?? []);
+  const streams = useStore(app, (one) => one.page?.streams) ?? [];
   useEffect(() => {
     if (state.stream === '' && streams.length > 0) asking.set({ stream: [...streams].sort((a, b) => (b.objects ?? 0) - (a.objects ?? 0))[0]!.name });
   }, [streams.length]);
@@ -153,7 +162,7 @@ export function Ask(): JSX.Element {
         {state.isEdited && state.base === null ? <button onClick={undoEdit}>Back to what is drawn</button> : null}
         {state.text === '' && state.tool === null ? null : <button onClick={clear}>Begin anew</button>}
       </p>
-      <Choice label="What it would have told in the" value={state.period} options={PERIODS} onChange={(period) => setPeriod(period as Period)} />
+      <Choice label="What it would have told" value={state.period} options={PERIODS} onChange={(period) => setPeriod(period as Period)} />
       <Result state={state} />
       <Registering state={state} />
     </div>

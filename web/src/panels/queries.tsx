@@ -67,8 +67,8 @@ function Groups({ one }: { one: Chosen }): JSX.Element {
 }
 
 function Members({ one, query }: { one: Chosen; query: QueryState | undefined }): JSX.Element {
-  if (one.state === 'loading') return <Notice kind="loading">Asking who is in …</Notice>;
   if (one.refused !== '') return <Notice kind="error">{one.refused}</Notice>;
+  if (!one.isAnswered) return <Notice kind="loading">Asking who is in …</Notice>;
   if (one.members.length === 0) return <Notice>Nobody is in now. Who comes in appears here at once.</Notice>;
   if (query?.kind === 'aggregate') return <Groups one={one} />;
   const open = (object: string): void => app.set({ object: { stream: query?.stream ?? '', name: object } });

@@ -20,7 +20,7 @@ function Figures({ told }: { told: Told }): JSX.Element {
   const longest = stays[0];
   return (
     <p class="figures" data-testid="told">
-      <b>{told.hasMore ? 'more than ' : ''}{sayNumber(stays.length)}</b> {stays.length === 1 ? 'visit' : 'visits'} of <b>{sayNumber(who)}</b>
+      <b>{told.hasMore ? 'more than ' : ''}{sayNumber(stays.length)}</b> {told.isMoment ? <>in at {sayMoment(told.until_ms)}</> : <>{stays.length === 1 ? 'visit' : 'visits'} of <b>{sayNumber(who)}</b></>}
       {longest === undefined ? null : <> · longest <b>{sayDuration(longest.to_ms - longest.from_ms)}</b> by <b>{longest.object}</b></>}
     </p>
   );

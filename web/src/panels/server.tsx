@@ -5,8 +5,8 @@ import { app, isHidden, place } from '../app';
 import { choose } from '../choosing';
 import { getJson, pathOf } from '../data/api';
 import { useStore } from '../data/store';
-import { sayDuration, sayNumber } from '../data/times';
-import type { LayerState, PageState, QueryState, StreamState } from '../data/types';
+import { msOf, sayDuration, sayNumber, sayTime } from '../data/times';
+import type { Alert, LayerState, PageState, QueryState, StreamState } from '../data/types';
 import { Facts, Notice } from '../parts/small';
 import { sayKind } from './queries';
 
@@ -20,7 +20,12 @@ const ms = (value: number | null | undefined): string => (value === null || valu
 
 function sayLatency(stream: StreamState): string {
   const told = stream.latency_ms;
-  return told === null ? '–' : `${ms(told.p50)} · ${ms(told.p95)} · ${ms(told.p99)}`;
+  return told === null ? '–' : `${ms(told.p50)} · ${ms(told.p99)}`;
+}
+
+function sayBehind(stream: StreamState): string {
+  if (stream.behind_fixes !== null) return `${sayNumber(stream.behind_fixes)} fixes`;
+  return stream.behind_segments === null ? '–' : `${sayNumber(stream.behind_segments)} segments`;
 }
 
 function Rejects({ rejects }: { rejects: Record<string, number> | null }): JSX.Element | null {
@@ -38,12 +43,13 @@ function StreamCard({ stream }: { stream: StreamState }): JSX.Element {
         facts={[
           ['objects', sayNumber(stream.objects)],
           ['fixes a second', sayNumber(stream.fixes_per_s)],
-          ['behind', stream.behind_fixes === null ? '–' : `${sayNumber(stream.behind_fixes)} fixes`],
+          ['behind', sayBehind(stream)],
           ['lag', stream.lag_s === null ? '–' : sayDuration(stream.lag_s * 1000)],
-          ['latency, 50 · 95 · 99 %', sayLatency(stream)],
+          ['latency, median · 99 %', sayLatency(stream)],
           ['engine', stream.engine ?? '–'],
         ]}
       />
+      {stream.why === null || isWell ? null : <Notice kind="error">{stream.why}</Notice>}
       <Rejects rejects={stream.rejects} />
       {stream.sources.map((one, i) => <p class="quiet" key={i}>source {sayRecord(one)}</p>)}
     </section>
@@ -123,6 +129,17 @@ async function showIndex(streams: string[]): Promise<void> {
   place.view?.showStill('index', { type: 'FeatureCollection', features: warmed });
 }
 
+function Alerts({ alerts }: { alerts: Alert[] }): JSX.Element {
+  if (alerts.length === 0) return <p class="quiet">nothing</p>;
+  return (
+    <ol class="alerts">
+      {alerts.slice(-8).reverse().map((one) => (
+        <li key={`${one.ts}/${one.stream}/${one.text}`}><time class="quiet" dateTime={one.ts}>{sayTime(msOf(one.ts))}</time> <b>{one.stream}</b> <span class={one.level === 'error' ? 'minus' : ''}>{one.text}</span></li>
+      ))}
+    </ol>
+  );
+}
+
 function Part({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
   return <section class="part"><h3>{title}</h3>{children}</section>;
 }
@@ -132,12 +149,13 @@ export function ServerSide(): JSX.Element {
   if (page === null) return <Notice kind="loading">Asking the server how it is …</Notice>;
   return (
     <div class="server">
-      {page.alerts.map((one, i) => <Notice kind="error" key={i}>{sayRecord(one)}</Notice>)}
+      {Object.entries(page.broken_streams).map(([name, why]) => <Notice kind="error" key={name}>stream {name}: {why}</Notice>)}
       <Part title="Streams">{page.streams.length === 0 ? <Notice>There is no stream: write one into conf/streams.toml.</Notice> : page.streams.map((one) => <StreamCard key={one.name} stream={one} />)}</Part>
       <Part title="Queries"><Failed queries={page.queries} /><QueryKinds queries={page.queries} /></Part>
       <Part title="Layers">{page.layers.length === 0 ? <Notice>There is no layer: fairway layer load NAME FILE brings one.</Notice> : page.layers.map((one) => <Layer key={one.name} layer={one} />)}</Part>
       <Part title="Global index"><Index page={page} /></Part>
       <Part title="Deliveries">{page.deliveries.length === 0 ? <p class="quiet">none</p> : page.deliveries.map((one, i) => <p key={i}>{sayRecord(one)}</p>)}</Part>
+      <Part title="Reported lately"><Alerts alerts={page.alerts} /></Part>
       <p class="quiet">Fairway {page.version} · <a href="/page/licences.txt">licences</a></p>
     </div>
   );

@@ -12,7 +12,15 @@ interface Line {
   values: (number | null)[];
 }
 
-const HEIGHT_PX = 110;
+const HEIGHT_PX = 96;
+const CLOCK = 86_400;
+
+/** 14:05, and 14:05:30 where seconds matter; at midnight the day. */
+function sayTick(s: number): string {
+  const text = new Date(s * 1000).toISOString();
+  if (s % CLOCK === 0) return text.slice(5, 10);
+  return s % 60 === 0 ? text.slice(11, 16) : text.slice(11, 19);
+}
 
 function optionsOf(lines: Line[], width: number, ink: string, grid: string): UPlot.Options {
   const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: '11px system-ui' };
@@ -24,7 +32,7 @@ function optionsOf(lines: Line[], width: number, ink: string, grid: string): UPl
     legend: { show: false },
     cursor: { show: false },
     scales: { y: { range: (_, least, most) => [Math.min(0, least ?? 0), Math.max(1, most ?? 1) * 1.1] } },
-    axes: [{ ...axis, space: 60 }, { ...axis, size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 50000] }],
+    axes: [{ ...axis, space: 64, size: 22, values: (_, splits) => splits.map(sayTick) }, { ...axis, size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 50000] }],
     series: [{}, ...lines.map((one) => ({ label: one.label, stroke: one.colour, width: 2, paths: steps, points: { show: false } }))],
   };
 }

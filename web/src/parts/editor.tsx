@@ -21,6 +21,13 @@ interface Props {
 }
 
 const MOST_OPTIONS = 8;
+const LINE_LETTERS = 42;
+
+/** As many lines as the text takes, wrapped. */
+function rowsOf(text: string): number {
+  const lines = text.split('\n').map((line) => Math.max(1, Math.ceil(line.length / LINE_LETTERS)));
+  return Math.min(10, Math.max(3, lines.reduce((sum, one) => sum + one, 0)));
+}
 
 function useCompletion(onEdit: (text: string) => void) {
   const [found, setFound] = useState<Completion>({ from: 0, options: [] });
@@ -88,7 +95,7 @@ export function Editor({ text, problem, where, onEdit }: Props): JSX.Element {
   return (
     <div class="editor">
       <textarea
-        ref={ref} rows={Math.min(8, Math.max(3, text.split('\n').length))} spellcheck={false} value={text} aria-label="The statement"
+        ref={ref} rows={rowsOf(text)} spellcheck={false} value={text} aria-label="The statement"
         aria-invalid={problem !== ''} aria-describedby="problem" aria-autocomplete="list" aria-controls="words" aria-expanded={found.options.length > 0}
         placeholder="Draw on the map, or write: SELECT * FROM …" onInput={onInput} onKeyDown={onKey} onBlur={() => setTimeout(completion.close, 150)}
       />
