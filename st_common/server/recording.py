@@ -1,0 +1,329 @@
+"""The page of a home as one file: answers of the server, recorded, in the place of a server.
+
+    since ----+---+---+---+---- until           moments at which objects and answers are recorded
+    /page-past/buses?at=..  /answers/zone?at=..  /tiles/parks/13/4660/2371.mvt ..    asked of the application itself
+
+Everything is bounded: as many moments as the positions of all objects allow, as many tiles as are few.
+"""
+
+import asyncio
+import base64
+import gzip
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from starlette.types import ASGIApp, Message
+
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.server.changes import told_of
+from st_common.server.page.files import FOLDER
+from st_common.serving.changes import stream_changes
+from st_common.serving.outlets import Outlet
+
+Box = tuple[float, float, float, float]
+
+MOMENTS = 60
+"""So many at most."""
+_MOST_PLACES = 600_000
+"""Positions of objects at all moments together; each takes some 20 bytes of the file."""
+_MOST_TILES = 300
+_MOST_ZOOM = 16
+_MOST_ASKED = 300
+"""Objects that can be clicked: those that are in an answer at the end."""
+_MOST_CHANGES = 2_000
+_LOOK_S = 20.0
+_TEMPLATE = "report.html"
+_EMPTY = 'id="recording">null<'
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the application answered: status, kind and bytes."""
+
+    status: int
+    media: str
+    body: bytes
+
+
+@dataclass
+class Recorder:
+    """Asks the application, and keeps what it answers.
+
+    Attributes:
+        app: the application of a server.
+        replies: by address the kind of the body, and the body, packed and as base64.
+    """
+
+    app: ASGIApp
+    replies: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _runner: asyncio.Runner = field(default_factory=asyncio.Runner)
+
+    def close(self) -> None:
+        """Ends what it asked with."""
+        self._runner.close()
+
+    def ask(self, path: str) -> Asked:
+        """The answer to a request."""
+        return self._runner.run(_ask(self.app, path))
+
+    def keep(self, path: str) -> Asked | None:
+        """Records the answer to a request; None, and nothing recorded, where it is refused."""
+        reply = self.ask(path)
+        if reply.status != 200:
+            return None
+        self.record(path, reply.media, reply.body)
+        return reply
+
+    def keep_json(self, path: str) -> dict[str, Any]:
+        """Records an answer, and gives what it says; {} where it is refused."""
+        reply = self.keep(path)
+        told: dict[str, Any] = {} if reply is None else json.loads(reply.body)
+        return told
+
+    def record(self, path: str, media: str, body: bytes) -> None:
+        """Records a body as the answer to a request."""
+        packed = base64.b64encode(gzip.compress(body, mtime=0)).decode()
+        self.replies[path] = (media, packed)
+
+
+async def _ask(app: ASGIApp, path: str) -> Asked:
+    """What the application answers to GET of a path."""
+    address, _, query = path.partition("?")
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": address,
+        "raw_path": address.encode(),
+        "root_path": "",
+        "query_string": query.encode(),
+        "headers": [(b"host", b"localhost")],
+        "client": ("127.0.0.1", 0),
+        "server": ("localhost", 80),
+    }
+    told: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        told.append(message)
+
+    await app(scope, receive, send)
+    head = next(one for one in told if one["type"] == "http.response.start")
+    headers = {name.lower(): value for name, value in head["headers"]}
+    body = b"".join(one["body"] for one in told if one["type"] == "http.response.body")
+    return Asked(head["status"], headers.get(b"content-type", b"").decode(), body)
+
+
+def path_of(*parts: str, **params: str) -> str:
+    """A path of its parts, each escaped, with parameters."""
+    path = "/" + "/".join(quote(part, safe="") for part in parts)
+    return f"{path}?{urlencode(params)}" if params else path
+
+
+def moments_of(since: datetime, until: datetime, objects: int) -> list[datetime]:
+    """The moments that are recorded, the last one `until`: fewer where there are many objects.
+
+    Args:
+        since: the beginning.
+        until: the end; behind the beginning.
+        objects: how many there are.
+    """
+    count = max(2, min(MOMENTS, _MOST_PLACES // max(objects, 1)))
+    step = (until - since) / (count - 1)
+    whole = [since + n * step for n in range(count)]
+    return [one - timedelta(microseconds=one.microsecond % 1000) for one in whole]
+
+
+def tiles_of(boxes: Sequence[Box]) -> tuple[int, list[tuple[int, int, int]]]:
+    """The tiles that cover some boxes, from zoom 0 on, as far as they are few.
+
+    Args:
+        boxes: west, south, east, north.
+
+    Returns:
+        The largest zoom whose tiles are all there, and all tiles as zoom, column and row.
+    """
+    known: list[tuple[int, int, int]] = []
+    for zoom in range(_MOST_ZOOM + 1):
+        here = {(zoom, x, y) for box in boxes for x, y in _covering(box, zoom)}
+        if len(known) + len(here) > _MOST_TILES:
+            return zoom - 1, known
+        known += sorted(here)
+    return _MOST_ZOOM, known
+
+
+def _covering(box: Box, zoom: int) -> Iterator[tuple[int, int]]:
+    """Columns and rows of the tiles of Mercator that a box touches."""
+    west, south, east, north = box
+    first_x, first_y = _tile_at(west, north, zoom)
+    last_x, last_y = _tile_at(east, south, zoom)
+    for x in range(first_x, min(last_x, first_x + _MOST_TILES) + 1):
+        for y in range(first_y, min(last_y, first_y + _MOST_TILES) + 1):
+            yield x, y
+
+
+def _tile_at(lon: float, lat: float, zoom: int) -> tuple[int, int]:
+    side = 1 << zoom
+    northing = math.asinh(math.tan(math.radians(max(-85.0, min(85.0, lat)))))
+    x = int((lon + 180) / 360 * side)
+    y = int((1 - northing / math.pi) / 2 * side)
+    return max(0, min(side - 1, x)), max(0, min(side - 1, y))
+
+
+def known_state(recorder: Recorder, streams: Sequence[str]) -> dict[str, Any]:
+    """What `/page-state` says once it has looked at all streams, which it does in the background.
+
+    Args:
+        recorder: of the home's application.
+        streams: their names.
+    """
+    for name in streams:
+        recorder.ask(path_of("live", name))
+    until_s = time.monotonic() + _LOOK_S
+    while True:
+        state: dict[str, Any] = json.loads(recorder.ask("/page-state").body)
+        waiting = [
+            one for one in state["streams"] if one["objects"] and not one["extent"]
+        ]
+        if not waiting or time.monotonic() > until_s:
+            return state
+        time.sleep(0.2)
+
+
+def record_all(
+    recorder: Recorder,
+    home: Home,
+    state: dict[str, Any],
+    since: datetime,
+    until: datetime,
+) -> None:
+    """Records what the page shows of a home between two times.
+
+    Args:
+        recorder: of the home's application.
+        home: the home folder.
+        state: what `/page-state` says.
+        since: the beginning.
+        until: the end.
+    """
+    objects = sum(one["objects"] or 0 for one in state["streams"])
+    moments = moments_of(since, until, objects)
+    for stream in state["streams"]:
+        recorder.keep(path_of("regions", stream["name"]))
+        _keep_moments(recorder, ("page-past", stream["name"]), moments)
+    for query in state["queries"]:
+        _record_query(recorder, query["name"], query["stream"], moments)
+        _record_changes(recorder, home, query, since, until)
+    _record_tiles(recorder, state)
+
+
+def _keep_moments(
+    recorder: Recorder, parts: tuple[str, str], moments: Sequence[datetime]
+) -> None:
+    for at in moments:
+        recorder.keep(path_of(*parts, at=iso_of(at)))
+
+
+def iso_of(at: datetime) -> str:
+    """A time as the page writes it: ISO 8601 in UTC, to the millisecond."""
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _record_query(
+    recorder: Recorder, name: str, stream: str, moments: Sequence[datetime]
+) -> None:
+    """Records a query: its text, its regions, who was in, what came and went; of those who are in what is known."""
+    recorder.keep(path_of("queries", name))
+    recorder.keep(path_of("shapes", name))
+    _keep_moments(recorder, ("answers", name), moments[:-1])
+    rows = recorder.keep_json(path_of("answers", name, at=iso_of(moments[-1])))
+    for member in dict.fromkeys(row["object"] for row in rows.get("rows", ())):
+        if len(recorder.replies) > _MOST_ASKED + 10 * MOMENTS:
+            return
+        recorder.keep(path_of("object", stream, member))
+        recorder.keep(path_of("why", name, object=member))
+
+
+def _record_changes(
+    recorder: Recorder,
+    home: Home,
+    query: Mapping[str, str],
+    since: datetime,
+    until: datetime,
+) -> None:
+    """Records the newest changes of a query as the events that a server would have sent."""
+    stream, name = query["stream"], query["name"]
+    rows = stream_changes(home, stream, name, until=until)
+    rows = rows.filter(pc.field("event_ts") >= pa.scalar(since))
+    passed = Outlet(home, stream).passed(rows)
+    events = [one.event for one in told_of(passed, stream)][-_MOST_CHANGES:]
+    recorder.record(path_of("changes", name), "text/event-stream", b"".join(events))
+
+
+def _record_tiles(recorder: Recorder, state: Mapping[str, Any]) -> None:
+    """Records the base map around all streams, and says in the state how far it goes."""
+    shown = [one["extent"] for one in state["streams"] if one["extent"] is not None]
+    for layer in state["layers"]:
+        boxes = shown or [layer["extent"]] if layer["extent"] else []
+        zoom, tiles = tiles_of([tuple(box) for box in boxes])
+        layer["recorded_zoom"] = zoom
+        for z, x, y in tiles:
+            version = str(layer["version"])
+            recorder.keep(
+                path_of("tiles", layer["name"], str(z), str(x), f"{y}.mvt", v=version)
+            )
+    recorder.record("/page-state", "application/json", json.dumps(state).encode())
+
+
+def write_report(
+    path: Path,
+    recorder: Recorder,
+    *,
+    since: datetime,
+    until: datetime,
+    made: datetime,
+) -> int:
+    """Writes the page with what was recorded; it asks nobody for anything.
+
+    Args:
+        path: of the file; one that is there is replaced.
+        recorder: what was recorded.
+        since: the beginning of what it shows.
+        until: the end.
+        made: when it was made.
+
+    Returns:
+        Bytes of the file.
+
+    Raises:
+        ConfigError: the page was not built.
+    """
+    template = FOLDER / _TEMPLATE
+    if not template.exists():
+        raise ConfigError("the page was not built", hint="`make page` builds it")
+    told = {
+        "made": iso_of(made),
+        "since": iso_of(since),
+        "until": iso_of(until),
+        "replies": recorder.replies,
+    }
+    data = json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
+    head, marked, rest = template.read_text(encoding="utf-8").partition(_EMPTY)
+    if not marked:
+        raise ConfigError("the page was built by another version", hint="`make page`")
+    text = f"{head}{_EMPTY.replace('null', data)}{rest}"
+    path.write_text(text, encoding="utf-8")
+    return len(text.encode())
