@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 from sse_starlette import EventSourceResponse
@@ -15,6 +16,7 @@ from st_common.server.asked import Asked, known_query, known_stream, read_params
 from st_common.server.changes import Hubs, after_position, place_of_id
 from st_common.server.endpoints import ENDPOINTS, Endpoint
 from st_common.server.guard import Guard, Limits, TooLargeError
+from st_common.server.http_metrics import HttpMetrics
 from st_common.server.intake import Intakes
 from st_common.server.openapi import description
 from st_common.server.place import Place
@@ -30,6 +32,7 @@ class Server:
     def __init__(self, place: Place, *, version: str) -> None:
         self.place, self._version = place, version
         self.hubs = Hubs(place.home)
+        self.http = HttpMetrics()
         self.intakes: Intakes | None = None
         self._metrics: Any = None
 
@@ -48,7 +51,9 @@ class Server:
         assert self.intakes is not None  # noqa: S101 - requests come while it runs
         intake = await self.intakes.of(stream)
         key = asked.headers.get("idempotency-key")
-        records, position = await intake.put(asked.body, asked.media, key)
+        records, position = await intake.put(
+            asked.body, asked.media, key, is_live=asked.params.get("live", True)
+        )
         return value_reply({"records": records, "position": position}, 202)
 
     async def follow_query(self, asked: Asked) -> Response:
@@ -79,7 +84,7 @@ class Server:
         from prometheus_client import generate_latest
 
         text = await run_in_threadpool(lambda: generate_latest(self._registry()))
-        return PlainTextResponse(text + self._listeners().encode())
+        return PlainTextResponse(text + self._listeners().encode() + self.http.text())
 
     def _registry(self) -> Any:
         from st_common.delivery.settings import wanted
@@ -104,6 +109,16 @@ class Server:
             for stream, count in self.hubs.listeners.items()
         ]
         return "\n".join(lines) + "\n"
+
+    def absent(self, request: Request, error: Exception) -> Response:
+        """An address that there is not."""
+        status = getattr(error, "status_code", 404)
+        self.http.count("-", "unknown", status)
+        told = {
+            "error": f"there is no {request.method} {request.url.path}",
+            "hint": "/openapi.json has all addresses",
+        }
+        return JSONResponse(told, status)
 
     async def describe(self, _asked: Asked) -> Response:
         """The API."""
@@ -136,7 +151,7 @@ def application(
     routes = [
         Route(
             one.path.replace("{feature}", "{feature:path}"),
-            _endpoint(server.place, one, in_loop.get((one.method, one.path))),
+            _endpoint(server, one, in_loop.get((one.method, one.path))),
             methods=[one.method],
         )
         for one in ENDPOINTS
@@ -144,41 +159,46 @@ def application(
     app = Starlette(
         routes=routes,
         lifespan=server.lifespan,
-        exception_handlers={404: _absent, 405: _absent},
+        exception_handlers={404: server.absent, 405: server.absent},
     )
-    app.add_middleware(Guard, token=token, limits=limits or Limits())
+    app.add_middleware(
+        Guard,
+        token=token,
+        limits=limits or Limits(),
+        refused=partial(server.http.count, "-", "refused"),
+    )
     app.state.server = server
     return app
 
 
-def _absent(request: Request, error: Exception) -> Response:
-    """An address that there is not."""
-    status = getattr(error, "status_code", 404)
-    told = {
-        "error": f"there is no {request.method} {request.url.path}",
-        "hint": "/openapi.json has all addresses",
-    }
-    return JSONResponse(told, status)
-
-
-def _endpoint(place: Place, one: Endpoint, in_loop: _Answer | None) -> Any:
-    """What answers requests to an endpoint."""
+def _endpoint(server: Server, one: Endpoint, in_loop: _Answer | None) -> Any:
+    """What answers requests to an endpoint, and counts them."""
 
     async def answered(request: Request) -> Response:
-        try:
-            asked = await _asked(place, one, request)
-            if in_loop is not None:
-                reply: Response = await in_loop(asked)
-                return reply
-            assert one.run is not None  # noqa: S101 - all others are carried out in the loop
-            return await run_in_threadpool(one.run, asked)
-        except TooLargeError:
-            told = {"error": "the body is too large", "hint": "send it in parts"}
-            return JSONResponse(told, 413)
-        except Exception as error:  # noqa: BLE001 - each is told, and the server goes on
-            return error_reply(place, error)
+        with server.http.timed(one.method, one.path):
+            reply = await _answer(server.place, one, in_loop, request)
+        server.http.count(one.method, one.path, reply.status_code)
+        return reply
 
     return answered
+
+
+async def _answer(
+    place: Place, one: Endpoint, in_loop: _Answer | None, request: Request
+) -> Response:
+    """The answer to a request, or what was wrong with it."""
+    try:
+        asked = await _asked(place, one, request)
+        if in_loop is not None:
+            reply: Response = await in_loop(asked)
+            return reply
+        assert one.run is not None  # noqa: S101 - all others are carried out in the loop
+        return await run_in_threadpool(one.run, asked)
+    except TooLargeError:
+        told = {"error": "the body is too large", "hint": "send it in parts"}
+        return JSONResponse(told, 413)
+    except Exception as error:  # noqa: BLE001 - each is told, and the server goes on
+        return error_reply(place, error)
 
 
 async def _asked(place: Place, one: Endpoint, request: Request) -> Asked:

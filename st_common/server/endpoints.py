@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from st_common.server import features, queries, reads
-from st_common.server.asked import Asked, Param, numbers_of, time_of, whole_of
+from st_common.server.asked import Asked, Param, numbers_of, time_of, truth_of, whole_of
 from st_common.server.bodies import MEDIA
 
 _AT = Param(name="at", about="a time, ISO 8601; else now", read=time_of)
@@ -51,6 +51,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/streams/{stream}/fixes",
         about="Puts fixes into a stream; 202 once they are durable, with the position of the first.",
         takes=MEDIA,
+        params=(
+            Param(
+                name="live",
+                about="false: they are of the past, and time does not go on after them",
+                read=truth_of,
+                kind="boolean",
+            ),
+        ),
     ),
     Endpoint(
         method="GET",
