@@ -220,6 +220,10 @@ combinations: $(VENV)/.ready ## write docs/combinations.md: which forms of a que
 api-docs: $(VENV)/.ready ## write docs/api.md, the interface for Python, from the code
 	@$(BIN)/python tools/api.py
 
+.PHONY: release
+release: $(VENV)/.ready ## a release of what CHANGELOG.md lists as unreleased: VERSION=1.2.3
+	@$(BIN)/python tools/release.py $(VERSION)
+
 # --- to run ------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
