@@ -16,6 +16,7 @@ EXTRA_OF = MappingProxyType(
         "starlette": "server",
         "uvicorn": "server",
         "sse_starlette": "server",
+        "vt2pbf": "server",
         "paho": "feeds",
         "websockets": "feeds",
         "httpx": "feeds",

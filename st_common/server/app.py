@@ -26,7 +26,7 @@ from st_common.server.replies import error_reply, value_reply
 
 _PING_S = 15
 _REST_S = 20
-_THREADS: dict[Lane, int] = {"live": 2, "page": 2, "past": 1}
+_THREADS: dict[Lane, int] = {"live": 2, "page": 2, "tiles": 1, "past": 1}
 _Answer = Callable[[Asked], Any]
 
 

@@ -1,11 +1,12 @@
 """The endpoints of the page."""
 
-from st_common.server.asked import Param
+from st_common.server.asked import Param, whole_of
 from st_common.server.endpoint import Endpoint
 from st_common.server.page.files import FILE, INDEX
 from st_common.server.page.live import live
 from st_common.server.page.packed import MEDIA
 from st_common.server.page.state import page_state
+from st_common.server.page.tiles import TILE, tile
 
 PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -35,6 +36,22 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         about="How all streams, queries, layers and deliveries are, as the page polls it.",
         run=page_state,
         lane="page",
+    ),
+    Endpoint(
+        method="GET",
+        path="/tiles/{layer}/{z}/{x}/{y}.mvt",
+        about="Features of a layer as a vector tile for a map; 204 where nothing lies in it.",
+        run=tile,
+        params=(
+            Param(
+                name="v",
+                about="the version of the layer",
+                read=whole_of,
+                kind="integer",
+            ),
+        ),
+        gives=TILE,
+        lane="tiles",
     ),
 )
 """All of them."""

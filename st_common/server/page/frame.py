@@ -56,6 +56,12 @@ class Frame:
         """Points on the map; float64[n, 2]."""
         return np.stack([self.lon(points[:, 0]), self.lat(points[:, 1])], axis=1)
 
+    def back(self, box: Floats) -> Floats:
+        """A box of the map, float64[4], in the coordinates of the stream."""
+        if self.is_globe:
+            return box
+        return np.array(box) / self.s + [self.x0, self.y0, self.x0, self.y0]
+
     def box(self, box: Box | None) -> Box | None:
         """A box on the map; None stays."""
         if box is None:
