@@ -21,6 +21,7 @@ MARKS_OF_FOLDERS = {
     "dags": "dags",
     "e2e": "e2e",
     "airflow": "airflow",
+    "browser": "browser",
 }
 
 if importlib.util.find_spec(
@@ -210,7 +211,7 @@ def _groups_of(item: pytest.Item, folder: str) -> list[str]:
         return ["spark"]
     if "lives" in names:  # made once for all tests that look into them
         return ["lives"]
-    return [item.path.stem] if folder == "e2e" else []
+    return [item.path.stem] if folder in {"e2e", "browser"} else []
 
 
 def _marks(items: list[pytest.Item]) -> dict[str, list[str]]:

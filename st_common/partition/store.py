@@ -39,6 +39,15 @@ def stored(home: Home, group: str, version: int) -> Regions | None:
     return _regions(rows, group, version)
 
 
+def newest_rows(home: Home, group: str) -> pa.Table | None:
+    """The rows of the newest regions of a group, by region; None where it has none."""
+    rows = _rows(home, group)
+    if rows is None or not len(rows):
+        return None
+    versions = rows["version"].to_numpy()
+    return rows.filter(pa.array(versions == versions.max())).sort_by("region_id")
+
+
 def _rows(home: Home, group: str) -> pa.Table | None:
     """The regions of all versions of a group; None where no group has any."""
     path = home.table("regions")

@@ -60,14 +60,14 @@ def to_text(
     plan: Plan, name: str, *, op: Literal["register", "replace"] = "register"
 ) -> str:
     """The statement that registers `plan` as `name`, in one canonical form; `parse` gives an equal plan back."""
-    return f"{op.upper()} QUERY {quoted(name)} AS {_select(plan)}"
+    return f"{op.upper()} QUERY {quoted(name)} AS {select_text(plan)}"
 
 
-def _select(plan: Plan) -> str:
-    """The SELECT of a plan; what asks about its rows stands around it."""
+def select_text(plan: Plan) -> str:
+    """The SELECT of a plan in one canonical form; what asks about its rows stands around it."""
     if plan.outer is None:
         return f"SELECT {' '.join(_clauses(plan))}"
-    inner = _select(replace(plan, outer=None, emit="changes"))
+    inner = select_text(replace(plan, outer=None, emit="changes"))
     aggregate, where = plan.outer.aggregate, plan.outer.where
     asked = "*" if aggregate is None else aggregate_text(aggregate, "")
     selected = _in_stream(plan, asked)

@@ -28,7 +28,7 @@ from st_common.server.replies import error_reply, value_reply
 
 _PING_S = 15
 _REST_S = 20
-_THREADS: dict[Lane, int] = {"live": 2, "page": 2, "tiles": 1, "past": 1}
+_THREADS: dict[Lane, int] = {"live": 2, "page": 2, "tiles": 1, "past": 2}
 _Answer = Callable[[Asked], Any]
 
 
@@ -180,7 +180,7 @@ def application(
     }
     routes = [
         Route(
-            one.path.replace("{feature}", "{feature:path}"),
+            _any_text(one.path),
             _endpoint(server, one, in_loop.get((one.method, one.path))),
             methods=[one.method],
         )
@@ -200,6 +200,13 @@ def application(
     )
     app.state.server = server
     return app
+
+
+def _any_text(path: str) -> str:
+    """An address whose last part may have slashes: ids of features and of objects do."""
+    for name in ("feature", "object"):
+        path = path.replace(f"{{{name}}}", f"{{{name}:path}}")
+    return path
 
 
 def _endpoint(server: Server, one: Endpoint, in_loop: _Answer | None) -> Any:

@@ -210,3 +210,10 @@ def known_stream(asked: Asked, name: str) -> Any:
         hint = f"there are {', '.join(streams) or 'none'}"
         raise AbsentError(f"there is no stream {name!r}", hint=hint)
     return asked.place.stream(name)
+
+
+def needed(asked: Asked, name: str) -> str:
+    """A parameter that must be there."""
+    if name not in asked.params:
+        raise ConfigError(f"the parameter {name!r} is missing")
+    return str(asked.params[name])

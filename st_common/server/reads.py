@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 
 from st_common.client.result import to_stream
-from st_common.errors import ConfigError, QueryError
-from st_common.server.asked import Asked, known_query, known_stream
+from st_common.errors import QueryError
+from st_common.server.asked import Asked, known_query, known_stream, needed
 from st_common.server.page.lives import live_places
 from st_common.server.replies import (
     plain_rows,
@@ -34,7 +34,7 @@ def answer(asked: Asked) -> Response:
 
 def objects(asked: Asked) -> Response:
     """Where the objects of a stream are, by all that has come, or were, by what is archived."""
-    stream = known_stream(asked, _needed(asked, "stream"))
+    stream = known_stream(asked, needed(asked, "stream"))
     if "at" in asked.params:
         return _objects_then(asked, stream)
     return _objects_now(asked, stream)
@@ -130,7 +130,7 @@ def why(asked: Asked) -> Response:
     reason = reason_of(
         home,
         query,
-        _needed(asked, "object"),
+        needed(asked, "object"),
         at=asked.params.get("at"),
         partner=asked.params.get("partner"),
         stream=asked.place.streams().get(find(home, query).stream),
@@ -236,10 +236,3 @@ def _stream_status(asked: Asked, name: str) -> dict[str, Any]:
         "beat_us": known.beat_ts,
         **{one: getattr(known, one) for one in counts},
     }
-
-
-def _needed(asked: Asked, name: str) -> str:
-    """A parameter that must be there."""
-    if name not in asked.params:
-        raise ConfigError(f"the parameter {name!r} is missing")
-    return str(asked.params[name])

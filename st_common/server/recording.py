@@ -38,9 +38,10 @@ _MOST_PLACES = 600_000
 """Positions of objects at all moments together; each takes some 20 bytes of the file."""
 _MOST_TILES = 300
 _MOST_ZOOM = 16
-_MOST_ASKED = 300
-"""Objects that can be clicked: those that are in an answer at the end."""
-_MOST_CHANGES = 2_000
+_MOST_ASKED = 5
+"""Of each query, so many who are in at the end can be asked about."""
+_MOST_CHANGES = 20_000
+"""Of each query; where there are more, it is shown from later on."""
 _LOOK_S = 20.0
 _TEMPLATE = "report.html"
 _EMPTY = 'id="recording">null<'
@@ -76,18 +77,16 @@ class Recorder:
         """The answer to a request."""
         return self._runner.run(_ask(self.app, path))
 
-    def keep(self, path: str) -> Asked | None:
-        """Records the answer to a request; None, and nothing recorded, where it is refused."""
+    def keep(self, path: str) -> None:
+        """Records the answer to a request; nothing where it is refused, or empty."""
         reply = self.ask(path)
-        if reply.status != 200:
-            return None
-        self.record(path, reply.media, reply.body)
-        return reply
+        if reply.status == 200:
+            self.record(path, reply.media, reply.body)
 
-    def keep_json(self, path: str) -> dict[str, Any]:
-        """Records an answer, and gives what it says; {} where it is refused."""
-        reply = self.keep(path)
-        told: dict[str, Any] = {} if reply is None else json.loads(reply.body)
+    def ask_json(self, path: str) -> dict[str, Any]:
+        """What an answer says; {} where the request is refused."""
+        reply = self.ask(path)
+        told: dict[str, Any] = json.loads(reply.body) if reply.status == 200 else {}
         return told
 
     def record(self, path: str, media: str, body: bytes) -> None:
@@ -225,8 +224,8 @@ def record_all(
         recorder.keep(path_of("regions", stream["name"]))
         _keep_moments(recorder, ("page-past", stream["name"]), moments)
     for query in state["queries"]:
-        _record_query(recorder, query["name"], query["stream"], moments)
-        _record_changes(recorder, home, query, since, until)
+        _record_query(recorder, home, query, since, until)
+        _record_members(recorder, query)
     _record_tiles(recorder, state)
 
 
@@ -243,34 +242,39 @@ def iso_of(at: datetime) -> str:
 
 
 def _record_query(
-    recorder: Recorder, name: str, stream: str, moments: Sequence[datetime]
-) -> None:
-    """Records a query: its text, its regions, who was in, what came and went; of those who are in what is known."""
-    recorder.keep(path_of("queries", name))
-    recorder.keep(path_of("shapes", name))
-    _keep_moments(recorder, ("answers", name), moments[:-1])
-    rows = recorder.keep_json(path_of("answers", name, at=iso_of(moments[-1])))
-    for member in dict.fromkeys(row["object"] for row in rows.get("rows", ())):
-        if len(recorder.replies) > _MOST_ASKED + 10 * MOMENTS:
-            return
-        recorder.keep(path_of("object", stream, member))
-        recorder.keep(path_of("why", name, object=member))
-
-
-def _record_changes(
     recorder: Recorder,
     home: Home,
     query: Mapping[str, str],
     since: datetime,
     until: datetime,
 ) -> None:
-    """Records the newest changes of a query as the events that a server would have sent."""
+    """Records a query: its text, its regions, who was in at first, and what changed from then on, as events.
+
+    Who was in at any moment between follows from these two, in the page.
+    """
     stream, name = query["stream"], query["name"]
+    recorder.keep(path_of("queries", name))
+    recorder.keep(path_of("shapes", name))
     rows = stream_changes(home, stream, name, until=until)
-    rows = rows.filter(pc.field("event_ts") >= pa.scalar(since))
-    passed = Outlet(home, stream).passed(rows)
-    events = [one.event for one in told_of(passed, stream)][-_MOST_CHANGES:]
-    recorder.record(path_of("changes", name), "text/event-stream", b"".join(events))
+    told = rows.filter(pc.field("event_ts") > pa.scalar(since))
+    if len(told) > _MOST_CHANGES:
+        told = told.slice(len(told) - _MOST_CHANGES)
+        since = told["event_ts"][0].as_py()
+        told = told.filter(pc.field("event_ts") > pa.scalar(since))
+    recorder.keep(path_of("answers", name, at=iso_of(since)))
+    passed = Outlet(home, stream).passed(told)
+    events = b"".join(one.event for one in told_of(passed, stream))
+    recorder.record(path_of("changes", name), "text/event-stream", events)
+
+
+def _record_members(recorder: Recorder, query: Mapping[str, str]) -> None:
+    """Records what is known of some of those who are in the answer of a query, and why they are."""
+    name, stream = query["name"], query["stream"]
+    rows = recorder.ask_json(path_of("answers", name)).get("rows", ())
+    for member in list(dict.fromkeys(row["object"] for row in rows))[:_MOST_ASKED]:
+        recorder.keep(path_of("why", name, object=member))
+        if path_of("object", stream, member) not in recorder.replies:
+            recorder.keep(path_of("object", stream, member))
 
 
 def _record_tiles(recorder: Recorder, state: Mapping[str, Any]) -> None:

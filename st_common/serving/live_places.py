@@ -152,6 +152,13 @@ class LivePlaces:
         }
         return pa.table(rows).sort_by("object")
 
+    def place_of(self, name: str) -> tuple[float, float] | None:
+        """X and y of an object; None where it is not there."""
+        with self._lock:
+            self._read_on()
+            number = self.places.number_of(name)
+            return None if number is None else self.places.place_of(number)
+
     def where(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """X and y of the objects that were there at the last look; nothing is read."""
         with self._lock:
@@ -185,7 +192,7 @@ class LivePlaces:
 
     def _take(self, new: Sequence[Piece]) -> None:
         known = self._decided(new)
-        rows = [_rows(piece) for piece in known if piece.part is not None]
+        rows = [fixes_of(piece) for piece in known if piece.part is not None]
         if not rows:
             return
         joined = pa.concat_tables(rows)
@@ -219,8 +226,8 @@ class LivePlaces:
         return np.asarray(reasons.is_null())
 
 
-def _rows(piece: Piece) -> pa.Table:
-    """The fixes of a piece with their positions."""
+def fixes_of(piece: Piece) -> pa.Table:
+    """The fixes of a piece of a log: `position`, and the columns of `COLUMNS`; event_ts is int64, us UTC."""
     part = piece.part
     assert part is not None  # noqa: S101 - whoever asks has looked
     rows = part.decoded.fixes

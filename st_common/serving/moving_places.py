@@ -121,6 +121,13 @@ class MovingPlaces:
         number = int(self._index.get_indexer([name])[0])
         return None if number < 0 else number
 
+    def place_of(self, number: int) -> tuple[float, float] | None:
+        """X and y of an object; None where it is hidden."""
+        columns = self._columns
+        if columns["is_hidden"][number]:
+            return None
+        return float(columns["x"][number]), float(columns["y"][number])
+
     def last_of(self, number: int) -> tuple[int, int]:
         """Where in the log the last fix of an object stands, and its event time, us UTC."""
         columns = self._columns

@@ -47,7 +47,12 @@ _READS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 StreamsOf = Callable[[], Mapping[str, StreamSettings]]
 
 
-def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
+def sql(
+    home: Home,
+    text: str,
+    streams_of: StreamsOf | None = None,
+    given: Mapping[str, Any] | None = None,
+) -> pa.Table:
     """The result of one SELECT over the views of a home; times are UTC.
 
     The views: `changes` and `visits` (all streams, with the column stream), `changes_S`, `visits_S`, `positions_S`,
@@ -61,6 +66,7 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
         text: one SELECT, or EXPLAIN of one; SHOW TABLES gives the names of the views.
         streams_of: gives the settings of the streams. With it there are also `QueryTable`, `ObjectTable` and the
             condition `a.location INSIDE b.region` (SPEC P8); called only when a text names one of the tables.
+        given: values of parameters, `$name` in the text.
 
     Returns:
         The rows; of columns with the same name the second one gets `_1`, and so on.
@@ -86,13 +92,15 @@ def sql(home: Home, text: str, streams_of: StreamsOf | None = None) -> pa.Table:
         connection.execute("SET lock_configuration = true")
         try:
             _check_reads(connection, text)
-            return _result(connection, text)
+            return _result(connection, text, given)
         except duckdb.Error as error:
             raise _refusal(error, names) from None
 
 
-def _result(connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
-    table = connection.sql(text).to_arrow_table()
+def _result(
+    connection: duckdb.DuckDBPyConnection, text: str, given: Mapping[str, Any] | None
+) -> pa.Table:
+    table = connection.sql(text, params=given).to_arrow_table()
     names: list[str] = []
     for name in table.column_names:  # two columns of one name would be one in JSON
         twins = (f"{name}_{number}" for number in count(1))

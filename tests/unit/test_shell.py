@@ -22,11 +22,11 @@ from st_common.cli.frame import Options
 from st_common.cli.shell.carrying_out import Shell
 from st_common.cli.shell.completing import Completing
 from st_common.cli.shell.prompt import HISTORY_FILE, run
-from st_common.cli.shell.texts import is_ended, statement_at, stream_of
 from st_common.engine.local import LocalEngine
 from st_common.errors import LogError
 from st_common.home import Home
 from st_common.query.lookup import queries
+from st_common.serving.typed_text import is_ended, statement_at, stream_of
 from st_common.settings import load_streams
 from st_common.testing.log_writer import bare_log
 

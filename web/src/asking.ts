@@ -4,7 +4,7 @@ import { choose } from './choosing';
 import { getJson, isAborted, pathOf, Refused, sendText, wordsOf } from './data/api';
 import { Store } from './data/store';
 import { FIRST_WISH, statementOf, type Shape, type Wish } from './data/statement';
-import { DAY_MS, HOUR_MS, isoOf, MINUTE_MS, msOf } from './data/times';
+import { DAY_MS, HOUR_MS, isoOf, MINUTE_MS, msOf, SECOND_MS } from './data/times';
 import type { Place, Visit } from './data/types';
 import { staysOf, type Stay } from './data/visits';
 import { Drawing, type Tool } from './map/draw';
@@ -197,6 +197,12 @@ function askSoon(): void {
   waiting = setTimeout(() => void ask(), AFTER_MS);
 }
 
+/** The last time that a question can be about: what has been archived by then is all there is. */
+function answeredUntil_ms(stream: string): number {
+  const until = streamOf(stream)?.answers_until;
+  return until ? Math.floor(msOf(until) / SECOND_MS) * SECOND_MS : (latest_ms(stream) ?? Date.now());
+}
+
 /** From when to when is asked; of a replay the clock of its fixes counts. */
 export function intervalOf(period: Period, now_ms: number): [number, number] {
   if (period === 'now') return [now_ms, now_ms];
@@ -213,13 +219,12 @@ async function ask(): Promise<void> {
   running.abort();
   running = new AbortController();
   const { signal } = running;
-  const { text, stream, period, base } = asking.get();
+  const { text, period, base } = asking.get();
   if (text.trim() === '') return asking.set({ state: 'nothing', told: null, problem: '', where: null });
   asking.set({ state: 'asking', words: '' });
   try {
     if (!(await check(text, signal))) return;
-    const now_ms = latest_ms(stream) ?? Date.now();
-    const told = await toldOf(text, intervalOf(period, now_ms), signal);
+    const told = await toldOf(text, intervalOf(period, answeredUntil_ms(asking.get().stream)), signal);
     const before = base === null ? null : await toldOf(await textOf(base.name), [told.from_ms, told.until_ms], signal);
     asking.set({ state: 'told', told, base: base === null ? null : { name: base.name, told: before }, stay: null });
     say(`${told.stays.length} visits`);
@@ -247,30 +252,15 @@ async function textOf(name: string): Promise<string> {
   return text.replace(/^\s*(REGISTER|REPLACE)\s+QUERY\s+.*?\s+AS\s+(?=SELECT)/is, '').replace(/;\s*$/, '');
 }
 
-const KNOWN_UNTIL = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?/;
-
 async function toldOf(text: string, [from_ms, until_ms]: [number, number], signal: AbortSignal): Promise<Told> {
-  try {
-    return await between(text, from_ms, until_ms, signal);
-  } catch (error) {
-    // The archive is some seconds behind: the server says up to when it can be asked.
-    const known = error instanceof Refused ? KNOWN_UNTIL.exec(error.hint)?.[0] : undefined;
-    const known_ms = known === undefined ? Number.NaN : msOf(known);
-    if (!(known_ms < until_ms)) throw error;
-    const from = from_ms === until_ms ? known_ms : Math.min(from_ms, known_ms - MINUTE_MS);
-    return await between(text, from, known_ms, signal);
-  }
-}
-
-async function between(text: string, from_ms: number, until_ms: number, signal: AbortSignal): Promise<Told> {
   const isMoment = from_ms === until_ms;
   const when = isMoment ? `AS OF '${isoOf(until_ms)}'` : `BETWEEN '${isoOf(from_ms)}' AND '${isoOf(until_ms)}'`;
   const statement = `${text.trim().replace(/;$/, '')}\n${when}`;
-  const { rows } = await sendText<{ rows: (Visit & { since_ts?: string })[] }>('POST', `/ask?limit=${MOST_ROWS}`, statement, signal);
+  const { rows, more } = await sendText<{ rows: (Visit & { since_ts?: string })[]; more: boolean }>('POST', `/ask?limit=${MOST_ROWS}`, statement, signal);
   const visits = isMoment ? rows.map((one) => ({ ...one, from_ts: one.since_ts!, to_ts: null })) : rows;
   const stays = staysOf(visits, until_ms);
   const first_ms = Math.min(until_ms - MINUTE_MS, ...stays.slice(0, 1).map((one) => one.from_ms));
-  return { from_ms: isMoment ? first_ms : from_ms, until_ms, stays, isMoment, hasMore: rows.length >= MOST_ROWS };
+  return { from_ms: isMoment ? first_ms : from_ms, until_ms, stays, isMoment, hasMore: more };
 }
 
 /** Registers the statement under its name; what it tells is followed at once. */

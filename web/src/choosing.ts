@@ -144,11 +144,13 @@ export function showMarks(): void {
 function markedOf(one: Chosen): Marked {
   const features = one.shapes?.features ?? [];
   const moving = features.filter((each) => each.properties.follows !== null && each.properties.follows_at != null);
+  const focals = features.flatMap((each) => each.properties.follows ?? []);
   return {
     query: one.name,
     colour: one.colour,
     stream: queryOf(one.name)?.stream ?? '',
     members: [...new Set(one.members.flatMap((each) => [each.object]))],
+    focals: [...new Set(focals)],
     moving: moving.flatMap((each) =>
       ringsOf(each.geometry).map((ring) => ({ ring, follows: each.properties.follows!, at: each.properties.follows_at! })),
     ),
@@ -157,11 +159,12 @@ function markedOf(one: Chosen): Marked {
 
 function stillOf(one: Chosen): GeoJSON.Feature[] {
   const features = one.shapes?.features ?? [];
-  const still = features.filter((each) => each.properties.follows === null || each.properties.follows_at == null);
-  return still.map((each) => ({ ...each, properties: { ...each.properties, colour: one.colour } }));
+  const still = features.filter((each) => each.geometry !== null && (each.properties.follows === null || each.properties.follows_at == null));
+  return still.map((each) => ({ ...each, geometry: each.geometry!, properties: { ...each.properties, colour: one.colour } }));
 }
 
-function ringsOf(geometry: GeoJSON.Geometry): Place[][] {
+function ringsOf(geometry: GeoJSON.Geometry | null): Place[][] {
+  if (geometry === null) return [];
   if (geometry.type === 'Polygon') return [geometry.coordinates[0] as Place[]];
   if (geometry.type === 'MultiPolygon') return geometry.coordinates.map((one) => one[0] as Place[]);
   return [];
@@ -183,7 +186,8 @@ export function lookAt(one: Chosen): void {
   view.fit([Math.min(...lons), Math.min(...lats), Math.max(...lons), Math.max(...lats)], 16);
 }
 
-function placesIn(geometry: GeoJSON.Geometry): Place[] {
+function placesIn(geometry: GeoJSON.Geometry | null): Place[] {
+  if (geometry === null) return [];
   if (geometry.type === 'GeometryCollection') return geometry.geometries.flatMap(placesIn);
   const flat = (value: unknown): Place[] =>
     Array.isArray(value) && typeof value[0] === 'number' ? [value as Place] : (value as unknown[]).flatMap(flat);

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 import typer
 
 from st_common.cli import context
-from st_common.cli.shell.known import Known
-from st_common.cli.shell.texts import is_command
 from st_common.errors import ConfigError
 from st_common.home import Home
+from st_common.serving.names_known import Known
+from st_common.serving.typed_text import is_command
 from st_common.settings import StreamSettings
 
 if TYPE_CHECKING:

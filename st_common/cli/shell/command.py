@@ -7,7 +7,7 @@ import typer
 
 from st_common.cli import context
 from st_common.cli.shell.carrying_out import Shell
-from st_common.cli.shell.texts import is_command, is_ended
+from st_common.serving.typed_text import is_command, is_ended
 
 
 def shell(ctx: typer.Context) -> None:

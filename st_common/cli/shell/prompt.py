@@ -12,8 +12,8 @@ from prompt_toolkit.patch_stdout import patch_stdout
 
 from st_common.cli.shell.carrying_out import Shell
 from st_common.cli.shell.completing import Completing
-from st_common.cli.shell.texts import is_command, is_ended
 from st_common.errors import FairwayError
+from st_common.serving.typed_text import is_command, is_ended
 
 HISTORY_FILE = "shell_history"
 PROMPT = "fairway> "

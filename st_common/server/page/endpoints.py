@@ -1,12 +1,20 @@
 """The endpoints of the page."""
 
-from st_common.server.asked import Param, whole_of
-from st_common.server.endpoint import Endpoint
+from st_common.server.asked import Param, time_of, whole_of
+from st_common.server.endpoint import AT, LIMIT, STREAM, TEXT, Endpoint
+from st_common.server.page.asks import ask, check, complete
 from st_common.server.page.files import FILE, INDEX
 from st_common.server.page.live import live
+from st_common.server.page.objects import page_object
 from st_common.server.page.packed import MEDIA
+from st_common.server.page.past import page_past, regions, visits, ways
+from st_common.server.page.shapes import shapes
 from st_common.server.page.state import page_state
 from st_common.server.page.tiles import TILE, tile
+
+_OBJECT = Param(name="object", about="the object")
+_FROM = Param(name="from", about="the first time, ISO 8601", read=time_of)
+_TO = Param(name="to", about="the last time, ISO 8601", read=time_of)
 
 PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
@@ -52,6 +60,87 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         ),
         gives=TILE,
         lane="tiles",
+    ),
+    Endpoint(
+        method="GET",
+        path="/shapes/{query}",
+        about="The regions of a query where they are now, and the features in its answer.",
+        run=shapes,
+        gives="application/geo+json",
+        lane="page",
+    ),
+    Endpoint(
+        method="POST",
+        path="/ask",
+        about="What a SELECT that stands alone would have told, AS OF a time or BETWEEN two.",
+        run=ask,
+        params=(LIMIT,),
+        takes=TEXT,
+        lane="past",
+    ),
+    Endpoint(
+        method="POST",
+        path="/check",
+        about="Whether a SELECT is right, and what it is.",
+        run=check,
+        takes=TEXT,
+        lane="page",
+    ),
+    Endpoint(
+        method="POST",
+        path="/complete",
+        about="What may be typed next in a statement.",
+        run=complete,
+        takes=("application/json",),
+        lane="page",
+    ),
+    Endpoint(
+        method="GET",
+        path="/page-past/{stream}",
+        about="Where the objects of a stream were at a time, as arrays for a map.",
+        run=page_past,
+        params=(AT,),
+        gives=MEDIA,
+        lane="past",
+    ),
+    Endpoint(
+        method="GET",
+        path="/ways/{stream}",
+        about="The way of one object.",
+        run=ways,
+        params=(_OBJECT, _FROM, _TO, LIMIT),
+        lane="past",
+    ),
+    Endpoint(
+        method="GET",
+        path="/object/{stream}/{object}",
+        about="All that is known of one object.",
+        run=page_object,
+        lane="past",
+    ),
+    Endpoint(
+        method="GET",
+        path="/visits",
+        about="Stays in answers, the newest or the longest first.",
+        run=visits,
+        params=(
+            STREAM,
+            Param(name="query", about="only in its answer"),
+            _OBJECT,
+            _FROM,
+            _TO,
+            LIMIT,
+            Param(name="order", about="newest or longest"),
+        ),
+        lane="past",
+    ),
+    Endpoint(
+        method="GET",
+        path="/regions/{stream}",
+        about="The regions by which a stream is stored, with their load.",
+        run=regions,
+        gives="application/geo+json",
+        lane="page",
     ),
 )
 """All of them."""

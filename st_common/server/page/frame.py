@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from st_common import tables
-from st_common.home import Home
 from st_common.server.asked import Asked
-from st_common.server.page.lives import Lives
+from st_common.server.page.lives import live_places
 from st_common.server.page.watch import Box, extent_of
 from st_common.settings import StreamSettings
 
@@ -120,23 +118,14 @@ def plane_of(asked: Asked) -> Frame:
 
 def _seen(asked: Asked) -> Iterator[tuple[StreamSettings, Box]]:
     """Of each stream in a plane the box in which nearly all objects are; of those without objects nothing."""
-    lives = asked.kept.of(Lives, Lives)
-    for name, stream in asked.place.streams().items():
+    for stream in asked.place.streams().values():
         if not stream.space.is_flat:
             continue
-        where = lives.where(name) or _archived(asked.place.home, name)
-        box = extent_of(*where)
+        places = live_places(asked, stream)
+        places.look()
+        box = extent_of(*places.where())
         if box is not None:
             yield stream, box
-
-
-def _archived(home: Home, stream: str) -> tuple[Floats, Floats]:
-    """Where objects were last, by the archive."""
-    path = home.table("latest", stream)
-    if not tables.exists(path):
-        return np.empty(0), np.empty(0)
-    rows = tables.read(path, columns=["x", "y"])
-    return rows["x"].to_numpy(), rows["y"].to_numpy()
 
 
 def _around(seen: Iterator[tuple[StreamSettings, Box]]) -> Frame | None:

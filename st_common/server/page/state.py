@@ -19,6 +19,7 @@ from st_common.ops.judged import all_healths
 from st_common.ops.presence import presence
 from st_common.ops.status import read_status
 from st_common.server.asked import Asked
+from st_common.server.page.asks import answers_until
 from st_common.server.page.frame import frame_of
 from st_common.server.page.known import Known
 from st_common.server.page.live import iso
@@ -114,6 +115,7 @@ def _stream(
         "sources": _sources(asked, stream.name),
         "latest_event_ts": iso(newest_us),
         "objects": objects,
+        "answers_until": answers_until(asked.place.home, stream.name),
         **_engine(asked, stream, now_us),
     }
 

@@ -6,6 +6,8 @@
 // An answer as of a moment is recorded for some moments (`/page-past/buses?at=..`); the newest one up to the moment that
 // is asked for counts. Bodies are packed by gzip, as base64.
 
+import type { Change, Member } from './types';
+
 export interface Recording {
   made: string;
   since: string;
@@ -65,10 +67,36 @@ function recordedFor(path: string): Reply['reply'] | null {
   return found?.reply ?? null;
 }
 
+/** Who was in the answer of a query at a moment: who was in at first, and what changed from then on. */
+async function answerAt(query: string, at: string | null): Promise<Response | null> {
+  const first = await recordedReply(`/answers/${query}?at=${encodeURIComponent(recording!.since)}&first`);
+  const told = await recordedReply(`/changes/${query}`);
+  if (first === null || told === null) return null;
+  const answer = (await first.json()) as { rows: Member[] };
+  const until_ms = at === null ? Number.POSITIVE_INFINITY : Date.parse(at);
+  const members = new Map(answer.rows.map((one) => [memberKey(one), one]));
+  for (const change of changesIn(await told.text())) {
+    if (Date.parse(change.event_ts) > until_ms) break;
+    if (change.sign > 0) members.set(memberKey(change), change);
+    if (change.sign < 0) members.delete(memberKey(change));
+  }
+  return Response.json({ ...answer, rows: [...members.values()] });
+}
+
+const memberKey = (one: { object: string; partner: string | null }): string => JSON.stringify([one.object, one.partner]);
+
+/** The changes in a text of server-sent events, in their order. */
+function changesIn(text: string): Change[] {
+  const lines = text.split('\n').filter((line) => line.startsWith('data: '));
+  return lines.map((line) => JSON.parse(line.slice('data: '.length)) as Change);
+}
+
 /** The answer that was recorded to a request; null: none was. */
 export async function recordedReply(path: string): Promise<Response | null> {
   const live = /^\/live\/([^?]+)(\?since=)?/.exec(path);
   if (live !== null && live[2] !== undefined) return new Response(emptyPositions());
+  const answer = /^\/answers\/([^?]+)(?:\?at=([^&]+))?$/.exec(path);
+  if (answer !== null) return await answerAt(answer[1]!, answer[2] === undefined ? null : decodeURIComponent(answer[2]));
   const found = recordedFor(live === null ? path : `/page-past/${live[1]}`);
   if (found === null) return null;
   const [media, body] = found;

@@ -24,6 +24,7 @@ export interface StreamState {
   rejects: Record<string, number> | null;
   sources: Record<string, unknown>[];
   latest_event_ts: string | null;
+  answers_until?: string | null; // the last time that a question can be about
   objects: number | null;
 }
 
@@ -111,4 +112,5 @@ export interface ShapeProperties {
   follows_at?: Place | null;
 }
 
-export type Shapes = GeoJSON.FeatureCollection<GeoJSON.Geometry, ShapeProperties>;
+/** Regions of a query; one that goes with an object that is nowhere has no geometry. */
+export type Shapes = GeoJSON.FeatureCollection<GeoJSON.Geometry | null, ShapeProperties>;

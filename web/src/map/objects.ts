@@ -12,6 +12,7 @@ export interface Marked {
   stream: string;
   members: string[];
   moving: { ring: Place[]; follows: string; at: Place }[];
+  focals: string[]; // objects that others are measured from
 }
 
 interface Look {
@@ -60,6 +61,12 @@ function membersLayer(marked: Marked, objects: Objects, theme: Theme): Layer {
   return dots(`members:${marked.query}`, positions, count, colour, { radius: MEMBER_PX, edge, edge_px: 1.5 });
 }
 
+function focalsLayer(marked: Marked, objects: Objects, theme: Theme): Layer {
+  const { positions, count } = placesOf(objects, marked.focals);
+  const edge = rgbOf(QUERY_COLOURS[theme][marked.colour]!);
+  return dots(`focals:${marked.query}`, positions, count, edge, { radius: 9, edge, edge_px: 3, filled: false });
+}
+
 function movingLayer(marked: Marked, objects: Objects, theme: Theme): Layer {
   const colour = rgbOf(QUERY_COLOURS[theme][marked.colour]!);
   const rings = marked.moving.map(({ ring, follows, at }) => {
@@ -94,6 +101,7 @@ export function movingLayers(streams: Map<string, Objects>, look: Look): Layer[]
     for (const marked of look.marked.filter((one) => one.stream === name)) {
       if (marked.moving.length > 0) layers.unshift(movingLayer(marked, objects, look.theme));
       layers.push(membersLayer(marked, objects, look.theme));
+      if (marked.focals.length > 0) layers.push(focalsLayer(marked, objects, look.theme));
     }
     if (look.selected?.stream === name) layers.push(selectedLayer(objects, look.selected.name, look.theme));
   }

@@ -92,8 +92,8 @@ function KindFields({ state }: { state: Asking }): JSX.Element | null {
   if (kind === 'fence') {
     return (
       <div class="pair">
-        <NumberField label="Tell who stays for (0: nobody)" unit="min" value={state.wish.dwell_min} onChange={(dwell_min) => setWish({ dwell_min })} />
-        <NumberField label="Leaves only beyond" unit="m" value={state.wish.hysteresis_m} onChange={(hysteresis_m) => setWish({ hysteresis_m })} />
+        <NumberField label="Dwell (0: none)" unit="min" value={state.wish.dwell_min} onChange={(dwell_min) => setWish({ dwell_min })} />
+        <NumberField label="Hysteresis" unit="m" value={state.wish.hysteresis_m} onChange={(hysteresis_m) => setWish({ hysteresis_m })} />
       </div>
     );
   }
@@ -162,9 +162,9 @@ export function Ask(): JSX.Element {
         {state.isEdited && state.base === null ? <button onClick={undoEdit}>Back to what is drawn</button> : null}
         {state.text === '' && state.tool === null ? null : <button onClick={clear}>Begin anew</button>}
       </p>
+      <Registering state={state} />
       <Choice label="What it would have told" value={state.period} options={PERIODS} onChange={(period) => setPeriod(period as Period)} />
       <Result state={state} />
-      <Registering state={state} />
     </div>
   );
 }

@@ -13,7 +13,11 @@ import { Facts, Notice } from '../parts/small';
 
 interface Known {
   object: string;
-  fix: Record<string, unknown> | null;
+  event_ts: string;
+  x: number | null;
+  y: number | null;
+  gone: boolean;
+  properties: Record<string, unknown>;
   answers: { query: string; since_ts: string | null; partner?: string | null }[];
   visits: (Visit & { query: string })[];
 }
@@ -99,12 +103,11 @@ function Visits({ visits }: { visits: Known['visits'] }): JSX.Element {
 const sayValue = (value: unknown): string => (typeof value === 'number' ? (Number.isInteger(value) ? String(value) : sayNumber(value)) : value === null ? '–' : String(value));
 
 function KnownParts({ known, which }: { known: Known; which: Clicked }): JSX.Element {
-  const { fix } = known;
-  const plain = Object.entries(fix ?? {}).filter(([, value]) => typeof value !== 'object' || value === null);
-  const more = Object.values(fix ?? {}).filter((value) => typeof value === 'object' && value !== null).flatMap((value) => Object.entries(value as object));
+  const facts: [string, string][] = Object.entries(known.properties).map(([name, value]) => [name, sayValue(value)]);
   return (
     <>
-      {fix === null ? <Notice>No fix of it is known.</Notice> : <Facts facts={[...plain, ...more].map(([name, value]) => [name, /^(x|y|lon|lat)$/.test(name) ? String(value) : sayValue(value)])} />}
+      {known.gone ? <Notice>It is gone: it said so itself.</Notice> : null}
+      <Facts facts={[...facts, ['last fix', `${sayMoment(msOf(known.event_ts))} UTC`], ['x', String(known.x ?? '–')], ['y', String(known.y ?? '–')]]} />
       <h4>In answers</h4><Answers known={known} which={which} />
       <h4>Visits</h4><Visits visits={known.visits} />
     </>
@@ -114,8 +117,7 @@ function KnownParts({ known, which }: { known: Known; which: Clicked }): JSX.Ele
 function ObjectCard({ which }: { which: Clicked }): JSX.Element {
   const { known, words } = useKnown(which);
   const at_ms = useStore(app, (one) => one.at_ms);
-  const seen = known?.fix?.['event_ts'];
-  useWay(which, at_ms, typeof seen === 'string' ? seen : null);
+  useWay(which, at_ms, known?.event_ts ?? null);
   useEffect(() => {
     if (place.view !== null) place.view.selected = which;
     place.view?.draw();

@@ -102,7 +102,7 @@ function ChosenCard({ one }: { one: Chosen }): JSX.Element {
       {query === undefined ? null : <pre class="statement">{selectOf(query.text)}</pre>}
       <FollowState one={one} />
       <p class="figures"><b>{sayNumber(one.members.length)}</b> in · <span class="plus">+{one.entered}</span> <span class="minus">−{one.left}</span> since you look</p>
-      {one.series[0].length > 1 ? <Chart times={one.series[0]} lines={[line]} about={`How many were in ${one.name}: now ${one.members.length}`} /> : null}
+      {one.series[0].at(-1)! - one.series[0][0]! >= 1 ? <Chart times={one.series[0]} lines={[line]} about={`How many were in ${one.name}: now ${one.members.length}`} /> : null}
       <Members one={one} query={query} />
       {one.changes.length === 0 ? null : <ol class="changes" aria-label="Newest changes">{one.changes.slice(0, 12).map((change) => <ChangeLine key={change.id} change={change} query={query} />)}</ol>}
       <p class="actions">

@@ -1,0 +1,185 @@
+"""What was: objects at a time, the way of one, visits; and the regions by which a stream is stored."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import shapely
+from starlette.responses import Response
+
+from st_common.errors import ConfigError
+from st_common.home import view_name
+from st_common.partition.regions import assign
+from st_common.partition.store import current, newest_rows
+from st_common.server.asked import Asked, known_stream, needed
+from st_common.server.page.frame import frame_of
+from st_common.server.page.live import iso
+from st_common.server.page.lives import Lives, live_places
+from st_common.server.page.packed import MEDIA, packed
+from st_common.server.replies import plain_rows, value_reply
+from st_common.serving.history import objects_at
+from st_common.serving.moving_places import Moved
+from st_common.serving.sql import sql
+from st_common.serving.ways import way_of
+from st_common.settings import StreamSettings
+
+Floats = npt.NDArray[np.float64]
+_WORLD = np.array([-180.0, -85.0, 180.0, 85.0])
+_EDGES = ("minx", "miny", "maxx", "maxy")
+_MOST_FIXES, _FIXES = 50_000, 5000
+_MOST_VISITS, _VISITS = 5000, 100
+_HOUR = timedelta(hours=1)
+_ORDERS = {
+    "longest": "coalesce(to_ts, now()) - from_ts DESC, from_ts DESC",
+    "newest": "from_ts DESC",
+}
+_VISITS_SQL = """
+SELECT query, object, partner, from_ts, to_ts, value, cause_in, cause_out FROM visits_{stream}
+WHERE ($query IS NULL OR query = $query) AND ($object IS NULL OR object = $object)
+  AND ($until IS NULL OR from_ts <= $until) AND ($since IS NULL OR to_ts IS NULL OR to_ts >= $since)
+ORDER BY {order}, query, object, partner LIMIT $limit"""
+
+
+def page_past(asked: Asked) -> Response:
+    """Where the objects of a stream were at a time, as `live` tells it."""
+    stream = known_stream(asked, asked.path["stream"])
+    at = asked.params.get("at")
+    if at is None:
+        raise ConfigError("the parameter 'at' is missing")
+    rows = objects_at(asked.place.home, stream, at).rows
+    event_us = rows["event_ts"].cast(pa.int64()).to_numpy()
+    header = {
+        "cursor": "",
+        "reset": True,
+        "names": {"from": 0, "names": rows["object"].to_pylist()},
+        "latest_event_ts": iso(int(event_us.max())) if len(event_us) else None,
+        "lag_s": 0.0,
+    }
+    unknown = np.full(len(rows), np.nan, np.float32)
+    moved = Moved(
+        index=np.arange(len(rows), dtype=np.uint32),
+        event_us=event_us,
+        x=rows["x"].to_numpy(),
+        y=rows["y"].to_numpy(),
+        heading=unknown,
+        speed=unknown,
+    )
+    return Response(packed(header, moved, frame_of(asked, stream)), media_type=MEDIA)
+
+
+def ways(asked: Asked) -> Response:
+    """The way of one object, by default during the hour before its stream's last fix."""
+    stream = known_stream(asked, asked.path["stream"])
+    until = asked.params.get("to") or _newest(asked, stream)
+    since = asked.params.get("from") or until - _HOUR
+    most = _bounded(asked, _FIXES, _MOST_FIXES)
+    name, frame = needed(asked, "object"), frame_of(asked, stream)
+    way = way_of(asked.place.home, stream, name, since=since, until=until, most=most)
+    known = ~np.isnan(way.x)
+    columns = (way.event_us[known] / 1e6, frame.lon(way.x[known]), frame.lat(way.y[known]))  # fmt: skip
+    fixes: Floats = np.stack(columns, axis=1)
+    told = {"object": name, "from": since, "to": until, "count": way.count}
+    return value_reply({**told, "fixes": fixes.tolist()})
+
+
+def _newest(asked: Asked, stream: StreamSettings) -> datetime:
+    newest_us = live_places(asked, stream).look().newest_us
+    return datetime.fromtimestamp((newest_us or 0) / 1e6, UTC) + timedelta(seconds=1)
+
+
+def visits(asked: Asked) -> Response:
+    """Stays in answers: the longest or the newest."""
+    stream = known_stream(asked, needed(asked, "stream"))
+    order = asked.params.get("order", "newest")
+    if order not in _ORDERS:
+        raise ConfigError(f"order={order!r}", hint=f"one of {', '.join(_ORDERS)}")
+    given = {
+        "query": asked.params.get("query"),
+        "object": asked.params.get("object"),
+        "since": asked.params.get("from"),
+        "until": asked.params.get("to"),
+        "limit": _bounded(asked, _VISITS, _MOST_VISITS),
+    }
+    rows = visits_of(asked, stream.name, order, given)
+    return value_reply({"stream": stream.name, "rows": rows})
+
+
+def visits_of(
+    asked: Asked, stream: str, order: str, given: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Visits of a stream; none before something was told.
+
+    Args:
+        asked: the request.
+        stream: the stream.
+        order: "longest" or "newest" first.
+        given: query, object, since, until, each None for all, and limit.
+    """
+    from st_common.serving.changes import changed_streams
+
+    if stream not in changed_streams(asked.place.home):
+        return []
+    text = _VISITS_SQL.format(stream=view_name(stream), order=_ORDERS[order])
+    return plain_rows(sql(asked.place.home, text, given=given))
+
+
+def _bounded(asked: Asked, usual: int, most: int) -> int:
+    limit = int(asked.params.get("limit", usual))
+    if not 1 <= limit <= most:
+        raise ConfigError(f"limit={limit}", hint=f"from 1 to {most}")
+    return limit
+
+
+def regions(asked: Asked) -> Response:
+    """The regions of a stream's group with how many rows each held when it was made; cut where nothing is behind."""
+    stream = known_stream(asked, asked.path["stream"])
+    rows, frame = newest_rows(asked.place.home, stream.group), frame_of(asked, stream)
+    features: list[dict[str, Any]] = []
+    if rows is not None:
+        bounds = np.stack([rows[edge].to_numpy() for edge in _EDGES], axis=1)
+        boxes = _cut(bounds, frame.back(_WORLD))
+        counts = rows["rows"].to_pylist()
+        most = max(counts, default=1) or 1
+        objects = _objects_in(asked, stream)
+        columns = (boxes, rows["region_id"].to_pylist(), counts)
+        for box, name, count in zip(*columns, strict=True):
+            corners = frame.placed(box.reshape(2, 2)).ravel()
+            told = {"region": name, "rows": count, "share": count / most}
+            told["objects"] = None if objects is None else objects.get(name, 0)
+            features.append(_polygon(corners, told))
+    told = {"type": "FeatureCollection", "features": features, "group": stream.group}
+    return Response(value_reply(told).body, media_type="application/geo+json")
+
+
+def _objects_in(asked: Asked, stream: StreamSettings) -> Counter[str] | None:
+    """How many objects are in each region now; None where nobody looks at the stream."""
+    where = asked.kept.of(Lives, Lives).where(stream.name)
+    if where is None:
+        return None
+    known = current(asked.place.home, stream.group)
+    numbers = assign(known, *where)
+    counts = np.bincount(numbers, minlength=len(known.region_id))
+    return Counter(dict(zip(known.region_id, counts.tolist(), strict=True)))
+
+
+def _cut(bounds: Floats, world: Floats) -> Floats:
+    """Boxes, float64[n, 4], whose infinite edges lie a little behind the last border, or at the end of the world."""
+    low, high = bounds[:, :2], bounds[:, 2:]
+    borders = np.where(np.isinf(bounds), np.nan, bounds).reshape(-1, 2)
+    has_none = np.isnan(borders).all(axis=0)
+    borders = np.where(has_none, world.reshape(2, 2)[:1], borders)
+    first = np.where(has_none, world[:2], np.nanmin(borders, axis=0))
+    last = np.where(has_none, world[2:], np.nanmax(borders, axis=0))
+    room = np.where(has_none, 0.0, np.maximum((last - first) * 0.15, 1e-6))
+    return np.concatenate(
+        [np.maximum(low, first - room), np.minimum(high, last + room)], axis=1
+    )
+
+
+def _polygon(corners: Floats, told: dict[str, Any]) -> dict[str, Any]:
+    ring = shapely.get_coordinates(shapely.box(*corners)).tolist()
+    geometry = {"type": "Polygon", "coordinates": [ring]}
+    return {"type": "Feature", "geometry": geometry, "properties": told}

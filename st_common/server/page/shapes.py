@@ -1,0 +1,126 @@
+"""The regions of a query as the map draws them: where they are now, and with which object they go."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import shapely
+from starlette.responses import Response
+
+from st_common import tables
+from st_common.layers.announce import newest_version
+from st_common.query.lookup import find
+from st_common.query.neighbours import Place, places_of
+from st_common.query.plan import Plan
+from st_common.regions.region import AroundObject, MovingRegion, Region
+from st_common.regions.registry import still
+from st_common.server.asked import AbsentError, Asked, known_query, known_stream
+from st_common.server.page.frame import Frame, frame_of
+from st_common.server.page.known import layer_frame
+from st_common.server.page.lives import live_places
+from st_common.server.replies import value_reply
+from st_common.serving.answers import answered
+from st_common.serving.live_places import LivePlaces
+from st_common.settings import StreamSettings
+
+MOST_PARTNERS = 200
+_Feature = dict[str, Any]
+
+
+def shapes(asked: Asked) -> Response:
+    """The regions of a query, the places that it measures from, and the features in its answer."""
+    row = find(asked.place.home, known_query(asked))
+    if row.plan is None:
+        raise AbsentError(f"query {row.name!r} was dropped")
+    stream, plan = known_stream(asked, row.stream), row.plan
+    live, frame = live_places(asked, stream), frame_of(asked, stream)
+    features = [
+        *(_region(one, stream, live, frame) for one in _regions(plan)),
+        *_centres(plan, live, frame),
+        *_partners(asked, row.name, plan),
+    ]
+    reply = value_reply({"type": "FeatureCollection", "features": features})
+    return Response(reply.body, media_type="application/geo+json")
+
+
+def _regions(plan: Plan) -> Iterator[Region]:
+    if plan.inside is not None:
+        yield plan.inside
+    if plan.frame is not None:
+        yield from plan.frame.regions
+
+
+def _region(
+    region: Region, stream: StreamSettings, live: LivePlaces, frame: Frame
+) -> _Feature:
+    """A region where it is now; without a shape while an object that it goes with is nowhere."""
+    region = region.in_units(stream.unit_m)
+    shape, follows, at = None, None, None
+    if isinstance(region, MovingRegion):
+        places = {name: live.place_of(name) for name in region.focals}
+        known = {name: one for name, one in places.items() if one is not None}
+        if isinstance(region, AroundObject):
+            follows, at = region.focal, known.get(region.focal)
+        if len(known) == len(places):
+            standing = region.standing(known, space=stream.space)
+            shape = standing.outline(space=stream.space)
+    else:
+        shape = still(region).outline(space=stream.space)
+    return _feature("region", shape, frame, follows=follows, at=at)
+
+
+def _centres(plan: Plan, live: LivePlaces, frame: Frame) -> Iterator[_Feature]:
+    places = () if plan.neighbours is None else places_of(plan.neighbours)
+    for place in places:
+        at = _place(place, live)
+        shape = None if at is None else shapely.Point(at)
+        moves = at if place.focal is not None else None
+        yield _feature("centre", shape, frame, follows=place.focal, at=moves)
+
+
+def _place(place: Place, live: LivePlaces) -> tuple[float, float] | None:
+    if place.focal is None:
+        return place.x, place.y
+    return live.place_of(place.focal)
+
+
+def _partners(asked: Asked, query: str, plan: Plan) -> Iterator[_Feature]:
+    """The features of a layer that are in the answer, some of them where there are very many."""
+    home, join = asked.place.home, plan.join
+    version = None if join is None else newest_version(home, join.layer)
+    if join is None or version is None:
+        return
+    partners = pc.unique(answered(home, query).rows["partner"]).drop_null()
+    fids = partners.slice(0, MOST_PARTNERS).to_pylist()
+    rows = tables.read(
+        home.table("layers", join.layer),
+        version=version,
+        columns=["fid", "kind", "geometry"],
+        filters=[("home", "=", True), ("fid", "in", fids)],
+    )
+    frame = layer_frame(asked, join.layer)
+    for row in rows.to_pylist():
+        shape = shapely.from_wkb(row["geometry"])
+        feature = _feature("partner", shape, frame)
+        feature["properties"] |= {"fid": row["fid"], "kind": row["kind"]}
+        yield feature
+
+
+def _feature(
+    role: str,
+    shape: shapely.Geometry | None,
+    frame: Frame,
+    *,
+    follows: str | None = None,
+    at: tuple[float, float] | None = None,
+) -> _Feature:
+    geometry, follows_at = None, None
+    if shape is not None:
+        placed = shapely.transform(shape, frame.placed)
+        geometry = json.loads(shapely.to_geojson(placed))
+    if at is not None:
+        follows_at = frame.placed(np.array([at])).ravel().tolist()
+    properties = {"role": role, "follows": follows, "follows_at": follows_at}
+    return {"type": "Feature", "geometry": geometry, "properties": properties}

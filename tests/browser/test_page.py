@@ -1,0 +1,290 @@
+"""The page as people use it: what moves, a question drawn and registered, an object explained, the past, a restart."""
+
+import os
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from st_common.testing.page_home import AWAY, DEPOT, INSIDE, TODAY, VEHICLES, Served, fix
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+OBJECTS = VEHICLES + 3  # and three trucks
+MAP = "map=24.9447,60.1706,16.3"
+PICTURES = os.environ.get("FAIRWAY_PICTURES")
+"""Where pictures for the documentation go, when they are wanted."""
+
+
+def open_page(page: Page, served: Served, address: str = "") -> None:
+    """Opens it, and waits until the map shows all objects."""
+    page.goto(f"{served.url}/#{address}")
+    until(page, f"() => fairwayPage.place.view?.streams.get('vehicles')?.count >= {OBJECTS}")
+
+
+def until(page: Page, script: str) -> None:
+    page.wait_for_function(script, timeout=60_000)
+
+
+def at(page: Page, lon: float, lat: float) -> tuple[float, float]:
+    """Where a place is in the window."""
+    x, y = page.evaluate(
+        """([lon, lat]) => {
+            const { map } = fairwayPage.place.view, { x, y } = map.project([lon, lat]);
+            const box = map.getCanvas().getBoundingClientRect();
+            return [box.x + x, box.y + y];
+        }""",
+        [lon, lat],
+    )
+    return x, y
+
+
+def picture(page: Page, name: str) -> None:
+    """A picture for the documentation."""
+    if PICTURES:
+        page.wait_for_timeout(1500)  # tiles and moves come to rest
+        page.screenshot(path=Path(PICTURES) / f"page-{name}.png")
+
+
+def draw_depot(page: Page) -> None:
+    west, south, east, north = DEPOT
+    page.get_by_role("button", name="Rectangle").click()
+    page.mouse.click(*at(page, west, south))
+    page.mouse.move(*at(page, (west + east) / 2, (south + north) / 2))
+    page.mouse.move(*at(page, east, north))
+    page.mouse.click(*at(page, east, north))
+
+
+def statement(page: Page) -> str:
+    return page.get_by_label("The statement").input_value()
+
+
+def drop_all(served: Served) -> None:
+    import httpx
+
+    for query in served.get("/queries")["queries"]:
+        httpx.delete(f"{served.url}/queries/{query['name']}", timeout=60).raise_for_status()
+
+
+@pytest.fixture
+def moment() -> Callable[[], "object"]:
+    """Times of today, each later than the one before, for all tests of this file."""
+    return lambda: TODAY + timedelta(minutes=2, seconds=next(_SECONDS))
+
+
+_SECONDS = iter(range(5, 100_000, 5))
+
+
+@pytest.mark.spec("P10", "B18")
+def test_the_map_shows_layers_and_all_objects_and_asks_nobody_else(page: Page, served: Served, outside: list[str]):
+    tiles: list[int] = []
+    page.on("response", lambda reply: tiles.append(reply.status) if "/tiles/" in reply.url else None)
+    open_page(page, served)
+    until(page, "() => fairwayPage.place.view.map.areTilesLoaded()")
+    assert set(tiles) <= {200, 204}
+    assert 200 in tiles
+    drawn = page.evaluate("() => fairwayPage.place.view.map.queryRenderedFeatures().map(one => one.properties.kind)")
+    assert {"road", "building", "park"} <= set(drawn)
+    assert outside == []
+
+
+@pytest.mark.spec("P10", "B18", "X3")
+def test_a_fence_is_drawn_tried_on_yesterday_registered_and_tells_who_comes(page: Page, served: Served, moment):
+    open_page(page, served, MAP)
+    page.get_by_role("tab", name="Ask").click()
+    draw_depot(page)
+    page.get_by_label("Dwell (0: none)").fill("10")
+    page.get_by_label("What it would have told").select_option("yesterday")
+    told = page.get_by_test_id("told")
+    expect(told).to_contain_text("longest 1 h 30 min by truck2", timeout=60_000)
+    assert re.search(r"INSIDE \(24\.943\d+, 60\.16\d+|60\.17\d+, .*\) DETECT ENTER, EXIT, DWELL 10 min", statement(page))
+    longest = page.get_by_label("The longest stays, the longest first").get_by_role("button")
+    expect(longest.first).to_contain_text("truck2")
+    expect(longest.nth(1)).to_contain_text("truck1")
+    longest.first.click()
+    until(page, "() => fairwayPage.place.view.map.getSource('ways')._data.geojson?.features.length !== 0")
+    picture(page, "ask")
+    page.get_by_label("Name").fill("depot")
+    page.get_by_role("button", name="Register").click()
+    expect(page.get_by_text("depot is registered, version 1.")).to_be_visible()
+    page.get_by_role("button", name="Watch it").click()
+    card = page.get_by_role("region", name="Query depot")
+    expect(card).to_contain_text("Nobody is in now")
+    served.post(fix("truck3", moment(), INSIDE))
+    came = card.get_by_label("Newest changes")
+    expect(came).to_contain_text("truck3", timeout=60_000)
+    expect(card.get_by_label("Who is in depot")).to_contain_text("truck3")
+    served.post(fix("truck3", moment(), AWAY))
+    expect(came.get_by_label("left")).to_have_count(1, timeout=60_000)
+    drop_all(served)
+
+
+@pytest.mark.spec("P10")
+def test_an_object_tells_what_is_known_of_it_and_why_it_is_in(page: Page, served: Served, moment):
+    import httpx
+
+    west, south, east, north = DEPOT
+    text = f"SELECT * FROM vehicles INSIDE ({west}, {south}, {east}, {north})"
+    httpx.put(f"{served.url}/queries/yard", content=text, timeout=60).raise_for_status()
+    served.post(fix("truck1", moment(), INSIDE, 1.5))
+    open_page(page, served, f"{MAP}&query=yard")
+    members = page.get_by_label("Who is in yard")
+    expect(members).to_contain_text("truck1", timeout=60_000)
+    until(page, "() => Math.abs(fairwayPage.place.view.placeOf({stream: 'vehicles', name: 'truck1'})[0] - 24.9447) < 1e-6")
+    page.mouse.click(*at(page, *INSIDE))
+    card = page.get_by_role("region", name="Object truck1")
+    expect(card).to_contain_text("class")
+    expect(card).to_contain_text("truck")
+    card.get_by_role("button", name="Why is truck1 in yard?").click(timeout=60_000)
+    expect(card).to_contain_text("truck1 came into the answer")
+    expect(card.get_by_label("Its last visits")).to_contain_text("yard")
+    picture(page, "live")
+    assert "object=vehicles%2Ftruck1" in page.url
+    drop_all(served)
+
+
+@pytest.mark.spec("P10")
+def test_the_past_is_shown_by_the_slider_and_by_an_address(page: Page, served: Served):
+    open_page(page, served, f"{MAP}&at=2026-06-19T11:30:00Z")
+    place = "() => fairwayPage.place.view.placeOf({stream: 'vehicles', name: 'truck2'})"
+    until(page, f"() => Math.abs(({place})()?.[0] - {INSIDE[0]}) < 1e-6")
+    expect(page.get_by_text("2026-06-19 11:30:00 UTC")).to_be_visible()
+    picture(page, "past")
+    page.get_by_label("How far back").select_option(label="24 h")
+    page.get_by_label("Moment", exact=True).fill("0")
+    until(page, "() => fairwayPage.app.get().at_ms < Date.parse('2026-06-19T10:00:00Z')")
+    page.get_by_role("button", name="Now").click()
+    until(page, "() => fairwayPage.app.get().at_ms === null")
+    assert "at=" not in page.url
+
+
+@pytest.mark.spec("P10", "S8")
+def test_no_change_is_missed_while_the_server_is_away(page: Page, served: Served, moment):
+    import httpx
+
+    text = "SELECT * FROM vehicles WHERE class = 'truck' INSIDE (24.9432, 60.1700, 24.9462, 60.1712)"
+    httpx.put(f"{served.url}/queries/gate", content=text, timeout=60).raise_for_status()
+    open_page(page, served, f"{MAP}&query=gate")
+    card = page.get_by_role("region", name="Query gate")
+    served.post(fix("truck2", moment(), INSIDE))
+    changes = card.get_by_label("Newest changes").get_by_role("listitem")
+    expect(changes.filter(has_text="truck2")).to_have_count(1, timeout=60_000)
+    served.stop()
+    expect(page.get_by_text("Disconnected")).to_be_visible()
+    picture(page, "disconnected")
+    served.start()
+    served.post(fix("truck2", moment(), AWAY), fix("truck3", moment(), INSIDE))
+    expect(page.get_by_text("Disconnected")).to_be_hidden(timeout=60_000)
+    expect(changes.filter(has_text="truck2")).to_have_count(2, timeout=60_000)
+    expect(changes.filter(has_text="truck3")).to_have_count(1)
+    drop_all(served)
+
+
+@pytest.mark.spec("P10")
+def test_a_question_is_asked_and_registered_by_keys_alone(page: Page, served: Served):
+    open_page(page, served, MAP)
+    press_until(page, "tab", "Queries")
+    page.keyboard.press("ArrowRight")
+    press_until(page, "button", "Circle")
+    page.keyboard.press("Enter")
+    press_until(page, "button", "Put it in the middle of the map")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("The statement")).to_have_value(re.compile(r"INSIDE CIRCLE \(24\.944\d+, 60\.170\d+, \d+ m\)"))
+    press_until(page, "textbox", "Name")
+    page.keyboard.type("by_keys")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("by_keys is registered, version 1.")).to_be_visible()
+    drop_all(served)
+
+
+def press_until(page: Page, role: str, name: str) -> None:
+    """Presses Tab until the part of this role and name has the focus."""
+    wanted = page.get_by_role(role, name=name, exact=True)
+    for _ in range(120):
+        if wanted.evaluate("one => one === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not come to {role} {name}")
+
+
+@pytest.mark.spec("P10")
+def test_what_is_wrong_with_a_statement_is_said_in_its_place_and_words_are_offered(page: Page, served: Served):
+    open_page(page, served, MAP)
+    page.get_by_role("tab", name="Ask").click()
+    editor = page.get_by_label("The statement")
+    editor.fill("SELECT * FROM vehicle")
+    expect(page.get_by_role("alert").filter(has_text="unknown stream 'vehicle'")).to_be_visible()
+    expect(page.get_by_role("button", name="Register")).to_be_disabled()
+    editor.fill("SELECT * FROM vehicles INS")
+    page.get_by_role("option", name="INSIDE").first.wait_for()
+    page.keyboard.press("Enter")
+    assert statement(page).startswith("SELECT * FROM vehicles INSIDE")
+
+
+@pytest.mark.spec("P10", "B18")
+def test_the_server_side_counts_streams_queries_and_rejects(page: Page, served: Served):
+    import httpx
+
+    both = {"some": "SELECT * FROM vehicles INSIDE (24.93, 60.16, 24.96, 60.18)", "few": "SELECT * FROM vehicles KNN (3, 24.9447, 60.1706)"}
+    for name, text in both.items():
+        httpx.put(f"{served.url}/queries/{name}", content=text, timeout=60).raise_for_status()
+    open_page(page, served, "tab=server")
+    stream = page.get_by_role("region", name="Stream vehicles")
+    expect(stream).to_contain_text(f"{OBJECTS}")
+    expect(stream).to_contain_text("Rejected:")
+    kinds = page.get_by_role("table")
+    expect(kinds).to_contain_text("nearest")
+    expect(kinds).to_contain_text("region")
+    picture(page, "server")
+    page.get_by_label("Show streets on the map").uncheck()
+    until(page, "() => !fairwayPage.place.view.map.getSource('streets')")
+    drop_all(served)
+
+
+@pytest.mark.spec("P10")
+def test_on_a_phone_nothing_is_cut_off_and_dark_is_dark(phone: Page, served: Served):
+    phone.emulate_media(color_scheme="dark")
+    open_page(phone, served)
+    for tab in ("Queries", "Ask", "Server"):
+        phone.get_by_role("tab", name=tab).tap()
+        assert phone.evaluate("() => document.documentElement.scrollWidth") <= 390
+        assert phone.evaluate("() => document.getElementById('panel').scrollWidth <= document.getElementById('panel').clientWidth")
+    assert phone.evaluate("() => document.documentElement.dataset.theme") == "dark"
+    phone.get_by_role("tab", name="Ask").tap()
+    picture(phone, "phone")
+
+
+@pytest.mark.spec("P10")
+def test_text_has_contrast_in_both_themes(page: Page, served: Served):
+    open_page(page, served, "tab=server")
+    for theme in ("dark", "light"):
+        page.get_by_role("button", name=f"Show it {theme}").click()
+        worst = page.evaluate(CONTRAST)
+        assert worst["ratio"] >= 4.5, worst
+
+
+CONTRAST = """() => {
+    const parse = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
+    const light = ([r, g, b]) => [r, g, b]
+        .map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const ground = one => {
+        for (let at = one; at; at = at.parentElement) {
+            const colour = parse(getComputedStyle(at).backgroundColor);
+            if (colour.length === 3 || colour[3] === 1) return colour;
+        }
+        return [255, 255, 255];
+    };
+    let worst = { ratio: 21 };
+    for (const one of document.querySelectorAll('.page *')) {
+        const text = [...one.childNodes].filter(node => node.nodeType === 3).map(node => node.data.trim()).join('');
+        if (text === '' || one.closest('.maplibregl-map, .hush, .skip, select') || one.disabled || !one.checkVisibility()) continue;
+        const [a, b] = [light(parse(getComputedStyle(one).color)), light(ground(one))];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < worst.ratio) worst = { ratio, text, name: one.className };
+    }
+    return worst;
+}"""

@@ -1,0 +1,282 @@
+"""What was and what would have been, as the page asks: the way of an object, its visits, a question about the past."""
+
+import json
+
+import numpy as np
+import pytest
+import shapely
+
+from st_common.engine.run import run
+from st_common.layers.load import load
+from st_common.partition.regions import Regions
+from st_common.partition.store import store
+from st_common.server.page import asks
+from st_common.testing.serving_http import Engine, served
+from st_common.testing.serving_page import CSV, fix, place_in, post, unpacked
+
+pytestmark = pytest.mark.spec("P10")
+
+ZONE = "SELECT * FROM ships INSIDE (0, 0, 10, 10)"
+
+
+@pytest.fixture
+def place(tmp_path):
+    return place_in(tmp_path)
+
+
+@pytest.fixture
+def client(place):
+    with served(place) as client:
+        yield client
+
+
+@pytest.fixture
+def engine(place):
+    engine = Engine(place, "ships")
+    yield engine
+    engine.close()
+
+
+def at(second):
+    return f"1970-01-01T00:{second // 60:02d}:{second % 60:02d}Z"
+
+
+def told(client, path, **params):
+    answer = client.get(path, params=params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def ask(client, text, **params):
+    answer = client.post("/ask", content=text, params=params)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_the_way_of_an_object_is_that_of_the_archive_and_the_log(client, engine):
+    post(client, "ships", "".join(fix("a", t, t / 10, 1) for t in range(10)))
+    post(client, "ships", fix("b", 3, 50, 50))
+    engine.work()
+    post(client, "ships", "".join(fix("a", t, t / 10, 1) for t in range(10, 20)))
+    way = told(client, "/ways/ships", object="a")
+    assert way["fixes"] == [[t, t / 10, 1] for t in range(20)]
+    part = told(client, "/ways/ships", **{"object": "a", "from": at(5), "to": at(14)})
+    assert [one[0] for one in part["fixes"]] == list(range(5, 15))
+    few = told(client, "/ways/ships", object="a", limit=3)
+    assert ([one[0] for one in few["fixes"]], few["count"]) == ([0, 9, 19], 20)
+    assert told(client, "/ways/ships", object="none")["fixes"] == []
+    assert client.get("/ways/ships").status_code == 400
+    assert client.get("/ways/ships?object=a&limit=0").status_code == 400
+
+
+def test_all_that_is_known_of_an_object_is_told(client, engine):
+    client.put("/queries/zone", content=ZONE)
+    post(client, "ships", fix("a/1", 1, 50, 1) + fix("b", 1, 5, 5, draught=4))
+    post(client, "ships", fix("a/1", 2, 5, 5))
+    engine.work()
+    post(client, "ships", fix("a/1", 3, 6, 6, name="Anna", draught=3.5))
+    one = told(client, "/object/ships/a/1")
+    assert (one["x"], one["y"], one["lon"], one["gone"]) == (6, 6, 6, False)
+    assert one["properties"] == {"name": "Anna", "draught": 3.5}
+    assert one["event_ts"].startswith("1970-01-01T00:00:03")
+    (answer,) = one["answers"]
+    assert (answer["query"], answer["since_ts"][:19]) == ("zone", "1970-01-01T00:00:02")
+    (visit,) = one["visits"]
+    assert (visit["query"], visit["cause_in"], visit["to_ts"]) == (
+        "zone",
+        "enter",
+        None,
+    )
+    assert client.get("/object/ships/none").status_code == 404
+    post(client, "ships", fix("a/1", 4, 50, 1))
+    engine.work()
+    one = told(client, "/object/ships/a/1")
+    assert (one["answers"], one["visits"][0]["cause_out"]) == ([], "leave")
+
+
+def test_visits_are_the_longest_or_the_newest_of_a_query_or_an_object(client, engine):
+    client.put("/queries/zone", content=ZONE)
+    client.put("/queries/other", content="SELECT * FROM ships INSIDE (20, 0, 30, 10)")
+    assert told(client, "/visits", stream="ships")["rows"] == []
+    post(client, "ships", fix("a", 1, 5, 5) + fix("a", 31, 50, 5))
+    post(
+        client, "ships", fix("b", 40, 5, 5) + fix("b", 45, 25, 5) + fix("b", 60, 50, 5)
+    )
+    engine.work()
+
+    def objects(**params):
+        rows = told(client, "/visits", stream="ships", **params)["rows"]
+        return [(row["object"], row["query"]) for row in rows]
+
+    assert objects(order="newest") == [("b", "other"), ("b", "zone"), ("a", "zone")]
+    assert objects(order="longest") == [("a", "zone"), ("b", "other"), ("b", "zone")]
+    assert objects(query="zone", limit=1) == [("b", "zone")]
+    assert objects(object="a") == [("a", "zone")]
+    assert objects(**{"from": at(50)}) == [("b", "other")]
+    assert objects(to=at(30)) == [("a", "zone")]
+    refused = client.get("/visits?stream=ships&order=odd")
+    assert (refused.status_code, refused.json()["hint"]) == (400, "one of longest, newest")  # fmt: skip
+    quoted = client.get("/visits", params={"stream": "ships", "object": "' OR 1=1 --"})
+    assert quoted.json()["rows"] == []
+
+
+def test_objects_of_the_past_come_as_those_of_now(client, engine):
+    post(client, "ships", fix("a", 1, 1, 1) + fix("a", 5, 2, 2) + fix("b", 9, 3, 3))
+    engine.work()
+    answer = client.get("/page-past/ships", params={"at": at(6)})
+    header, arrays = unpacked(answer.content)
+    assert (header["reset"], header["names"]) == (True, {"from": 0, "names": ["a"]})
+    assert (arrays["lon"].tolist(), arrays["event_s"].tolist()) == ([2], [5])
+    assert client.get("/page-past/ships").status_code == 400
+
+
+def test_a_question_about_the_past_is_answered_with_the_places_where_stays_began(
+    place, client
+):
+    post(client, "ships", fix("a", 1, 50, 5) + fix("a", 10, 5, 5) + fix("a", 31, 50, 5))
+    post(client, "ships", fix("b", 40, 6, 6) + fix("b", 60, 7, 7))
+    run(place.home, place.stream("ships"), until_idle=True)
+    stays = ask(client, f"{ZONE} BETWEEN '{at(0)}' AND '{at(59)}'")
+    assert (stays["interval"], stays["more"]) == (True, False)
+    places = [(row["object"], row["lon"], row["lat"]) for row in stays["rows"]]
+    assert places == [("a", 5, 5), ("b", 6, 6)]
+    assert stays["rows"][0]["to_ts"].startswith("1970-01-01T00:00:31")
+    then = ask(client, f"{ZONE} AS OF '{at(20)}'")
+    assert [(row["object"], row["lon"]) for row in then["rows"]] == [("a", 5)]
+    few = ask(client, f"{ZONE} BETWEEN '{at(0)}' AND '{at(59)}'", limit=1)
+    assert (len(few["rows"]), few["more"]) == (1, True)
+    late = client.post("/ask", content=f"{ZONE} AS OF '{at(3000)}'")
+    assert late.status_code == 400
+    assert "has not come to" in late.json()["error"]
+
+
+def test_a_question_that_reads_too_much_is_refused(place, client, monkeypatch):
+    monkeypatch.setattr(asks, "MOST_FIXES", 2)
+    post(client, "ships", "".join(fix("a", t, 1, 1) for t in range(3)))
+    run(place.home, place.stream("ships"), until_idle=True)
+    refused = client.post("/ask", content=f"{ZONE} AS OF '{at(2)}'")
+    assert (refused.status_code, "more than 2" in refused.json()["error"]) == (
+        400,
+        True,
+    )
+
+
+def test_a_select_is_checked_and_what_is_wrong_has_its_place(client):
+    right = client.post("/check", content="select * from SHIPS inside (0,0,10,10)")
+    assert right.json() == {
+        "ok": True,
+        "stream": "ships",
+        "kind": "range",
+        "text": right.json()["text"],
+    }
+    assert client.put("/queries/q", content=right.json()["text"]).status_code == 201
+    wrong = client.post("/check", content="SELECT * FROM ships INSDE (0, 0, 1, 1)")
+    assert wrong.status_code == 400
+    assert "line 1, column 21" in wrong.json()["error"]
+    unknown = client.post("/check", content="SELECT * FROM ships WHERE depth > 3")
+    assert unknown.status_code == 400
+
+
+def test_what_may_come_next_is_completed(client):
+    def complete(text, cursor=None):
+        body = {"text": text, "cursor": len(text) if cursor is None else cursor}
+        answer = client.post("/complete", json=body)
+        assert answer.status_code == 200, answer.text
+        told = answer.json()
+        return told["from"], {one["text"]: one["about"] for one in told["options"]}
+
+    start, options = complete("SELECT * FROM sh")
+    assert (start, options) == (14, {"ships": "stream"})
+    start, options = complete("SELECT * FROM ships WH")
+    assert (start, list(options)) == (20, ["WHERE"])
+    assert "draught" in complete("SELECT * FROM ships WHERE dr")[1]
+    assert complete("SELECT * FROM sh INSIDE (0,0,1,1)", 16)[1] == {"ships": "stream"}
+    assert client.post("/complete", json={"text": 3}).status_code == 400
+
+
+def drawn(geometry):
+    return None if geometry is None else shapely.from_geojson(json.dumps(geometry))
+
+
+def test_shapes_of_queries_are_where_they_are_now(place, client, engine, tmp_path):
+    texts = {
+        "box": ZONE,
+        "around": "SELECT * FROM ships INSIDE ('M', 'a', 1000 m)",
+        "near": "SELECT * FROM ships KNN ('M', 2, 'a')",
+        "lost": "SELECT * FROM ships INSIDE ('M', 'nobody', 1000 m)",
+    }
+    for name, text in texts.items():
+        made = client.put(f"/queries/{name}", content=text)
+        assert made.status_code == 201, made.text
+    post(client, "ships", fix("a", 1, 20, 30))
+
+    def shapes(query):
+        found = told(client, f"/shapes/{query}")["features"]
+        return [(drawn(one["geometry"]), one["properties"]) for one in found]
+
+    ((box, about),) = shapes("box")
+    assert box.equals(shapely.box(0, 0, 10, 10))
+    assert about == {"role": "region", "follows": None, "follows_at": None}
+    ((circle, about),) = shapes("around")
+    assert about == {"role": "region", "follows": "a", "follows_at": [20, 30]}
+    assert circle.centroid.coords[0] == pytest.approx((20, 30), abs=0.001)
+    assert circle.bounds[3] - 30 == pytest.approx(0.00902, abs=0.0001)
+    ((centre, about),) = shapes("near")
+    assert (about["role"], centre.coords[0]) == ("centre", (20, 30))
+    ((nothing, about),) = shapes("lost")
+    assert (nothing, about["follows"], about["follows_at"]) == (None, "nobody", None)
+    assert client.get("/shapes/none").status_code == 404
+
+
+def test_features_in_an_answer_are_among_its_shapes(place, client, engine, tmp_path):
+    file = tmp_path / "parks.geojson"
+    feature = {
+        "type": "Feature",
+        "id": "p1",
+        "geometry": json.loads(shapely.to_geojson(shapely.box(0, 0, 4, 2))),
+        "properties": {"fid": "p1", "kind": "park"},
+    }
+    far = {**feature, "id": "p2", "geometry": json.loads(shapely.to_geojson(shapely.box(50, 0, 54, 2)))}  # fmt: skip
+    file.write_text(
+        json.dumps({"type": "FeatureCollection", "features": [feature, far]})
+    )
+    load(place.home, "parks", file, group="default")
+    text = "SELECT * FROM ships JOIN parks ON ST_Within(ships, parks)"
+    made = client.put("/queries/walks", content=text)
+    assert made.status_code == 201, made.text
+    post(client, "ships", fix("a", 1, 2, 1))
+    engine.work()
+    (partner,) = told(client, "/shapes/walks")["features"]
+    assert (partner["properties"]["role"], partner["properties"]["fid"]) == ("partner", "p1")  # fmt: skip
+
+
+def test_regions_are_told_with_their_load(place, client):
+    bounds = np.array([[-np.inf, -np.inf, 5, np.inf], [5, -np.inf, np.inf, np.inf]])
+    regions = Regions(group="default", version=0, region_id=["0", "1"], bounds=bounds)
+    assert told(client, "/regions/ships")["features"] == []
+    store(place.home, regions, np.array([30, 10]), "sample, kd")
+    features = told(client, "/regions/ships")["features"]
+    assert [one["properties"] for one in features] == [
+        {"region": "0", "rows": 30, "share": 1.0, "objects": None},
+        {"region": "1", "rows": 10, "share": pytest.approx(1 / 3), "objects": None},
+    ]
+    post(client, "ships", fix("a", 1, 2, 1) + fix("b", 1, 7, 1) + fix("c", 1, 8, 1))
+    client.get("/live/ships")
+    features = told(client, "/regions/ships")["features"]
+    assert [one["properties"]["objects"] for one in features] == [1, 2]
+    corners = np.array(features[0]["geometry"]["coordinates"])
+    assert np.isfinite(corners).all()
+    assert corners[0][:, 0].max() == 5
+
+
+def test_planes_are_told_in_the_coordinates_of_the_map(place, client):
+    engine = Engine(place, "cars")
+    try:
+        post(client, "cars", "id,t,x,y\na,1,0,0\na,2,2000,1000\n", CSV)
+        engine.work()
+        space = told(client, "/page-state")["streams"][1]["space"]
+        way = told(client, "/ways/cars", object="a")["fixes"]
+    finally:
+        engine.close()
+    back = [[lon / space["s"] + space["x0"], lat / space["s"] + space["y0"]] for _, lon, lat in way]  # fmt: skip
+    assert back == [pytest.approx([0, 0], abs=1e-6), pytest.approx([2000, 1000])]
