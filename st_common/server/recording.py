@@ -38,7 +38,7 @@ _MOST_PLACES = 600_000
 """Positions of objects at all moments together; each takes some 20 bytes of the file."""
 _MOST_TILES = 300
 _MOST_ZOOM = 16
-_MOST_ASKED = 5
+_MOST_ASKED = 3
 """Of each query, so many who are in at the end can be asked about."""
 _MOST_CHANGES = 20_000
 """Of each query; where there are more, it is shown from later on."""
