@@ -1,5 +1,6 @@
 """The page as people use it: what moves, a question drawn and registered, an object explained, the past, a restart."""
 
+import io
 import os
 import re
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Page, expect
 
 from st_common.testing.page_home import AWAY, DEPOT, INSIDE, TODAY, VEHICLES, Served, fix
@@ -46,7 +48,8 @@ def picture(page: Page, name: str) -> None:
     """A picture for the documentation."""
     if PICTURES:
         page.wait_for_timeout(1500)  # tiles and moves come to rest
-        page.screenshot(path=Path(PICTURES) / f"page-{name}.png")
+        drawn = Image.open(io.BytesIO(page.screenshot()))
+        drawn.quantize(128).save(Path(PICTURES) / f"page-{name}.png", optimize=True)
 
 
 def draw_depot(page: Page) -> None:
