@@ -237,6 +237,14 @@ combinations: $(VENV)/.ready ## write docs/combinations.md: which forms of a que
 api-docs: $(VENV)/.ready ## write docs/api.md, the interface for Python, from the code
 	@$(BIN)/python tools/api.py
 
+.PHONY: docs
+docs: $(VENV)/.ready ## the site of docs/ in site/: open site/index.html; a link that leads nowhere is an error
+	@$(BIN)/zensical build --clean --strict
+
+.PHONY: release
+release: $(VENV)/.ready ## a release of what CHANGELOG.md lists as unreleased: VERSION=1.2.3
+	@$(BIN)/python tools/release.py $(VERSION)
+
 # --- to run ------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo

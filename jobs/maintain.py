@@ -22,9 +22,10 @@ def maintain_home(arguments: argparse.Namespace) -> Mapping[str, Any]:
     now_us = time.time_ns() // 1_000
     today = datetime.fromtimestamp(now_us // 1_000_000, UTC).date()
     purge = not arguments.no_purge
-    done = [each.to_json() for each in maintain(home, today=today, purge=purge)]
     conf = conf_dir(home.root, arguments.conf)
     streams = streams_of(home, conf) if purge and has_streams(conf) else {}
+    tables = maintain(home, today=today, purge=purge, streams=streams)
+    done = [each.to_json() for each in tables]
     logs = retain_logs(home, streams, now_us=now_us)
     cleared = clear_leftovers(home, conf, today=today) if purge else Cleared()
     kept = [each.to_json() for each in logs]

@@ -81,6 +81,8 @@ class StreamSettings:
         codec: how large segments are stored at capture.
         raw_days: how long the raw bytes of a packet stay.
         log_days: how long the log keeps records that no reader needs any more; None: for ever.
+        positions_days: how many closed days of fixes are kept in `positions`, 0: none; None: as the contract says.
+        changes_days: the same of `changes`.
         spark: where the engine `spark` runs, and how much of a machine it takes.
         sources: where its records come from, by name; `fairway capture` runs them.
         id_key: nothing that people set: engines take it from the stream's topology. It keys the hashes by which objects
@@ -120,6 +122,8 @@ class StreamSettings:
     codec: Codec = "raw"
     raw_days: float | None = 30.0
     log_days: float | None = None
+    positions_days: int | None = None
+    changes_days: int | None = None
     spark: SparkSettings = field(default_factory=SparkSettings)
     sources: Mapping[str, SourceSettings] = field(default_factory=dict, hash=False)
     id_key: str = field(default=PUBLIC_ID_KEY, repr=False)

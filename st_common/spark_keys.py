@@ -7,12 +7,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from st_common.errors import ConfigError
+from st_common.loopback import LOOPBACK
 from st_common.toml_values import Check, WrongError, checked, whole
 
 LOCAL = "local"
 MICRO_BATCH, RESIDENT = "micro-batch", "resident"
 _MOST_CORES = 1024
-_LOOPBACK = ("127.0.0.1", "localhost")
 _MOST_SPREAD_MB = 1 << 20
 _LEAST_MB = 512  # of which Spark keeps 300 for itself
 _MB = {"m": 1, "g": 1024}
@@ -51,7 +51,7 @@ class SparkSettings:
     @property
     def is_on_loopback(self) -> bool:
         """Whether the master of a cluster is this machine, and reached by no other."""
-        return urlsplit(self.master).hostname in _LOOPBACK
+        return urlsplit(self.master).hostname in LOOPBACK
 
 
 def spark_settings(table: Mapping[str, Any], place: str) -> SparkSettings:

@@ -30,6 +30,7 @@ _NUMBERS = ("double", "long")
 _UNITS = ", ".join((SHOWN["speed"], SHOWN["space"], SHOWN["time"]))
 _TIME_UNITS = ("s", "ms", "us", "iso")
 _MAX_SHARDS = 256
+_MOST_DAYS = 36_500
 _MOST_READINGS = 1_000_000
 _MOST_SKIPPED = 10_000
 _POSITION_COLUMNS = frozenset(
@@ -225,6 +226,8 @@ STREAM_KEYS: dict[str, Check] = {
     "codec": one_of("packet", "raw"),
     "raw_days": number(least=0.0, off=True),
     "log_days": number(least=1.0, off=True),
+    "positions_days": whole(least=0, most=_MOST_DAYS),
+    "changes_days": whole(least=0, most=_MOST_DAYS),
     "spark": _table,
     "sources": _table,
 }

@@ -8,7 +8,10 @@ from st_common.cli import context
 from st_common.cli.lineage import told_as
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import date
+
+    from st_common.settings import StreamSettings
 
 
 @told_as("maintain")
@@ -18,7 +21,7 @@ def maintain(
     purge: Annotated[
         bool,
         typer.Option(
-            help="Take out rows that are older than the retention of their data contract."
+            help="Take out rows that are older than their data contract, or their stream, says."
         ),
     ] = True,
 ) -> None:
@@ -32,7 +35,8 @@ def maintain(
     now_us = time.time_ns() // 1_000
     today = datetime.fromtimestamp(now_us // 1_000_000, UTC).date()
     home, rows, notes = context.home(ctx, must_exist=True), [], []
-    for done in maintain_all(home, today=today, purge=purge):
+    streams = _streams(ctx)
+    for done in maintain_all(home, today=today, purge=purge, streams=streams):
         retained = done.retained
         rows.append(
             (
@@ -57,6 +61,13 @@ def maintain(
 _SHOWN = ("table", "files", "bytes", "joined", "rows purged", "deleted", "kept since")
 
 
+def _streams(ctx: typer.Context) -> "Mapping[str, StreamSettings]":
+    """The streams, where there are settings."""
+    from st_common.settings import has_streams
+
+    return context.streams(ctx) if has_streams(context.conf(ctx)) else {}
+
+
 def _cleared(ctx: typer.Context, today: "date") -> list[str]:
     """Deletes what nothing needs any more beside tables and logs; says what went."""
     from st_common.lifecycle.leftovers import clear_leftovers
@@ -75,11 +86,9 @@ def _cleared(ctx: typer.Context, today: "date") -> list[str]:
 def _of_logs(ctx: typer.Context, now_us: int) -> list[str]:
     """Takes records out of logs that are kept for `log_days`; says what went, and who holds the others."""
     from st_common.lifecycle.log_retention import retain_logs
-    from st_common.settings import has_streams
 
-    streams = context.streams(ctx) if has_streams(context.conf(ctx)) else {}
     notes = []
-    for log in retain_logs(context.home(ctx), streams, now_us=now_us):
+    for log in retain_logs(context.home(ctx), _streams(ctx), now_us=now_us):
         what = f"{log.cut.segments:,} segments, {log.cut.bytes:,} bytes of records"
         notes.append(f"log of {log.stream}: {what} purged, before {log.before}")
         if log.held_by:

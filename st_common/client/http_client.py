@@ -145,21 +145,14 @@ class HttpClient:
         return HttpChanges(events, seconds=seconds, is_idle=is_idle)
 
     def put(self, stream: str, fixes: Fixes, *, live: bool = True) -> Put:
-        """See `interface.Client`.
-
-        Raises:
-            ConfigError: not `live`: a server takes what happens now.
-        """
-        if not live:
-            raise ConfigError(
-                "a server takes what happens now", hint="`fairway replay` for the past"
-            )
+        """See `interface.Client`."""
         rows = (
             fixes if isinstance(fixes, pa.Table) else pa.Table.from_pylist(list(fixes))
         )
         done = self._json(
             "POST",
             f"/streams/{quote(stream, safe='')}/fixes",
+            params={"live": "true" if live else "false"},
             content=to_stream(rows),
             headers={"Content-Type": ARROW, "Idempotency-Key": uuid.uuid4().hex},
         )

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import geopandas
     import pandas as pd
 
+    from st_common.client.explore import MapPage
+
 GEOMETRY = "geometry"
 ARROW = "application/vnd.apache.arrow.stream"
 """The kind of a body that is a table as a stream of Arrow."""
@@ -58,11 +60,7 @@ class Result:
         Raises:
             ConfigError: GeoPandas is not installed, or the rows have no places.
         """
-        if GEOMETRY not in self.table.column_names:
-            raise ConfigError(
-                "these rows have no places",
-                hint=f"they have {', '.join(self.table.column_names)}",
-            )
+        self._check_places()
         if not has_module("geopandas"):
             raise ConfigError(
                 "GeoPandas is not installed", hint="pip install geopandas"
@@ -76,6 +74,29 @@ class Result:
         places[points.is_null().to_numpy(zero_copy_only=False)] = None
         rows = self.table.drop_columns([GEOMETRY]).to_pandas()
         return geopandas.GeoDataFrame(rows, geometry=places, crs=self.crs)
+
+    def explore(self, *, color: str | None = None, under: Any = None) -> "MapPage":
+        """A map of the rows, which a notebook shows; it asks nobody for tiles, and `.save(path)` writes it as a page.
+
+        Args:
+            color: a column by whose values the dots are coloured.
+            under: what is drawn below them, in the same coordinates: GeoJSON, a GeoDataFrame, a geometry of Shapely.
+
+        Raises:
+            ConfigError: the rows have no places, or more than 200,000; there is no such column; or `under` has no
+                geometry.
+        """
+        from st_common.client.explore import explored
+
+        self._check_places()
+        return explored(self.table, self.crs, color, under)
+
+    def _check_places(self) -> None:
+        if GEOMETRY not in self.table.column_names:
+            raise ConfigError(
+                "these rows have no places",
+                hint=f"they have {', '.join(self.table.column_names)}",
+            )
 
 
 def to_stream(table: pa.Table) -> bytes:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError
+from st_common.loopback import LOOPBACK
 from st_common.settings import secret_of
 from st_common.toml_values import Check, flag, number, text, variable
 
 SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
-_LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class BrokerSink(RemoteSink):
 
 def is_local(host: str | None) -> bool:
     """Whether a host's name is that of this machine."""
-    return host in _LOCAL
+    return host in LOOPBACK
 
 
 REMOTE_KEYS: Mapping[str, Check] = {

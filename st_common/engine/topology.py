@@ -36,6 +36,8 @@ _FREE = (
     "codec",
     "raw_days",
     "log_days",
+    "positions_days",
+    "changes_days",
     "sources",
     "spark",
     *reading.NAMES,

@@ -19,6 +19,7 @@ class Arrival:
         body: lines, each with its end; or a payload of its own.
         records: how many there are.
         is_lines: whether others may stand behind it in one payload.
+        is_live: whether they are told as they happen, so that time goes on after them.
         places: by part of the source (a partition, a file) where to go on behind these records; empty where a source
             cannot go back.
         stored: called in the event loop once they are durable, with the position of the first one; with None where they
@@ -29,6 +30,7 @@ class Arrival:
     body: bytes
     records: int
     is_lines: bool = True
+    is_live: bool = True
     places: dict[str, int] = field(default_factory=dict)
     stored: Callable[[int | None], None] = _nobody
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
+from operator import attrgetter
 
 from st_common.capture.files import append_records, wall_clock
 from st_common.capture.reading import log_for, settle
@@ -78,7 +79,7 @@ class Writer:
                 self._stream,
                 payload,
                 arrival_us=self.arrived_us,
-                live=True,
+                live=arrivals[0].is_live,
             )
             return self.log.end() - 1
 
@@ -97,8 +98,8 @@ def _behind(
 def _payloads(
     arrivals: Sequence[Arrival],
 ) -> Iterator[tuple[bytes, Sequence[Arrival]]]:
-    """Payloads of segments, each with the arrivals in it: lines with the same header stand together."""
-    for is_lines, run in groupby(arrivals, key=lambda one: one.is_lines):
+    """Payloads of segments, each with the arrivals in it: lines with the same header, live or not, stand together."""
+    for (is_lines, _), run in groupby(arrivals, key=attrgetter("is_lines", "is_live")):
         if not is_lines:
             yield from ((one.header + one.body, [one]) for one in run)
             continue

@@ -9,7 +9,7 @@ from st_common.home import Home
 from st_common.layers.announce import layer_names
 from st_common.lifecycle.layer_retention import needed_versions, retain_layer
 from st_common.lifecycle.log_retention import retain_logs
-from st_common.lifecycle.retention import retain
+from st_common.lifecycle.retention import kept_days, retain
 from st_common.lifecycle.stored import stored_tables
 from st_common.settings import StreamSettings
 
@@ -37,7 +37,7 @@ def held(
             layers/parks: old versions are kept: stream taxis needs version 3
     """
     today = datetime.fromtimestamp(now_us / 1e6, UTC).date()
-    yield from _of_tables(home, today)
+    yield from _of_tables(home, streams, today)
     yield from _of_layers(home, today)
     for log in retain_logs(home, streams, now_us=now_us, purge=False):
         if log.cut.segments:
@@ -65,9 +65,12 @@ def _of_logs_for_ever(
                 )
 
 
-def _of_tables(home: Home, today: date) -> Iterator[str]:
+def _of_tables(
+    home: Home, streams: Mapping[str, StreamSettings], today: date
+) -> Iterator[str]:
     for stored in stored_tables(home):
-        retained = retain(home, stored, today=today, dry=True)
+        days = kept_days(stored, streams)
+        retained = retain(home, stored, today=today, days=days, dry=True)
         purged = retained.purged
         if purged.files:
             what = f"{purged.bytes / _MIB:,.1f} MiB in {purged.files:,} files"

@@ -4,7 +4,7 @@ Each step is a commit of its own or deletes what nothing names any more, so a ru
 the next one does the rest. It may run beside engines, readers and another run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
@@ -13,9 +13,10 @@ from st_common import tables
 from st_common.engine.tidy import OPEN_MB
 from st_common.home import Home
 from st_common.lifecycle.layer_retention import Needed, needed_versions, retain_layer
-from st_common.lifecycle.retention import Retained, retain
+from st_common.lifecycle.retention import Retained, kept_days, retain
 from st_common.lifecycle.stored import Size, Stored, size_of, stored_tables
 from st_common.ops.days import open_since
+from st_common.settings import StreamSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +56,24 @@ class Maintained:
         }
 
 
-def maintain(home: Home, *, today: date, purge: bool = True) -> Iterator[Maintained]:
+def maintain(
+    home: Home,
+    *,
+    today: date,
+    purge: bool = True,
+    streams: Mapping[str, StreamSettings] | None = None,
+) -> Iterator[Maintained]:
     """Maintains every table of a home, also beside running streams.
 
     Small files of open days are joined by size. Those of closed days are cut along what the contract clusters by, in
-    Z-order. Rows older than the contract's retention go; versions, commits and files that no reader can want go too.
+    Z-order. Rows go that are older than their contract, or their stream, says; versions, commits and files that no
+    reader can want go too.
 
     Args:
         home: the home folder.
         today: the day (UTC) by the wall clock.
         purge: whether rows go that are older than their table's retention.
+        streams: the settings by name; None: all is kept as the contracts say.
 
     Yields:
         What was done to each table, as soon as it is done.
@@ -76,7 +85,10 @@ def maintain(home: Home, *, today: date, purge: bool = True) -> Iterator[Maintai
         if stored.contract.name == "layers":
             retained, deleted = _layer(home, stored, needed, today=today)
         else:
-            retained = retain(home, stored, today=today) if purge else Retained()
+            retained = Retained()
+            if purge:
+                days = kept_days(stored, streams or {})
+                retained = retain(home, stored, today=today, days=days)
             deleted = tables.vacuum(stored.path)
             tables.checkpoint(stored.path)
         yield Maintained(

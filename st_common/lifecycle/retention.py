@@ -1,4 +1,4 @@
-"""What tables keep no longer, by the retention of their contracts.
+"""What tables keep no longer, by the retention of their contracts, or of the stream that they are of.
 
 Tables of a stream go by its clock, so that a replay of an old year keeps it. `changes` and `positions` are purged
 behind a snapshot that serves the oldest time which is kept, and behind whoever still reads them:
@@ -9,7 +9,7 @@ behind a snapshot that serves the oldest time which is kept, and behind whoever 
     purged          files of days before 100, all of whose rows stand before 5,500; the delivery holds the others
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -25,6 +25,7 @@ from st_common.lifecycle.readers import readers_of
 from st_common.lifecycle.stored import Stored
 from st_common.ops.days import open_since
 from st_common.position import segment_of
+from st_common.settings import StreamSettings
 from st_common.tables.handle import required
 from st_common.tables.purging import Mask
 
@@ -48,19 +49,36 @@ class Retained:
     held_by: str = ""
 
 
-def retain(home: Home, stored: Stored, *, today: date, dry: bool = False) -> Retained:
-    """Takes out of a table what is older than its contract's retention.
+def kept_days(stored: Stored, streams: Mapping[str, StreamSettings]) -> int | None:
+    """How many days of a table are kept: by the settings of its stream, else by its contract; None: all.
+
+    Args:
+        stored: the table.
+        streams: the settings by name.
+    """
+    stream = streams.get(stored.part or "")
+    own = {
+        "positions": stream and stream.positions_days,
+        "changes": stream and stream.changes_days,
+    }.get(stored.contract.name)
+    return stored.contract.retention_days if own is None else own
+
+
+def retain(
+    home: Home, stored: Stored, *, today: date, days: int | None, dry: bool = False
+) -> Retained:
+    """Takes out of a table what is older than some days.
 
     Args:
         home: the home folder.
         stored: the table.
         today: the day (UTC) by the wall clock, by which tables go that are of no stream.
+        days: how many are kept, see `kept_days`; None: all.
         dry: only say what would go.
 
     Returns:
-        What went; nothing where the contract has no retention, or no day of the stream is closed.
+        What went; nothing where all is kept, or no day of the stream is closed.
     """
-    days = stored.contract.retention_days
     clock = today if stored.part is None else open_since(home, stored.part)
     if days is None or clock is None:
         return Retained()

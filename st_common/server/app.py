@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from sse_starlette import EventSourceResponse
@@ -18,6 +19,7 @@ from st_common.server.changes import Hubs, after_position, place_of_id
 from st_common.server.endpoint import Endpoint, Lane
 from st_common.server.endpoints import ENDPOINTS
 from st_common.server.guard import Guard, Limits, TooLargeError
+from st_common.server.http_metrics import HttpMetrics
 from st_common.server.intake import Intakes
 from st_common.server.openapi import description
 from st_common.server.page import files
@@ -36,6 +38,7 @@ class Server:
     def __init__(self, place: Place, *, version: str) -> None:
         self.place, self._version = place, version
         self.hubs = Hubs(place.home)
+        self.http = HttpMetrics()
         self.intakes: Intakes | None = None
         self.kept = Kept()
         self._lanes = {
@@ -78,7 +81,9 @@ class Server:
         assert self.intakes is not None  # noqa: S101 - requests come while it runs
         intake = await self.intakes.of(stream)
         key = asked.headers.get("idempotency-key")
-        records, position = await intake.put(asked.body, asked.media, key)
+        records, position = await intake.put(
+            asked.body, asked.media, key, is_live=asked.params.get("live", True)
+        )
         return value_reply({"records": records, "position": position}, 202)
 
     async def follow_query(self, asked: Asked) -> Response:
@@ -109,7 +114,7 @@ class Server:
         from prometheus_client import generate_latest
 
         text = await run_in_threadpool(lambda: generate_latest(self._registry()))
-        return PlainTextResponse(text + self._listeners().encode())
+        return PlainTextResponse(text + self._listeners().encode() + self.http.text())
 
     def _registry(self) -> Any:
         from st_common.delivery.settings import wanted
@@ -134,6 +139,16 @@ class Server:
             for stream, count in self.hubs.listeners.items()
         ]
         return "\n".join(lines) + "\n"
+
+    def absent(self, request: Request, error: Exception) -> Response:
+        """An address that there is not."""
+        status = getattr(error, "status_code", 404)
+        self.http.count("-", "unknown", status)
+        told = {
+            "error": f"there is no {request.method} {request.url.path}",
+            "hint": "/openapi.json has all addresses",
+        }
+        return JSONResponse(told, status)
 
     async def describe(self, _asked: Asked) -> Response:
         """The API."""
@@ -175,9 +190,14 @@ def application(
     app = Starlette(
         routes=[*files.page_routes(files.FOLDER), *routes],
         lifespan=server.lifespan,
-        exception_handlers={404: _absent, 405: _absent},
+        exception_handlers={404: server.absent, 405: server.absent},
     )
-    app.add_middleware(Guard, token=token, limits=limits or Limits())
+    app.add_middleware(
+        Guard,
+        token=token,
+        limits=limits or Limits(),
+        refused=partial(server.http.count, "-", "refused"),
+    )
     app.state.server = server
     return app
 
@@ -189,33 +209,33 @@ def _any_text(path: str) -> str:
     return path
 
 
-def _absent(request: Request, error: Exception) -> Response:
-    """An address that there is not."""
-    status = getattr(error, "status_code", 404)
-    told = {
-        "error": f"there is no {request.method} {request.url.path}",
-        "hint": "/openapi.json has all addresses",
-    }
-    return JSONResponse(told, status)
-
-
 def _endpoint(server: Server, one: Endpoint, in_loop: _Answer | None) -> Any:
-    """What answers requests to an endpoint."""
+    """What answers requests to an endpoint, and counts them."""
 
     async def answered(request: Request) -> Response:
-        try:
-            asked = await _asked(server, one, request)
-            if in_loop is not None:
-                reply: Response = await in_loop(asked)
-                return reply
-            return await server.run(one, asked)
-        except TooLargeError:
-            told = {"error": "the body is too large", "hint": "send it in parts"}
-            return JSONResponse(told, 413)
-        except Exception as error:  # noqa: BLE001 - each is told, and the server goes on
-            return error_reply(server.place, error)
+        with server.http.timed(one.method, one.path):
+            reply = await _answer(server, one, in_loop, request)
+        server.http.count(one.method, one.path, reply.status_code)
+        return reply
 
     return answered
+
+
+async def _answer(
+    server: Server, one: Endpoint, in_loop: _Answer | None, request: Request
+) -> Response:
+    """The answer to a request, or what was wrong with it."""
+    try:
+        asked = await _asked(server, one, request)
+        if in_loop is not None:
+            reply: Response = await in_loop(asked)
+            return reply
+        return await server.run(one, asked)
+    except TooLargeError:
+        told = {"error": "the body is too large", "hint": "send it in parts"}
+        return JSONResponse(told, 413)
+    except Exception as error:  # noqa: BLE001 - each is told, and the server goes on
+        return error_reply(server.place, error)
 
 
 async def _asked(server: Server, one: Endpoint, request: Request) -> Asked:

@@ -64,6 +64,13 @@ def whole_of(value: str) -> int:
     return int(value)
 
 
+def truth_of(value: str) -> bool:
+    """Whether it says `true`; anything but `true` and `false` is wrong."""
+    if value not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return value == "true"
+
+
 def numbers_of(count: int) -> Callable[[str], tuple[float, ...]]:
     """Makes what reads so many numbers with commas between."""
 

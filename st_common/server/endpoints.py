@@ -1,7 +1,7 @@
 """All endpoints: their addresses, what they take and give. The API's own description is made from this."""
 
 from st_common.server import features, queries, reads
-from st_common.server.asked import Param, numbers_of, whole_of
+from st_common.server.asked import Param, numbers_of, truth_of, whole_of
 from st_common.server.bodies import MEDIA
 from st_common.server.endpoint import (
     AT,
@@ -21,6 +21,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/streams/{stream}/fixes",
         about="Puts fixes into a stream; 202 once they are durable, with the position of the first.",
         takes=MEDIA,
+        params=(
+            Param(
+                name="live",
+                about="false: they are of the past, and time does not go on after them",
+                read=truth_of,
+                kind="boolean",
+            ),
+        ),
     ),
     Endpoint(
         method="GET",

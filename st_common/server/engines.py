@@ -9,6 +9,7 @@ import logging
 import time
 from dataclasses import replace
 
+from st_common.capture.log import Log
 from st_common.delivery.look import look_after
 from st_common.delivery.settings import wanted
 from st_common.errors import FairwayError, FencedError
@@ -55,15 +56,20 @@ class Engines:
             await asyncio.to_thread(self._end)
 
     def streams(self) -> Streams:
-        """The streams that run here; those of the settings that are wrong are left as they are."""
-        known = self._place.streams()
-        only = self._place.only or tuple(known)
+        """The streams that run here; those of the settings that are wrong are left as they are.
+
+        An engine runs from when a stream's log holds something, a fix or a query: what the settings merely describe
+        costs nothing.
+        """
+        known = self._place.served()
         chosen = {
-            name: replace(stream, running=True)
+            name: replace(stream, running=self._has_begun(stream))
             for name, stream in known.items()
-            if name in only
         }
         return Streams(chosen, known.broken)
+
+    def _has_begun(self, stream: StreamSettings) -> bool:
+        return Log(self._place.home.log(stream.name)).end() > 0
 
     def _tick(self) -> None:
         """Looks at every stream once."""

@@ -1,13 +1,21 @@
-"""Who may ask, how much, and how often: a token, and limits of bodies and of requests."""
+"""Who may ask, how much, and how often: a token, limits of bodies and of requests, and no page of somebody else.
+
+Without a token whoever reaches the address may ask, and that is also every page that a browser on this machine shows:
+it can send what a form can send, and by a name of its own that leads to this machine (DNS rebinding) it could even read
+the answers. So a request must name this machine by a name of the loopback, and one that a page sends must come from our
+own.
+"""
 
 import hmac
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from st_common.loopback import LOOPBACK
 from st_common.server.page.files import is_open
 
 _LONGEST_BODY = 16 << 20
@@ -36,10 +44,19 @@ class Guard:
         app: who answers them.
         token: what each must show, `Authorization: Bearer TOKEN`; None: nothing, where only this machine can ask.
         limits: see there.
+        refused: is told the status of what is refused.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str | None, limits: Limits) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        token: str | None,
+        limits: Limits,
+        refused: Callable[[int], None],
+    ) -> None:
         self._app, self._token, self._limits = app, token, limits
+        self._count_refused = refused
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,6 +67,7 @@ class Guard:
         headers = dict(scope["headers"])
         refused = self._refused(scope, headers)
         if refused is not None:
+            self._count_refused(refused.status_code)
             await refused(scope, receive, send)
             return
         await self._app(scope, _limited(receive, self._limits.body_bytes), send)
@@ -58,8 +76,11 @@ class Guard:
         self, scope: Scope, headers: dict[bytes, bytes]
     ) -> JSONResponse | None:
         """What is answered in place of the app."""
-        if headers.get(b"sec-fetch-site") == b"cross-site" and not _only_reads(scope):
-            told = {"error": "another site made this request", "hint": "ask from here"}
+        if self._is_foreign(headers):
+            told = {
+                "error": "this server answers only what asks for it on this machine",
+                "hint": "use http://127.0.0.1 with its port; for other names serve with --token-env",
+            }
             return JSONResponse(told, 403)
         is_known = self._is_known(headers.get(b"authorization", b""))
         if not is_known and not is_open(scope["method"], scope["path"]):
@@ -74,6 +95,19 @@ class Guard:
             told = {"error": "too many requests", "hint": "wait a second"}
             return JSONResponse(told, 429, {"Retry-After": "1"})
         return None
+
+    def _is_foreign(self, headers: dict[bytes, bytes]) -> bool:
+        """Whether a page of somebody else asks, or a name that is not of this machine is asked for.
+
+        With a token neither can do harm: no other page has it.
+        """
+        if self._token is not None:
+            return False
+        host = headers.get(b"host", b"").decode("latin-1")
+        if _name_of(host) not in LOOPBACK:
+            return True
+        origin = headers.get(b"origin")
+        return origin is not None and origin.decode("latin-1") != f"http://{host}"
 
     def _is_known(self, shown: bytes) -> bool:
         if self._token is None:
@@ -95,8 +129,11 @@ class Guard:
         return has_room
 
 
-def _only_reads(scope: Scope) -> bool:
-    return scope["method"] in ("GET", "HEAD")
+def _name_of(host: str) -> str:
+    """The name in what a request says as its host: without its port, and the brackets of IPv6."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()
 
 
 class TooLargeError(Exception):

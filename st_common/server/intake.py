@@ -44,13 +44,16 @@ class Intake:
         self._failed: Exception | None = None
         self._task = asyncio.create_task(self._store())
 
-    async def put(self, body: bytes, media: str, key: str | None) -> tuple[int, int]:
+    async def put(
+        self, body: bytes, media: str, key: str | None, *, is_live: bool = True
+    ) -> tuple[int, int]:
         """Stores fixes; what comes with a key that is known is not stored again.
 
         Args:
             body: the fixes.
             media: of which kind it is.
             key: names this request, whenever it is made again.
+            is_live: whether they happen now, so that time goes on after them.
 
         Returns:
             How many records were sent, and the position of the first one in the log.
@@ -60,7 +63,8 @@ class Intake:
             ConfigError: there is nothing in it.
             StorageError: the disk is full, or refuses.
         """
-        arrival = await asyncio.to_thread(arrival_of, body, media, self._stream)
+        told = await asyncio.to_thread(arrival_of, body, media, self._stream)
+        arrival = replace(told, is_live=is_live)
         part = None if key is None else f"{_KEY}{key}"
         if part is not None and part in self._keys:
             return arrival.records, self._keys[part]

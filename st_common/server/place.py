@@ -39,6 +39,13 @@ class Place:
         """The streams of the settings alone, for a client, which knows by itself those that were created."""
         return self._as_they_run(load_streams(self.conf))
 
+    def served(self) -> Streams:
+        """The streams that this server runs."""
+        known = self.streams()
+        only = self.only or tuple(known)
+        chosen = {name: stream for name, stream in known.items() if name in only}
+        return Streams(chosen, known.broken)
+
     def _as_they_run(self, known: Streams) -> Streams:
         if self.engine is None:
             return known

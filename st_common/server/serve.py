@@ -10,12 +10,12 @@ from typing import Any
 import uvicorn
 
 from st_common.errors import ConfigError
+from st_common.loopback import LOOPBACK
 from st_common.server.app import application
 from st_common.server.engines import Engines, capture
 from st_common.server.guard import Limits
 from st_common.server.place import Place
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _GRACE_S = 3
 _BACKLOG = 2048
 
@@ -45,7 +45,7 @@ def require_token(host: str, token: str | None) -> None:
     Raises:
         ConfigError: see above.
     """
-    if host not in _LOOPBACK and token is None:
+    if host not in LOOPBACK and token is None:
         raise ConfigError(
             f"others could ask {host} for everything",
             hint="--token-env NAME: the variable with a token that they must show",
@@ -89,7 +89,7 @@ async def serve(
         work.append(asyncio.create_task(engines.run(stop)))
         work += [
             asyncio.create_task(capture(place, stream, stop))
-            for stream in engines.streams().values()
+            for stream in place.served().values()
             if stream.sources
         ]
     told(_address(listener))

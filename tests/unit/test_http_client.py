@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import fairway
+from st_common.capture.log import Log
 from st_common.engine.run import run
 from st_common.home import Home
 from st_common.server.place import Place
@@ -159,8 +160,14 @@ def test_what_is_wrong_is_the_same_error_as_on_the_home(clients):
         with pytest.raises(fairway.QueryError) as theirs:
             ask(local)
         assert ours.value.message == theirs.value.message
-    with pytest.raises(fairway.ConfigError, match="takes what happens now"):
-        remote.put("ships", [fix("a", 1, 1, 1)], live=False)
+
+
+def test_fixes_of_the_past_are_put_alike(clients, place):
+    for client in clients:
+        client.put("ships", [fix("a", 1, 1, 1)], live=False)
+        client.put("ships", [fix("a", 2, 1, 1)])
+    segments = Log(place.home.log("ships")).segments(0)
+    assert [one.live for one in segments if not one.control] == [False, True] * 2
 
 
 def test_a_server_that_is_away_may_come_back_and_changes_go_on(place, engine):

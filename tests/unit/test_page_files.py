@@ -78,12 +78,3 @@ def test_a_page_that_is_not_built_says_how_to_build_it(place, not_built):
         assert client.get("/page/main.js").status_code == 404
     assert told.status_code == 503
     assert "make page" in told.text
-
-
-def test_another_site_can_change_nothing(place):
-    elsewhere = {"Sec-Fetch-Site": "cross-site"}
-    with served(place) as client:
-        refused = client.post("/queries", content="DROP QUERY a", headers=elsewhere)
-        assert client.get("/status", headers=elsewhere).status_code == 200
-    assert refused.status_code == 403
-    assert "another site" in refused.json()["error"]

@@ -1,6 +1,7 @@
 """What is older than its retention goes, behind a snapshot and all readers; what is left answers as before."""
 
 import shutil
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from st_common.engine.archive import Archive
 from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.local import LocalEngine
 from st_common.engine.topology import begin
-from st_common.errors import FairwayError
+from st_common.errors import ConfigError, FairwayError
 from st_common.home import Home
 from st_common.levels.latest import flush_latest
 from st_common.levels.snapshots import snapshots, take_due
@@ -36,7 +37,7 @@ from st_common.serving.history import objects_at
 from st_common.serving.sql import sql
 from st_common.serving.tallies import Tallies
 from st_common.serving.verify import verify
-from st_common.settings import Columns, StreamSettings
+from st_common.settings import Columns, StreamSettings, load_streams, stream_of
 from st_common.testing.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S4")
@@ -167,6 +168,40 @@ def test_answers_about_the_time_that_is_kept_stay_and_older_ones_are_refused_by_
     again = run(home)
     assert all(each.retained.purged.files == 0 for each in again.values())
     assert asked(home, None) == now
+
+
+@pytest.mark.spec("B6")
+def test_a_stream_says_itself_for_how_long_it_is_kept(home):
+    own = {"grid": replace(STREAM, positions_days=0, changes_days=4)}
+    now, visits = asked(home, None), answered(home, "left", None).rows
+    assert kept_since(home, own) == {
+        "positions/grid": date(2024, 5, DAYS + 1),
+        "changes/grid": date(2024, 5, DAYS - 3),
+    }
+    stored = tables.read(home.table("positions", "grid"))
+    assert set(stored["event_date"].to_pylist()) <= {date(2024, 5, DAYS)}
+    assert len(tables.read(home.table("changes", "grid"))) > len(stored)
+    assert asked(home, None) == now
+    assert answered(home, "left", None).rows == visits
+
+
+def test_settings_of_retention_are_read_and_obeyed_by_the_command(home):
+    conf = home.root / "conf" / "streams.toml"
+    conf.write_text(CONF + "positions_days = 0\n")
+    done = CliRunner().invoke(app, ["--home", str(home.root), "maintain"])
+    assert done.exit_code == 0, done.output
+    (line,) = (each for each in done.output.splitlines() if "positions/grid" in each)
+    assert line.split()[-1] == f"2024-05-0{DAYS + 1}"
+    conf.write_text(CONF + "positions_days = -1\n")
+    with pytest.raises(ConfigError, match="positions_days = -1 must be a whole number"):
+        stream_of(load_streams(conf.parent), "grid")
+
+
+def kept_since(home: Home, streams: dict[str, StreamSettings]) -> dict[str, date]:
+    done = {one.table: one for one in maintain(home, today=TODAY, streams=streams)}
+    return {
+        name: done[name].retained.since for name in ("positions/grid", "changes/grid")
+    }
 
 
 def test_who_asks_for_changes_behind_a_place_that_was_purged_is_told_where_they_begin(

@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyogrio
 import pytest
 
+from st_common.capture.log import Log
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.server import changes as server_changes
 from st_common.server.endpoints import ENDPOINTS
+from st_common.server.engines import Engines
 from st_common.server.guard import Limits
 from st_common.server.place import Place
 from st_common.server.serve import require_token
@@ -372,6 +374,75 @@ def test_other_machines_need_a_token_and_requests_are_limited(place):
         refused = [client.get("/status") for _ in range(5)]
         assert [one.status_code for one in refused][-1] == 429
         assert refused[-1].headers["Retry-After"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Host": "localhost:8640"}, 200),
+        ({"Host": "[::1]:8640", "Origin": "http://[::1]:8640"}, 200),
+        ({"Host": "rebound.example"}, 403),
+        ({"Host": "127.0.0.1.rebound.example"}, 403),
+        ({"Origin": "https://elsewhere.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Host": "localhost:8640", "Origin": "http://localhost:9000"}, 403),
+    ],
+)
+def test_pages_of_others_and_other_names_are_refused(client, headers, status):
+    assert client.get("/status", headers=headers).status_code == status
+    told = client.put("/queries/zone", content=ZONE, headers=headers)
+    assert told.status_code == (201 if status == 200 else 403)
+
+
+def test_a_server_with_a_token_is_asked_by_any_name(place):
+    shown = {"Authorization": "Bearer secret", "Host": "fairway.example"}
+    with served(place, token="secret") as client:
+        assert client.get("/status", headers=shown).status_code == 200
+
+
+def test_requests_are_counted_by_endpoint(client):
+    client.put("/queries/zone", content=ZONE)
+    client.get("/queries/zone")
+    client.get("/queries/none")
+    client.get("/nowhere/secret-id")
+    client.get("/status", headers={"Host": "rebound.example"})
+    told = client.get("/metrics").text
+    counted = 'fairway_http_requests_total{endpoint="/queries/{query}",method='
+    assert f'{counted}"PUT",status="201"}} 1.0' in told
+    assert f'{counted}"GET",status="200"}} 1.0' in told
+    assert f'{counted}"GET",status="404"}} 1.0' in told
+    assert 'endpoint="unknown",method="-",status="404"} 1.0' in told
+    assert 'endpoint="refused",method="-",status="403"} 1.0' in told
+    assert "secret-id" not in told
+    assert (
+        'fairway_http_request_seconds_count{endpoint="/queries/{query}",method="GET"} 2.0'
+        in told
+    )
+
+
+def test_fixes_of_the_past_do_not_let_time_go_on(place, client):
+    post(client, fix("a", 1, 1, 1))
+    past = client.post(
+        "/streams/ships/fixes?live=false",
+        content=fix("a", 2, 1, 1),
+        headers={"content-type": "application/x-ndjson"},
+    )
+    assert past.status_code == 202
+    segments = Log(place.home.log("ships")).segments(0)
+    assert [one.live for one in segments if not one.control] == [True, False]
+    wrong = client.post("/streams/ships/fixes?live=no", content=fix("a", 3, 1, 1))
+    assert wrong.status_code == 400
+    assert "true or false" in wrong.json()["error"]
+
+
+def test_an_engine_runs_once_its_stream_has_begun(place, client):
+    engines = Engines(place)
+    assert not any(one.running for one in engines.streams().values())
+    post(client, fix("a", 1, 1, 1))
+    client.put("/queries/near", content="SELECT * FROM cars INSIDE (0, 0, 1, 1)")
+    running = {name for name, one in engines.streams().items() if one.running}
+    assert running == {"ships", "cars"}
 
 
 def test_gis_reads_answers_objects_and_visits_as_features(place, client, engine_of):
