@@ -96,7 +96,7 @@ def told_from(home: Home, stream: str, since: date) -> Told:
     Args:
         home: where the tables lie.
         stream: the name of the stream.
-        since: the day.
+        since: the day; the first of all times where nothing was told.
 
     Returns:
         Of a stream without changes a place before all.
@@ -105,7 +105,7 @@ def told_from(home: Home, stream: str, since: date) -> Told:
         FairwayError: changes from which it follows were purged.
     """
     path = home.table("changes", stream)
-    if not tables.exists(path):
+    if not tables.exists(path) or since == date.min:  # nothing was told yet
         return Told(position=0, members=came_in(MEMBERS.empty_table()))
     before = begin_of(since) - timedelta(microseconds=1)
     snapshot = kept_snapshot(home, stream, "changes", before)

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -262,7 +263,7 @@ def _base(home: Home, stream: StreamSettings) -> tuple[pa.Table, int]:
     return rows, 0 if snapshot is None else snapshot.position
 
 
-def _latest(path: os.PathLike[str]) -> pa.Table:
+def _latest(path: Path) -> pa.Table:
     columns = ["segment", "row", *COLUMNS, "query"]
     rows = tables.read(path, columns=columns)
     rows = rows.filter(rows["query"].is_null())

@@ -9,6 +9,7 @@ what moved behind one that he had gets those objects alone:
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -97,7 +98,7 @@ class MovingPlaces:
     ) -> None:
         self._space, self._unit_m, self._silence_us = space, unit_m, silence_us
         self._index = pd.Index([], dtype=object)
-        self._columns = {
+        self._columns: dict[str, npt.NDArray[Any]] = {
             name: np.full(_LEAST, fill, kind) for name, (kind, fill) in _FILLED.items()
         }
         self.serial = 0
@@ -118,7 +119,7 @@ class MovingPlaces:
 
     def number_of(self, name: str) -> int | None:
         """The number of an object; None where it was never seen."""
-        number = int(self._index.get_indexer([name])[0])
+        number = int(self._index.get_indexer(pd.Index([name], dtype=object))[0])
         return None if number < 0 else number
 
     def place_of(self, number: int) -> tuple[float, float] | None:
@@ -153,7 +154,7 @@ class MovingPlaces:
             self.newest_us = max(newest_us, self.newest_us or newest_us)
         self._hide()
 
-    def _of(self, name: str) -> npt.NDArray[np.generic]:
+    def _of(self, name: str) -> npt.NDArray[Any]:
         return self._columns[name][: len(self._index)]
 
     def _fixes(self, rows: pa.Table) -> _Fixes:
@@ -170,7 +171,9 @@ class MovingPlaces:
 
     def _numbers(self, names: Names) -> Ints:
         """The numbers of some names, each given once; new ones get the next."""
-        numbers = self._index.get_indexer(names).astype(np.int64)
+        numbers = self._index.get_indexer(pd.Index(names, dtype=object)).astype(
+            np.int64
+        )
         new = numbers < 0
         if new.any():
             numbers[new] = len(self._index) + np.arange(int(new.sum()))

@@ -98,6 +98,9 @@ def test_visits_are_the_longest_or_the_newest_of_a_query_or_an_object(client, en
     client.put("/queries/zone", content=ZONE)
     client.put("/queries/other", content="SELECT * FROM ships INSIDE (20, 0, 30, 10)")
     assert told(client, "/visits", stream="ships")["rows"] == []
+    post(client, "ships", fix("z", 0, 70, 70))
+    engine.work()  # from here on there is a table, without rows
+    assert told(client, "/visits", stream="ships")["rows"] == []
     post(client, "ships", fix("a", 1, 5, 5) + fix("a", 31, 50, 5))
     post(
         client, "ships", fix("b", 40, 5, 5) + fix("b", 45, 25, 5) + fix("b", 60, 50, 5)

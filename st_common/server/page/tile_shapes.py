@@ -80,7 +80,9 @@ def _chosen(layer: TileLayer, box: Floats, scale: float) -> Ints:
     is_seen = (size >= _SEEN) | (size == 0)
     which, size = which[is_seen], size[is_seen]
     named = pc.is_valid(layer.rows["name"].take(which)).to_numpy()
-    return which[np.lexsort((which, ~named, -size))][:MOST_FEATURES]
+    order: Ints = np.lexsort((which, ~named, -size))
+    chosen: Ints = which[order[:MOST_FEATURES]]
+    return chosen
 
 
 def _in_units(shapes: Shapes, z: int, x: int, y: int) -> Shapes:

@@ -12,6 +12,7 @@ import type { Place } from '../data/types';
 export type Tool = 'rectangle' | 'circle' | 'polygon' | 'corridor' | 'point';
 
 const MODES: Record<Tool, string> = { rectangle: 'rectangle', circle: 'circle', polygon: 'polygon', corridor: 'linestring', point: 'point' };
+const TYPES: Record<Tool, string> = { rectangle: 'Polygon', circle: 'Polygon', polygon: 'Polygon', corridor: 'LineString', point: 'Point' };
 const DIGITS = 7;
 const SIDES = 48; // of a circle, as it is drawn; its statement has centre and radius
 
@@ -32,7 +33,7 @@ export class Drawing {
     this.draw = new TerraDraw({ adapter, modes: modesOf(colour as HexColor) });
     this.draw.start();
     this.draw.on('change', (ids, type) => {
-      if (type !== 'delete') this.tell(ids[0]);
+      if (type !== 'delete') ids.forEach((id) => this.tell(id));
     });
     this.draw.on('finish', (id, { action }) => {
       this.tell(id);
@@ -115,7 +116,8 @@ function modesOf(colour: HexColor): ConstructorParameters<typeof TerraDraw>[0]['
 
 /** A drawn feature as a shape; null while it is nothing yet. */
 export function shapeOf(feature: GeoJSONStoreFeatures, tool: Tool, width_m: number): Shape | null {
-  const { geometry } = feature;
+  const { geometry, properties } = feature;
+  if (properties['mode'] !== MODES[tool] || geometry.type !== TYPES[tool]) return null; // corners, and what guides the hand
   if (geometry.type === 'Point') return { type: 'point', at: geometry.coordinates as Place };
   if (geometry.type === 'LineString') {
     const line = withoutTwins(geometry.coordinates as Place[]);

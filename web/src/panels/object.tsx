@@ -6,7 +6,7 @@ import { wayOf } from '../asking';
 import { choose, isChosen } from '../choosing';
 import { getJson, pathOf, wordsOf } from '../data/api';
 import { useStore } from '../data/store';
-import { HOUR_MS, isoOf, msOf, sayDuration, sayMoment, sayNumber } from '../data/times';
+import { isoOf, msOf, sayDuration, sayMoment, sayNumber } from '../data/times';
 import type { Place, Visit } from '../data/types';
 import type { Clicked } from '../map/view';
 import { Facts, Notice } from '../parts/small';
@@ -23,7 +23,7 @@ interface Known {
 }
 
 const AGAIN_MS = 3000;
-const WAY_HOURS = 1;
+const WAY_MS = 15 * 60_000; // how much of its way is shown
 
 function useKnown(which: Clicked): { known: Known | null; words: string } {
   const [state, setState] = useState<{ known: Known | null; words: string }>({ known: null, words: '' });
@@ -51,7 +51,7 @@ function useKnown(which: Clicked): { known: Known | null; words: string } {
 function useWay(which: Clicked, at_ms: number | null, seen: string | null): void {
   useEffect(() => {
     const end_ms = at_ms ?? (seen === null ? Date.now() : msOf(seen));
-    const path = pathOf(['ways', which.stream], { object: which.name, from: isoOf(end_ms - WAY_HOURS * HOUR_MS), to: isoOf(end_ms + 1000) });
+    const path = pathOf(['ways', which.stream], { object: which.name, from: isoOf(end_ms - WAY_MS), to: isoOf(end_ms + 1000) });
     getJson<{ fixes: [number, number, number][] }>(path)
       .then(({ fixes }) => place.view?.showStill('ways', wayOf(fixes.map(([, lon, lat]) => [lon, lat] as Place))))
       .catch(() => undefined); // the card says what is known, with or without a way
