@@ -91,6 +91,7 @@ def replay(
     """
     from st_common.capture import files
     from st_common.capture.log import Log
+    from st_common.capture.memory import Memory
     from st_common.capture.readable import refuse_unreadable
     from st_common.capture.source import files_of
 
@@ -98,7 +99,7 @@ def replay(
     pace, paths = _rate(rate), files_of(file)
     for path in () if force else paths:
         refuse_unreadable(path, settings)
-    log = Log(context.home(ctx).log(stream))
+    log, memory = Log(context.home(ctx).log(stream)), Memory(settings)
     sizes = [path.stat().st_size if path.is_file() else 0 for path in paths]
     reports: list[ReplayReport] = []
     with progress_of_bytes(stream, sum(sizes) or None) as progress:
@@ -112,6 +113,7 @@ def replay(
                 end_mark=path == paths[-1] and not no_end,
                 live=live,
                 progress=_beyond(progress, reports, sizes),
+                memory=memory,
             )
             reports.append(report)
     _write_reports(stream, paths, reports)

@@ -12,6 +12,7 @@ from st_common.formats.format_settings import FormatSettings, Source
 if TYPE_CHECKING:
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
+    from st_common.formats.said_before import Said
 
 FORMAT_KEYS = ("header", "delimiter", "quote", "skip_lines")
 """The keys of a stream that some formats have no use for."""
@@ -38,6 +39,9 @@ class Format(ABC):
     is_told_at_end = False
     """Whether what is in a file is said at its end, so that its beginning alone cannot be read."""
 
+    remembers = False
+    """Whether a record may need what was said in payloads before; then `said` says what a payload leaves to others."""
+
     takes_objects = False
     """Whether a record is a JSON object, as those are that a query feeds into a stream."""
 
@@ -62,6 +66,23 @@ class Format(ABC):
     @abstractmethod
     def records(self, payload: bytes, stream: FormatSettings) -> "Records":
         """The records of a payload; total: whatever the bytes are, it raises nothing, and leaves nothing out."""
+
+    def said(self, payload: bytes, stream: FormatSettings) -> "Said | None":
+        """What payloads behind this one need of it, where the format `remembers`; else None.
+
+        Args:
+            payload: as it came, with what was not finished before in front (`said_before`).
+            stream: the settings.
+        """
+        return None
+
+    def record_count(self, payload: bytes) -> int:
+        """How many records some lines hold, of a format of lines: as many as `records` finds."""
+        import numpy as np
+
+        from st_common.formats.spans import lines
+
+        return len(lines(np.frombuffer(payload, np.uint8)))
 
     def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
         """What of a stream's settings cannot be with this format, and a hint; None when all can."""
