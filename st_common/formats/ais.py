@@ -59,6 +59,8 @@ COLUMNS = (
 class Ais(Format):
     """Sentences; see `ais_records`."""
 
+    crs = "EPSG:4326"
+
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
 
     remembers = True

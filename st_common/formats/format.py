@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from st_common.formats.records import Records
     from st_common.formats.said_before import Said
 
-FORMAT_KEYS = ("header", "delimiter", "quote", "skip_lines")
+FORMAT_KEYS = ("header", "delimiter", "quote", "skip_lines", "time_unit")
 """The keys of a stream that some formats have no use for."""
 
 
@@ -23,6 +23,9 @@ class Format(ABC):
 
     takes: frozenset[str] = frozenset()
     """Those of FORMAT_KEYS that it has a use for; the others are refused."""
+
+    crs: str | None = None
+    """The system that its coordinates are in whoever writes it; another one is refused. None: it depends."""
 
     defaults: Mapping[str, str] = {}
     """Values of keys that are not set, where they differ from those of `StreamSettings`."""

@@ -60,6 +60,8 @@ class GtfsRt(Format):
 
     is_lines = False
 
+    crs = "EPSG:4326"
+
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
 
     def chunks(

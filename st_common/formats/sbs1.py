@@ -50,6 +50,9 @@ COLUMNS = (
 class Sbs1(Format):
     """Lines; see `sbs1_records`."""
 
+    takes = frozenset({"time_unit"})
+    crs = "EPSG:4326"
+
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
 
     remembers = True
