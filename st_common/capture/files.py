@@ -51,7 +51,7 @@ class ReplayReport:
     reading: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Pace:
     """How fast records arrive, in which segments, and by whose clock."""
 
@@ -113,22 +113,15 @@ def replay(
         StateError: an attribute has another type than in records before.
         StorageError: the disk is full, or refuses.
     """
-    pace = _Pace(
-        rate=rate,
-        speed=speed,
-        segment_s=segment_s,
-        segment_bytes=segment_bytes,
-        clock=clock,
-        sleep=sleep,
-    )
+    pace = _Pace(rate, speed, segment_s, segment_bytes, clock, sleep)
     _check(pace, stream)
     records, sizes = 0, []
     with open_file(path) as raw:
         reading, first = settle(log, stream), log.end()
         packed = GzipSource(raw) if is_packed(raw) else None
         source = chunks(packed or raw, stream, size=segment_bytes)
-        payloads = _payloads(source, stream, pace)
-        for payload, count in _remembering(payloads, memory or Memory(stream), clock):
+        memory = memory or Memory(stream)
+        for payload, count in _remembering(source, stream, pace, memory):
             append_records(log, stream, payload, arrival_us=clock(), live=live)
             records += count
             sizes.append(len(payload))
@@ -147,11 +140,11 @@ def replay(
 
 
 def _remembering(
-    payloads: Iterator[tuple[bytes, int]], memory: Memory, clock: Callable[[], int]
+    source: Iterator[Chunk], stream: StreamSettings, pace: _Pace, memory: Memory
 ) -> Iterator[tuple[bytes, int]]:
-    """Payloads with what was said before in front of each."""
-    for payload, count in payloads:
-        yield memory.put_in_front(payload, arrival_us=clock()), count
+    """Segments to be, as `_payloads` has them, with what was said before in front of each."""
+    for payload, count in _payloads(source, stream, pace):
+        yield memory.put_in_front(payload, arrival_us=pace.clock()), count
 
 
 def append_records(
