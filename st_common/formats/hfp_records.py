@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.formats.format_settings import FormatSettings
-from st_common.formats.hfp import OF_PAYLOAD, OF_TOPIC
+from st_common.formats.hfp_columns import OF_PAYLOAD, OF_TOPIC
 from st_common.formats.ndjson_records import read_lines
 from st_common.formats.numbers import mask
 from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
