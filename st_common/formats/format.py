@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
     from st_common.formats.said_before import Said
+    from st_common.formats.spans import Ints
 
 FORMAT_KEYS = ("header", "delimiter", "quote", "skip_lines", "time_unit")
 """The keys of a stream that some formats have no use for."""
@@ -99,10 +100,17 @@ class Format(ABC):
         """How many bytes hold whole records, of a payload whose rest is lost: up to the last line end."""
         return payload.rfind(b"\n") + 1
 
+    line_end = b"\n"
+    """What a payload must end with, so that another one may stand behind it."""
+
+    small_bytes = 1 << 14
+    """Payloads up to so large are decoded together; a larger one is worth a call of its own."""
+
     def shared_head(self, payload: bytes, stream: FormatSettings) -> bytes | None:
         """The header of a payload that may be put behind others with the same one, b"" where there are none.
 
-        None: it must be read by itself. Else every line behind the header is a record, as `joined_records` has them.
+        None: it must be read by itself. Else every line behind the header is a record, as `joined_records` has them,
+        unless `joined_starts` says otherwise.
         """
         return None
 
@@ -111,3 +119,16 @@ class Format(ABC):
     ) -> "Records | None":
         """As `records`, when every line is one record; None where that is in doubt, or where nothing may be joined."""
         return None
+
+    def joined_starts(self, bodies: bytes, ends: "Ints") -> "Ints | None":
+        """Where each record of joined payloads starts; None where one payload may reach into the next.
+
+        Args:
+            bodies: the payloads behind the header that they share.
+            ends: where each of them ends.
+        """
+        import numpy as np
+
+        from st_common.formats.spans import lines
+
+        return lines(np.frombuffer(bodies, np.uint8)).starts
