@@ -6,7 +6,8 @@ from pathlib import Path
 FOLDER = Path("docs/adr")
 _HEAD = """# Decisions
 
-What was decided where there was a choice, why, and what was measured. Newest last; numbers that are missing were withdrawn.
+What was decided where there was a choice, why, and what was measured. Newest last;
+numbers that are missing were withdrawn.
 
 | | |
 |---|---|
