@@ -16,7 +16,7 @@ class Element:
     Attributes:
         object: the object's id, or the group's text.
         event_ts: the fix's event time, or the change's when no fix made it (UTC).
-        x: known where the query selects it, or is an ISTREAM, DSTREAM or RSTREAM; else None.
+        x: longitude or east of the object then; None of groups, of partners, and where nothing is known.
         y: likewise.
         fields: the columns that the query selects, by name.
     """
@@ -114,17 +114,12 @@ def multi_tuple(
 
 
 def _element(row: Mapping[str, Any]) -> Element:
-    fields = json.loads(row["fields"]) if row["fields"] else {}
-    x, y = (
-        fields[name] if isinstance(fields.get(name), int | float) else None
-        for name in ("x", "y")
-    )
     return Element(
         object=row["object"],
         event_ts=row["fix_ts"] or row["event_ts"],
-        x=x,
-        y=y,
-        fields=fields,
+        x=row["x"],
+        y=row["y"],
+        fields=json.loads(row["fields"]) if row["fields"] else {},
     )
 
 
