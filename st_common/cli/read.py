@@ -106,7 +106,7 @@ def changes(
         )
     rows = _changes(home, query, stream, since, tail).slice(0, limit)
     of = _stream_of(home, query, stream) if has_places(form) else ""
-    shown = rows.select(columns)
+    shown = _shown(rows, columns)
     export(shown, form, out, epsg=lambda: context.stream(ctx, of).epsg)
 
 
@@ -137,8 +137,15 @@ def _follow(
 def _write_growing(parts: "Iterator[pa.Table]", shown: _Shown) -> None:
     from st_common.cli.output import write_growing
 
-    rows = (part.select(shown.columns) for part in parts)
+    rows = (_shown(part, shown.columns) for part in parts)
     write_growing(rows, shown.form, limit=shown.limit)
+
+
+def _shown(rows: "pa.Table", columns: tuple[str, ...]) -> "pa.Table":
+    """Some columns of changes; groups have the place that their values say."""
+    from st_common.serving.places import with_group_places
+
+    return (with_group_places(rows) if "x" in columns else rows).select(columns)
 
 
 def _check_follow(form: ExportForm, *, others: tuple[object, ...]) -> None:

@@ -1,9 +1,7 @@
 """Where the members of an answer are."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
 
@@ -12,6 +10,7 @@ from st_common.home import Home
 from st_common.query.lookup import find
 from st_common.query.plan import Plan
 from st_common.serving.history import objects_at
+from st_common.serving.places import place_of
 from st_common.settings import StreamSettings, stream_of
 
 _Place = tuple[float, float]
@@ -37,7 +36,7 @@ def with_member_places(
         at: the time of the answer; None: now.
     """
     row = find(home, query)
-    told = [_place_of(text) for text in rows["fields"].to_pylist()]
+    told = [place_of(text) for text in rows["fields"].to_pylist()]
     by_object: Mapping[str, _Place] = {}
     plan = row.plan
     if plan is None or (_is_about_objects(plan) and plan.frame is None):
@@ -63,22 +62,7 @@ def _last_places(
     return dict(zip(seen["object"].to_pylist(), zip(x, y, strict=True), strict=True))
 
 
-def _place_of(fields: str | None) -> tuple[float, float] | None:
-    """The place among the columns that a query selects; None where it selects none."""
-    if fields is None or '"x"' not in fields:
-        return None
-    values = json.loads(fields)
-    x, y = values.get("x"), values.get("y")
-    if not (_is_number(x) and _is_number(y)):
-        return None
-    return float(x), float(y)
-
-
 def _is_about_objects(plan: Plan) -> bool:
     """Whether what a query tells is about objects, and not about groups of them."""
     outer = plan.outer
     return plan.aggregate is None and (outer is None or outer.aggregate is None)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -31,6 +31,7 @@ from st_common.serving.audit import audit
 from st_common.serving.changes import stream_changes
 from st_common.serving.follow import follow
 from st_common.serving.last_changes import last_changes
+from st_common.serving.places import with_group_places
 from st_common.serving.sql import sql
 from st_common.settings import load_streams
 from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
@@ -146,6 +147,14 @@ def test_groups_are_nowhere_though_an_object_has_the_name_of_one():
         "3 =bus inside None,None",
         "3 +tram enter None,None",
     ]
+
+
+def test_groups_are_shown_where_their_values_are():
+    fields = ['{"x":1.5,"y":2}', '{"n":3}', '{"x":null,"y":2}', '{"x":7,"y":7}', None]
+    rows = pa.table({"x": [None, None, None, 3.0, None], "fields": fields})
+    shown = with_group_places(rows.append_column("y", rows["x"]))
+    assert shown["x"].to_pylist() == [1.5, None, None, 3.0, None]
+    assert shown["y"].to_pylist() == [2.0, None, None, 3.0, None]
 
 
 @pytest.mark.parametrize("kind", [FrameRows, Waiting, Lingering])
