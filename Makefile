@@ -220,6 +220,14 @@ combinations: $(VENV)/.ready ## write docs/combinations.md: which forms of a que
 api-docs: $(VENV)/.ready ## write docs/api.md, the interface for Python, from the code
 	@$(BIN)/python tools/api.py
 
+.PHONY: command-docs
+command-docs: $(VENV)/.ready ## write docs/commands.md, every command and option, from the command line
+	@$(BIN)/python tools/commands.py
+
+.PHONY: settings-docs
+settings-docs: $(VENV)/.ready ## write docs/settings.md, every key of the settings, from the code and the comments of conf/
+	@$(BIN)/python tools/settings.py
+
 # --- to run ------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
