@@ -26,3 +26,7 @@ def test_the_tutorial_about_transit(reader: Reader, shared: Path):
     shutil.copyfile(feeds / "king-county-metro-1.pb", reader.folder / "feed.pb")
     shutil.copyfile(feeds / "king-county-metro-2.pb", reader.folder / "later.pb")
     assert reader.follow(TUTORIALS / "transit.md") > 10
+
+
+def test_the_tutorial_for_those_who_know_tile38(reader: Reader):
+    assert reader.follow(TUTORIALS / "from-tile38.md") > 15
