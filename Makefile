@@ -249,6 +249,14 @@ docs: $(VENV)/.ready ## the site of docs/ in site/: open site/index.html; a link
 release: $(VENV)/.ready ## a release of what CHANGELOG.md lists as unreleased: VERSION=1.2.3
 	@$(BIN)/python tools/release.py $(VERSION)
 
+.PHONY: command-docs
+command-docs: $(VENV)/.ready ## write docs/commands.md, every command and option, from the command line
+	@$(BIN)/python tools/commands.py
+
+.PHONY: settings-docs
+settings-docs: $(VENV)/.ready ## write docs/settings.md, every key of the settings, from the code and the comments of conf/
+	@$(BIN)/python tools/settings.py
+
 # --- to run ------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo

@@ -15,6 +15,7 @@ from st_common.toml_values import (
     known,
     number,
     one_of,
+    takes,
     text,
     variable,
     whole,
@@ -166,12 +167,14 @@ def _is_place(value: object, *, with_host: bool) -> bool:
     return bool(colon) and is_port and (bool(host) or not with_host)
 
 
+@takes("`:PORT` or `HOST:PORT`")
 def _listen(value: object) -> str:
     if not _is_place(value, with_host=False):
         raise WrongError('must be ":PORT" or "HOST:PORT"')
     return str(value)
 
 
+@takes("`HOST:PORT`; of Kafka several, with commas")
 def _connect(value: object) -> str:
     places = value.split(",") if isinstance(value, str) else [value]
     if not all(_is_place(place, with_host=True) for place in places):
@@ -179,6 +182,7 @@ def _connect(value: object) -> str:
     return str(value)
 
 
+@takes("an address without a user, such as `https://HOST/PATH`")
 def _url(value: object) -> str:
     try:
         parts = urlsplit(value if isinstance(value, str) else "")

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from st_common.errors import ConfigError
 from st_common.loopback import LOOPBACK
-from st_common.toml_values import Check, WrongError, checked, whole
+from st_common.toml_values import Check, WrongError, checked, takes, whole
 
 LOCAL = "local"
 MICRO_BATCH, RESIDENT = "micro-batch", "resident"
@@ -86,24 +86,28 @@ def _is_address(value: object, scheme: str) -> bool:
     return value == bare and bool(parts.hostname and port) and "@" not in bare
 
 
+@takes("`local` or `spark://HOST:PORT`")
 def _master(value: object) -> str:
     if value != LOCAL and not _is_address(value, "spark"):
         raise WrongError('must be "local" or "spark://HOST:PORT"')
     return str(value)
 
 
+@takes(f"`{RESIDENT}` or `{MICRO_BATCH}`")
 def _mode(value: object) -> str:
     if value not in (MICRO_BATCH, RESIDENT):
         raise WrongError(f'must be "{MICRO_BATCH}" or "{RESIDENT}"')
     return str(value)
 
 
+@takes("`http://HOST:PORT`")
 def _rest(value: object) -> str:
     if not _is_address(value, "http"):
         raise WrongError('must be "http://HOST:PORT"')
     return str(value)
 
 
+@takes(f"a number with `m` or `g`, at least `{_LEAST_MB}m`")
 def _memory(value: object) -> str:
     match = (
         re.fullmatch(r"([1-9]\d{0,6})([mg])", value) if isinstance(value, str) else None

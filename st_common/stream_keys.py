@@ -15,6 +15,8 @@ from st_common.toml_values import (
     flag,
     number,
     one_of,
+    taken_by,
+    takes,
     text,
     whole,
     words,
@@ -55,6 +57,7 @@ _DIRECTIVE = re.compile(r"%(.?)", re.DOTALL)
 _DIRECTIVES = frozenset("YymdbBjHIMSfpzZTFRaA%")
 
 
+@takes("the name or the number of a column")
 def _column(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -63,6 +66,7 @@ def _column(value: object) -> str:
     return value
 
 
+@takes("a column, or several in a list")
 def _columns(value: object) -> Column:
     """One column, or several in a list; a list of one is that one."""
     if not isinstance(value, list):
@@ -73,6 +77,7 @@ def _columns(value: object) -> Column:
     return names if len(names) > 1 else names[0]
 
 
+@takes("one ASCII character")
 def _character(value: object) -> str:
     if (
         not isinstance(value, str)
@@ -84,10 +89,12 @@ def _character(value: object) -> str:
     return value
 
 
+@takes("one ASCII character, or `off`")
 def _quote(value: object) -> str:
     return "" if value in ("", OFF) else _character(value)
 
 
+@takes("`EPSG:` and a number, or `planar`")
 def _crs(value: object) -> str:
     if value == PLANAR:
         return PLANAR
@@ -105,14 +112,16 @@ def _crs(value: object) -> str:
     return f"EPSG:{crs[1]}"
 
 
+_ours = one_of(*FORMATS)
+
+
+@takes(f"{taken_by(_ours)}, or one that a package brings")
 def _format(value: object) -> str:
     """A format of ours, or one that a package brings."""
     return str(value) if isinstance(value, str) and is_known(value) else _ours(value)
 
 
-_ours = one_of(*FORMATS)
-
-
+@takes("`s`, `ms`, `us`, `iso`, or a format such as `%d/%m/%Y %H:%M:%S`")
 def _time_unit(value: object) -> str:
     if not isinstance(value, str) or (value not in _TIME_UNITS and "%" not in value):
         raise WrongError(
@@ -128,6 +137,7 @@ def _time_unit(value: object) -> str:
     return value
 
 
+@takes("a table of names and types")
 def _attributes(value: object) -> dict[str, tuple[str, str]]:
     """The type and the unit ("" without one) of each attribute."""
     if not isinstance(value, dict):
@@ -163,12 +173,14 @@ def _type_and_unit(name: str, declared: object) -> tuple[str, str]:
     return kind, unit
 
 
+@takes("a name")
 def _group(value: object) -> str:
     if not isinstance(value, str):
         raise WrongError("must be a name")
     return checked_name(value, "group")
 
 
+@takes("a table")
 def _table(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise WrongError("must be a table")

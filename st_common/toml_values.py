@@ -4,14 +4,15 @@ import difflib
 import math
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from st_common.errors import ConfigError
 
 Check = Callable[[Any], Any]
+C = TypeVar("C", bound=Check)
 OFF = "off"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -20,22 +21,45 @@ class WrongError(Exception):
     """What is wrong with a value; `checked` adds the place and the key."""
 
 
+def takes(words: str) -> Callable[[C], C]:
+    """Makes a decorator that notes what a check takes, in words for the page of the settings."""
+
+    def noted(check: C) -> C:
+        check.__dict__["takes"] = words
+        return check
+
+    return noted
+
+
+def taken_by(check: Check) -> str:
+    """What a check takes, in words.
+
+    Raises:
+        KeyError: nobody has noted it by `takes`.
+    """
+    words: str = check.__dict__["takes"]
+    return words
+
+
 def checked(
-    table: Mapping[str, Any], keys: Mapping[str, Check], kind: type, place: str
+    table: Mapping[str, Any],
+    keys: Mapping[str, Check],
+    kind: type | None,
+    place: str,
 ) -> dict[str, Any]:
     """The values of a table, each as the check of its key gives it back.
 
     Args:
         table: what the file says.
         keys: the keys that are known, with their checks.
-        kind: a dataclass; those of its fields that have no default must be there.
+        kind: a dataclass; those of its fields that have no default must be there. None: no key must be.
         place: where the table stands, for errors.
 
     Raises:
         ConfigError: a key is unknown or missing, or a value is wrong.
     """
     known(table, tuple(keys), place)
-    for wanted in fields(kind):
+    for wanted in fields(kind) if kind is not None else ():
         optional = (
             wanted.default is not MISSING or wanted.default_factory is not MISSING
         )
@@ -94,6 +118,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def one_of(*choices: str) -> Check:
     """Makes a check that a value is one of some words."""
 
+    @takes(_either([f"`{choice}`" for choice in choices]))
     def check(value: object) -> str:
         if value in choices:
             return str(value)
@@ -106,6 +131,11 @@ def one_of(*choices: str) -> Check:
     return check
 
 
+def _either(words: Sequence[str]) -> str:
+    """Words as in "a, b or c"."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
 def number(*, least: float, above: bool = False, off: bool = False) -> Check:
     """Makes a check that a value is a number in a range, which becomes a float.
 
@@ -114,7 +144,10 @@ def number(*, least: float, above: bool = False, off: bool = False) -> Check:
         above: the number must be more than `least`.
         off: "off" may stand there too, and becomes None.
     """
+    smallest = f"{least:.6f}".rstrip("0").rstrip(".")
+    limit = f"a number{' above' if above else ', at least'} {smallest}"
 
+    @takes(f"{limit}, or `off`" if off else limit)
     def check(value: object) -> float | None:
         if off and value == OFF:
             return None
@@ -134,6 +167,7 @@ def number(*, least: float, above: bool = False, off: bool = False) -> Check:
 def whole(*, least: int = 1, most: int) -> Check:
     """Makes a check that a value is a whole number from `least` to `most`."""
 
+    @takes(f"a whole number, {least:,} to {most:,}")
     def check(value: object) -> int:
         if (
             isinstance(value, bool)
@@ -146,6 +180,7 @@ def whole(*, least: int = 1, most: int) -> Check:
     return check
 
 
+@takes("`true` or `false`")
 def flag(value: object) -> bool:
     """The value, when it is true or false."""
     if not isinstance(value, bool):
@@ -153,6 +188,7 @@ def flag(value: object) -> bool:
     return value
 
 
+@takes("a list of texts")
 def words(value: object) -> tuple[str, ...]:
     """The words of a list that is not empty."""
     if (
@@ -164,6 +200,7 @@ def words(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+@takes("a text")
 def text(value: object) -> str:
     """The value, when it is a text that is not empty."""
     if not isinstance(value, str) or not value.strip():
@@ -171,6 +208,7 @@ def text(value: object) -> str:
     return value
 
 
+@takes("the name of an environment variable")
 def variable(value: object) -> str:
     """The value, when it is the name of an environment variable."""
     if not isinstance(value, str) or not _VARIABLE.fullmatch(value):

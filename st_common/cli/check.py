@@ -1,11 +1,12 @@
 """`fairway check`: what a file or a feed is, and how well it can be read, before any of it goes into a log."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from st_common.cli import context
 from st_common.errors import ConfigError
+from st_common.extras import has_module
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,14 +36,17 @@ def check(
     stream: _STREAM = None,
 ) -> None:
     """Say what a file or a feed is: format, columns, unit of time, system; five fixes, and why records are none."""
-    from st_common.sniffing.report import sniff, to_toml
+    from st_common.sniffing.report import sniff, source_to_toml, to_toml
 
     if write is not None and stream is not None:
         raise ConfigError("--write and --stream do not go together")
     given = None if stream is None else context.stream(ctx, stream)
     seen = sniff(file, given)
+    name = write or "NAME"
+    source = source_to_toml(name, file)
+    settings = to_toml(name, _with_engine(seen.table)) + source
     if given is None:
-        typer.echo(to_toml(write or "NAME", seen.table))
+        typer.echo(settings)
     _tell(seen)
     if not seen.is_readable:
         raise ConfigError(
@@ -50,7 +54,23 @@ def check(
             hint="set what was guessed wrong by hand, and try it with --stream",
         )
     if write is not None:
-        _write(ctx, write, to_toml(write, seen.table))
+        _write(ctx, write, settings)
+        typer.echo(f"next: {_next(name, file, has_source=bool(source))}")
+
+
+def _next(name: str, file: str, *, has_source: bool) -> str:
+    from st_common.sniffing.head import is_address
+
+    if has_source:
+        return f"fairway capture {name}"
+    if is_address(file):
+        return "a source of kind http; the address may hold a key, so it is not written"
+    return f"fairway replay {name} {file}"
+
+
+def _with_engine(table: dict[str, Any]) -> dict[str, Any]:
+    """The settings; where Spark is not installed they name the engine that is."""
+    return table if has_module("pyspark") else {**table, "engine": "local"}
 
 
 def _tell(seen: "Sniffed") -> None:
@@ -95,4 +115,4 @@ def _write(ctx: typer.Context, name: str, text: str) -> None:
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     gap = "\n" if before and not before.endswith("\n\n") else ""
     path.write_text(f"{before}{gap}{text}", encoding="utf-8")
-    typer.echo(f"{path}: stream {name!r} is written; `fairway replay {name} FILE`")
+    typer.echo(f"{path}: stream {name!r} is written")

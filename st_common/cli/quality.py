@@ -18,6 +18,7 @@ def report(
         datetime | None,
         typer.Option(
             "--day",
+            metavar="DAY",
             formats=["%Y-%m-%d"],
             help="This day (UTC); else all that are due and were not checked.",
         ),
@@ -68,7 +69,9 @@ def release(
     stream: Stream,
     day: Annotated[
         datetime,
-        typer.Option("--day", formats=["%Y-%m-%d"], help="Which day (UTC)."),
+        typer.Option(
+            "--day", metavar="DAY", formats=["%Y-%m-%d"], help="Which day (UTC)."
+        ),
     ],
     why: Annotated[
         str,

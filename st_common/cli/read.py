@@ -1,5 +1,6 @@
 """`fairway changes`, `sql`: what the queries say, read without a JVM."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -92,27 +93,36 @@ def changes(
     since = None if since_position is None else parsed(since_position)
     if stream is not None:
         _check_stream(ctx, stream)
-    places = places or has_places(form)
+    columns = (*_ROW, "x", "y") if places or has_places(form) else _ROW
     if follow:
-        _check_follow(places=places, others=(tail, out))
+        _check_follow(form, others=(tail, out))
         how = {"seconds": seconds, "until_idle": until_idle}
-        _follow(home, (stream, query, since), cast("Format", form), limit, how)
+        coming = _Shown(columns=columns, form=cast("Format", form), limit=limit)
+        _follow(home, (stream, query, since), coming, how)
         return
     if seconds is not None or until_idle:
         raise ConfigError(
             "--for and --until-idle say when --follow ends", hint="add --follow"
         )
     rows = _changes(home, query, stream, since, tail).slice(0, limit)
-    of = _stream_of(home, query, stream) if places else ""
-    shown = _with_places(home, of, rows) if places else rows.select(_ROW)
+    of = _stream_of(home, query, stream) if has_places(form) else ""
+    shown = _shown(rows, columns)
     export(shown, form, out, epsg=lambda: context.stream(ctx, of).epsg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """What is shown of changes that come: which columns, how, and at most how many."""
+
+    columns: tuple[str, ...]
+    form: "Format"
+    limit: int | None
 
 
 def _follow(
     home: "Home",
     wanted: tuple[str | None, str | None, int | None],
-    form: "Format",
-    limit: int | None,
+    shown: _Shown,
     how: "dict[str, Any]",
 ) -> None:
     """Writes changes as they are committed: of a stream, of a query, behind a position."""
@@ -121,29 +131,29 @@ def _follow(
 
     with until_interrupted() as is_over:
         parts = follow(home, *wanted, **how, is_over=is_over)
-        _write_growing(parts, form, limit)
+        _write_growing(parts, shown)
 
 
-def _write_growing(
-    parts: "Iterator[pa.Table]", form: "Format", limit: int | None
-) -> None:
+def _write_growing(parts: "Iterator[pa.Table]", shown: _Shown) -> None:
     from st_common.cli.output import write_growing
 
-    write_growing((part.select(_ROW) for part in parts), form, limit=limit)
+    rows = (_shown(part, shown.columns) for part in parts)
+    write_growing(rows, shown.form, limit=shown.limit)
 
 
-def _with_places(home: "Home", stream: str, rows: "pa.Table") -> "pa.Table":
-    from st_common.serving.places import with_places
+def _shown(rows: "pa.Table", columns: tuple[str, ...]) -> "pa.Table":
+    """Some columns of changes; groups have the place that their values say."""
+    from st_common.serving.places import with_group_places
 
-    return with_places(home, stream, rows).select((*_ROW, "x", "y"))
+    return (with_group_places(rows) if "x" in columns else rows).select(columns)
 
 
-def _check_follow(*, places: bool, others: tuple[object, ...]) -> None:
+def _check_follow(form: ExportForm, *, others: tuple[object, ...]) -> None:
     """Raises where an option is about changes that are there, and not about those that come."""
-    if places:
+    if has_places(form):
         raise ConfigError(
-            "--places does not go with --follow: fixes are archived after they are judged",
-            hint="SELECT x, y of the query tells them at once",
+            f"--format {form} does not go with --follow: it is a file that ends",
+            hint="--format jsonl --places",
         )
     if any(other is not None for other in others):
         raise ConfigError(

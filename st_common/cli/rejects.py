@@ -29,6 +29,7 @@ def replay(
         datetime | None,
         typer.Option(
             "--day",
+            metavar="DAY",
             formats=["%Y-%m-%d"],
             help="Only those that came on this day (UTC).",
         ),

@@ -28,6 +28,9 @@ class Change:
         seq: its number among the changes of that place.
         value: of an aggregate, or what else the query gives with a member; None without.
         fields: the columns that the query selects, by name.
+        x: longitude or east of the object then, whatever the sign: where it was by the fix that caused the change, else
+            by its last one; None of groups, and where nothing is known.
+        y: latitude or north; see `x`.
     """
 
     query: str
@@ -40,6 +43,8 @@ class Change:
     seq: int
     value: float | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
+    x: float | None = None
+    y: float | None = None
 
 
 class Changes:

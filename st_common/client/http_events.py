@@ -100,7 +100,8 @@ class HttpEvents:
 
 def row_of(event: Mapping[str, Any]) -> dict[str, Any]:
     """What an event says, as the columns of a change have it."""
-    row = dict(event)
+    # A server of a version before places says none.
+    row = {"x": None, "y": None, **event}
     for name in ("event_ts", "fix_ts"):
         row[name] = None if row[name] is None else datetime.fromisoformat(row[name])
     row["fields"] = None if row["fields"] is None else json.dumps(row["fields"])

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from st_common.query.plan import Plan
+from st_common.serving.places import place_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +17,8 @@ class Element:
     Attributes:
         object: the object's id, or the group's text.
         event_ts: the fix's event time, or the change's when no fix made it (UTC).
-        x: known where the query selects it, or is an ISTREAM, DSTREAM or RSTREAM; else None.
+        x: longitude or east of the object then; of a group the value `x`, where the query has such. None of partners,
+            and where nothing is known.
         y: likewise.
         fields: the columns that the query selects, by name.
     """
@@ -114,17 +116,15 @@ def multi_tuple(
 
 
 def _element(row: Mapping[str, Any]) -> Element:
-    fields = json.loads(row["fields"]) if row["fields"] else {}
-    x, y = (
-        fields[name] if isinstance(fields.get(name), int | float) else None
-        for name in ("x", "y")
-    )
+    x, y = row["x"], row["y"]
+    if x is None:
+        x, y = place_of(row["fields"]) or (None, None)
     return Element(
         object=row["object"],
         event_ts=row["fix_ts"] or row["event_ts"],
         x=x,
         y=y,
-        fields=fields,
+        fields=json.loads(row["fields"]) if row["fields"] else {},
     )
 
 

@@ -51,11 +51,11 @@ def alert_settings(conf: Path) -> AlertSettings | None:
     Raises:
         ConfigError: a key is unknown, missing, wrong or does not go together with another; the message names it.
     """
-    table = beside_sink(conf, "alerts", _OWN_KEYS, WebhookSink)
+    table = beside_sink(conf, "alerts", ALERT_KEYS, WebhookSink)
     if table is None:
         return None
     sink = sink_of(WebhookSink, table.of_sink, table.place)
-    own = checked(table.own, _OWN_KEYS, AlertSettings, table.place)
+    own = checked(table.own, ALERT_KEYS, AlertSettings, table.place)
     return AlertSettings(sink=sink, **own)
 
 
@@ -160,4 +160,5 @@ def _line(alert: Alert) -> bytes:
     return json.dumps(dataclasses.asdict(alert), separators=(",", ":")).encode()
 
 
-_OWN_KEYS: Mapping[str, Check] = {"level": one_of(*_LEVELS)}
+ALERT_KEYS: Mapping[str, Check] = {"level": one_of(*_LEVELS)}
+"""What each key of `[alerts]` may be, besides those of a webhook."""

@@ -24,7 +24,7 @@ from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError, StorageError
 from st_common.home import Home
 from st_common.storage import LocalStorage, make_folder, refused_at
-from st_common.toml_values import Check, WrongError, flag, number
+from st_common.toml_values import Check, WrongError, flag, number, takes
 
 if TYPE_CHECKING:
     from st_common.delivery.message import Messages
@@ -38,6 +38,7 @@ _OLD = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _NEW = _OLD | os.O_CREAT | os.O_EXCL
 
 
+@takes("a folder below `HOME/files`")
 def _path(value: object) -> str:
     if not isinstance(value, str) or not _PATH.fullmatch(value):
         raise WrongError(

@@ -12,7 +12,7 @@ from st_common.delivery.remote import BROKER_KEYS, SERVER, BrokerSink, is_local
 from st_common.extras import require_module
 from st_common.home import Home
 from st_common.redaction import redacted
-from st_common.toml_values import Check, WrongError, one_of
+from st_common.toml_values import Check, WrongError, one_of, takes
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
@@ -30,6 +30,7 @@ _SASL = ("scram-sha-512", "scram-sha-256", "plain")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
+@takes("`HOST:PORT`, more than one with commas")
 def _bootstrap(value: object) -> str:
     servers = value.split(",") if isinstance(value, str) else [""]
     if not all(SERVER.fullmatch(server.strip()) for server in servers):
@@ -37,6 +38,7 @@ def _bootstrap(value: object) -> str:
     return str(value)
 
 
+@takes("the name of a topic")
 def _topic(value: object) -> str:
     is_name = isinstance(value, str) and _TOPIC.fullmatch(value)
     if not is_name or value in (".", ".."):

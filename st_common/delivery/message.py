@@ -25,6 +25,8 @@ _COLUMNS = (
     "position",
     "seq",
     "value",
+    "x",
+    "y",
 )
 
 

@@ -11,7 +11,7 @@ from st_common.delivery.outcome import Failed, Outcome, Refusal, Taken
 from st_common.delivery.remote import BROKER_KEYS, SERVER, BrokerSink, is_local
 from st_common.home import Home
 from st_common.redaction import redacted
-from st_common.toml_values import Check, WrongError, flag, whole
+from st_common.toml_values import Check, WrongError, flag, takes, whole
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
@@ -31,12 +31,14 @@ _FOR_GOOD = {0x90: "topic_invalid", 0x95: "too_large", 0x99: "payload_invalid"}
 """What a broker says of a message that it will never take; all else may pass, as a quota or a missing right does."""
 
 
+@takes("`HOST:PORT`")
 def _broker(value: object) -> str:
     if not isinstance(value, str) or not SERVER.fullmatch(value):
         raise WrongError("must be host:port")
     return value
 
 
+@takes("a topic")
 def _template(value: object) -> str:
     if not isinstance(value, str) or not value or value.startswith("$"):
         raise WrongError("must be a topic, and begin with no $")

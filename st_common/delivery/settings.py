@@ -131,10 +131,10 @@ def _delivery(
         raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
     if not isinstance(table, dict):
         raise ConfigError(f"{place} must be a table", hint=f"[deliveries.{name}]")
-    known(table, (*_KEYS, *_SINK_KEYS), place)
+    known(table, (*DELIVERY_KEYS, *_SINK_KEYS), place)
     own = {key: value for key, value in table.items() if key in _SINK_KEYS}
     rest = {key: value for key, value in table.items() if key not in _SINK_KEYS}
-    keys = {**_KEYS, "stream": one_of(*names)}
+    keys = {**DELIVERY_KEYS, "stream": one_of(*names)}
     values = checked(rest, keys, DeliverySettings, place)
     if "to" not in values:
         raise ConfigError(f"{place} to is missing", hint=f"one of {', '.join(BY_KIND)}")
@@ -210,7 +210,7 @@ def sink_of(kind: type[T], table: Mapping[str, Any], place: str) -> T:
     return sink
 
 
-_KEYS: dict[str, Check] = {
+DELIVERY_KEYS: dict[str, Check] = {
     "stream": text,
     "to": one_of(*BY_KIND),
     "queries": words,
@@ -221,4 +221,6 @@ _KEYS: dict[str, Check] = {
     "after_quality": flag,
     "running": flag,
 }
+"""What each key of a delivery may be, besides those of its sink."""
+
 _SINK_KEYS = tuple(dict.fromkeys(key for sink in SINKS for key in sink.keys))

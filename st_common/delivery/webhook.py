@@ -11,7 +11,7 @@ from st_common.delivery.remote import REMOTE_KEYS, RemoteSink, is_local
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.redaction import keep_secret, keep_url, redacted, shown_url
-from st_common.toml_values import Check
+from st_common.toml_values import Check, takes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +29,7 @@ _DETAILS = 500
 _READ = 4096
 
 
+@takes("an address that begins with `https://` (or `http://`)")
 def _url(value: object) -> str:
     try:
         parts = urlsplit(value if isinstance(value, str) else "")

@@ -11,6 +11,15 @@ from typing import Any, Literal, get_args
 from st_common.errors import ConfigError
 from st_common.installed import shipped
 from st_common.settings import DEFAULT_CONF
+from st_common.toml_values import (
+    Check,
+    WrongError,
+    checked,
+    known,
+    one_of,
+    takes,
+    words,
+)
 
 Geometry = Literal["area", "line", "point"]
 GEOMETRIES: tuple[Geometry, ...] = get_args(Geometry)
@@ -84,10 +93,10 @@ class Kinds:
         """
         if kinds is None:
             return self
-        wanted, known = set(kinds), [rule.kind for rule in self.rules]
-        for kind in sorted(wanted - set(known)):
+        wanted, all_kinds = set(kinds), [rule.kind for rule in self.rules]
+        for kind in sorted(wanted - set(all_kinds)):
             raise ConfigError(
-                f"no kind {kind!r} in conf/layers.toml", hint=_nearest(kind, known)
+                f"no kind {kind!r} in conf/layers.toml", hint=_nearest(kind, all_kinds)
             )
         return Kinds(tuple(rule for rule in self.rules if rule.kind in wanted))
 
@@ -124,7 +133,7 @@ def load_kinds(conf: Path) -> Kinds:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is no TOML: {error}") from None
-    _known_only(document, ("kinds",), f"{file}")
+    known(document, ("kinds",), f"{file}:")
     kinds = document.get("kinds", {})
     if not isinstance(kinds, dict) or not kinds:
         raise ConfigError(
@@ -151,35 +160,26 @@ def _rule(kind: str, table: Any, where: str) -> Rule:
         raise ConfigError(
             f"{where}: {table!r} is no table", hint=f"write [kinds.{kind}]"
         )
-    _known_only(table, ("geometry", "tags"), where)
-    geometry, tags = table.get("geometry"), table.get("tags")
-    if geometry not in GEOMETRIES:
-        raise ConfigError(
-            f"{where}: geometry {geometry!r}", hint="one of area, line, point"
-        )
-    if (
-        not isinstance(tags, list)
-        or not tags
-        or not all(isinstance(tag, str) and tag for tag in tags)
-    ):
-        raise ConfigError(
-            f"{where}: tags {tags!r}",
-            hint='a list such as ["natural=wood", "building"]',
-        )
-    return Rule(kind=kind, geometry=geometry, tags=tuple(_tag(tag) for tag in tags))
+    values = checked(table, RULE_KEYS, Rule, f"{where}:")
+    tags = tuple(_tag(tag) for tag in values["tags"])
+    return Rule(kind=kind, geometry=values["geometry"], tags=tags)
+
+
+@takes('a list such as `["natural=wood", "building"]`')
+def _tags(value: object) -> tuple[str, ...]:
+    tags = words(value)
+    if not all(tags):
+        raise WrongError("has an empty tag")
+    return tags
+
+
+RULE_KEYS: Mapping[str, Check] = {"geometry": one_of(*GEOMETRIES), "tags": _tags}
+"""What each key of a rule may be; both must be there."""
 
 
 def _tag(text: str) -> tuple[str, str | None]:
     key, equals, value = text.partition("=")
     return key, value if equals else None
-
-
-def _known_only(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    for key in table:
-        if key not in known:
-            raise ConfigError(
-                f"{where}: unknown key {key!r}", hint=_nearest(key, known)
-            )
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:

@@ -32,7 +32,9 @@ WITH pieces AS (
 )
 SELECT p.query, p.object, p.partner, p.query_version, t.position, coalesce(t.since_ts, p.since_ts) AS since_ts,
        CASE WHEN t.object IS NULL THEN p.value ELSE t.value END AS value,
-       CASE WHEN t.object IS NULL THEN p.fields ELSE t.fields END AS fields
+       CASE WHEN t.object IS NULL THEN p.fields ELSE t.fields END AS fields,
+       CASE WHEN t.object IS NULL THEN p.from_x ELSE t.x END AS x,
+       CASE WHEN t.object IS NULL THEN p.from_y ELSE t.y END AS y
 FROM present p LEFT JOIN told t ON t.query_version = p.query_version AND t.object = p.object
     AND t.partner IS NOT DISTINCT FROM p.partner
     AND CASE WHEN p.cause_in = 'day' THEN t.since_ts < p.from_ts ELSE t.since_ts = p.from_ts END

@@ -15,6 +15,8 @@ MEMBERS = pa.schema(
         ("since_ts", _STAMP),
         ("value", pa.float64()),
         ("fields", pa.string()),
+        ("x", pa.float64()),
+        ("y", pa.float64()),
     ]
 )
 _NEEDED = pa.schema(
@@ -47,8 +49,8 @@ def fold(changes: pa.Table, members: pa.Table | None = None) -> pa.Table:
         members: the answers before them, as this function gave them; None when the changes begin with the log.
 
     Returns:
-        Rows of `MEMBERS`, in no order; `position` and `since_ts` (event time) are those of the change that brought the
-        pair in. A null partner is a partner of its own.
+        Rows of `MEMBERS`, in no order; `position`, `since_ts` (event time), `x` and `y` are those of the change that
+        brought the pair in. A null partner is a partner of its own.
     """
     rows = (
         pa.concat_tables([_as_changes(members), _needed(changes)])

@@ -92,16 +92,15 @@ def changes(home: Home, stream: str, start: int, end: int) -> pa.Table:
         start: the first position.
         end: the position to stop before.
     """
-    path, schema = (
-        home.table("changes", stream),
-        load_contract("changes").arrow_schema(),
-    )
+    path, contract = home.table("changes", stream), load_contract("changes")
+    schema = contract.arrow_schema()
     if start >= end or not tables.exists(path):
         return schema.empty_table()
     return tables.read(
         path,
         columns=schema.names,
         filters=[("position", ">=", start), ("position", "<", end)],
+        contract=contract,
     )
 
 

@@ -96,16 +96,16 @@ def told_from(home: Home, stream: str, since: date) -> Told:
     Args:
         home: where the tables lie.
         stream: the name of the stream.
-        since: the day; the first of all times where nothing was told.
+        since: the day; `date.min` has no day before it.
 
     Returns:
-        Of a stream without changes a place before all.
+        Of a stream without changes, and of `date.min`, a place before all.
 
     Raises:
         FairwayError: changes from which it follows were purged.
     """
     path = home.table("changes", stream)
-    if not tables.exists(path) or since == date.min:  # nothing was told yet
+    if since == date.min or not tables.exists(path):
         return Told(position=0, members=came_in(MEMBERS.empty_table()))
     before = begin_of(since) - timedelta(microseconds=1)
     snapshot = kept_snapshot(home, stream, "changes", before)

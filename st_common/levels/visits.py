@@ -55,10 +55,12 @@ WITH placed AS (
     SELECT *, max(place) FILTER (sign > 0) OVER pair AS stay, max(place) FILTER (sign < 0) OVER pair AS ended
     FROM placed WINDOW pair AS (PARTITION BY query, query_version, object, partner ORDER BY place)
 ), ends AS (
-    SELECT stay, arg_min(cause, place) AS cause_left, arg_min(event_ts, place) AS left_ts
+    SELECT stay, arg_min(cause, place) AS cause_left, arg_min(event_ts, place) AS left_ts,
+           arg_min_null(x, place) AS left_x, arg_min_null(y, place) AS left_y
     FROM told WHERE sign < 0 AND stay IS NOT NULL GROUP BY stay
 ), stays AS (
     SELECT p.place AS stay, p.query, p.query_version, p.object, p.partner, p.cause, p.event_ts AS came_ts,
+           p.x AS came_x, p.y AS came_y, e.left_x, e.left_y,
            CASE WHEN e.left_ts < p.event_ts THEN p.event_ts ELSE e.left_ts END AS left_ts, e.cause_left
     FROM placed p LEFT JOIN ends e ON e.stay = p.place WHERE p.sign > 0
 ), pieces AS (
@@ -77,7 +79,9 @@ SELECT begins::DATE AS event_date, query_version, greatest(came_ts, begins) AS f
        last_value(value IGNORE NULLS) OVER so_far AS value, query, object, partner,
        CASE WHEN begins <= came_ts THEN cause ELSE 'day' END AS cause_in,
        CASE WHEN is_last THEN cause_left WHEN left_ts IS NOT NULL OR ends <= {until} THEN 'day' END AS cause_out,
-       last_value(fields IGNORE NULLS) OVER so_far AS fields
+       last_value(fields IGNORE NULLS) OVER so_far AS fields,
+       CASE WHEN begins <= came_ts THEN came_x END AS from_x, CASE WHEN begins <= came_ts THEN came_y END AS from_y,
+       CASE WHEN is_last THEN left_x END AS to_x, CASE WHEN is_last THEN left_y END AS to_y
 FROM pieces LEFT JOIN said USING (stay, begins) WINDOW so_far AS (PARTITION BY stay ORDER BY begins)"""
 
 
@@ -161,6 +165,8 @@ NEEDED = (
     "value",
     "cause",
     "fields",
+    "x",
+    "y",
 )
 """What visits need of changes."""
 
@@ -181,15 +187,16 @@ def came_in(members: pa.Table, since: datetime | None = None) -> pa.Table:
         since: when they came in; None: each at its `since_ts`.
 
     Returns:
-        What `visits_select` needs of changes; the cause is `day`.
+        What `visits_select` needs of changes; the cause is `day`. Where members were at `since` nobody has told.
     """
     schema = load_contract("changes").arrow_schema()
-    same = {"position": -1, "seq": 0, "sign": 1, "event_ts": since, "cause": DAY}
+    same = {"position": -1, "seq": 0, "sign": 1, "cause": DAY}
     if since is None:
         members = members.drop_columns("position").rename_columns(
             {"since_ts": "event_ts"}
         )
-        del same["event_ts"]
+    else:
+        same |= {"event_ts": since, "x": None, "y": None}
     columns = {
         name: pa.repeat(pa.scalar(same[name], schema.field(name).type), len(members))
         if name in same

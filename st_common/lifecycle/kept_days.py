@@ -28,10 +28,11 @@ def kept_days(conf: Path) -> KeptDays:
     """
     table = operations_table(conf, "retention") or {}
     place = f"{conf / 'operations.toml'}: retention:"
-    return KeptDays(**checked(table, _KEYS, KeptDays, place))
+    return KeptDays(**checked(table, DAYS_KEYS, KeptDays, place))
 
 
-_KEYS: dict[str, Check] = {
+DAYS_KEYS: dict[str, Check] = {
     "alerts_days": whole(most=36_500),
     "reports_days": whole(most=36_500),
 }
+"""What each key of `[retention]` may be; all have defaults."""

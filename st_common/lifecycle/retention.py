@@ -57,11 +57,11 @@ def kept_days(stored: Stored, streams: Mapping[str, StreamSettings]) -> int | No
         streams: the settings by name.
     """
     stream = streams.get(stored.part or "")
-    own = {
-        "positions": stream and stream.positions_days,
-        "changes": stream and stream.changes_days,
-    }.get(stored.contract.name)
-    return stored.contract.retention_days if own is None else own
+    own: dict[str, int | None] = {}
+    if stream is not None:
+        own = {"positions": stream.positions_days, "changes": stream.changes_days}
+    days = own.get(stored.contract.name)
+    return stored.contract.retention_days if days is None else days
 
 
 def retain(

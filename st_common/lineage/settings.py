@@ -10,7 +10,7 @@ from st_common.extras import has_module, how_to_install
 from st_common.toml_values import Check, checked, one_of, text, whole
 
 NAMESPACE = "fairway"
-_TIMEOUT_S = 5.0
+TIMEOUT_S = 5.0
 _FILE_DAYS = 90
 
 
@@ -38,16 +38,16 @@ def lineage_settings(conf: Path) -> LineageSettings | None:
         ConfigError: a key is unknown, missing, wrong or does not go together with another; the message names it. Or the
             package that speaks OpenLineage is not installed.
     """
-    table = beside_sink(conf, "lineage", _KEYS, WebhookSink)
+    table = beside_sink(conf, "lineage", LINEAGE_KEYS, WebhookSink)
     if table is None:
         return None
     place, rest = table.place, table.of_sink
-    values = checked(table.own, _KEYS, LineageSettings, place)
+    values = checked(table.own, LINEAGE_KEYS, LineageSettings, place)
     _require_package(place)
     if values["to"] == "http":
         if "keep_days" in table.own:
             raise ConfigError(f"{place} keep_days is for files", hint="remove it")
-        given = {"timeout_s": _TIMEOUT_S, **rest}
+        given = {"timeout_s": TIMEOUT_S, **rest}
         return LineageSettings(**values, sink=sink_of(WebhookSink, given, place))
     if rest:
         raise ConfigError(
@@ -64,8 +64,9 @@ def _require_package(place: str) -> None:
         )
 
 
-_KEYS: dict[str, Check] = {
+LINEAGE_KEYS: dict[str, Check] = {
     "to": one_of("file", "http"),
     "namespace": text,
     "keep_days": whole(most=36_500),
 }
+"""What each key of `[lineage]` may be, besides those of a webhook."""

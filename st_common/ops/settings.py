@@ -7,7 +7,16 @@ from typing import Any
 
 from st_common.errors import ConfigError
 from st_common.ops.health import Limits
-from st_common.toml_values import Check, checked, known, number, read_toml, whole
+from st_common.toml_values import (
+    Check,
+    WrongError,
+    checked,
+    known,
+    number,
+    read_toml,
+    takes,
+    whole,
+)
 
 _TABLES = ("supervisor", "alerts", "notifier", "lineage", "retention")
 _LEAST_SILENT_S = 15.0  # engines say something every five seconds
@@ -63,15 +72,30 @@ def notifier_of(conf: Path) -> Mapping[str, Any] | None:
     if table is None:
         return None
     place = f"{conf / 'operations.toml'}: notifier:"
-    known(table, ("class", "arguments"), place)
-    name, arguments = table.get("class"), table.get("arguments", {})
-    if not isinstance(name, str) or "." not in name:
+    values = checked(table, NOTIFIER_KEYS, None, place)
+    if "class" not in values:
         raise ConfigError(
-            f"{place} class must be the path of a class", hint="package.module.Class"
+            f"{place} class is missing", hint='class = "package.module.Class"'
         )
-    if not isinstance(arguments, dict):
-        raise ConfigError(f"{place} arguments must be a table", hint='{ to = "..." }')
-    return {"class": name, "arguments": arguments}
+    return {"arguments": {}, **values}
+
+
+@takes("the path of a class, `package.module.Class`")
+def _class_path(value: object) -> str:
+    if not isinstance(value, str) or "." not in value:
+        raise WrongError("must be the path of a class: package.module.Class")
+    return value
+
+
+@takes("a table")
+def _table(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise WrongError('must be a table: { to = "..." }')
+    return value
+
+
+NOTIFIER_KEYS: Mapping[str, Check] = {"class": _class_path, "arguments": _table}
+"""What each key of `[notifier]` may be."""
 
 
 _ORDERED = (

@@ -255,12 +255,13 @@ def _answers(asked: Asked, known: Collection) -> Iterator[dict[str, Any]]:
 
 
 def _visits(asked: Asked, known: Collection) -> Iterator[dict[str, Any]]:
-    """Stays in answers, where they began."""
+    """Stays in answers, where they began; those that the day begins, and groups, have no geometry."""
     from st_common.serving.sql import sql
 
     rows = sql(asked.place.home, _VISITS.format(known.name.replace("-", "_")))
     for number, row in enumerate(rows.to_pylist()):
-        yield _point({**row, "x": None, "y": None}, str(number))
+        where = {"x": row.pop("from_x"), "y": row.pop("from_y")}
+        yield _point({**row, **where}, str(number))
 
 
 _VISITS = "SELECT * FROM visits_{} ORDER BY ALL"

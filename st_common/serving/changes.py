@@ -37,11 +37,11 @@ class Changes:
 def parts(home: Home, stream: str) -> Changes:
     """The changes of a stream at one moment, not read yet; both parts are empty when there are none."""
     version, waiting = _moment(home, stream)
-    empty = ds.dataset(load_contract("changes").arrow_schema().empty_table())
+    contract, path = load_contract("changes"), home.table("changes", stream)
     stored = (
-        empty
+        ds.dataset(contract.arrow_schema().empty_table())
         if version is None
-        else tables.dataset(home.table("changes", stream), version=version)
+        else tables.dataset(path, version=version, contract=contract)
     )
     return Changes(stored=stored, pending=waiting)
 
@@ -52,12 +52,11 @@ def _moment(home: Home, stream: str) -> tuple[int | None, pa.Table]:
     The journal is read before the table. So a commit in between shows in both, and its rows are left out of the journal
     by their position; the other way round they would show in neither.
     """
-    schema = load_contract("changes").arrow_schema()
-    journal = pending(home, stream)
+    contract, journal = load_contract("changes"), pending(home, stream)
     waiting = (
-        schema.empty_table()
+        contract.arrow_schema().empty_table()
         if journal is None
-        else journal.select(schema.names).cast(schema)
+        else tables.fit(journal, contract)
     )
     path = home.table("changes", stream)
     if not DeltaTable.is_deltatable(str(path)):
@@ -107,13 +106,14 @@ def stream_changes(
     version, waiting = _moment(home, stream)
     parts = [waiting.filter(pq.filters_to_expression(wanted))]
     if version is not None:
-        names = load_contract("changes").arrow_schema().names
-        path = home.table("changes", stream)
-        parts.append(
-            tables.read(path, version=version, columns=names, filters=wanted).cast(
-                waiting.schema
-            )
+        stored = tables.read(
+            home.table("changes", stream),
+            version=version,
+            columns=waiting.schema.names,
+            filters=wanted,
+            contract=load_contract("changes"),
         )
+        parts.append(stored.cast(waiting.schema))
     return pa.concat_tables(parts).sort_by(
         [("position", "ascending"), ("seq", "ascending")]
     )

@@ -17,6 +17,7 @@ from st_common.position import position_of
 from st_common.query.lookup import find
 from st_common.serving.changes import changed_streams
 from st_common.serving.outlets import Outlet
+from st_common.tables import fit
 from st_common.tables.tail import UNBOUNDED, Added, Tail
 
 Place = tuple[int, int]  # a position and a seq in it
@@ -53,7 +54,8 @@ class Follower:
     def __init__(
         self, home: Home, stream: str, *, after: Place = FIRST, query: str | None = None
     ) -> None:
-        self._schema = load_contract("changes").arrow_schema()
+        self._contract = load_contract("changes")
+        self._schema = self._contract.arrow_schema()
         self._table = Tail(home.table("changes", stream), "position")
         self._journal = JournalTail(home, stream)
         self._nothing = self._schema.empty_table()
@@ -133,7 +135,7 @@ class Follower:
         return part
 
     def _from_journal(self, batch: pa.Table) -> pa.Table:
-        rows = batch.select(self._schema.names).cast(self._schema)
+        rows = fit(batch, self._contract)
         wanted = rows.filter(self._condition())
         self._move_past(_greatest(rows))
         return wanted

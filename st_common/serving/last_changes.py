@@ -12,6 +12,7 @@ from st_common.home import Home
 from st_common.query.lookup import find
 from st_common.serving.changes import streams_of
 from st_common.serving.outlets import Outlet
+from st_common.tables import fit
 from st_common.tables.tail import Added, Tail
 
 _TRIES = 3
@@ -65,13 +66,12 @@ def _newest(home: Home, stream: str, query: str | None, count: int) -> pa.Table:
 
     The journal is read before the table, so a commit in between shows in both: its rows are taken once.
     """
-    schema = load_contract("changes").arrow_schema()
+    contract = load_contract("changes")
+    schema = contract.arrow_schema()
     keep = pc.field("query").is_valid() if query is None else pc.field("query") == query
     journal = pending(home, stream)
     waiting = (
-        schema.empty_table()
-        if journal is None
-        else journal.select(schema.names).cast(schema).filter(keep)
+        schema.empty_table() if journal is None else fit(journal, contract).filter(keep)
     )
     outlet, table = (
         Outlet(home, stream),

@@ -8,8 +8,9 @@ import pyarrow as pa
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.query.lookup import find
+from st_common.query.plan import Plan
 from st_common.serving.history import objects_at
-from st_common.serving.places import is_about_objects, place_of
+from st_common.serving.places import place_of
 from st_common.settings import StreamSettings, stream_of
 
 _Place = tuple[float, float]
@@ -38,7 +39,7 @@ def with_member_places(
     told = [place_of(text) for text in rows["fields"].to_pylist()]
     by_object: Mapping[str, _Place] = {}
     plan = row.plan
-    if plan is None or (is_about_objects(plan) and plan.frame is None):
+    if plan is None or (_is_about_objects(plan) and plan.frame is None):
         by_object = _last_places(home, stream_of(streams, row.stream), at)
     names = rows["object"].to_pylist()
     places = [
@@ -59,3 +60,9 @@ def _last_places(
         return {}
     x, y = (seen[name].to_pylist() for name in "xy")
     return dict(zip(seen["object"].to_pylist(), zip(x, y, strict=True), strict=True))
+
+
+def _is_about_objects(plan: Plan) -> bool:
+    """Whether what a query tells is about objects, and not about groups of them."""
+    outer = plan.outer
+    return plan.aggregate is None and (outer is None or outer.aggregate is None)

@@ -29,6 +29,11 @@ class Head:
     is_whole: bool
 
 
+def is_address(place: str) -> bool:
+    """Whether a place is an address and no file."""
+    return place.startswith(("http://", "https://"))
+
+
 def read_head(place: str) -> Head:
     """The beginning of a file, or of what an address answers.
 
@@ -36,8 +41,7 @@ def read_head(place: str) -> Head:
         ConfigError: it cannot be read, is empty, or is UTF-16.
         TransientError: the address does not answer.
     """
-    is_address = place.startswith(("http://", "https://"))
-    raw = _answered(place) if is_address else _read(Path(place))
+    raw = _answered(place) if is_address(place) else _read(Path(place))
     data, is_whole = _unpacked(raw)
     if data.startswith(_UTF16):
         raise ConfigError(

@@ -14,7 +14,7 @@ from st_common.formats.registry import format_of
 from st_common.settings import StreamSettings, stream_of_table
 from st_common.sniffing.columns import Guess, guessed
 from st_common.sniffing.form import Form, form_of
-from st_common.sniffing.head import Head, read_head
+from st_common.sniffing.head import Head, is_address, read_head
 
 SHOWN = 5
 _NAME = "feed"
@@ -160,6 +160,20 @@ def to_toml(name: str, table: dict[str, Any]) -> str:
     lines = [f"[streams.{name}]"]
     lines += [f"{key} = {_toml(value)}" for key, value in table.items()]
     return "\n".join(lines) + "\n"
+
+
+def source_to_toml(name: str, place: str) -> str:
+    """The source that asks an address again and again, as it stands below its stream; "" for a file.
+
+    An address with a query has none: keys of feeds stand there, and no secret stands in a file.
+
+    Args:
+        name: of the stream.
+        place: the file or the address.
+    """
+    if not is_address(place) or "?" in place:
+        return ""
+    return f'\n[streams.{name}.sources.feed]\nkind = "http"\nurl = {_toml(place)}\n'
 
 
 def _toml(value: Any) -> str:

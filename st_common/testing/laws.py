@@ -42,6 +42,8 @@ Told = tuple[
     int,
     float | None,
     str | None,
+    float | None,
+    float | None,
 ]
 
 _VALUE = 10  # the place of the value in what is told
@@ -70,6 +72,8 @@ def told_by_oracle(changes: Iterable[Change]) -> list[Told]:
                 c.fix_us,
                 _value(c.value),
                 _fields(c.fields),
+                c.x,
+                c.y,
             )
             for c in changes
         ),
@@ -95,6 +99,8 @@ def told(changes: pa.Table, order: Mapping[int, int] | None = None) -> list[Told
                 _us(r["fix_ts"]),
                 _value(r["value"]),
                 _fields(r["fields"]),
+                r["x"],
+                r["y"],
             )
             for r in rows
         ),
@@ -339,6 +345,8 @@ def in_row_order(changes: pa.Table, order: Mapping[int, int]) -> list[tuple[Any,
             r["seq"],
             r["value"],
             r["fields"],
+            r["x"],
+            r["y"],
         )
         for r in changes.to_pylist()
     ]

@@ -115,6 +115,8 @@ def _use(world: World, fix: Fix) -> None:
         world.filtered[fix.position] = said
         return
     world.used += 1
+    if not fix.gone:
+        world.places.setdefault(fix.object, []).append(fix)
     before = world.known.alive.get(fix.object)
     reading = reading_of(fix, before, world.rules)
     world.known.take(reading)

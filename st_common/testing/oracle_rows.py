@@ -86,7 +86,8 @@ class Rules:
 class Change:
     """One change, as the table `changes` has it; `position` is that of the row that brought it about.
 
-    `value` is that of an aggregate, or the second until which a member stays one; `fields` is a JSON object.
+    `value` is that of an aggregate, or the second until which a member stays one; `fields` is a JSON object. `x` and
+    `y` are where the object was by `fix_us`.
     """
 
     position: int
@@ -102,6 +103,8 @@ class Change:
     fix_us: int
     value: float | None = None
     fields: str | None = None
+    x: float | None = None
+    y: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

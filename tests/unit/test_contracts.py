@@ -135,6 +135,8 @@ def test_the_changes_table_is_as_it_is_promised_to_readers():
             pa.field("partner", pa.string()),
             pa.field("cause", pa.string(), nullable=False),
             pa.field("fields", pa.string()),
+            pa.field("x", pa.float64()),
+            pa.field("y", pa.float64()),
         ]
     )
 

@@ -87,12 +87,14 @@ def test_a_line_is_as_documented():
         value=float("inf"),
         fields='{"speed": 3.5, "name": "a\\nb"}',
         layer_version=4,
+        x=-8.61,
     )
     line = messages(rows, "taxis").lines[0].decode()
     assert line == (
         '{"id": "centre/1/é/~/16777431/0", "stream": "taxis", "query": "centre", "query_version": 1, '
         '"layer_version": 4, "object": "é", "partner": null, "sign": 1, "cause": "enter", '
         '"event_ts": "2013-05-01T11:42:03.500000Z", "fix_ts": null, "position": 16777431, "seq": 0, "value": "inf", '
+        '"x": -8.61, "y": null, '
         '"fields": {"speed": 3.5, "name": "a\\nb"}}'
     )
 

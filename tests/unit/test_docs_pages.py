@@ -11,7 +11,7 @@ from st_common.settings import load_streams
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted(DOCS.glob("*.md"))
+PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md")])
 
 
 def test_the_examples_of_how_it_works_run_in_their_order(
@@ -64,6 +64,14 @@ def test_links_lead_somewhere(page: Path) -> None:
         r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")
     ):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_index_lists_every_page_once():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[[^]]*\]\(([^)]*)\)", index, re.MULTILINE)
+    pages = [str(page.relative_to(DOCS)) for page in PAGES if page.name != "index.md"]
+    pages.append("adr/index.md")
+    assert sorted(name for name in listed if name.endswith(".md")) == sorted(pages)
 
 
 def test_every_package_of_the_library_is_in_the_architecture() -> None:

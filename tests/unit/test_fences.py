@@ -37,7 +37,7 @@ def play(*rows, cuts=None, restarts=(), shards=1, **rules):
     found, _, order = run_steps(case, segmentation, restarts=restarts, shards=shards)
     changes = []
     for change in told(found, order):
-        at, _, _, _, name, _, sign, cause, event_us, _, value, _ = change
+        at, _, _, _, name, _, sign, cause, event_us, _, value, *_ = change
         text = f"{at} @{event_us / 1e6:g} {'-=+'[sign + 1]}{name} {cause}"
         changes.append(text if value is None else f"{text} ={value:g}")
     return sorted(changes, key=_row_and_time)

@@ -57,8 +57,13 @@ def test_the_delivered_rules_name_the_kinds_of_a_city():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[kinds.a]\ngeometry='blob'\ntags=['x']", "kind a: geometry 'blob'"),
-        ("[kinds.a]\ngeometry='area'\ntags=[]", "kind a: tags"),
+        (
+            "[kinds.a]\ngeometry='blob'\ntags=['x']",
+            "kind a: geometry = 'blob' is none of area, line",
+        ),
+        ("[kinds.a]\ngeometry='area'\ntags=[]", r"kind a: tags = \[\] must be a list"),
+        ("[kinds.a]\ngeometry='area'\ntags=['']", "has an empty tag"),
+        ("[kinds.a]\ngeometry='area'", "kind a: tags is missing"),
         (
             "[kinds.a]\ngeometry='area'\ntag=['x']",
             "unknown key 'tag'.*did you mean 'tags'",

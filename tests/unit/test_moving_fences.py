@@ -44,7 +44,7 @@ def _lines(found):
     """Changes as `row @second sign object cause =value`."""
     lines = []
     for change in found:
-        at, _, _, _, name, _, sign, cause, event_us, _, value, _ = change
+        at, _, _, _, name, _, sign, cause, event_us, _, value, *_ = change
         text = f"{at} @{event_us / 1e6:g} {'-=+'[sign + 1]}{name} {cause}"
         lines.append(text if value is None else f"{text} ={value:g}")
     return sorted(lines, key=_row_and_time)

@@ -254,8 +254,8 @@ def test_a_notifier_is_a_class_and_its_arguments(tmp_path):
     for wrong, said in (
         ('klass = "a.b.C"', "klass"),
         ('class = "C"', "path of a class"),
-        ("arguments = {}", "path of a class"),
-        ('class = "a.C"\narguments = "x"', "arguments must be a table"),
+        ("arguments = {}", "class is missing"),
+        ('class = "a.C"\narguments = "x"', "arguments = 'x' must be a table"),
     ):
         file.write_text(f"[notifier]\n{wrong}\n")
         with pytest.raises(ConfigError, match=said):

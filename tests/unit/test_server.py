@@ -473,6 +473,9 @@ def test_gis_reads_answers_objects_and_visits_as_features(place, client, engine_
     assert client.get("/ogc/collections/objects.ships/items/s03").json()[
         "geometry"
     ] == {"type": "Point", "coordinates": [3.0, 1.0]}
+    stays = client.get("/ogc/collections/visits.ships/items").json()["features"]
+    began = sorted(one["geometry"]["coordinates"] for one in stays)
+    assert began == [[float(n), 1.0] for n in range(11)]
     assert client.get("/ogc").headers["content-type"] == "application/json"
 
 

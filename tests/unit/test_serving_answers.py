@@ -275,6 +275,8 @@ def test_many_queries_and_objects_fold_without_mixing_up():
             "query_version": pa.array(np.ones(count), pa.int32()),
             "value": pa.nulls(count, pa.float64()),
             "fields": pa.nulls(count, pa.string()),
+            "x": pa.array(number, pa.float64()),
+            "y": pa.nulls(count, pa.float64()),
             "seq": pa.array(np.zeros(count), pa.int32()),
             "sign": pa.array(1 - number // objects % 2 * 2, pa.int8()),
         }
@@ -282,6 +284,9 @@ def test_many_queries_and_objects_fold_without_mixing_up():
     assert fold(big).num_rows == 0
     left = fold(big.slice(0, count - 1000))
     assert left.num_rows == 1000
+    assert [f"o{int(x) % objects}" for x in left["x"].to_pylist()] == left[
+        "object"
+    ].to_pylist()
     assert {int(name[1:]) for name in left["object"].to_pylist()} == set(
         range(objects - 1000, objects)
     )

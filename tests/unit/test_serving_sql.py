@@ -218,3 +218,10 @@ def test_what_is_no_reading_of_the_views_is_refused_in_one_line(
         sql(home, text)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_stream_that_told_nothing_has_no_visits(tmp_path: Path):
+    home = Home(tmp_path)
+    table = home.table("changes", "taxis")
+    write_deltalake(table, changes(), partition_by=["event_date"])
+    assert sql(home, "SELECT * FROM visits").num_rows == 0

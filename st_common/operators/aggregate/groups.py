@@ -24,7 +24,7 @@ class Groups(Keyed):
         numbers={"target": (Numbers.TARGETS,), "text": (Numbers.PARTNERS,)},
         order=("target",),
         identity=("target",),
-        later=("text",),
+        later={"text": NONE},
     )
 
     target: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))

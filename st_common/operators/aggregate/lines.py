@@ -25,6 +25,8 @@ class Lines:
     position: np.ndarray
     event_ts: np.ndarray
     fix_ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
     rank: np.ndarray
     objects: np.ndarray
     target: np.ndarray

@@ -26,6 +26,7 @@ from st_common.operators.arrays.keys import MASK, SHIFT, is_in, packed, unique
 from st_common.operators.state.component import Change
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.changes import CAUSE, TICK_RANK
+from st_common.operators.turn.places import nowhere
 from st_common.operators.turn.present import Sample
 from st_common.operators.turn.spells import Spells
 from st_common.operators.turn.turn import Turn
@@ -322,6 +323,7 @@ def _told(
         position=stretch.position[at],
         event_ts=ticks,
         fix_ts=ticks,
+        **nowhere(len(at)),
         rank=np.full(len(at), TICK_RANK),
         objects=numbering.targets.partner[target],
         target=numbering.targets_of(query, np.full(len(query), NO_PARTNER)),

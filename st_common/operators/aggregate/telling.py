@@ -21,6 +21,7 @@ from st_common.operators.turn.changes import (
     change_rows,
 )
 from st_common.operators.turn.nearness import Held, Nearness, nearness
+from st_common.operators.turn.places import nowhere, places_of
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.shown import shown_fields
 from st_common.operators.turn.swapping import At
@@ -67,6 +68,7 @@ def pair_lines(stretch: Stretch) -> Lines | None:
         position=stretch.position[at],
         event_ts=stretch.tick[at],
         fix_ts=course.ts[version],
+        **places_of(course, version),
         rank=np.full(len(key), TICK_RANK),
         objects=key & MASK,
         target=key >> SHIFT,
@@ -360,6 +362,7 @@ def group_lines(
         position=at.rows(query),
         event_ts=ticks,
         fix_ts=ticks,
+        **nowhere(len(target)),
         rank=np.full(len(target), TICK_RANK if at.plus is None else 1),
         objects=group,
         target=turn.numbering.targets_of(query, np.full(len(query), NO_PARTNER)),

@@ -16,6 +16,7 @@ from st_common.operators.fence.visits import MovingVisits
 from st_common.operators.state.component import Change
 from st_common.operators.state.fixes import ALIVE, SILENT
 from st_common.operators.turn.changes import CAUSE, TICK_RANK
+from st_common.operators.turn.places import places_of
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.turn import Turn
 
@@ -117,6 +118,8 @@ def _line(seen: Sightings, rows: np.ndarray, sign: np.ndarray) -> Lines:
         position=seen.position[rows],
         event_ts=seen.tick[rows],
         fix_ts=seen.fix_ts[rows],
+        x=seen.x[rows],
+        y=seen.y[rows],
         rank=np.full(len(rows), TICK_RANK),
         objects=seen.key[rows] >> SHIFT,
         target=seen.key[rows] & MASK,
@@ -158,10 +161,12 @@ def _places_at(
 def _dwell_lines(fixes: Present, dwells: Dwells, place: np.ndarray) -> Lines:
     """Visits that have lasted long enough at a tick: they show the fix that counted there."""
     count = len(dwells.key)
+    shown = fixes.values.readings(place)
     return Lines(
         position=dwells.position,
         event_ts=dwells.ts,
-        fix_ts=fixes.values.readings(place).ts,
+        fix_ts=shown.ts,
+        **places_of(shown, np.arange(count)),
         rank=np.full(count, TICK_RANK),
         objects=dwells.key >> SHIFT,
         target=dwells.key & MASK,

@@ -7,14 +7,15 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.arrays.keys import MASK, SHIFT
-from st_common.operators.events.timeline import EXPIRED, FIX, Events
-from st_common.operators.expressions import readings
+from st_common.operators.events.timeline import EXPIRED, FIX
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.fence.dwelling import Dwells
 from st_common.operators.fence.judging import Judged
 from st_common.operators.fence.specs import FenceSet
 from st_common.operators.state.fixes import LastFixes
 from st_common.operators.turn.changes import CAUSE, TICK_RANK, change_rows
+from st_common.operators.turn.last_known import last_known, readings_of
+from st_common.operators.turn.places import places_of
 from st_common.operators.turn.shown import shown_fields
 from st_common.operators.turn.turn import Turn
 
@@ -110,41 +111,8 @@ def _dwells(dwells: Dwells, turn: Turn) -> Told:
         sign=np.zeros(len(target), np.int64),
         cause=np.full(len(target), CAUSE["dwell"]),
         value=fences.dwell_us[fence] / 1e6,
-        reading=_last_known(dwells, turn),
+        reading=last_known(turn.events, objects, dwells.position, dwells.ts),
     )
-
-
-def _last_known(dwells: Dwells, turn: Turn) -> np.ndarray:
-    """The last event of each object that the log has by the row at which it dwells, else its fix from before."""
-    events, objects = turn.events, dwells.key >> SHIFT
-    start = np.searchsorted(events.object, objects)
-    end = np.searchsorted(events.object, objects, side="right")
-    at = _end_of_known(events, dwells, start, end) - 1
-    return np.where(at >= start, at, len(events) + objects)
-
-
-def _end_of_known(
-    events: Events, dwells: Dwells, low: np.ndarray, high: np.ndarray
-) -> np.ndarray:
-    """Of each run of events of one object the place behind those that the log has by a dwell.
-
-    Events of an object are sorted by order of effect, which is that of their rows and times: so halves are looked at.
-
-    Args:
-        events: of all objects.
-        dwells: one for each run.
-        low: int64[n], where runs begin.
-        high: int64[n], the places behind their ends.
-    """
-    while (low < high).any():
-        is_open = low < high
-        at = np.where(is_open, (low + high) // 2, 0)
-        row, ts = events.position[at], events.ts[at]
-        is_same = row == dwells.position
-        is_known = (row < dwells.position) | (is_same & (ts <= dwells.ts))
-        low = np.where(is_open & is_known, at + 1, low)
-        high = np.where(is_open & ~is_known, at, high)
-    return low
 
 
 def rows_of(told: Told, turn: Turn, fixes: LastFixes) -> pa.Table:
@@ -152,25 +120,31 @@ def rows_of(told: Told, turn: Turn, fixes: LastFixes) -> pa.Table:
     query = turn.numbering.targets.query[told.target]
     shown, reading = readings_of(told.reading, turn, fixes)
     fields = shown_fields(turn, query=query, reading=reading, readings=shown)
-    return changes_of(told, turn, fix_ts=shown.ts[reading], fields=fields)
+    return changes_of(told, turn, shown, reading, fields)
 
 
 def changes_of(
-    told: Told, turn: Turn, *, fix_ts: np.ndarray, fields: pa.Array
+    told: Told,
+    turn: Turn,
+    shown: Readings,
+    reading: np.ndarray,
+    fields: pa.Array | None,
 ) -> pa.Table:
     """Rows of changes of some lines, of fences and of incidents.
 
     Args:
         told: the lines.
         turn: the run.
-        fix_ts: int64[n], the event time of the fix that each line shows.
+        shown: fixes.
+        reading: int64[n], the place among these of the one that each line shows.
         fields: what each line shows, as JSON.
     """
     return change_rows(
         turn.names,
         position=told.position,
         event_ts=told.event_ts,
-        fix_ts=fix_ts,
+        fix_ts=shown.ts[reading],
+        **places_of(shown, reading),
         rank=told.rank,
         objects=told.object,
         target=told.target,
@@ -179,17 +153,6 @@ def changes_of(
         value=told.value,
         fields=fields,
     )
-
-
-def readings_of(
-    reading: np.ndarray, turn: Turn, fixes: LastFixes
-) -> tuple[Readings, np.ndarray]:
-    """The readings of events followed by those of objects from before the run; and which of them each line shows."""
-    count = len(turn.events)
-    old = np.unique(reading[reading >= count])
-    both = readings.joined(turn.readings, readings.of_objects(fixes, old - count))
-    at = count + np.searchsorted(old, reading)
-    return both, np.where(reading < count, reading, at)
 
 
 def together(parts: Sequence[Told]) -> Told:

@@ -21,6 +21,7 @@ from st_common.operators.fence.moving_near import Apart
 from st_common.operators.fence.moving_specs import MovingFences
 from st_common.operators.state.fixes import ALIVE
 from st_common.operators.turn.course import Course, Now
+from st_common.operators.turn.places import places_of
 from st_common.operators.turn.points import points_of
 from st_common.runs import ranges
 
@@ -30,8 +31,8 @@ class Sightings:
     """Machines (`key` is `object << 32 | target`) at ticks of a run: what they take there, each pair once.
 
     `tick` is the event time, `position` the row of the log. `place` is where the fix of the object stands that counts
-    then, `fix_ts` its time. `status` is that of the object, or else of the first focal one that is not alive.
-    `is_new`: the tick has none of the fixes from before the query was registered.
+    then, `fix_ts` its time, `x` and `y` where the object was. `status` is that of the object, or else of the first
+    focal one that is not alive. `is_new`: the tick has none of the fixes from before the query was registered.
     """
 
     key: np.ndarray
@@ -40,6 +41,8 @@ class Sightings:
     code: np.ndarray
     place: np.ndarray
     fix_ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
     status: np.ndarray
     is_new: np.ndarray
 
@@ -87,6 +90,7 @@ def sighted(stretch: Stretch, answer: np.ndarray, keys: np.ndarray) -> Sightings
         code=code,
         place=course.place[version],
         fix_ts=course.ts[version],
+        **places_of(course, version),
         status=status,
         is_new=stretch.counts(query, at),
     )

@@ -8,11 +8,12 @@ import pyarrow as pa
 from st_common.operators.arrays.keys import SHIFT
 from st_common.operators.events.timeline import FIX
 from st_common.operators.expressions.fields import STARTED, WORST, fields_of
-from st_common.operators.fence.telling import Told, changes_of, readings_of, together
+from st_common.operators.fence.telling import Told, changes_of, together
 from st_common.operators.incident.judging import Judged
 from st_common.operators.incident.specs import IncidentSet
 from st_common.operators.state.fixes import LastFixes
 from st_common.operators.turn.changes import CAUSE, TICK_RANK
+from st_common.operators.turn.last_known import readings_of
 from st_common.operators.turn.turn import Turn
 
 # By kind of row: FIX, GONE, EXPIRED, GAP. A gap has the time of a fix, which is told before it.
@@ -102,4 +103,4 @@ def rows_of(lines: Lines, turn: Turn, fixes: LastFixes) -> pa.Table:
             WORST: pa.array(lines.worst, from_pandas=True),
         },
     )
-    return changes_of(told, turn, fix_ts=shown.ts[reading], fields=fields)
+    return changes_of(told, turn, shown, reading, fields)

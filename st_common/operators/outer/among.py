@@ -6,7 +6,7 @@ import numpy as np
 
 from st_common.operators.outer.asking import Asked
 from st_common.operators.outer.remembered import OuterRows, behind
-from st_common.operators.outer.signed import Instants, Signed, instants_of
+from st_common.operators.outer.signed import FIX, Instants, Signed, instants_of
 from st_common.operators.turn.changes import TICK_RANK
 from st_common.operators.turn.turn import Turn
 
@@ -25,13 +25,17 @@ class ByTheClock:
 
     Attributes:
         target: int64[n], the key of each.
-        fix_ts: int64[n], the time of the fix that it is told with.
+        fix_ts: int64[n], the time of the fix that it is told with, and `x` and `y` (float64[n]) where that was.
+        x: see `fix_ts`.
+        y: see `fix_ts`.
         position: int64[n], the row of the log, and `tick` the event time at which.
         tick: see `position`.
     """
 
     target: np.ndarray
     fix_ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
     position: np.ndarray
     tick: np.ndarray
 
@@ -103,7 +107,7 @@ def _columns(
         "target": clocked.target,
         "weight": np.full(count, weight),
         "cause": np.full(count, cause),
-        "fix_ts": clocked.fix_ts,
+        **{name: getattr(clocked, name) for name in FIX},
         "rank": np.full(count, TICK_RANK),
     }
     return {

@@ -19,6 +19,7 @@ from st_common.operators.events.agenda import ticks_past
 from st_common.operators.events.timeline import LAST
 from st_common.operators.outer.among import ByTheClock, Told, told_among
 from st_common.operators.outer.remembered import OuterRows
+from st_common.operators.outer.signed import FIX
 from st_common.operators.outer.specs import OuterSpecs
 from st_common.operators.state.component import Keyed, Layout, Numbers
 from st_common.operators.state.object_rows import no_numbers
@@ -38,6 +39,7 @@ class Lingering(Keyed):
         target: int64[n], the key, as of `OuterRows`.
         left: int64[n], the tick at which they left, in microseconds.
         fix_ts: int64[n], the time of the fix that is told of when they go.
+        x: float64[n], where that was, NaN in rows of states that were stored before it was kept; `y` likewise.
     """
 
     LAYOUT: ClassVar[Layout] = Layout(
@@ -45,11 +47,14 @@ class Lingering(Keyed):
         numbers={"target": (Numbers.TARGETS,)},
         order=("target",),
         identity=("target",),
+        later={"x": np.nan, "y": np.nan},
     )
 
     target: np.ndarray = field(default_factory=no_numbers)
     left: np.ndarray = field(default_factory=no_numbers)
     fix_ts: np.ndarray = field(default_factory=no_numbers)
+    x: np.ndarray = field(default_factory=lambda: np.empty(0))
+    y: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +135,9 @@ class _Steps:
         at: int64[n], the place of the instant; `BEFORE` for what was so before the run.
         comes: bool[n], it begins to count, or counts as something else; else it leaves.
         tick: int64[n], when.
-        fix_ts: int64[n].
+        fix_ts: int64[n], as of `Lingering`; `x` and `y` likewise.
+        x: see `fix_ts`.
+        y: see `fix_ts`.
         source: int64[n], the place of the row with a sign, `NONE` of what was so before.
     """
 
@@ -139,11 +146,16 @@ class _Steps:
     comes: np.ndarray
     tick: np.ndarray
     fix_ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
     source: np.ndarray
 
     def take(self, index: np.ndarray) -> "_Steps":
         columns = {name: getattr(self, name)[index] for name in self.__slots__}
         return _Steps(**columns)
+
+    def fixes(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self, name) for name in FIX}
 
 
 def _steps(
@@ -164,9 +176,15 @@ def _steps(
         tick=np.concatenate(
             [np.append(before.left, 0)[place], signed.tick[signed.at[source]]]
         ),
-        fix_ts=np.concatenate(
-            [np.append(before.fix_ts, 0)[place], signed.fix_ts[source]]
-        ),
+        **{
+            name: np.concatenate(
+                [
+                    np.append(getattr(before, name), 0)[place],
+                    getattr(signed, name)[source],
+                ]
+            )
+            for name in FIX
+        },
         source=np.concatenate([np.full(len(held), _NONE), source]),
     )
     steps = steps.take(np.lexsort((steps.at, steps.key)))
@@ -190,12 +208,12 @@ def _aged(
     is_due = position != LAST
     gone = ByTheClock(
         target=left.key[is_due],
-        fix_ts=left.fix_ts[is_due],
+        **left.take(is_due).fixes(),
         position=position[is_due],
         tick=ages[is_due],
     )
     stays = left.take(~is_due)
-    after = Lingering(target=stays.key, left=stays.tick, fix_ts=stays.fix_ts)
+    after = Lingering(target=stays.key, left=stays.tick, **stays.fixes())
     return gone, after
 
 
@@ -207,6 +225,8 @@ def _ended(turn: Turn, before: Lingering, ending: Ending) -> ByTheClock:
     return ByTheClock(
         target=over.target,
         fix_ts=over.fix_ts,
+        x=over.x,
+        y=over.y,
         position=ending.position(turn.numbering.targets.query[over.target]),
         tick=np.full(len(over), ending.tick),
     )

@@ -39,7 +39,7 @@ from st_common.operators.outer.telling import (
 )
 from st_common.operators.outer.versions import versions_of
 from st_common.operators.state.component import Change
-from st_common.operators.state.fixes import NEVER
+from st_common.operators.state.fixes import NEVER, LastFixes
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import SHARD_SCHEMA
 from st_common.operators.turn.part import Part
@@ -129,12 +129,13 @@ class _Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Remembered:
-    """The rows that count, those of them that have left, those that wait, and the groups as they were told last."""
+    """The rows that count, those of them that have left, those that wait, the groups as told last; last fixes."""
 
     rows: OuterRows
     lingering: Lingering
     waiting: Waiting
     groups: OuterGroups
+    fixes: LastFixes
 
     @staticmethod
     def of(state: State) -> "_Remembered":
@@ -143,6 +144,7 @@ class _Remembered:
             lingering=state.memories[Lingering],
             waiting=state.memories[Waiting],
             groups=state.memories[OuterGroups],
+            fixes=state.fixes,
         )
 
     @property
@@ -192,7 +194,7 @@ def _judged(
     stays = versions.until == len(told.tick)
     return _Judged(
         lines=lines,
-        changes=tell_rows(turn, told, versions.take(~of_groups), causes),
+        changes=tell_rows(turn, told, versions.take(~of_groups), known.fixes, causes),
         rows=before.change_to(versions.take(stays).rows.in_order()),
         groups=after,
         lingering=lingering,

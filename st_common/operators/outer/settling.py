@@ -20,6 +20,7 @@ from st_common.operators.events.timeline import LAST
 from st_common.operators.outer.among import ByTheClock, Told, told_among
 from st_common.operators.outer.lingering import Leaving
 from st_common.operators.outer.remembered import OuterRows, behind
+from st_common.operators.outer.signed import FIX, Signed
 from st_common.operators.outer.specs import OuterSpecs
 from st_common.operators.state.component import Keyed, Layout, Numbers
 from st_common.operators.state.fixes import NEVER
@@ -40,6 +41,7 @@ class Waiting(Keyed):
         target: int64[n], the key, as of `OuterRows`; `group`, `text`, `value` and `fields` likewise.
         since: int64[n], the tick from which on they are there, in microseconds.
         fix_ts: int64[n], the time of the fix that is told of when they count.
+        x: float64[n], where that was, NaN in rows of states that were stored before it was kept; `y` likewise.
     """
 
     LAYOUT: ClassVar[Layout] = replace(
@@ -50,11 +52,14 @@ class Waiting(Keyed):
             "group": (Numbers.PARTNERS,),
             "text": (Numbers.PARTNERS,),
         },
+        later={"x": np.nan, "y": np.nan},
     )
 
     target: np.ndarray = field(default_factory=no_numbers)
     since: np.ndarray = field(default_factory=no_numbers)
     fix_ts: np.ndarray = field(default_factory=no_numbers)
+    x: np.ndarray = field(default_factory=lambda: np.empty(0))
+    y: np.ndarray = field(default_factory=lambda: np.empty(0))
     group: np.ndarray = field(default_factory=no_numbers)
     text: np.ndarray = field(default_factory=no_numbers)
     value: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -93,7 +98,7 @@ def settled(
         before = before.take(~ended[turn.numbering.targets.query[before.target]])
     data = behind([before.rows, told.asked.rows])
     steps = _told_last(_steps(turn, told, rows, before, lasting), data)
-    told = _with_times(told, steps)
+    told = _with_fixes(told, steps)
     due = _due(turn, steps, lasting, may_pass=leaving.ending is None)
     is_early = steps.comes & (steps.tick < due)
     ripe = _ripe(steps, due, is_early)
@@ -101,7 +106,7 @@ def settled(
     counts, waits = ripe[position != LAST], ripe[position == LAST]
     clocked = ByTheClock(
         target=steps.key[counts],
-        fix_ts=steps.fix_ts[counts],
+        **steps.fixes(counts),
         position=position[position != LAST],
         tick=due[counts],
     )
@@ -121,7 +126,9 @@ class _Steps:
         tick: int64[n], when; of what counted before the run `NEVER`, of what waited since when it did.
         comes: bool[n], it is there from then on, or is told as something else; else it leaves.
         stay: int64[n], the place of the step by which it came, if it is there.
-        fix_ts: int64[n].
+        fix_ts: int64[n], as of `Waiting`; `x` and `y` likewise.
+        x: see `fix_ts`.
+        y: see `fix_ts`.
         source: int64[n], the place of the row with a sign, `NONE` of what was so before.
         data: int64[n], its place among the rows that wait, and behind these those that count.
     """
@@ -131,12 +138,17 @@ class _Steps:
     comes: np.ndarray
     stay: np.ndarray
     fix_ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
     source: np.ndarray
     data: np.ndarray
 
     def take(self, index: np.ndarray) -> "_Steps":
         columns = {name: getattr(self, name)[index] for name in self.__slots__}
         return _Steps(**columns)
+
+    def fixes(self, index: np.ndarray) -> dict[str, np.ndarray]:
+        return {name: getattr(self, name)[index] for name in FIX}
 
 
 def _steps(
@@ -164,14 +176,29 @@ def _steps(
         tick=np.concatenate(tick)[order],
         comes=comes,
         stay=np.maximum(starts_of(begins), 0),
-        fix_ts=np.concatenate([none, before.fix_ts, signed.fix_ts[source]])[order],
+        **_fixes(none, before, signed, source, order),
         source=np.concatenate([no_source, source])[order],
         data=places[order],
     )
 
 
+def _fixes(
+    none: np.ndarray,
+    before: Waiting,
+    signed: Signed,
+    source: np.ndarray,
+    order: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """The fixes of rows that count already (`none` knows them), of those that wait, and of those told, in an order."""
+    columns = {
+        name: [none, getattr(before, name), getattr(signed, name)[source]]
+        for name in FIX
+    }
+    return {name: np.concatenate(parts)[order] for name, parts in columns.items()}
+
+
 def _told_last(steps: _Steps, data: OuterRows) -> _Steps:
-    """The steps with the times of the fixes by which rows became what they are: one that says the same is no other."""
+    """The steps with the fixes by which rows became what they are: one that says the same is no other."""
     rows = data.take(np.maximum(steps.data, 0)) if len(data) else OuterRows()
     is_same = np.zeros(len(steps.key), bool)
     if len(rows):
@@ -181,14 +208,16 @@ def _told_last(steps: _Steps, data: OuterRows) -> _Steps:
     goes_on = steps.comes & (steps.stay != np.arange(len(steps.key)))
     # Of what counted before nobody remembers what it was told as, and it counts already.
     is_same &= goes_on & (shifted(steps.data, _NONE) != _NONE)
-    return replace(steps, fix_ts=steps.fix_ts[np.maximum(last_set(~is_same), 0)])
+    return replace(steps, **steps.fixes(np.maximum(last_set(~is_same), 0)))
 
 
-def _with_times(told: Told, steps: _Steps) -> Told:
-    """What is told, where rows that come have the times that the steps know."""
-    fix_ts, known = told.signed.fix_ts.copy(), steps.comes & (steps.source != _NONE)
-    fix_ts[steps.source[known]] = steps.fix_ts[known]
-    return replace(told, signed=replace(told.signed, fix_ts=fix_ts))
+def _with_fixes(told: Told, steps: _Steps) -> Told:
+    """What is told, where rows that come have the fixes that the steps know."""
+    known = np.flatnonzero(steps.comes & (steps.source != _NONE))
+    fixes = {name: getattr(told.signed, name).copy() for name in FIX}
+    for name, values in steps.fixes(known).items():
+        fixes[name][steps.source[known]] = values
+    return replace(told, signed=replace(told.signed, **fixes))
 
 
 def _due(
@@ -217,4 +246,5 @@ def _waiting(steps: _Steps, which: np.ndarray, data: OuterRows) -> Waiting:
     some = steps.take(which)
     rows, since = data.take(some.data), steps.tick[some.stay]
     columns = {name: getattr(rows, name) for name in OuterRows.columns()}
-    return Waiting(**columns, since=since, fix_ts=some.fix_ts)
+    fixes = {name: getattr(some, name) for name in FIX}
+    return Waiting(**columns, since=since, **fixes)

@@ -10,6 +10,9 @@ from st_common.operators.turn.changes import CAUSES, order_of
 from st_common.operators.turn.turn import Turn
 from st_common.runs import is_first, is_last
 
+FIX = ("fix_ts", "x", "y")
+"""What is known of the fix that a row is told with: its time, and where the object was."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signed:
@@ -24,6 +27,8 @@ class Signed:
         at: int64[n], the place of its instant.
         cause: int64[n], why: places in `CAUSES`.
         fix_ts: int64[n], the time of the fix that each is told with.
+        x: float64[n], where that was, NaN for nowhere; `y` likewise.
+        y: see `x`.
         rank: int64[n], its place in the order of what is told at one time.
         position: int64[k], the row of the log of each instant, rising.
         tick: int64[k], its event time in microseconds, rising among those of one position.
@@ -37,6 +42,8 @@ class Signed:
     at: np.ndarray
     cause: np.ndarray
     fix_ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
     rank: np.ndarray
     position: np.ndarray
     tick: np.ndarray
@@ -82,7 +89,7 @@ def signed(turn: Turn, told: pa.Table, also: Instants) -> Signed:
         cause=pc.index_in(
             rows["cause"].cast(pa.string()), value_set=pa.array(CAUSES)
         ).to_numpy(),
-        fix_ts=rows["fix_ts"].to_numpy(),
+        **{name: rows[name].to_numpy() for name in FIX},
         rank=rows["rank"].to_numpy(),
         position=instants.position,
         tick=instants.tick,

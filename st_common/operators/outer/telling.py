@@ -10,11 +10,14 @@ from st_common.operators.aggregate.regrouping import Parts, regroup
 from st_common.operators.aggregate.relational import amounts_of
 from st_common.operators.arrays.keys import MASK, SHIFT, packed
 from st_common.operators.outer.remembered import OuterGroups, OuterRows
-from st_common.operators.outer.signed import Signed
+from st_common.operators.outer.signed import FIX, Signed
 from st_common.operators.outer.specs import OuterSpecs
 from st_common.operators.outer.versions import NONE, Versions
+from st_common.operators.state.fixes import LastFixes
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.changes import CAUSE, SHARD_SCHEMA, TICK_RANK, change_rows
+from st_common.operators.turn.last_known import last_known, readings_of
+from st_common.operators.turn.places import nowhere, places_of
 from st_common.operators.turn.spells import Spells
 from st_common.operators.turn.turn import Turn
 from st_common.runs import is_first
@@ -88,7 +91,11 @@ def with_causes(lines: Lines, causes: Causes, rank: int) -> Lines:
 
 
 def tell_rows(
-    turn: Turn, signed: Signed, versions: Versions, causes: Causes | None
+    turn: Turn,
+    signed: Signed,
+    versions: Versions,
+    fixes: LastFixes,
+    causes: Causes | None,
 ) -> pa.Table:
     """Rows that came, left or have other values now, as they are.
 
@@ -96,6 +103,7 @@ def tell_rows(
         turn: the run.
         signed: what was told of the queries below.
         versions: the rows of queries without an aggregate.
+        fixes: the last ones of all objects before the run.
         causes: why rows come and go; None: as it was told below, or by what is asked of them.
     """
     begins, ends = versions.begins != NONE, versions.ends != NONE
@@ -115,7 +123,7 @@ def tell_rows(
         at=signed.at[row],
         sign=sign,
         cause=cause[kept],
-        fix_ts=signed.fix_ts[row],
+        **{name: getattr(signed, name)[row] for name in FIX},
         rank=signed.rank[row],
     )
     told = _rows(turn, signed, rows.take(kept), lines)
@@ -123,18 +131,21 @@ def tell_rows(
         return told
     came = np.zeros(len(versions.start), bool)
     came[place[kept][sign > 0]] = True
-    return pa.concat_tables([told, _told_again(turn, signed, versions, lines, came)])
+    again = _told_again(turn, signed, versions, lines, came, fixes)
+    return pa.concat_tables([told, again])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lines:
-    """What is told of n rows beside what they show; int64[n] each, `at` the places of instants."""
+    """What is told of n rows beside what they show; `at` are the places of instants, the others as of `Signed`."""
 
     query: np.ndarray
     at: np.ndarray
     sign: np.ndarray
     cause: np.ndarray
     fix_ts: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
     rank: np.ndarray
 
 
@@ -150,13 +161,18 @@ def _rows(turn: Turn, signed: Signed, rows: OuterRows, lines: _Lines) -> pa.Tabl
         cause=lines.cause,
         value=rows.value,
         fields=rows.fields,
-        fix_ts=lines.fix_ts,
+        **{name: getattr(lines, name) for name in FIX},
         rank=lines.rank,
     )
 
 
 def _told_again(
-    turn: Turn, signed: Signed, versions: Versions, told: _Lines, came: np.ndarray
+    turn: Turn,
+    signed: Signed,
+    versions: Versions,
+    told: _Lines,
+    came: np.ndarray,
+    fixes: LastFixes,
 ) -> pa.Table:
     """Rows that stay where others of their query changed, of queries that tell everything again (SPEC W6: RSTREAM).
 
@@ -166,6 +182,7 @@ def _told_again(
         versions: the rows of queries without an aggregate.
         told: what is told of those that changed.
         came: bool[n], which of the versions are told when they begin.
+        fixes: the last ones of all objects before the run.
     """
     mine = np.flatnonzero(turn.known.of(OuterSpecs).retelling[told.query])
     if not len(mine):
@@ -179,16 +196,49 @@ def _told_again(
     cell, row = spells.at(query, at)
     stays = (held.start[row] < at[cell]) | ~came[order][row]
     cell, row = cell[stays], row[stays]
-    count = len(cell)
+    count, rows = len(cell), held.rows.take(row)
     again = _Lines(
         query=query[cell],
         at=at[cell],
         sign=np.zeros(count, np.int64),
         cause=np.full(count, CAUSE["inside"]),
         fix_ts=signed.tick[at[cell]],
+        **_places_then(turn, signed, query[cell], rows.group, at[cell], fixes),
         rank=np.full(count, TICK_RANK),
     )
-    return _rows(turn, signed, held.rows.take(row), again)
+    return _rows(turn, signed, rows, again)
+
+
+def _places_then(
+    turn: Turn,
+    signed: Signed,
+    query: np.ndarray,
+    names: np.ndarray,
+    at: np.ndarray,
+    fixes: LastFixes,
+) -> dict[str, np.ndarray]:
+    """Where the objects of rows were at instants, as `change_rows` takes it; groups are nowhere.
+
+    Args:
+        turn: the run.
+        signed: has the instants.
+        query: int64[n], the query of each row.
+        names: int64[n], its object, as a number of a partner.
+        at: int64[n], the place of the instant.
+        fixes: the last ones before the run.
+    """
+    partners, then = turn.numbering.partners, nowhere(len(query))
+    ids = partners.ids.take(pa.array(names))
+    objects = turn.objects.find(partners.hashes[names], ids)
+    mine = np.flatnonzero((objects >= 0) & ~turn.known.grouped[query])
+    position, tick = signed.position[at[mine]], signed.tick[at[mine]]
+    reading = last_known(turn.events, objects[mine], position, tick)
+    # Whom the run meets first, and later than then, was nowhere.
+    known = reading < len(turn.events) + len(fixes)
+    shown, place = readings_of(reading[known], turn, fixes)
+    for name, values in places_of(shown, place).items():
+        then[name][mine[known]] = values
+    return then
 
 
 def _pairs(

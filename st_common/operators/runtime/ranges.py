@@ -20,6 +20,7 @@ from st_common.operators.runtime import gpac
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import CAUSE, SHARD_SCHEMA, change_rows
 from st_common.operators.turn.part import Counters, Part
+from st_common.operators.turn.places import places_of
 from st_common.operators.turn.points import look_up
 from st_common.operators.turn.shown import shown_fields
 from st_common.operators.turn.swapping import Swapping, swapped_keys, tell_swapped
@@ -111,6 +112,7 @@ def _tell(turn: Turn, cases: gpac.Cases) -> pa.Table:
         position=events.position[event],
         event_ts=events.ts[event],
         fix_ts=events.fix_ts[event],
+        **places_of(turn.readings, event),
         # 0 for an expiry, which comes first at its place in the log and time.
         rank=(events.kind[event] != EXPIRED).astype(np.int8),
         objects=events.object[event],

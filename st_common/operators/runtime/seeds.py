@@ -39,9 +39,11 @@ MEMBERS = pa.schema(
         ("since_ts", pa.timestamp("us", "UTC")),
         ("value", pa.float64()),
         ("fields", pa.string()),
+        ("x", pa.float64()),
+        ("y", pa.float64()),
     ]
 )
-"""Who is in the answer of a seed's query."""
+"""Who is in the answer of a seed's query, since when, and where it was then."""
 
 _CAUSE = "backfilled"
 
@@ -77,6 +79,9 @@ class Seed:
         arrays, meta = from_blob(data)
         both, cut = np.asarray(arrays["both"]), meta["state_bytes"]
         members = pa.ipc.open_stream(both[cut:].tobytes()).read_all()
+        for name in MEMBERS.names[len(members.column_names) :]:
+            # Seeds that were kept before members had a place.
+            members = members.append_column(name, pa.nulls(len(members), pa.float64()))
         return Seed(state=state_from_blob(both[:cut].tobytes()), members=members)
 
 
@@ -207,7 +212,8 @@ def _rows(
         "query": query.name,
         "cause": _CAUSE,
     }
-    given = {name: members[name] for name in ("object", "partner", "value", "fields")}
+    shown = ("object", "partner", "value", "fields", "x", "y")
+    given = {name: members[name] for name in shown}
     columns = {
         name: pa.repeat(pa.scalar(value, pa.string()), count)
         if isinstance(value, str)

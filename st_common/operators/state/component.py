@@ -46,7 +46,7 @@ class Layout:
     into a key. Rows are sorted by the columns `order`. `identity` are the columns that tell a row from all others.
     `owner` says with whom a row goes when the state is dealt out: its object, or its query. `bit` is a column of 0 and
     1 that may change while the row stays, `wide` are columns with several values a row. `later` are columns of numbers
-    that states lack which were stored before there were such: there they are `NONE`.
+    that older states lack, with what stands there then.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Layout:
     owner: Numbers = Numbers.QUERIES
     bit: str | None = None
     wide: tuple[str, ...] = ()
-    later: tuple[str, ...] = ()
+    later: Mapping[str, float] = field(default_factory=dict)
 
 
 class Component(ABC):
@@ -152,7 +152,7 @@ class Component(ABC):
         """What `to_arrays` gave."""
         names = {name: f"{cls.LAYOUT.name}/{name}" for name in cls.columns()}
         count = len(arrays[names[cls.columns()[0]]])
-        later = {names[name]: np.full(count, NONE) for name in cls.LAYOUT.later}
+        later = {names[n]: np.full(count, v) for n, v in cls.LAYOUT.later.items()}
         columns = {name: ({**later, **arrays})[at] for name, at in names.items()}
         for name in cls.LAYOUT.wide:
             width = len(columns[name]) // count if count else 0

@@ -89,6 +89,8 @@ def opened(turn: Turn, present: Present, run: Run, now: Ways, after: Ways) -> Fr
     return FrameRows(
         key=packed(query, events.object[event]),
         ts=ts,
+        x=readings.x[point],
+        y=readings.y[point],
         n=after.n[slot],
         tick=ticks_of(np.maximum(ts, before), turn.settings.tick_us),
         way=after.way[slot],

@@ -35,6 +35,7 @@ class FrameRows(Listed):
     Attributes:
         key: int64[n], `query << 32 | object`.
         ts: int64[n], event time in microseconds.
+        x: float64[n], where the fix was, NaN in rows of states that were stored before it was kept; `y` likewise.
         tick: int64[n], the tick from which the row is known, in microseconds.
         n: int64[n], the number of the fix among those of its object's stay.
         way: int64[n], how far the object had come, in micrometres.
@@ -54,10 +55,13 @@ class FrameRows(Listed):
         order=("key",),
         identity=("key", "n", "ts"),
         bit="held",
+        later={"x": np.nan, "y": np.nan},
     )
 
     key: np.ndarray = field(default_factory=_ints)
     ts: np.ndarray = field(default_factory=_ints)
+    x: np.ndarray = field(default_factory=_floats)
+    y: np.ndarray = field(default_factory=_floats)
     tick: np.ndarray = field(default_factory=_ints)
     n: np.ndarray = field(default_factory=_ints)
     way: np.ndarray = field(default_factory=_ints)

@@ -63,6 +63,8 @@ def frame_lines(
         position=position[at],
         event_ts=tick[at],
         fix_ts=frames.rows.ts[index],
+        x=frames.rows.x[index],
+        y=frames.rows.y[index],
         rank=np.full(len(at), TICK_RANK),
         objects=frames.rows.objects(index),
         target=index,

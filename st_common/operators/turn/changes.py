@@ -58,6 +58,8 @@ SHARD_SCHEMA = pa.schema(
         ("cause", _DICTIONARY),
         ("value", pa.float64()),
         ("fields", pa.string()),
+        ("x", pa.float64()),
+        ("y", pa.float64()),
     ]
 )
 
@@ -91,6 +93,8 @@ def change_rows(
     position: np.ndarray,
     event_ts: np.ndarray,
     fix_ts: np.ndarray,
+    x: np.ndarray,
+    y: np.ndarray,
     rank: np.ndarray,
     objects: np.ndarray,
     target: np.ndarray,
@@ -106,6 +110,8 @@ def change_rows(
         position: int64[n], the row of the log that causes each change.
         event_ts: int64[n], the event time at which it is so, in microseconds.
         fix_ts: int64[n], the event time of the fix that shows it, in microseconds.
+        x: float64[n], where the object was then (see `places.places_of`), null where NaN; `y` likewise.
+        y: see `x`.
         rank: what comes first at one position and time: 0 an expiry, 1 a fix, 2 a tick.
         objects: int64[n], numbers of objects, `NO_PARTNER` for none (null).
         target: int64[n], numbers of targets: in the answer of what each object is.
@@ -140,6 +146,8 @@ def change_rows(
         _texts(cause, CAUSES),
         _values(value, len(sign)),
         pa.nulls(len(sign), pa.string()) if fields is None else fields,
+        _values(x, len(sign)),
+        _values(y, len(sign)),
     ]
     return pa.Table.from_arrays(
         [pa.array(c) if isinstance(c, np.ndarray) else c for c in columns],
@@ -253,5 +261,7 @@ def _as_contract(table: pa.Table, seq: np.ndarray) -> pa.Table:
             "value": table["value"],
             **text,
             "fields": table["fields"],
+            "x": table["x"],
+            "y": table["y"],
         }
     )

@@ -13,6 +13,7 @@ from st_common.operators.state.state import State
 from st_common.operators.turn.changes import CAUSE, change_rows
 from st_common.operators.turn.nearness import Held, Nearness, nearness
 from st_common.operators.turn.part import Part
+from st_common.operators.turn.places import places_of
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.shown import shown_fields
 from st_common.operators.turn.tagged import versions_of
@@ -176,6 +177,7 @@ def tell_swapped(
         position=at.rows(query),
         event_ts=np.full(len(keys), at.tick),
         fix_ts=present.ts[who],
+        **places_of(present, who),
         rank=np.ones(len(keys)),
         objects=who,
         target=target,

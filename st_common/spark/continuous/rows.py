@@ -42,6 +42,8 @@ SCHEMA = pa.schema(
         ("cause", pa.string()),
         ("value", pa.float64()),
         ("fields", pa.string()),
+        ("x", pa.float64()),
+        ("y", pa.float64()),
     ]
 )
 """The columns of the answer."""
