@@ -6,6 +6,7 @@ table `latest` -> positions behind it -> segments of the log behind those     ea
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.capture.log import Log
@@ -33,6 +35,8 @@ _BATCH_BYTES = 4 << 20
 _BATCH_SEGMENTS = 1024
 _MOST_S = 0.5
 """So long one look reads on; what is left is for the next."""
+_RECENT_ROWS, _RECENT_PARTS = 1_000_000, 256
+"""So many fixes are kept as they were read, in so many parts, for the ways of objects behind the archive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +103,12 @@ class LivePlaces:
         )
         self._sifting: Sifting | None = None
         self._waiting: list[Piece] = []
+        self._recent: deque[pa.Table] = deque()
         self._next = 0
         for rows, end in _archived(self._home, stream):
             self._take_archived(rows)
             self._next = segment_of(end)
+        self._recent_from = int(position_of(self._next, 0))
         self._epoch = os.urandom(6).hex()
 
     def _take_archived(self, rows: pa.Table) -> None:
@@ -197,9 +203,40 @@ class LivePlaces:
         if not rows:
             return
         joined = pa.concat_tables(rows)
-        self.places.take(joined, self._accepted(joined["position"].to_numpy()))
+        accepted = self._accepted(joined["position"].to_numpy())
+        self.places.take(joined, accepted)
+        self._keep(joined if accepted is None else joined.filter(pa.array(accepted)))
         if self._sifting is not None:
             self._sifting.forget(known[-1].segments[-1].number + 1)
+
+    def _keep(self, rows: pa.Table) -> None:
+        """Keeps fixes, and lets go of the oldest where there are too many."""
+        self._recent.append(rows)
+        if len(self._recent) > _RECENT_PARTS:
+            self._recent = deque([pa.concat_tables(self._recent).combine_chunks()])
+        while sum(map(len, self._recent)) > _RECENT_ROWS and len(self._recent) > 1:
+            old = self._recent.popleft()
+            if len(old):
+                last = int(pc.max(old["position"]).as_py())
+                self._recent_from = max(self._recent_from, last + 1)
+
+    def behind(self, end: int, name: str) -> pa.Table | None:
+        """The fixes of an object from a place of the log on; None where they are not kept any more.
+
+        Args:
+            end: the position of the first of them.
+            name: the object.
+
+        Returns:
+            Rows of `fixes_of`, in the order of the log.
+        """
+        with self._lock:
+            self._read_on()
+            if end < self._recent_from:
+                return None
+            kept = list(self._recent)
+        own = (pc.field("object") == name) & (pc.field("position") >= end)
+        return pa.concat_tables([_NO_FIXES, *(rows.filter(own) for rows in kept)])
 
     def _decided(self, new: Sequence[Piece]) -> Sequence[Piece]:
         """Those pieces of which it is known which fixes are filtered; the others wait."""
@@ -227,6 +264,18 @@ class LivePlaces:
         return np.asarray(reasons.is_null())
 
 
+_NO_FIXES = pa.schema(
+    [
+        ("position", pa.int64()),
+        ("event_ts", pa.int64()),
+        ("x", pa.float64()),
+        ("y", pa.float64()),
+        ("gone", pa.bool_()),
+        ("object", pa.string()),
+    ]
+).empty_table()
+
+
 def fixes_of(piece: Piece) -> pa.Table:
     """The fixes of a piece of a log: `position`, and the columns of `COLUMNS`; event_ts is int64, us UTC."""
     part = piece.part
@@ -236,7 +285,8 @@ def fixes_of(piece: Piece) -> pa.Table:
     position = position_of(segment, rows["row"].to_numpy().astype(np.int64))
     columns = {name: rows[name] for name in COLUMNS if name != "object"}
     names = rows["object"].cast(pa.string())
-    return pa.table({"position": position, **columns, "object": names})
+    table = pa.table({"position": position, **columns, "object": names})
+    return table.select(_NO_FIXES.column_names)
 
 
 def _archived(home: Home, stream: StreamSettings) -> Iterator[tuple[pa.Table, int]]:

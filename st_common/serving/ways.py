@@ -16,7 +16,7 @@ from st_common.home import Home
 from st_common.levels.stored import archived_end
 from st_common.levels.stored import fixes as stored_fixes
 from st_common.position import segment_of
-from st_common.serving.live_places import fixes_of
+from st_common.serving.live_places import LivePlaces, fixes_of
 from st_common.settings import StreamSettings
 
 _COLUMNS = ("event_ts", "x", "y", "gone")
@@ -44,17 +44,22 @@ class Way:
 def way_of(
     home: Home,
     stream: StreamSettings,
+    live: LivePlaces,
     name: str,
     *,
     since: datetime,
     until: datetime,
     most: int,
 ) -> Way:
-    """The way of an object. What a position filter took out is left out; of such a stream the archive alone is read.
+    """The way of an object, without what a position filter took out.
+
+    Behind the archive it is what `live` keeps; where that is not enough, what the log has, and of a stream with a
+    filter nothing.
 
     Args:
         home: where tables and log lie.
         stream: the settings of the stream.
+        live: who reads the stream.
         name: the object.
         since: the first time, with a time zone.
         until: the last time.
@@ -64,8 +69,8 @@ def way_of(
         LogError: a segment is missing or damaged.
     """
     parts = [_archived(home, stream.name, name, since, until)]
-    if stream.position_filter is None:
-        parts += _behind(home, stream, name, since, until)
+    behind = _behind(home, stream, live, name)
+    parts += [_between(rows, since, until) for rows in behind]
     rows = pa.concat_tables(parts).sort_by([("event_ts", "ascending")])
     which = np.unique(np.linspace(0, max(len(rows) - 1, 0), most).astype(np.int64))
     shown = rows.take(pa.array(which)) if len(rows) else rows
@@ -96,24 +101,27 @@ def _archived(
 
 
 def _behind(
-    home: Home, stream: StreamSettings, name: str, since: datetime, until: datetime
+    home: Home, stream: StreamSettings, live: LivePlaces, name: str
 ) -> Iterator[pa.Table]:
-    log = Log(home.log(stream.name))
-    start = segment_of(archived_end(home, stream.name))
-    segments = log.segments(start, max_bytes=_TAIL_BYTES)
+    """The fixes behind the archive: as somebody has just read them, or from the log."""
+    end = archived_end(home, stream.name)
+    kept = live.behind(end, name)
+    if kept is not None:
+        yield kept
+    elif stream.position_filter is None:
+        log = Log(home.log(stream.name))
+        segments = log.segments(segment_of(end), max_bytes=_TAIL_BYTES)
+        for piece in pieces(log, segments, stream):
+            if piece.part is not None:
+                rows = fixes_of(piece)
+                yield rows.filter(pc.equal(rows["object"], name))
+
+
+def _between(rows: pa.Table, since: datetime, until: datetime) -> pa.Table:
     since_us, until_us = (round(one.timestamp() * 1e6) for one in (since, until))
-    for piece in pieces(log, segments, stream):
-        if piece.part is None:
-            continue
-        rows = fixes_of(piece)
-        is_in = pc.and_(
-            pc.equal(rows["object"], name),
-            pc.and_(
-                pc.greater_equal(rows["event_ts"], since_us),
-                pc.less_equal(rows["event_ts"], until_us),
-            ),
-        )
-        yield rows.filter(is_in).select(_COLUMNS).cast(_EMPTY.schema)
+    when = pc.field("event_ts")
+    is_in = (when >= since_us) & (when <= until_us)
+    return rows.filter(is_in).select(_COLUMNS).cast(_EMPTY.schema)
 
 
 _EMPTY = pa.schema(

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from st_common.capture.reading import log_for
+from st_common.capture.stored_log import StoredLog
 from st_common.levels.latest import flush_latest
+from st_common.position import position_of
 from st_common.server.asked import Asked, Kept
 from st_common.server.page import lives
 from st_common.server.page.lives import Lives, live_places
@@ -82,6 +84,23 @@ def test_a_look_reads_on_for_a_while_and_says_what_it_left(place, stream, monkey
         assert look.unread_since_us >= 1_000_000
     assert seen[-1] == 2_000_000
     assert len(seen) > 1
+
+
+@pytest.mark.parametrize("parts", [1, 256])
+def test_the_newest_fixes_are_kept_for_ways_and_older_ones_are_not(
+    place, stream, monkeypatch, parts
+):
+    monkeypatch.setattr(reader, "_RECENT_ROWS", 3)
+    monkeypatch.setattr(reader, "_RECENT_PARTS", parts)
+    places = LivePlaces(place.home, stream)
+    for t in range(3):
+        append(place, stream, fix("a", t, t, t), fix("b", t, 9, 9))
+        places.look()
+    end = StoredLog(place.home.log("ships")).end()
+    newest = position_of(end - 1, 0)
+    assert places.behind(newest, "a")["x"].to_pylist() == [2.0]
+    assert places.behind(newest, "none").num_rows == 0
+    assert parts == 1 or places.behind(0, "a") is None
 
 
 def test_a_log_that_began_anew_is_read_anew(place, stream, tmp_path):

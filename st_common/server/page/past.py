@@ -77,7 +77,10 @@ def ways(asked: Asked) -> Response:
     since = asked.params.get("from") or until - _HOUR
     most = _bounded(asked, _FIXES, _MOST_FIXES)
     name, frame = needed(asked, "object"), frame_of(asked, stream)
-    way = way_of(asked.place.home, stream, name, since=since, until=until, most=most)
+    live = live_places(asked, stream)
+    way = way_of(
+        asked.place.home, stream, live, name, since=since, until=until, most=most
+    )
     known = ~np.isnan(way.x)
     columns = (way.event_us[known] / 1e6, frame.lon(way.x[known]), frame.lat(way.y[known]))  # fmt: skip
     fixes: Floats = np.stack(columns, axis=1)
