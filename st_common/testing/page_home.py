@@ -1,16 +1,15 @@
-"""A home as the page shows it: central Helsinki, trucks at a depot yesterday, vehicles on the roads today; and its server.
+"""A home as the page shows it, and its server: central Helsinki, trucks at a depot yesterday, vehicles today.
 
-    19 June   truck1  at the depot 10:00 - 10:40
-              truck2  at the depot 11:00 - 12:30: the longest
-              truck3  there for 2 minutes, at 13:00
-    20 June   vehicles on the roads from midnight on; trucks away from the depot until a test sends them there
+19 June   truck1  at the depot 10:00 - 10:40
+          truck2  at the depot 11:00 - 12:30: the longest
+          truck3  there for 2 minutes, at 13:00
+20 June   vehicles on the roads from midnight on; trucks away from the depot until a test sends them there
 """
 
 import contextlib
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -64,10 +63,18 @@ class Served:
 
     def start(self) -> None:
         """Starts it, and waits until it answers."""
-        command = [sys.executable, "-m", "st_common.cli", "--home", self.folder / "home"]
+        command = [
+            sys.executable,
+            "-m",
+            "st_common.cli",
+            "--home",
+            self.folder / "home",
+        ]
         command += ["serve", "--engine", "local", "--port", str(self.port)]
         with (self.folder / "serve.log").open("ab") as log:
-            self.process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, cwd=ROOT)  # noqa: S603
+            self.process = subprocess.Popen(  # noqa: S603 - words of a test
+                list(map(str, command)), stdout=log, stderr=log, cwd=ROOT
+            )
         wait(self.answers, "the server answers")
 
     def answers(self) -> bool:
@@ -95,7 +102,12 @@ class Served:
     def send(self, content: bytes) -> None:
         """Posts a file of fixes."""
         headers = {"content-type": "text/csv"}
-        told = httpx.post(f"{self.url}/streams/vehicles/fixes", content=content, headers=headers, timeout=60)
+        told = httpx.post(
+            f"{self.url}/streams/vehicles/fixes",
+            content=content,
+            headers=headers,
+            timeout=60,
+        )
         assert told.status_code == 202, told.text  # noqa: S101 - a test posts them
 
     def get(self, path: str, **params: Any) -> Any:
@@ -105,7 +117,9 @@ class Served:
         return told.json()
 
 
-def fix(name: str, when: datetime, place: tuple[float, float], speed_mps: float = 3.0) -> str:
+def fix(
+    name: str, when: datetime, place: tuple[float, float], speed_mps: float = 3.0
+) -> str:
     """A line of a truck."""
     return f"{name},{when.strftime('%Y-%m-%dT%H:%M:%SZ')},{place[0]},{place[1]},truck,{speed_mps}"
 
@@ -113,7 +127,9 @@ def fix(name: str, when: datetime, place: tuple[float, float], speed_mps: float 
 def stays(name: str, hour: int, minutes: int) -> list[str]:
     """A truck that is at the depot for some minutes of yesterday, away before and after; a fix each minute."""
     begin = YESTERDAY + timedelta(hours=hour)
-    at_depot = [fix(name, begin + timedelta(minutes=k), INSIDE, 0.0) for k in range(minutes)]
+    at_depot = [
+        fix(name, begin + timedelta(minutes=k), INSIDE, 0.0) for k in range(minutes)
+    ]
     before = fix(name, begin - timedelta(minutes=1), AWAY)
     return [before, *at_depot, fix(name, begin + timedelta(minutes=minutes), AWAY)]
 
@@ -148,7 +164,17 @@ def _extract() -> Path:
 
 
 def _load(folder: Path, extract: Path, layer: str, kinds: str) -> None:
-    command = [sys.executable, "-m", "st_common.cli", "--home", folder / "home", "layer", "load", layer, extract]
+    command = [
+        sys.executable,
+        "-m",
+        "st_common.cli",
+        "--home",
+        folder / "home",
+        "layer",
+        "load",
+        layer,
+        extract,
+    ]
     command += ["--group", "helsinki", "--kinds", kinds]
     subprocess.run(list(map(str, command)), check=True, capture_output=True, cwd=ROOT)  # noqa: S603
 
@@ -162,9 +188,13 @@ def _fill(served: Served, extract: Path) -> None:
     """Posts what happened; ends when engine and archive have it all."""
     from st_common.testing.movers import read_roads, write_csv
 
-    served.post(*stays("truck1", 10, 40), *stays("truck2", 11, 90), *stays("truck3", 13, 2))
+    served.post(
+        *stays("truck1", 10, 40), *stays("truck2", 11, 90), *stays("truck3", 13, 2)
+    )
     file = served.folder / "vehicles.csv"
-    write_csv(file, read_roads(extract), vehicles=VEHICLES, seconds=int(STREAMED_S), seed=1)
+    write_csv(
+        file, read_roads(extract), vehicles=VEHICLES, seconds=int(STREAMED_S), seed=1
+    )
     served.send(file.read_bytes())  # with some lines that cannot be read
     served.post(fix("truck1", TODAY + timedelta(minutes=2), AWAY))
     wait(lambda: _is_known(served), "engine and archive have all fixes")
@@ -176,6 +206,11 @@ def _is_known(served: Served) -> bool:
     if status["segments_done"] < status["segments"]:
         return False
     with contextlib.suppress(AssertionError):  # it is not there yet
-        rows = served.get("/objects", stream="vehicles", at="2026-06-20T00:02:00Z")["rows"]
-        return any(row["object"] == "truck1" and row["event_ts"].startswith("2026-06-20T00:02") for row in rows)
+        rows = served.get("/objects", stream="vehicles", at="2026-06-20T00:02:00Z")[
+            "rows"
+        ]
+        return any(
+            row["object"] == "truck1" and row["event_ts"].startswith("2026-06-20T00:02")
+            for row in rows
+        )
     return False
