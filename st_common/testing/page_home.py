@@ -1,4 +1,4 @@
-"""A home as the page shows it: central Helsinki, trucks at a depot yesterday, vehicles on the roads today; and its server.
+"""A home as the page shows it, and its server: central Helsinki, trucks at a depot yesterday, vehicles today.
 
 19 June   truck1  at the depot 10:00 - 10:40
           truck2  at the depot 11:00 - 12:30: the longest
@@ -10,7 +10,6 @@ import contextlib
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -73,9 +72,9 @@ class Served:
         ]
         command += ["serve", "--engine", "local", "--port", str(self.port)]
         with (self.folder / "serve.log").open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = subprocess.Popen(  # noqa: S603 - words of a test
                 list(map(str, command)), stdout=log, stderr=log, cwd=ROOT
-            )  # noqa: S603
+            )
         wait(self.answers, "the server answers")
 
     def answers(self) -> bool:

@@ -59,7 +59,9 @@ def phone(browser: Browser, served: Served, outside: list[str]) -> Iterator[Page
     yield from _page(browser, served, outside, "phone")
 
 
-def _page(browser: Browser, served: Served, outside: list[str], size: str) -> Iterator[Page]:
+def _page(
+    browser: Browser, served: Served, outside: list[str], size: str
+) -> Iterator[Page]:
     width, height = SIZES[size]
     context = browser.new_context(
         viewport={"width": width, "height": height},

@@ -116,6 +116,7 @@ export async function showPast(at_ms: number): Promise<void> {
     while (asked_ms !== null) {
       const now_ms: number = asked_ms;
       asked_ms = null;
+      if (app.get().page === null) await askState(); // an address leads here before anything is known
       for (const { name } of shownStreams()) {
         const news = unpackPositions(await getBytes(pathOf(['page-past', name], { at: isoOf(now_ms) })));
         if (app.get().at_ms === null) return;
