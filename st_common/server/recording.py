@@ -142,8 +142,9 @@ def moments_of(since: datetime, until: datetime, objects: int) -> list[datetime]
     """
     count = max(2, min(MOMENTS, _MOST_PLACES // max(objects, 1)))
     step = (until - since) / (count - 1)
-    whole = [since + n * step for n in range(count)]
-    return [one - timedelta(microseconds=one.microsecond % 1000) for one in whole]
+    between = [since + n * step for n in range(count - 1)]
+    whole_ms = [one - timedelta(microseconds=one.microsecond % 1000) for one in between]
+    return [*whole_ms, until]
 
 
 def tiles_of(boxes: Sequence[Box]) -> tuple[int, list[tuple[int, int, int]]]:

@@ -3,13 +3,15 @@
 import io
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from st_common.testing.page_home import (
     AWAY,
@@ -347,3 +349,53 @@ CONTRAST = """() => {
     }
     return worst;
 }"""
+
+
+@pytest.mark.spec("P10", "S11")
+def test_a_report_is_the_same_page_as_one_file_that_asks_nobody(
+    browser: Browser, served: Served, tmp_path: Path
+):
+    west, south, east, north = DEPOT
+    text = f"SELECT * FROM vehicles INSIDE ({west}, {south}, {east}, {north})"
+    import httpx
+
+    address = f"{served.url}/queries/for_report"
+    httpx.put(address, content=text, timeout=60).raise_for_status()
+    file = write_report(served, tmp_path / "day.html")
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    page = context.new_page()
+    asked: list[str] = []
+    broken: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    page.on("pageerror", lambda error: broken.append(str(error)))
+    page.goto(file.as_uri())
+    until(
+        page,
+        f"() => fairwayPage.place.view?.streams.get('vehicles')?.count >= {OBJECTS}",
+    )
+    expect(page.get_by_text("report of")).to_be_visible()
+    expect(page.get_by_role("tab", name="Ask")).to_have_count(0)
+    page.get_by_text("for_report").first.click()
+    until(page, "() => fairwayPage.app.get().chosen[0]?.shapes?.features.length === 1")
+    until(page, "() => fairwayPage.place.view.map.areTilesLoaded()")
+    page.get_by_role("slider", name="Moment").fill("100")
+    until(page, "() => fairwayPage.app.get().at_ms !== null")
+    expect(page.locator(".pasttag")).to_be_visible()
+    context.close()
+    assert broken == []
+    assert [url for url in asked if url.startswith(("http", "ws"))] == []
+
+
+def write_report(served: Served, file: Path) -> Path:
+    """Writes a report of the home as the command does."""
+    command = [sys.executable, "-m", "st_common.cli", "--home", served.folder / "home"]
+    done = subprocess.run(
+        [*map(str, command), "report", str(file), "--from", "2026-06-20T00:00:00Z"],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "UTC" in done.stdout
+    return file
