@@ -9,61 +9,64 @@ import { context, build } from 'esbuild';
 const here = dirname(fileURLToPath(import.meta.url));
 const given = process.argv.slice(2);
 const out = given.includes('--out')
-  ? resolve(given[given.indexOf('--out') + 1])
-  : join(here, '..', 'st_common', 'server', 'page_files');
+    ? resolve(given[given.indexOf('--out') + 1])
+    : join(here, '..', 'st_common', 'server', 'page_files');
 
 const options = {
-  absWorkingDir: here,
-  entryPoints: {
-    page: 'src/main.tsx',
-    worker: 'maplibre-gl/dist/maplibre-gl-worker.mjs',
-  },
-  outdir: out,
-  bundle: true,
-  splitting: true, // what the map and its worker share is there once
-  format: 'esm',
-  target: ['es2022'],
-  minify: !given.includes('--watch'),
-  metafile: true,
-  legalComments: 'none', // they stand in licences.txt, whole
-  logLevel: 'warning',
-  chunkNames: 'shared-[hash]',
-  define: { 'process.env.NODE_ENV': '"production"' },
+    absWorkingDir: here,
+    entryPoints: {
+        page: 'src/main.tsx',
+        worker: 'maplibre-gl/dist/maplibre-gl-worker.mjs',
+    },
+    outdir: out,
+    bundle: true,
+    splitting: true, // what the map and its worker share is there once
+    format: 'esm',
+    target: ['es2022'],
+    minify: !given.includes('--watch'),
+    metafile: true,
+    legalComments: 'none', // they stand in licences.txt, whole
+    logLevel: 'warning',
+    chunkNames: 'shared-[hash]',
+    define: { 'process.env.NODE_ENV': '"production"' },
 };
 
 // The folder of the package that a bundled file belongs to, below node_modules.
 function packageOf(path) {
-  const parts = path.split('node_modules/').at(-1).split('/');
-  return path.includes('node_modules/') ? parts.slice(0, parts[0].startsWith('@') ? 2 : 1).join('/') : null;
+    const parts = path.split('node_modules/').at(-1).split('/');
+    return path.includes('node_modules/') ? parts.slice(0, parts[0].startsWith('@') ? 2 : 1).join('/') : null;
 }
 
 function licenceOf(name) {
-  const folder = join(here, 'node_modules', name);
-  const about = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  const file = readdirSync(folder).find((one) => /^(licen[cs]e|copying)/i.test(one));
-  const text = file === undefined ? '' : readFileSync(join(folder, file), 'utf8').trim();
-  if (!about.license && text === '') throw new Error(`${name} has no licence`);
-  return `${name} ${about.version} (${about.license ?? 'see below'})\n\n${text}\n`;
+    const folder = join(here, 'node_modules', name);
+    const about = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const file = readdirSync(folder).find((one) => /^(licen[cs]e|copying)/i.test(one));
+    const text = file === undefined ? '' : readFileSync(join(folder, file), 'utf8').trim();
+    if (!about.license && text === '') throw new Error(`${name} has no licence`);
+    return `${name} ${about.version} (${about.license ?? 'see below'})\n\n${text}\n`;
 }
 
 function writeBeside(metafile) {
-  const names = new Set(Object.keys(metafile.inputs).map(packageOf).filter(Boolean));
-  const licences = [...names].sort().map(licenceOf);
-  writeFileSync(join(out, 'licences.txt'), licences.join(`\n${'-'.repeat(80)}\n\n`));
-  for (const name of ['index.html', 'icon.svg']) copyFileSync(join(here, 'src', name), join(out, name));
+    const names = new Set(Object.keys(metafile.inputs).map(packageOf).filter(Boolean));
+    const licences = [...names].sort().map(licenceOf);
+    writeFileSync(join(out, 'licences.txt'), licences.join(`\n${'-'.repeat(80)}\n\n`));
+    for (const name of ['index.html', 'icon.svg']) copyFileSync(join(here, 'src', name), join(out, name));
 }
 
 async function main() {
-  if (existsSync(out)) rmSync(out, { recursive: true });
-  mkdirSync(out, { recursive: true });
-  if (given.includes('--watch')) {
-    const beside = { name: 'beside', setup: (one) => one.onEnd((done) => done.metafile && writeBeside(done.metafile)) };
-    await (await context({ ...options, plugins: [beside] })).watch();
-    return;
-  }
-  const { metafile } = await build(options);
-  writeBeside(metafile);
-  writeFileSync(join(here, 'node_modules', '.bundle.json'), JSON.stringify(metafile)); // for whoever asks what is large
+    if (existsSync(out)) rmSync(out, { recursive: true });
+    mkdirSync(out, { recursive: true });
+    if (given.includes('--watch')) {
+        const beside = {
+            name: 'beside',
+            setup: (one) => one.onEnd((done) => done.metafile && writeBeside(done.metafile)),
+        };
+        await (await context({ ...options, plugins: [beside] })).watch();
+        return;
+    }
+    const { metafile } = await build(options);
+    writeBeside(metafile);
+    writeFileSync(join(here, 'node_modules', '.bundle.json'), JSON.stringify(metafile)); // for whoever asks what is large
 }
 
 await main();
