@@ -238,6 +238,10 @@ combinations: $(VENV)/.ready ## write docs/combinations.md: which forms of a que
 api-docs: $(VENV)/.ready ## write docs/api.md, the interface for Python, from the code
 	@$(BIN)/python tools/api.py
 
+.PHONY: decisions
+decisions: ## write docs/adr/index.md: the decisions by number
+	@python3 tools/decisions.py
+
 .PHONY: docs
 docs: $(VENV)/.ready ## the site of docs/ in site/: open site/index.html; a link that leads nowhere is an error
 	@$(BIN)/zensical build --clean --strict

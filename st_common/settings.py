@@ -374,6 +374,11 @@ def _check_format(stream: StreamSettings, table: Mapping[str, Any], place: str) 
             raise ConfigError(
                 f"{place} {key} has no meaning for {stream.format}", hint="remove it"
             )
+    if form.crs not in (None, stream.crs):
+        raise ConfigError(
+            f"{place} crs = {stream.crs!r}, but {stream.format} is in {form.crs}",
+            hint="remove it",
+        )
     wrong = form.wrong_in(stream)
     if wrong is not None:
         message, hint = wrong

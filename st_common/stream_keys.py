@@ -6,7 +6,7 @@ from typing import Any
 
 from st_common.crs import unit_of_crs
 from st_common.formats.format_settings import Column
-from st_common.formats.registry import FORMATS
+from st_common.formats.registry import FORMATS, is_known
 from st_common.home import checked_name
 from st_common.toml_values import (
     OFF,
@@ -105,6 +105,14 @@ def _crs(value: object) -> str:
     return f"EPSG:{crs[1]}"
 
 
+def _format(value: object) -> str:
+    """A format of ours, or one that a package brings."""
+    return str(value) if isinstance(value, str) and is_known(value) else _ours(value)
+
+
+_ours = one_of(*FORMATS)
+
+
 def _time_unit(value: object) -> str:
     if not isinstance(value, str) or (value not in _TIME_UNITS and "%" not in value):
         raise WrongError(
@@ -195,7 +203,7 @@ FILTER_KEYS: dict[str, Check] = {
 """What each key of `position_filter` may be."""
 
 STREAM_KEYS: dict[str, Check] = {
-    "format": one_of(*FORMATS),
+    "format": _format,
     "columns": _table,
     "crs": _crs,
     "query": text,

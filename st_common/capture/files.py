@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from st_common.capture.chunks import chunks
 from st_common.capture.control import write_end
 from st_common.capture.log import SEGMENT_LIMIT, Log
+from st_common.capture.memory import Memory
 from st_common.capture.reading import settle
 from st_common.capture.source import is_packed, open_file
 from st_common.decode import decode
@@ -50,7 +51,7 @@ class ReplayReport:
     reading: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Pace:
     """How fast records arrive, in which segments, and by whose clock."""
 
@@ -81,6 +82,7 @@ def replay(
     clock: Callable[[], int] = wall_clock,
     sleep: Callable[[float], None] = time.sleep,
     progress: Callable[[int, int], None] = lambda _records, _read: None,
+    memory: Memory | None = None,
 ) -> ReplayReport:
     """Appends the records of a file to the log, nothing left out and nothing judged, and then an end mark.
 
@@ -104,27 +106,22 @@ def replay(
         clock: the time that stamps arrivals, us UTC; tests bring their own.
         sleep: waits so many seconds; tests bring their own.
         progress: told after each segment how many records were written and how many bytes of the file were read.
+        memory: what was said in files before this one, where it goes on with them; None: it begins anew.
 
     Raises:
         ConfigError: the file cannot be read or has no header, or an argument is out of its range.
         StateError: an attribute has another type than in records before.
         StorageError: the disk is full, or refuses.
     """
-    pace = _Pace(
-        rate=rate,
-        speed=speed,
-        segment_s=segment_s,
-        segment_bytes=segment_bytes,
-        clock=clock,
-        sleep=sleep,
-    )
+    pace = _Pace(rate, speed, segment_s, segment_bytes, clock, sleep)
     _check(pace, stream)
     records, sizes = 0, []
     with open_file(path) as raw:
         reading, first = settle(log, stream), log.end()
         packed = GzipSource(raw) if is_packed(raw) else None
         source = chunks(packed or raw, stream, size=segment_bytes)
-        for payload, count in _payloads(source, stream, pace):
+        memory = memory or Memory(stream)
+        for payload, count in _remembering(source, stream, pace, memory):
             append_records(log, stream, payload, arrival_us=clock(), live=live)
             records += count
             sizes.append(len(payload))
@@ -140,6 +137,14 @@ def replay(
         broken=packed is not None and packed.broken,
         reading=reading,
     )
+
+
+def _remembering(
+    source: Iterator[Chunk], stream: StreamSettings, pace: _Pace, memory: Memory
+) -> Iterator[tuple[bytes, int]]:
+    """Segments to be, as `_payloads` has them, with what was said before in front of each."""
+    for payload, count in _payloads(source, stream, pace):
+        yield memory.put_in_front(payload, arrival_us=pace.clock()), count
 
 
 def append_records(

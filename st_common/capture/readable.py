@@ -27,7 +27,7 @@ _MENDS = {
     "missing_position": "columns.x and columns.y name the coordinates",
     "bad_number": "columns.x and columns.y name the coordinates; their numbers have a decimal point",
     "out_of_crs": "x is the longitude and y the latitude: are they exchanged? crs says in which system they are",
-    "no_point": "columns.place names a column of points: POINT (x y), or WKB",
+    "no_point": "a fix is a point, POINT (x y) or WKB, in columns.place; fairway layer load takes lines and areas",
     "bad_json": f"format says what the file is: {names_of_formats()}",
     "no_json_object": f"format says what the file is: {names_of_formats()}",
     "bad_utf8": "the file must be UTF-8: convert it, as with iconv -f LATIN1 -t UTF-8",
@@ -35,7 +35,9 @@ _MENDS = {
 }
 
 
-def refuse_unreadable(path: Path, stream: StreamSettings) -> None:
+def refuse_unreadable(
+    path: Path, stream: StreamSettings, *, name: str | None = None
+) -> None:
     """Makes sure that a file is what its stream's settings say, by its first records: 256 KiB at most.
 
     A format in which a fault in one place spoils all that follows is read to its end.
@@ -45,17 +47,19 @@ def refuse_unreadable(path: Path, stream: StreamSettings) -> None:
     Args:
         path: the file, packed by gzip or not.
         stream: the settings.
+        name: what people call the file; None: by its path.
 
     Raises:
         ConfigError: the file cannot be opened, or more than half of its first records cannot be read; it says the main
             reason, the first record that has it, and what is likely to mend it.
     """
-    _refuse_broken(path, stream)
+    name = str(path) if name is None else name
+    _refuse_broken(path, stream, name)
     with open_file(path) as raw:
         source = GzipSource(raw) if is_packed(raw) else raw
         chunk = next(_first(chunks(source, stream, size=_FIRST_BYTES)), None)
     if chunk is None:
-        _refuse_one_line(path, stream)
+        _refuse_one_line(path, stream, name)
         return
     count = len(chunk.spans)
     decoded = decode(
@@ -63,7 +67,7 @@ def refuse_unreadable(path: Path, stream: StreamSettings) -> None:
     )
     if _is_mostly_rejected(decoded):
         raise ConfigError(
-            _message(path, stream, decoded), hint=_mend(chunk, stream, decoded)
+            _message(name, stream, decoded), hint=_mend(chunk, stream, decoded)
         )
 
 
@@ -75,39 +79,39 @@ def _is_mostly_rejected(decoded: Decoded) -> bool:
     return 2 * bad > about or (about == 0 and others > 0)
 
 
-def _refuse_broken(path: Path, stream: StreamSettings) -> None:
+def _refuse_broken(path: Path, stream: StreamSettings, name: str) -> None:
     """A fault after which nothing can be read, wherever it is; few formats have one."""
     with open_file(path) as raw:
         source = GzipSource(raw) if is_packed(raw) else raw
         try:
             format_of(stream.format).check_whole(source)
         except ConfigError as error:
-            raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
+            raise ConfigError(f"{name}: {error.message}", hint=error.hint) from None
 
 
 def _first(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     return (chunk for chunk in chunks if len(chunk.spans))
 
 
-def _refuse_one_line(path: Path, stream: StreamSettings) -> None:
+def _refuse_one_line(path: Path, stream: StreamSettings, name: str) -> None:
     """A file without a record is fine, unless all of it is one line because its line ends are not seen."""
     with open_file(path) as raw:
         head = raw.read(_FIRST_BYTES)
     if b"\r" in head.rstrip(b"\r\n") and b"\n" not in head:
-        message = f"{path} has no record for stream {stream.name!r}: its lines end in a carriage return alone"
+        message = f"{name} has no record for stream {stream.name!r}: its lines end in a carriage return alone"
         raise ConfigError(
             message,
             hint="convert it, as with tr '\\r' '\\n'; --force puts it into the log all the same",
         )
 
 
-def _message(path: Path, stream: StreamSettings, decoded: Decoded) -> str:
+def _message(name: str, stream: StreamSettings, decoded: Decoded) -> str:
     reason = _main_reason(decoded)
     raw = decoded.rejects.filter(pc.equal(decoded.rejects["reason"], reason))["raw"][
         0
     ].as_py()
     shown = raw.decode("utf-8", "replace")[:_SHOWN]
-    what = f"{len(decoded.rejects):,} of the first {decoded.rows:,} records of {path}"
+    what = f"{len(decoded.rejects):,} of the first {decoded.rows:,} records of {name}"
     return f"{what} are nothing that stream {stream.name!r} can read: mostly {reason}, such as {shown!r}"
 
 

@@ -101,7 +101,7 @@ def with_reading(
     except ConfigError as error:
         raise LogError(
             f"{where}: {error.message}",
-            hint="a newer version of Fairway wrote it: go on with that version",
+            hint="go on with the version of Fairway, and the packages, that wrote it",
         ) from None
     except (KeyError, TypeError, ValueError) as error:
         raise LogError(

@@ -1,6 +1,7 @@
 """`fairway replay`, `capture`: a file, a feed, or a query's stream, into a stream's log."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from st_common.capture.files import Rate, ReplayReport
+    from st_common.home import Home
     from st_common.settings import StreamSettings
 
 
@@ -22,7 +24,7 @@ _FILE = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="Records in the stream's format; may be gzip, or a folder of such files.",
+        help="Records in the stream's format; may be gzip, a folder of files, a pipe, or - for standard input.",
     ),
 ]
 _RATE = Annotated[
@@ -87,34 +89,57 @@ def replay(
     """Put the records of a file into a stream's log, then an end mark. Nothing is judged yet: `run` does that.
 
     A file of which most of the first records cannot be read is refused: then the settings are wrong, or the file. The
-    files of a folder are taken in the order of their names.
+    files of a folder are taken in the order of their names. Of a pipe nothing is taken before its end.
     """
+    from st_common.capture.readable import refuse_unreadable
+    from st_common.capture.source import files_to_read
+
+    settings, pace = context.stream(ctx, stream), _rate(rate)
+    how = _How(rate=pace, speed=speed, live=live, end_mark=not no_end)
+    home = context.home(ctx)
+    with files_to_read(file) as named:
+        for each in () if force else named:
+            refuse_unreadable(each.path, settings, name=each.name)
+        reports = _replayed(home, settings, [each.path for each in named], how)
+    _write_reports(stream, [each.name for each in named], reports)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _How:
+    """How files are replayed, as `capture.files.replay` has it."""
+
+    rate: "Rate"
+    speed: float
+    live: bool
+    end_mark: bool
+
+
+def _replayed(
+    home: "Home", settings: "StreamSettings", paths: "Sequence[Path]", how: _How
+) -> "list[ReplayReport]":
+    """Replays files one behind the other, as one feed that ends with the last of them."""
     from st_common.capture import files
     from st_common.capture.log import Log
-    from st_common.capture.readable import refuse_unreadable
-    from st_common.capture.source import files_of
+    from st_common.capture.memory import Memory
 
-    settings = context.stream(ctx, stream)
-    pace, paths = _rate(rate), files_of(file)
-    for path in () if force else paths:
-        refuse_unreadable(path, settings)
-    log = Log(context.home(ctx).log(stream))
+    log, memory = Log(home.log(settings.name)), Memory(settings)
     sizes = [path.stat().st_size if path.is_file() else 0 for path in paths]
     reports: list[ReplayReport] = []
-    with progress_of_bytes(stream, sum(sizes) or None) as progress:
+    with progress_of_bytes(settings.name, sum(sizes) or None) as progress:
         for path in paths:
             report = files.replay(
                 log,
                 path,
                 settings,
-                rate=pace,
-                speed=speed,
-                end_mark=path == paths[-1] and not no_end,
-                live=live,
+                rate=how.rate,
+                speed=how.speed,
+                end_mark=path == paths[-1] and how.end_mark,
+                live=how.live,
                 progress=_beyond(progress, reports, sizes),
+                memory=memory,
             )
             reports.append(report)
-    _write_reports(stream, paths, reports)
+    return reports
 
 
 def _beyond(
@@ -128,7 +153,7 @@ def _beyond(
 
 
 def _write_reports(
-    stream: str, paths: "Sequence[Path]", reports: "Sequence[ReplayReport]"
+    stream: str, names: "Sequence[str]", reports: "Sequence[ReplayReport]"
 ) -> None:
     """Says what was written to the log, and warns of files that ended early."""
     records = sum(report.records for report in reports)
@@ -141,10 +166,10 @@ def _write_reports(
             typer.echo(
                 f"{stream}: they are read by other settings than the records before segment {report.reading}"
             )
-    for path, report in zip(paths, reports, strict=True):
+    for name, report in zip(names, reports, strict=True):
         if report.broken:
             typer.echo(
-                f"warning: {path} is packed and ends or breaks early; what could be unpacked is in the log",
+                f"warning: {name} is packed and ends or breaks early; what could be unpacked is in the log",
                 err=True,
             )
 

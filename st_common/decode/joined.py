@@ -17,10 +17,8 @@ from st_common.decode.gzipped import MAGIC
 from st_common.decode.judge import Arrivals, judge
 from st_common.formats.records import Records
 from st_common.formats.registry import format_of
-from st_common.formats.spans import lines
 from st_common.settings import StreamSettings
 
-_SMALL = 1 << 14  # bytes; a larger payload is worth a call of its own
 _MOST_BYTES = 1 << 20
 _MOST_PAYLOADS = 4096
 _BOM = b"\xef\xbb\xbf"
@@ -96,31 +94,32 @@ def _runs(segments: Sequence[Raw], stream: StreamSettings) -> Iterator[Sequence[
 
 def _header(payload: bytes, stream: StreamSettings) -> bytes | None:
     """The header line of a payload that others may stand beside, b"" where there are none; None: it stands alone."""
+    form = format_of(stream.format)
     if (
         not payload
-        or len(payload) > _SMALL
+        or len(payload) > form.small_bytes
         or payload.startswith(MAGIC)
         or payload.endswith(b"\r")
     ):
         return None
     if _BOM in payload:
         return None
-    return format_of(stream.format).shared_head(payload, stream)
+    return form.shared_head(payload, stream)
 
 
 def _together(run: Sequence[Raw], stream: StreamSettings) -> Part | None:
     """The segments of a run by one call, None where something is out of shape."""
-    header = _header(run[0].payload, stream) or b""
+    header, form = _header(run[0].payload, stream) or b"", format_of(stream.format)
     bodies = [one.payload[len(header) :] for one in run]
-    ended = [
-        body if body.endswith(b"\n") or not body else body + b"\n" for body in bodies
-    ]
-    whole = header + b"".join(ended)
-    records = format_of(stream.format).joined_records(whole, stream)
+    ended = [_ended(body, form.line_end) for body in bodies]
+    whole = b"".join(ended)
+    ends = np.cumsum([len(body) for body in ended])
+    starts = form.joined_starts(whole, ends)
+    if starts is None:
+        return None
+    records = form.joined_records(header + whole, stream)
     if records is None:
         return None
-    ends = len(header) + np.cumsum([len(body) for body in ended])
-    starts = lines(np.frombuffer(whole, np.uint8)[len(header) :]).starts + len(header)
     counts = np.bincount(
         np.searchsorted(ends, starts, side="right"), minlength=len(run)
     )
@@ -129,6 +128,10 @@ def _together(run: Sequence[Raw], stream: StreamSettings) -> Part | None:
         if len(starts) == len(records.fault)
         else None
     )
+
+
+def _ended(body: bytes, line_end: bytes) -> bytes:
+    return body if body.endswith(line_end) or not body else body + line_end
 
 
 def _judged(

@@ -17,7 +17,7 @@ class Arrival:
     Attributes:
         header: goes in front of them in a payload; of lines of one header many arrivals make one payload.
         body: lines, each with its end; or a payload of its own.
-        records: how many there are.
+        records: how many there are; 0 where lines say something about records that are still to come.
         is_lines: whether others may stand behind it in one payload.
         is_live: whether they are told as they happen, so that time goes on after them.
         places: by part of the source (a partition, a file) where to go on behind these records; empty where a source

@@ -29,6 +29,7 @@ class Lines:
     """
 
     def __init__(self, stream: StreamSettings, *, header: bytes = b"") -> None:
+        self._form = format_of(stream.format)
         self._awaits_header = has_header(stream) and not header
         self.header = header
         self._rest = b""
@@ -60,8 +61,8 @@ class Lines:
             self.header, _, lines = lines.partition(_LINE_END)
             self.header += _LINE_END
             self._awaits_header = False
-        records = record_lines(lines)
-        if not records:
+        records = self._form.record_count(lines)
+        if not records and not lines.strip():
             return None
         return Arrival(header=self.header, body=lines, records=records)
 
@@ -74,13 +75,6 @@ def has_header(stream: StreamSettings) -> bool:
 def is_of_lines(stream: StreamSettings) -> bool:
     """Whether a record of the stream's format is a line."""
     return format_of(stream.format).is_lines
-
-
-def record_lines(lines: bytes) -> int:
-    """How many lines there are that hold something."""
-    if b"\n\n" not in lines and b"\r" not in lines and not lines.startswith(b"\n"):
-        return lines.count(_LINE_END)
-    return sum(1 for line in lines.split(_LINE_END) if line.strip())
 
 
 def of_message(message: bytes, stream: StreamSettings) -> list[Arrival]:
@@ -98,8 +92,8 @@ def of_message(message: bytes, stream: StreamSettings) -> list[Arrival]:
             return of_document(message, stream)
         text = _in_one_line(text)
     body = text + _LINE_END if text else b""
-    records = record_lines(body)
-    return [Arrival(body=body, records=records)] if records else []
+    records = format_of(stream.format).record_count(body)
+    return [Arrival(body=body, records=records)] if text else []
 
 
 def _in_one_line(text: bytes) -> bytes:

@@ -5,9 +5,10 @@ from itertools import accumulate, groupby
 from operator import attrgetter
 
 from st_common.capture.files import append_records, wall_clock
+from st_common.capture.memory import Memory
 from st_common.capture.reading import log_for, settle
 from st_common.feeds.arrival import Arrival
-from st_common.feeds.places import Places
+from st_common.feeds.places import MovedError, Places
 from st_common.home import Home
 from st_common.position import position_of
 from st_common.settings import StreamSettings
@@ -41,6 +42,7 @@ class Writer:
         self._stream, self._clock = stream, clock
         self.log = log_for(home, stream)
         self.places = Places(self.log, source)
+        self._memory = Memory(stream)
         self.records = self.bytes = self.segments = 0
         self.arrived_us: int | None = None
 
@@ -68,11 +70,10 @@ class Writer:
         self, payload: bytes, arrivals: Sequence[Arrival], rows: Sequence[int]
     ) -> int:
         """Stores one payload; the number of its segment."""
+        payload = self._memory.put_in_front(payload, arrival_us=self._clock())
         with self.log.locked():
             if any(one.places for one in arrivals):
-                settle(self.log, self._stream)  # it may take a number of its own
-                places = _behind(arrivals, rows, segment=self.log.end())
-                self.places.announce(payload, places)
+                self._announce(payload, arrivals, rows)
             self.arrived_us = self._clock()
             append_records(
                 self.log,
@@ -82,6 +83,18 @@ class Writer:
                 live=arrivals[0].is_live,
             )
             return self.log.end() - 1
+
+    def _announce(
+        self, payload: bytes, arrivals: Sequence[Arrival], rows: Sequence[int]
+    ) -> None:
+        """Says where the source goes on behind the next segment."""
+        settle(self.log, self._stream)  # it may take a number of its own
+        places = _behind(arrivals, rows, segment=self.log.end())
+        try:
+            self.places.announce(payload, places)
+        except MovedError:
+            self._memory.forget()  # it was of records that are read again
+            raise
 
 
 def _behind(

@@ -1,14 +1,14 @@
 r"""AIS: what ships say, as NMEA sentences (`!AIVDM`, `!BSVDO` and the like) with or without a time.
 
 A sentence is a record. One with a position (types 1 to 4, 9, 18, 19, 21, 27) is a fix; what its ship said last of its
-name, kind, size and voyage (types 5, 19, 21, 24), up to there and within the payload, are its other columns:
+name, kind, size and voyage (types 5, 19, 21, 24), up to there, are its other columns:
 
     !AIVDM,2,1,3,B,55NBjP01m..,0*66   part of type 5         ->   no_position
     !AIVDM,2,2,3,B,88888888880,2*25   its end: name, kind    ->   no_position
     !AIVDM,1,1,,A,15NBjP0P1..,0*2C    type 1, same MMSI      ->   a fix with that name and kind
 
-Nothing is remembered from one payload to the next: each must mean the same whenever and by whomever it is decoded. A
-ship tells its name every six minutes, so in a live feed, whose payloads are short, most fixes have none.
+What was said before a payload stands in front of it, where it was captured so (`said_before`): names, and the parts of
+messages that end in it. So each payload means the same whenever and by whomever it is decoded.
 
 The time of a sentence is that of its tag block (`\c:1418172113*..\`), else of a last column (`..*2C,b00366,1272412827`)
 or a first one (`1272412827,!AIVDM..`), else of the line `$PGHP` in front of it. Comments (`#`) and `$PGHP` are no
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
+    from st_common.formats.said_before import Said
 
 COLUMNS = (
     "mmsi",
@@ -58,7 +59,11 @@ COLUMNS = (
 class Ais(Format):
     """Sentences; see `ais_records`."""
 
+    crs = "EPSG:4326"
+
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
+
+    remembers = True
 
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int
@@ -73,6 +78,18 @@ class Ais(Format):
         from st_common.formats.ais_records import read_ais
 
         return read_ais(payload, stream)
+
+    def said(self, payload: bytes, stream: FormatSettings) -> "Said":
+        """The names of ships and the like, and messages whose end is still to come."""
+        from st_common.formats.ais_records import said_in
+
+        return said_in(payload, stream)
+
+    def record_count(self, payload: bytes) -> int:
+        """Its lines, without comments and times."""
+        from st_common.formats.ais_sentences import lines_of
+
+        return len(lines_of(payload).records)
 
     def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
         """Columns that no sentence has, and coordinates that are none."""

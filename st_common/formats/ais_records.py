@@ -1,23 +1,23 @@
 """The sentences of AIS, each position with what its ship said of itself before."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from st_common.formats.ais_bits import Bits, Layout
-from st_common.formats.ais_sentences import (
-    Messages,
-    Sentences,
-    lines_of,
-    messages_of,
-    sentences_of,
-)
+from st_common.formats.ais_heard import Heard, heard_in
 from st_common.formats.format_settings import FormatSettings
 from st_common.formats.last_known import LastKnown
-from st_common.formats.numbers import mask
-from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
+from st_common.formats.records import Reason, Records, columns_read
+from st_common.formats.said_before import (
+    NOTHING,
+    Said,
+    SaidBefore,
+    Value,
+    said_before,
+)
 
 _CLASS_A = (1, 2, 3)
 _LAST_TYPE = 28
@@ -76,27 +76,42 @@ _TEXTS: Mapping[str, tuple[tuple[dict[int, int], int], ...]] = {
 }
 """Texts that a ship says of itself: where, and how many symbols."""
 
+_TOLD_LATER = (*_TEXTS, "shiptype", "imo", "draught", "length", "width")
+"""Columns that a position has from the message in which its ship said them last."""
+
 _PART = Layout(at={24: 38}, width=2)  # of type 24: 0 has the name, 1 the rest
 _AUXILIARY = 98  # an MMSI that starts so is a ship's boat: in the place of its size it names the ship
 
 
 def read_ais(payload: bytes, stream: FormatSettings) -> Records:
     """The sentences of a payload; see `ais`."""
-    lines = lines_of(payload)
-    sentences, fault = sentences_of(lines)
-    messages, lost = messages_of(sentences)
-    fault[sentences.rows] = np.where(lost, Reason.INCOMPLETE, Reason.NO_POSITION)
-    bits = Bits(messages)
-    kinds = _kinds(bits)
-    rows = sentences.rows[messages.last]
-    fault[rows] = kinds
-    ships = _Ships(bits, sentences, messages)
-    is_fix = pa.array(kinds == Reason.NONE)
+    before, records = said_before(payload)
+    heard = heard_in(records, before)
+    ships = _Ships(heard, before)
+    fault = heard.fault
+    fault[heard.sentences.rows[heard.messages.last]] = ships.kinds
+    is_fix = pa.array(ships.kinds == Reason.NONE)
     fields = {name: ships.column(name).filter(is_fix) for name in columns_read(stream)}
-    return Records(
-        fault=fault,
-        fields=fields,
-        raw=lambda which: lines.records.select(which).texts(RAW_LIMIT),
+    return Records(fault=fault[heard.earlier :], fields=fields, raw=heard.raw)
+
+
+def said_in(payload: bytes, stream: FormatSettings) -> Said:
+    """What a payload says that payloads behind it need: the columns that the stream's settings name, and open ends.
+
+    Args:
+        payload: with what was not finished before in front.
+        stream: the settings.
+    """
+    before, records = said_before(payload)
+    heard = heard_in(records, before)
+    ships = _Ships(heard, NOTHING)
+    wanted = [name for name in columns_read(stream) if name in _TOLD_LATER]
+    asking = ships.mmsi[ships.kinds == Reason.NONE] if wanted else []
+    return Said(
+        asking=[str(mmsi) for mmsi in dict.fromkeys(asking)],
+        objects=ships.last(wanted),
+        unfinished=heard.unfinished(),
+        received=heard.received(),
     )
 
 
@@ -113,18 +128,19 @@ def _kinds(bits: Bits) -> NDArray[np.int8]:
 
 
 class _Ships:
-    """The columns of messages.
+    """The columns of messages: their own, or what their ships said last.
 
     Args:
-        bits: of the messages.
-        sentences: that they are made of, for times.
-        messages: which is of which.
+        heard: the messages.
+        before: what ships said before.
     """
 
-    def __init__(self, bits: Bits, sentences: Sentences, messages: Messages) -> None:
-        self._bits, self._sentences, self._messages = bits, sentences, messages
-        self._mmsi, _ = bits.number(_MMSI)
-        self._known = LastKnown(pa.array(self._mmsi))
+    def __init__(self, heard: Heard, before: SaidBefore) -> None:
+        self._sentences, self._messages = heard.sentences, heard.messages
+        self._bits = bits = Bits(heard.messages)
+        self.kinds = _kinds(bits)
+        self.mmsi, _ = bits.number(_MMSI)
+        self._known = LastKnown(pa.array(self.mmsi), before)
         part, is_24 = bits.number(_PART)
         self._is_name = ~is_24 | (part == 0)
         self._is_rest = ~is_24 | (part == 1)
@@ -132,7 +148,7 @@ class _Ships:
     def column(self, name: str) -> pa.Array:
         """The values of a column, one for each message: its own, or what its ship said last."""
         own: Mapping[str, Callable[[], pa.Array]] = {
-            "mmsi": lambda: pa.array(self._mmsi),
+            "mmsi": lambda: pa.array(self.mmsi),
             "type": lambda: pa.array(self._bits.type),
             "time": self._times,
         }
@@ -140,8 +156,13 @@ class _Ships:
             return own[name]()
         if name in _NUMBERS:
             return self._number(name)
-        said = self._said(name)
-        return self._known.values(said, mask(said.is_valid()))
+        if name not in _TOLD_LATER:
+            return pa.nulls(len(self.mmsi), pa.string())
+        return self._known.values(name, self._said(name))
+
+    def last(self, names: Sequence[str]) -> Mapping[str, Mapping[str, Value]]:
+        """By MMSI what each ship has said of some columns at the end."""
+        return self._known.last({name: self._said(name) for name in names})
 
     def _times(self) -> pa.Array:
         times = self._sentences.times_us()
@@ -151,7 +172,7 @@ class _Ships:
 
     def _number(self, name: str) -> pa.Array:
         layouts = _NUMBERS[name]
-        values, known = np.zeros(len(self._mmsi)), np.zeros(len(self._mmsi), bool)
+        values, known = np.zeros(len(self.mmsi)), np.zeros(len(self.mmsi), bool)
         for layout in layouts:
             value, has = self._bits.number(layout)
             values = np.where(has, value / layout.per, values)
@@ -179,8 +200,6 @@ class _Ships:
             "imo": Layout(at={5: 40}, width=30, none=0),
             "draught": Layout(at={5: 294}, width=8, none=0, per=10),
         }
-        if name not in layouts:
-            return pa.nulls(len(self._mmsi), pa.string())
         value, has = self._bits.number(layouts[name])
         has &= self._is_rest
         scaled = value / 10 if name == "draught" else value
@@ -188,8 +207,8 @@ class _Ships:
 
     def _size(self, behind: int, width: int) -> pa.Array:
         """Metres from one end to the other, by the two distances of the antenna to them."""
-        total = np.zeros(len(self._mmsi), np.int64)
-        known = self._is_rest & (self._mmsi // 10_000_000 != _AUXILIARY)
+        total = np.zeros(len(self.mmsi), np.int64)
+        known = self._is_rest & (self.mmsi // 10_000_000 != _AUXILIARY)
         for step in (behind, behind + width):
             at = {kind: first + step for kind, first in _DIMENSIONS.items()}
             value, has = self._bits.number(Layout(at=at, width=width))

@@ -17,7 +17,7 @@ from st_common.formats.spans import Bytes, Ints, Mask, Spans, lines
 _LEAST_CHUNK = 1 << 18  # bytes
 _RECEIVED = b"$PGHP,"  # when the sentence behind it was received
 _COMMENT, _OTHER_SENTENCE = b"#", b"$"
-_MOST_BETWEEN = 256  # sentences between two parts of a message
+MOST_BETWEEN = 256  # sentences between two parts of a message
 _MOST_PARTS = 9
 _SENTENCE = (
     r"^(?:[^!\\]*\\(?P<tags>[^\\*]*)\*(?P<tag_sum>[0-9A-Fa-f]{2})\\)?(?P<front>[^!\\]*)"
@@ -44,19 +44,22 @@ for _place, _digits in enumerate(
 class Lines:
     """The records of a payload: `records` with the `$PGHP` lines in front of each, `sentences` without.
 
-    `received` are the lines directly in front of the sentences; empty where they are something else.
+    `received` are the lines directly in front of the sentences; empty where they are something else. `rest` is the last
+    line where it is a `$PGHP` one, whose sentence is still to come.
     """
 
     records: Spans
     sentences: Spans
     received: Spans
+    rest: Spans
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
     """Whole messages: their symbols in `data`, from `starts` to `ends`, without `fill` bits at the end.
 
-    `last` and `first` are the rows of the sentences in which each ends and begins.
+    `last` and `first` are the rows of the sentences in which each ends and begins. `lost` says which sentences are
+    parts of none, and `open` which of those may be parts of one whose end is still to come.
     """
 
     data: Bytes
@@ -65,6 +68,8 @@ class Messages:
     fill: Ints
     first: Ints
     last: Ints
+    lost: Mask
+    open: Mask
 
 
 def ais_chunks(source: Source, *, size: int) -> Iterator[Chunk]:
@@ -106,16 +111,21 @@ def lines_of(payload: bytes) -> Lines:
         Spans(every.buffer, starts, own.ends),
         own,
         Spans(every.buffer, every.starts[front], ends),
+        every.select(is_time & (places == len(every) - 1)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """The lines that are sentences: their rows, their fields by the names of `_SENTENCE`, and what they say of time."""
+    """The lines that are sentences: their rows, their fields by the names of `_SENTENCE`, and what they say of time.
+
+    `at` counts them from the first one of their payload; those that came before it are below 0.
+    """
 
     rows: Ints
     fields: pa.StructArray
     received: pa.Array
+    at: Ints
 
     def column(self, name: str) -> pa.Array:
         """A field of all sentences, as bytes."""
@@ -140,8 +150,13 @@ class Sentences:
         return times
 
 
-def sentences_of(texts: Lines) -> tuple[Sentences, NDArray[np.int8]]:
-    """The sentences among some lines, and int8[n]: the reason why each of the others is none."""
+def sentences_of(texts: Lines, before_at: Ints) -> tuple[Sentences, NDArray[np.int8]]:
+    """The sentences among some lines, and int8[n]: the reason why each of the others is none.
+
+    Args:
+        texts: the lines.
+        before_at: the places of the first sentences, which came before the payload; all others are counted from 0.
+    """
     own = texts.sentences.texts()
     fields = pc.extract_regex(own, _SENTENCE)
     is_one = mask(fields.is_valid())
@@ -159,7 +174,9 @@ def sentences_of(texts: Lines) -> tuple[Sentences, NDArray[np.int8]]:
     fault[rows[~good]] = Reason.BAD_CHECKSUM
     kept = pa.array(good)
     received = texts.received.select(rows[good]).texts()
-    return Sentences(rows[good], found.filter(kept), received), fault
+    count = int(good.sum())
+    at = np.append(before_at[:count], np.arange(count - len(before_at)))
+    return Sentences(rows[good], found.filter(kept), received, at), fault
 
 
 def _has_sum(texts: pa.Array, sums: pa.Array) -> Mask:
@@ -173,8 +190,8 @@ def _has_sum(texts: pa.Array, sums: pa.Array) -> Mask:
     return same
 
 
-def messages_of(found: Sentences) -> tuple[Messages, Mask]:
-    """The messages that sentences make, in the order of their ends, and which sentences are parts of none.
+def messages_of(found: Sentences) -> Messages:
+    """The messages that sentences make, in the order of their ends.
 
     Parts of one have the same talker, group and channel, and come in their order, maybe with others between.
     """
@@ -183,7 +200,7 @@ def messages_of(found: Sentences) -> tuple[Messages, Mask]:
     keys = pc.binary_join_element_wise(*(found.column(name) for name in names), b",")
     codes = keys.dictionary_encode().indices.to_numpy()
     order = np.argsort(codes, kind="stable")
-    begins = _begins(codes[order], parts[order], part[order], order)
+    begins = _begins(codes[order], parts[order], part[order], found.at[order])
     counts = parts[order][begins]
     firsts, lasts = order[begins], order[begins + counts - 1]
     by_end = np.argsort(lasts)
@@ -195,10 +212,21 @@ def messages_of(found: Sentences) -> tuple[Messages, Mask]:
     data, offsets = bytes_of(found.column("payload").take(pa.array(rows)))
     at = (offsets[ends - counts], offsets[ends])
     lost = np.isin(np.arange(len(parts)), rows, invert=True)
-    return Messages(data, *at, found.number("fill")[last], first, last), lost
+    is_open = lost & (parts > 1) & _stand_last(codes, lost)
+    fill = found.number("fill")[last]
+    return Messages(data, *at, fill, first, last, lost, is_open)
 
 
-def _begins(codes: Ints, parts: Ints, part: Ints, order: Ints) -> Ints:
+def _stand_last(codes: Ints, lost: Mask) -> Mask:
+    """Which sentences come behind all of their group that are parts of a message."""
+    latest = np.full(codes.max(initial=-1) + 1, -1)
+    used = np.flatnonzero(~lost)
+    latest[codes[used]] = used  # they ascend: the last one stays
+    stand_last: Mask = np.arange(len(codes)) > latest[codes]
+    return stand_last
+
+
+def _begins(codes: Ints, parts: Ints, part: Ints, at: Ints) -> Ints:
     """Where whole messages begin, among sentences by group: parts 1, 2, .. of as many as there must be."""
     is_whole = part == 1
     for step in range(1, _MOST_PARTS):
@@ -206,7 +234,7 @@ def _begins(codes: Ints, parts: Ints, part: Ints, order: Ints) -> Ints:
         next_one = np.minimum(more + step, len(part) - 1)
         follows = (more + step < len(part)) & (codes[next_one] == codes[more])
         follows &= part[next_one] == step + 1
-        follows &= order[next_one] - order[more] <= _MOST_BETWEEN
+        follows &= at[next_one] - at[more] <= MOST_BETWEEN
         is_whole[more[~follows]] = False
     return np.flatnonzero(is_whole)
 

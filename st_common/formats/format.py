@@ -12,8 +12,10 @@ from st_common.formats.format_settings import FormatSettings, Source
 if TYPE_CHECKING:
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
+    from st_common.formats.said_before import Said
+    from st_common.formats.spans import Ints
 
-FORMAT_KEYS = ("header", "delimiter", "quote", "skip_lines")
+FORMAT_KEYS = ("header", "delimiter", "quote", "skip_lines", "time_unit")
 """The keys of a stream that some formats have no use for."""
 
 
@@ -22,6 +24,9 @@ class Format(ABC):
 
     takes: frozenset[str] = frozenset()
     """Those of FORMAT_KEYS that it has a use for; the others are refused."""
+
+    crs: str | None = None
+    """The system that its coordinates are in whoever writes it; another one is refused. None: it depends."""
 
     defaults: Mapping[str, str] = {}
     """Values of keys that are not set, where they differ from those of `StreamSettings`."""
@@ -37,6 +42,9 @@ class Format(ABC):
 
     is_told_at_end = False
     """Whether what is in a file is said at its end, so that its beginning alone cannot be read."""
+
+    remembers = False
+    """Whether a record may need what was said in payloads before; then `said` says what a payload leaves to others."""
 
     takes_objects = False
     """Whether a record is a JSON object, as those are that a query feeds into a stream."""
@@ -63,6 +71,23 @@ class Format(ABC):
     def records(self, payload: bytes, stream: FormatSettings) -> "Records":
         """The records of a payload; total: whatever the bytes are, it raises nothing, and leaves nothing out."""
 
+    def said(self, payload: bytes, stream: FormatSettings) -> "Said | None":
+        """What payloads behind this one need of it, where the format `remembers`; else None.
+
+        Args:
+            payload: as it came, with what was not finished before in front (`said_before`).
+            stream: the settings.
+        """
+        return None
+
+    def record_count(self, payload: bytes) -> int:
+        """How many records some lines hold, of a format of lines: as many as `records` finds."""
+        import numpy as np
+
+        from st_common.formats.spans import lines
+
+        return len(lines(np.frombuffer(payload, np.uint8)))
+
     def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
         """What of a stream's settings cannot be with this format, and a hint; None when all can."""
         return None
@@ -75,10 +100,17 @@ class Format(ABC):
         """How many bytes hold whole records, of a payload whose rest is lost: up to the last line end."""
         return payload.rfind(b"\n") + 1
 
+    line_end = b"\n"
+    """What a payload must end with, so that another one may stand behind it."""
+
+    small_bytes = 1 << 14
+    """Payloads up to so large are decoded together; a larger one is worth a call of its own."""
+
     def shared_head(self, payload: bytes, stream: FormatSettings) -> bytes | None:
         """The header of a payload that may be put behind others with the same one, b"" where there are none.
 
-        None: it must be read by itself. Else every line behind the header is a record, as `joined_records` has them.
+        None: it must be read by itself. Else every line behind the header is a record, as `joined_records` has them,
+        unless `joined_starts` says otherwise.
         """
         return None
 
@@ -87,3 +119,16 @@ class Format(ABC):
     ) -> "Records | None":
         """As `records`, when every line is one record; None where that is in doubt, or where nothing may be joined."""
         return None
+
+    def joined_starts(self, bodies: bytes, ends: "Ints") -> "Ints | None":
+        """Where each record of joined payloads starts; None where one payload may reach into the next.
+
+        Args:
+            bodies: the payloads behind the header that they share.
+            ends: where each of them ends.
+        """
+        import numpy as np
+
+        from st_common.formats.spans import lines
+
+        return lines(np.frombuffer(bodies, np.uint8)).starts

@@ -28,7 +28,7 @@ class GeoJson(Format):
     `properties.id` is the property of that name, `geometry.coordinates[2]` the height.
     """
 
-    takes = frozenset({"skip_lines"})
+    takes = frozenset({"skip_lines", "time_unit"})
     columns = _PLACE
 
     def chunks(

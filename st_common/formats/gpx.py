@@ -46,6 +46,9 @@ class Gpx(Format):
 
     is_lines = False
 
+    takes = frozenset({"time_unit"})
+    crs = "EPSG:4326"
+
     columns = MappingProxyType({"x": "lon", "y": "lat"})
 
     def chunks(

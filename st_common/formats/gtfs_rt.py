@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
+    from st_common.formats.spans import Ints
+
+_HEADER = b"\n"  # the tag of the header
 
 COLUMNS = (
     "id",
@@ -60,6 +63,8 @@ class GtfsRt(Format):
 
     is_lines = False
 
+    crs = "EPSG:4326"
+
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
 
     def chunks(
@@ -91,6 +96,25 @@ class GtfsRt(Format):
     def whole_bytes(self, payload: bytes) -> int:
         """All of them: where the payload breaks is seen when it is read."""
         return len(payload)
+
+    line_end = b""
+    small_bytes = 1 << 17  # some 1,000 entities
+
+    def shared_head(self, payload: bytes, stream: FormatSettings) -> bytes | None:
+        """None to be shared, for each message has its own; without one it must be read by itself."""
+        return b"" if payload.startswith(_HEADER) else None
+
+    def joined_records(
+        self, payload: bytes, stream: FormatSettings
+    ) -> "Records | None":
+        """The entities of some messages."""
+        return self.records(payload, stream)
+
+    def joined_starts(self, bodies: bytes, ends: "Ints") -> "Ints | None":
+        """Where entities start, if a header stands where each payload does, and all of them are whole."""
+        from st_common.formats.gtfs_rt_records import joined_starts
+
+        return joined_starts(bodies, ends)
 
     def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
         """Columns that no entity has, and coordinates that are none."""

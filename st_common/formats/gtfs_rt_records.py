@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from st_common.formats.format_settings import FormatSettings
 from st_common.formats.gtfs_rt_chunks import Parts, parts_of
 from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
-from st_common.formats.spans import Bytes, Mask, Spans
+from st_common.formats.spans import Bytes, Ints, Mask, Spans
 from st_common.formats.wire import (
     BYTES,
     FIXED32,
@@ -117,6 +117,19 @@ def read_gtfs_rt(payload: bytes, stream: FormatSettings) -> Records:
         fields={name: values.filter(good) for name, values in fields.items()},
         raw=lambda rows: entities.select(rows).texts(RAW_LIMIT),
     )
+
+
+def joined_starts(bodies: bytes, ends: Ints) -> Ints | None:
+    """Where the entities of whole messages start; None where something breaks, or a message has no header.
+
+    Args:
+        bodies: some payloads.
+        ends: where each of them ends.
+    """
+    parts = parts_of(bodies)
+    headers = np.array([start for start, _ in parts.headers], np.int64)
+    is_whole = parts.end == len(bodies) and np.isin(ends[:-1], headers).all()
+    return np.array(parts.starts, np.int64) if is_whole else None
 
 
 class _Entities:

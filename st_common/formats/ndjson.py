@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Ndjson(Format):
     """JSON objects; see `ndjson_records` and `ndjson_chunks`."""
 
-    takes = frozenset({"skip_lines"})
+    takes = frozenset({"skip_lines", "time_unit"})
     takes_objects = True
 
     written_as = "objects"

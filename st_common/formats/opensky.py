@@ -51,6 +51,9 @@ class OpenSky(Format):
 
     is_lines = False
 
+    takes = frozenset({"time_unit"})
+    crs = "EPSG:4326"
+
     defaults = MappingProxyType({"time_unit": "s"})
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
 

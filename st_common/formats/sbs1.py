@@ -1,14 +1,14 @@
 """SBS-1, the lines of BaseStation and of dump1090's port 30003: what aircraft say by ADS-B.
 
 A line says a part: who it is (type 1), where it is (2 on the ground, 3 in the air), how fast (4). A line of type 2 or 3
-is a fix; its other columns are what the aircraft said last, up to there and within the payload:
+is a fix; its other columns are what the aircraft said last, up to there:
 
     MSG,1,..,A955D1,..,N700NY,..                     no_position
     MSG,4,..,A955D1,..,,,443,311,..                  no_position
     MSG,3,..,A955D1,..,,40025,,,48.43,9.71,..   ->   A955D1 at 9.71 48.43: N700NY, 40025 ft, 443 kn, 311 degrees
 
-Nothing is remembered from one payload to the next: each must mean the same whenever and by whomever it is decoded. So
-the first positions in a segment may lack a callsign that came in the one before.
+What was said before a payload stands in front of it, where it was captured so (`said_before`). So each payload means
+the same whenever and by whomever it is decoded.
 """
 
 from types import MappingProxyType
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
+    from st_common.formats.said_before import Said
 
 COLUMNS = (
     "hex",
@@ -49,7 +50,12 @@ COLUMNS = (
 class Sbs1(Format):
     """Lines; see `sbs1_records`."""
 
+    takes = frozenset({"time_unit"})
+    crs = "EPSG:4326"
+
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
+
+    remembers = True
 
     defaults = MappingProxyType({"time_unit": "%Y/%m/%d %H:%M:%S"})
 
@@ -67,6 +73,12 @@ class Sbs1(Format):
         from st_common.formats.sbs1_records import read_sbs1
 
         return read_sbs1(payload, stream)
+
+    def said(self, payload: bytes, stream: FormatSettings) -> "Said":
+        """What aircraft say of themselves beside where they are."""
+        from st_common.formats.sbs1_records import said_in
+
+        return said_in(payload, stream)
 
     def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
         """Columns that no line has, and coordinates that are none."""

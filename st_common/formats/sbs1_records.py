@@ -1,6 +1,6 @@
 """The lines of SBS-1, each position with what its aircraft said before."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +13,14 @@ from st_common.formats.format_settings import FormatSettings
 from st_common.formats.last_known import LastKnown
 from st_common.formats.numbers import mask
 from st_common.formats.records import Reason, Records, columns_read
+from st_common.formats.said_before import (
+    NOTHING,
+    Said,
+    SaidBefore,
+    Value,
+    said_before,
+)
+from st_common.formats.spans import Ints
 
 _FIELDS = (
     *("kind", "type", "session", "aircraft", "hex", "flight"),
@@ -23,6 +31,11 @@ _FIELDS = (
 _HEADER = ",".join(_FIELDS).encode() + b"\n"
 _FLAGS = ("alert", "emergency", "spi", "on_ground")
 _OWN = ("hex", "latitude", "longitude")  # never taken from another line
+_TOLD_LATER = (
+    *("callsign", "altitude", "ground_speed", "track", "vertical_rate", "squawk"),
+    *_FLAGS,
+)
+"""Columns that a position has from the line in which its aircraft said them last."""
 _TYPES = pa.array([str(number) for number in range(1, 9)])
 _POSITIONS = pa.array(["2", "3"])  # on the ground, in the air
 _OTHERS = rb"^(?:SEL|ID|AIR|STA|CLK),"  # what BaseStation says beside messages
@@ -61,23 +74,49 @@ LINES = _Lines()
 
 def read_sbs1(payload: bytes, stream: FormatSettings) -> Records:
     """The lines of a payload; see `sbs1`. A line with more or fewer than 22 fields is `ragged`."""
-    lines = read_csv(_HEADER + payload, _Lines(header=True))
+    before, records = said_before(payload)
+    lines = _taken_apart(records)
+    aircraft = _Aircraft(lines.fields, before)
+    is_position = pa.array(lines.fault[lines.read] == Reason.NONE)
+    fields = {
+        name: aircraft.column(name).filter(is_position) for name in columns_read(stream)
+    }
+    return Records(fault=lines.fault, fields=fields, raw=lines.raw)
+
+
+def said_in(payload: bytes, stream: FormatSettings) -> Said:
+    """What a payload says that payloads behind it need: the columns that the stream's settings name."""
+    wanted = [name for name in columns_read(stream) if name in _TOLD_LATER]
+    if not wanted:
+        return Said()
+    lines = _taken_apart(payload)
+    aircraft = _Aircraft(lines.fields, NOTHING)
+    is_position = pa.array(lines.fault[lines.read] == Reason.NONE)
+    asking = aircraft.ids.filter(is_position).unique().drop_null()
+    return Said(asking=asking.to_pylist(), objects=aircraft.last(wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """Lines taken apart: the fault of each, the fields of those at `read`, and the bytes of some."""
+
+    fault: NDArray[np.int8]
+    read: Ints
+    fields: Mapping[str, pa.Array]
+    raw: Callable[[Ints], pa.Array]
+
+
+def _taken_apart(records: bytes) -> _Taken:
+    lines = read_csv(_HEADER + records, _Lines(header=True))
     fault = lines.fault.copy()
     ragged = np.flatnonzero(fault == Reason.RAGGED)
     others = mask(pc.match_substring_regex(lines.raw(ragged), _OTHERS))
     fault[ragged[others]] = Reason.NO_POSITION
     read = np.flatnonzero(fault == Reason.NONE)
-    if not len(read):
-        fields = {name: pa.array([], pa.string()) for name in columns_read(stream)}
-        return Records(fault=fault, fields=fields, raw=lines.raw)
-    fault[read] = _kinds(lines.fields)
-    is_position = pa.array(fault[read] == Reason.NONE)
-    known = LastKnown(_trimmed(lines.fields["hex"]))
-    fields = {
-        name: _said(name, lines.fields, known).filter(is_position)
-        for name in columns_read(stream)
-    }
-    return Records(fault=fault, fields=fields, raw=lines.raw)
+    none = dict.fromkeys(_FIELDS, pa.array([], pa.string()))
+    fields = lines.fields if len(read) else none
+    fault[read] = _kinds(fields)
+    return _Taken(fault, read, fields, lines.raw)
 
 
 def _kinds(fields: Mapping[str, pa.Array]) -> NDArray[np.int8]:
@@ -89,16 +128,40 @@ def _kinds(fields: Mapping[str, pa.Array]) -> NDArray[np.int8]:
     return np.where(is_message, kinds, Reason.UNREADABLE).astype(np.int8)
 
 
-def _said(name: str, fields: Mapping[str, pa.Array], known: LastKnown) -> pa.Array:
-    """A column as each line has it, or as its aircraft said it last."""
-    if name == "time":
-        return pc.binary_join_element_wise(fields["date"], fields["clock"], " ")
-    if name not in _FIELDS:
-        return pa.nulls(len(fields["hex"]), pa.string())
-    values = _trimmed(fields[name])
-    if name in _FLAGS:
-        values = pc.if_else(pc.equal(values, "-1"), "1", values)
-    return values if name in _OWN else known.values(values, mask(values.is_valid()))
+class _Aircraft:
+    """The columns of lines, as each has them, or as its aircraft said them last.
+
+    Args:
+        fields: of the lines.
+        before: what was said before them.
+    """
+
+    def __init__(self, fields: Mapping[str, pa.Array], before: SaidBefore) -> None:
+        self._fields = fields
+        self.ids = _trimmed(fields["hex"])
+        self._known = LastKnown(self.ids, before)
+
+    def column(self, name: str) -> pa.Array:
+        """The values of a column, one for each line."""
+        if name == "time":
+            date, clock = self._fields["date"], self._fields["clock"]
+            return pc.binary_join_element_wise(date, clock, " ")
+        if name in _OWN:
+            return _trimmed(self._fields[name])
+        if name not in _TOLD_LATER:
+            return pa.nulls(len(self.ids), pa.string())
+        return self._known.values(name, self._said(name))
+
+    def last(self, names: Sequence[str]) -> Mapping[str, Mapping[str, Value]]:
+        """By aircraft what it has said of some columns at the end."""
+        return self._known.last({name: self._said(name) for name in names})
+
+    def _said(self, name: str) -> pa.Array:
+        """What each line says itself."""
+        values = _trimmed(self._fields[name])
+        if name in _FLAGS:
+            values = pc.if_else(pc.equal(values, "-1"), "1", values)
+        return values
 
 
 def _trimmed(values: pa.Array) -> pa.Array:

@@ -88,7 +88,8 @@ def _pairs(node: WithObjects, plan: Plan) -> Iterator[Step]:
     operator = "pairs" if node.join.how == "inner" else _JOINED[node.join.how]
     yield from _evaluated(operator, pairs_in_words(node.join))
     if sides.both is not None:
-        yield from _evaluated("select", f"of both: {said(sides.both, plan)}")
+        both = said(sides.both, plan, qualified=node.join.chooses)
+        yield from _evaluated("select", f"of both: {both}")
 
 
 def _group(node: Group, plan: Plan) -> Iterator[Step]:

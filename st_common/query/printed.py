@@ -262,7 +262,8 @@ def _on(plan: Plan, join: LayerJoin | PairJoin, label: str, then: str) -> Iterat
         yield f"{label}.kind {_choice(join.kinds)}"
     beside = sides_of(plan.where).beside
     if beside is not None:
-        both = said(beside, plan)
+        # In ON, and in EXISTS, about the stream itself a bare column could be of either.
+        both = said(beside, plan, qualified=plan.pairs is not None)
         yield f"({both})" if _is_loose(beside) else both
 
 
@@ -281,13 +282,17 @@ def _is_loose(text: str) -> bool:
     return isinstance(expression_of(text), exp.Or)
 
 
-def said(text: str, plan: Plan) -> str:
-    """An expression of a plan as it is written: `distance()`, columns of a pair by the names of its two."""
+def said(text: str, plan: Plan, *, qualified: bool = False) -> str:
+    """An expression of a plan as it is written: `distance()`, columns of a pair by the names of its two.
+
+    Args:
+        text: canonical SQL.
+        plan: whose expression it is.
+        qualified: whether columns of the first object name the stream, where another one is named too.
+    """
     has_other = plan.pairs is not None or plan.join is not None
     if not (names_near(text) or (has_other and names_pair(text))):
         return text
-    # In an EXISTS about the stream itself a bare column could be of either.
-    qualified = plan.pairs is not None and plan.pairs.chooses
     return written(text, plan.stream, _label(plan), qualified=qualified)
 
 

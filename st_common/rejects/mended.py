@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,8 @@ from st_common.errors import ConfigError
 from st_common.formats.chunk import Chunk
 from st_common.formats.numbers import Mask
 from st_common.formats.records import RAW_LIMIT
+from st_common.formats.registry import format_of
+from st_common.formats.said_before import taken_apart
 from st_common.rejects.notes import Identity
 from st_common.settings import StreamSettings
 
@@ -108,9 +110,15 @@ def are_all_good(one: Mended, stream: StreamSettings, *, arrival_us: int) -> boo
 
 
 def _chunks(payload: bytes, stream: StreamSettings) -> Iterator[Chunk]:
-    """The records of a payload; of a document that breaks those in front of the break that fill a chunk."""
+    """The records of a payload; of a document that breaks those in front of the break that fill a chunk.
+
+    What was said before the payload stands in front of each.
+    """
+    remembers = format_of(stream.format).remembers
+    said, records = taken_apart(payload) if remembers else (b"", payload)
     try:
-        yield from chunks(io.BytesIO(payload), stream, size=PAYLOAD_BYTES)
+        for chunk in chunks(io.BytesIO(records), stream, size=PAYLOAD_BYTES):
+            yield replace(chunk, header=said + chunk.header)
     except ConfigError:
         return
 

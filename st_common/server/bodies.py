@@ -19,7 +19,6 @@ from st_common.feeds.framing import (
     has_header,
     of_document,
     of_message,
-    record_lines,
 )
 from st_common.formats.format_settings import named_columns
 from st_common.formats.records import columns_read
@@ -177,7 +176,7 @@ def _json(rows: pa.Table, _stream: StreamSettings) -> Arrival:
         pa.ListArray.from_arrays([0, len(texts)], _one(texts)), "\n"
     )
     body = joined[0].as_py().encode() + b"\n"
-    return Arrival(body=body, records=record_lines(body))
+    return Arrival(body=body, records=len(rows))
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

@@ -25,8 +25,9 @@ PLAIN = {
 
 
 def stream_with(source: dict[str, object], **others: object) -> StreamSettings:
-    """A stream with one source, `feed`; settings are those of `PLAIN` where none is given."""
-    table = {**PLAIN, "sources": {"feed": {"batch_ms": 5, **source}}, **others}
+    """A stream with one source, `feed`; settings are those of `PLAIN`, without those that are None here."""
+    given = {**PLAIN, "sources": {"feed": {"batch_ms": 5, **source}}, **others}
+    table = {key: value for key, value in given.items() if value is not None}
     return stream_of_table("ships", table, Path("streams.toml"))
 
 

@@ -3,6 +3,7 @@
 import gzip
 
 import pytest
+from google.transit import gtfs_realtime_pb2 as pb
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -179,3 +180,55 @@ def test_segments_of_one_fix_are_one_part_and_what_is_out_of_shape_stands_alone(
     assert sum(sizes) == 100
     assert len(sizes) < 12
     assert [part.segments for part in decode_all(found[:70], settings)] == [70]
+
+
+BUSES = stream(
+    "gtfs-rt",
+    columns=Columns(
+        object="vehicle_id", event_ts="timestamp", x="longitude", y="latitude"
+    ),
+    attributes={"trip_id": "string", "speed": "double"},
+    max_ahead_s=None,
+)
+
+
+def message(header_s, vehicles):
+    """A FeedMessage; of a vehicle that says no time that of its header counts."""
+    feed = pb.FeedMessage()
+    feed.header.gtfs_realtime_version = "2.0"
+    feed.header.timestamp = header_s
+    for number, time_s in enumerate(vehicles):
+        vehicle = feed.entity.add(id=str(number)).vehicle
+        vehicle.vehicle.id, vehicle.trip.trip_id = "a" * (number + 1), "trip"
+        vehicle.position.longitude, vehicle.position.latitude = 1.5, number + 0.5
+        if time_s:
+            vehicle.timestamp = time_s
+    return feed.SerializeToString()
+
+
+MESSAGES = st.builds(
+    message,
+    st.integers(1, 3).map(lambda day: day * 86_400),
+    st.lists(st.sampled_from([0, 7]), max_size=3),
+)
+BROKEN = st.one_of(
+    st.tuples(MESSAGES, st.integers(0, 60)).map(lambda m: m[0][: m[1]]),
+    st.tuples(MESSAGES, st.integers(1, 20)).map(lambda m: m[0][m[1] :]),
+    st.tuples(MESSAGES, st.binary(max_size=4)).map(b"".join),
+    MESSAGES.map(gzip.compress),
+)
+"""Cut at either end, with noise behind it, or packed."""
+
+
+@pytest.mark.spec("B7")
+@tries(200)
+@given(st.lists(st.one_of(MESSAGES, MESSAGES, MESSAGES, BROKEN), max_size=8))
+def test_messages_of_gtfs_realtime_decoded_together_are_what_each_is_by_itself(some):
+    found = [Raw(payload=payload, arrival_us=7) for payload in some]
+    parts = list(decode_all(found, BUSES))
+    assert as_parts(parts, BUSES) == as_one(found, BUSES)
+
+
+def test_whole_messages_of_gtfs_realtime_are_decoded_by_one_call():
+    found = [Raw(payload=message(86_400, [0, 7]), arrival_us=0) for _ in range(50)]
+    assert [part.segments for part in decode_all(found, BUSES)] == [50]

@@ -1,7 +1,11 @@
 """`fairway replay`."""
 
+import errno
 import gzip
 import json
+import os
+import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -31,7 +35,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "conf" / "streams.toml").write_text(SETTINGS)
     monkeypatch.delenv("FAIRWAY_CONF", raising=False)
     monkeypatch.setenv("FAIRWAY_HOME", str(tmp_path))
-    return lambda *args: CliRunner().invoke(app, ["replay", *map(str, args)])
+    return lambda *args, **more: CliRunner().invoke(
+        app, ["replay", *map(str, args)], **more
+    )
 
 
 def segments(tmp_path: Path) -> list[bytes]:
@@ -64,6 +70,56 @@ def test_the_files_of_a_folder_go_in_the_order_of_their_names_with_one_end(
     assert json.loads(end) == {"op": "end"}
     refused = run("cars", folder / "older")
     assert (refused.exit_code, "holds no file" in refused.stderr) == (2, True)
+
+
+@pytest.mark.spec("B6")
+@pytest.mark.parametrize("packed", [False, True])
+def test_standard_input_is_a_file_that_ends_with_it(run, tmp_path: Path, packed):
+    data = gzip.compress(DATA) if packed else DATA
+    found = run("cars", "-", "--rate", "event", "--speed", "1000", input=data)
+    assert found.exit_code == 0, found.stderr
+    *told, end = segments(tmp_path)
+    assert b"".join(told).replace(DATA[:10], b"") == DATA[10:]
+    assert json.loads(end) == {"op": "end"}
+    more = run("cars", "-", "--no-end", "--live", input=DATA)
+    assert more.stdout.startswith("cars: 3 records in 1 segments")
+    assert segments(tmp_path)[-1] == DATA
+
+
+@pytest.mark.spec("B6")
+def test_a_named_pipe_is_read_to_its_end(run, tmp_path: Path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writing = threading.Thread(target=pipe.write_bytes, args=(DATA,), daemon=True)
+    writing.start()
+    found = run("cars", pipe)
+    writing.join(timeout=100)
+    assert found.stdout == "cars: 3 records in 1 segments, from 0 on\n"
+    assert segments(tmp_path)[0] == DATA
+
+
+@pytest.mark.parametrize(
+    "data", [b"id;ts;x;y\na;1;2;3\n", DATA[:10] + b"a,x,y,z\n" * 3]
+)
+def test_what_is_wrong_is_told_of_standard_input(run, tmp_path: Path, data):
+    found = run("cars", "-", input=data)
+    assert (found.exit_code, segments(tmp_path)) == (2, [])
+    assert "records of standard input are nothing" in found.stderr
+    assert run("cars", "-", "--force", input=data).exit_code == 0
+
+
+def test_no_room_for_what_comes_by_a_pipe_is_told(run, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def full(_source, _target):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("st_common.capture.source.shutil.copyfileobj", full)
+    found = run("cars", "-", input=DATA)
+    assert found.exit_code == 75
+    assert "No space left on device" in found.stderr
+    assert "TMPDIR" in found.stderr
+    assert not list(tmp_path.glob("fairway-*"))
 
 
 def test_a_rate_and_no_end(run, tmp_path: Path):

@@ -121,6 +121,18 @@ def test_a_file_of_which_half_can_be_read_is_taken(home: Home, content: bytes):
     assert replay(home, content)[0].exit_code == 0
 
 
+def test_lines_and_areas_are_told_where_they_belong(home: Home):
+    conf = home.root / "conf" / "streams.toml"
+    places = CONF.replace('x = "lon", y = "lat"', 'place = "geom"', 1)
+    conf.write_text(places, encoding="utf-8")
+    lines = 'a,1700000000,"LINESTRING (1 2, 3 4)"\n' * 3
+    done, end = replay(home, f"id,t,geom\n{lines}".encode())
+    assert (done.exit_code, end) == (2, 0)
+    said = " ".join(done.output.split())
+    assert "mostly no_point" in said
+    assert "fairway layer load takes lines and areas" in said
+
+
 def test_lines_of_json_too(home: Home):
     assert replay(home, (JSON * 2).encode(), stream="ships")[0].exit_code == 0
     done, _ = replay(home, (HEADER + GOOD * 3).encode(), stream="ships")

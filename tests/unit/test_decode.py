@@ -139,7 +139,7 @@ def test_coordinates_of_a_planar_crs_need_only_be_finite():
     assert reasons(decoded) == [(1, "bad_number")]
 
 
-@pytest.mark.spec("P1")
+@pytest.mark.spec("B6", "P1")
 def test_arrival_is_stamped_where_no_event_time_is_given():
     settings = stream(columns=Columns(object="id", x="x", y="y"))
     decoded = decode(b"id,x,y\na,1,2\n", settings, arrival_us=NOW)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from st_common.contracts import contract_names, load_contract
-from st_common.formats import ais, gtfs_rt, sbs1
+from st_common.formats import ais, gtfs_rt, hfp_columns, sbs1
 from st_common.settings import load_streams
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,8 +37,9 @@ def test_the_settings_of_formats_can_be_used_and_their_columns_are_all_told(tmp_
     path.write_text(settings, encoding="utf-8")
     streams = load_streams(path)
     assert streams.broken == {}
-    sections = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
-    columns = (gtfs_rt.COLUMNS, ais.COLUMNS, sbs1.COLUMNS)
+    every = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
+    sections = [section for section in every if "```toml" in section]
+    columns = (gtfs_rt.COLUMNS, ais.COLUMNS, sbs1.COLUMNS, hfp_columns.COLUMNS)
     for section, known, stream in zip(sections, columns, streams.values(), strict=True):
         assert f'format = "{stream.format}"' in section
         first = re.findall(

@@ -26,6 +26,11 @@ def cut(data, places):
     return [data[a:b] for a, b in itertools.pairwise(ends)]
 
 
+def filled(lines):
+    """Those that are records to whoever decodes them: a line of blanks is a bad one."""
+    return [line for line in lines if line.removesuffix(b"\r")]
+
+
 @given(LINES, st.lists(st.integers(0, 60), max_size=6), st.booleans(), st.booleans())
 def test_lines_are_the_same_wherever_a_connection_is_cut(
     lines, places, is_ended, has_header
@@ -37,12 +42,8 @@ def test_lines_are_the_same_wherever_a_connection_is_cut(
     expected = list(data.split(b"\n"))
     header, rest = (expected[0], expected[1:]) if has_header else (b"", expected)
     got = b"".join(one.body for one in arrivals).split(b"\n")
-    assert [line for line in got if line.strip()] == [
-        line for line in rest if line.strip()
-    ]
-    assert sum(one.records for one in arrivals) == len(
-        [line for line in rest if line.strip()]
-    )
+    assert filled(got) == filled(rest)
+    assert sum(one.records for one in arrivals) == len(filled(rest))
     assert framing.taken == len(data)
     for one in arrivals:
         assert one.body.endswith(b"\n")

@@ -260,6 +260,7 @@ def test_a_feed_of_gtfs_realtime_is_polled_and_its_vehicles_are_fixes(home, shar
                 format="gtfs-rt",
                 columns={"object": "vehicle_id", "event_ts": "timestamp"},
                 crs="EPSG:4326",
+                time_unit=None,
             )
             async with capturing(home, stream) as capture:
                 await until(lambda: len(asked) >= 5)

@@ -146,6 +146,14 @@ def test_text_builder_and_json_say_the_same():
     assert plan == plan_of(text.replace("LEFT JOIN", "left outer join"))
 
 
+def test_a_condition_of_both_says_which_column_is_whose():
+    plan = plan_of(f"SELECT * {LEFT} AND a.kind <> b.kind")
+    text = to_text(plan, "q")
+    assert "AND s.kind <> other.kind" in text
+    (again,) = parse(text)
+    assert again.plan == plan
+
+
 def test_explain_says_who_is_there():
     said_of_it = "\n".join(lines(explain(plan_of(f"SELECT * {LEFT}"), "q")))
     assert "pairs of objects, and objects without another one" in said_of_it

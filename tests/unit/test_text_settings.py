@@ -250,6 +250,21 @@ def test_half_an_id_is_none():
             "no meaning",
         ),
         (
+            {"format": "ais", "columns": {"object": "mmsi"}, "time_unit": "s"},
+            "time_unit has no meaning for ais",
+        ),
+        (
+            {"format": "gtfs-rt", "columns": {"object": "id"}, "time_unit": "iso"},
+            "time_unit has no meaning for gtfs-rt",
+        ),
+        *(
+            (
+                {"format": form, "columns": {"object": "id"}, "crs": "planar"},
+                f"crs = 'planar', but {form} is in EPSG:4326",
+            )
+            for form in ("ais", "gtfs-rt", "sbs1", "opensky", "gpx")
+        ),
+        (
             {
                 "columns": {"object": "a", "x": "x", "y": "y", "event_ts": ["d", "t"]},
                 "time_unit": "s",

@@ -1,0 +1,114 @@
+r"""What was said in payloads before, as a line in front of a payload, so that each payload can be read alone.
+
+    #said {"objects":{"A955D1":{"callsign":"N700NY"}},"unfinished":[],"received":""}
+    MSG,3,111,11111,A955D1,..                 a position of N700NY, though no line of this payload says so
+
+Whoever captures writes that line (`capture.memory`); it is no record. A payload that happens to begin like this gets an
+empty one in front, so that no record is ever taken for one.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+Value = str | int | float | bool
+MARK = b"#said "
+_LINE_END = b"\n"
+_NO_SAYING = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What reading a line that is none of ours raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidBefore:
+    """What was said before a payload.
+
+    Attributes:
+        objects: by object the value of each column that it has said, last first or in any order.
+        unfinished: sentences of messages whose end is still to come, each with how many sentences ago it came.
+        received: a line that says when the sentence behind it was received, where that one is still to come.
+    """
+
+    objects: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    unfinished: Sequence[tuple[int, str]] = ()
+    received: str = ""
+
+    def ids(self, of_type: pa.DataType) -> pa.Array:
+        """The objects, as ids of a type."""
+        names = pa.array(list(self.objects), pa.string())
+        try:
+            return names.cast(of_type)
+        except pa.ArrowException:
+            return pa.nulls(len(names), of_type)
+
+    def column(self, name: str, of_type: pa.DataType) -> pa.Array:
+        """The values of a column, one for each object; null where it has said none, or one of another type."""
+        values = [said.get(name) for said in self.objects.values()]
+        try:
+            return pa.array(values, of_type)
+        except (pa.ArrowException, OverflowError):
+            return pa.nulls(len(values), of_type)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a payload says that payloads behind it need.
+
+    Attributes:
+        asking: the objects that it has positions of.
+        objects: as in `SaidBefore`: what each object says in it, the last of each column.
+        unfinished: likewise: also what came before it, and has not ended in it.
+        received: likewise.
+    """
+
+    asking: Sequence[str] = ()
+    objects: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    unfinished: Sequence[tuple[int, str]] = ()
+    received: str = ""
+
+
+NOTHING = SaidBefore()
+
+
+def put_in_front(payload: bytes, before: SaidBefore) -> bytes:
+    """A payload with what was said before it; the payload itself where that is nothing."""
+    if before == NOTHING and not payload.startswith(MARK):
+        return payload
+    said = {
+        "objects": before.objects,
+        "unfinished": before.unfinished,
+        "received": before.received,
+    }
+    text = json.dumps(said, separators=(",", ":"))
+    return MARK + text.encode() + _LINE_END + payload
+
+
+def taken_apart(payload: bytes) -> tuple[bytes, bytes]:
+    """The line in front of a payload that says what was said before, with its end, and the records behind it.
+
+    The line is empty where there is none.
+    """
+    if not payload.startswith(MARK):
+        return b"", payload
+    line, end, records = payload.partition(_LINE_END)
+    return (b"", payload) if _read(line) is None else (line + end, records)
+
+
+def said_before(payload: bytes) -> tuple[SaidBefore, bytes]:
+    """What was said before a payload, and its records."""
+    line, records = taken_apart(payload)
+    return _read(line) or NOTHING, records
+
+
+def _read(line: bytes) -> SaidBefore | None:
+    """What a line says; None where it is none of ours."""
+    try:
+        said = json.loads(line.removeprefix(MARK))
+        return SaidBefore(
+            objects={name: dict(of.items()) for name, of in said["objects"].items()},
+            unfinished=tuple((int(ago), str(text)) for ago, text in said["unfinished"]),
+            received=str(said["received"]),
+        )
+    except _NO_SAYING:
+        return None
