@@ -121,10 +121,11 @@ fmt: $(VENV)/.ready ## put the code into shape
 	@$(BIN)/ruff check --fix .
 
 .PHONY: lint
-lint: $(VENV)/.ready ## style and spelling
+lint: $(VENV)/.ready web/node_modules/.ready ## style and spelling
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@git ls-files -z -- ':!tests' ':!docs/query-language.md' | xargs -0 $(BIN)/codespell
+	@cd web && npm run --silent lint >/dev/null || { npm run lint; exit 1; }
 
 .PHONY: types
 types: $(VENV)/.ready ## mypy, strict

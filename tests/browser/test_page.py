@@ -221,7 +221,6 @@ def test_no_change_is_missed_while_the_server_is_away(
     expect(changes.filter(has_text="truck2")).to_have_count(1, timeout=60_000)
     served.stop()
     expect(page.get_by_text("Disconnected")).to_be_visible()
-    picture(page, "disconnected")
     served.start()
     served.post(fix("truck2", moment(), AWAY), fix("truck3", moment(), INSIDE))
     expect(page.get_by_text("Disconnected")).to_be_hidden(timeout=60_000)
@@ -276,6 +275,23 @@ def test_what_is_wrong_with_a_statement_is_said_in_its_place_and_words_are_offer
     expect(words.get_by_role("option").first).to_contain_text("INSIDE")
     page.keyboard.press("Enter")
     assert statement(page).startswith("SELECT * FROM vehicles INSIDE")
+
+
+@pytest.mark.spec("P10", "B18")
+def test_a_join_with_a_layer_is_asked_once_as_of_now(page: Page, served: Served):
+    open_page(page, served, MAP)
+    page.get_by_role("tab", name="Ask").click()
+    for name, value in {
+        "What to ask": "join",
+        "Layer": "places",
+        "Kind of features": "park",
+    }.items():
+        page.get_by_role("combobox", name=name, exact=True).select_option(value)
+    page.get_by_label("What it would have told").select_option("now")
+    told = page.get_by_test_id("told")
+    expect(told).to_contain_text("in at 2026-06-20 00:02", timeout=60_000)
+    asked = "ON ST_DWithin(vehicles, places, 20 m) WHERE places.kind = 'park'"
+    assert asked in statement(page)
 
 
 @pytest.mark.spec("P10", "B18")

@@ -10,57 +10,57 @@ let written = '';
 
 /** The part of the address behind #. */
 export function addressOf(): string {
-  const { at_ms, chosen, object, tab } = app.get();
-  const parts: [string, string][] = [];
-  if (tab !== 'queries') parts.push(['tab', tab]);
-  for (const one of chosen) parts.push(['query', one.name]);
-  if (object !== null) parts.push(['object', `${object.stream}/${object.name}`]);
-  if (at_ms !== null) parts.push(['at', isoOf(at_ms)]);
-  const map = place.view?.map;
-  if (map !== undefined && map.getZoom() > 1) {
-    const { lng, lat } = map.getCenter();
-    parts.push(['map', `${lng.toFixed(5)},${lat.toFixed(5)},${map.getZoom().toFixed(2)}`]);
-  }
-  return new URLSearchParams(parts).toString();
+    const { at_ms, chosen, object, tab } = app.get();
+    const parts: [string, string][] = [];
+    if (tab !== 'queries') parts.push(['tab', tab]);
+    for (const one of chosen) parts.push(['query', one.name]);
+    if (object !== null) parts.push(['object', `${object.stream}/${object.name}`]);
+    if (at_ms !== null) parts.push(['at', isoOf(at_ms)]);
+    const map = place.view?.map;
+    if (map !== undefined && map.getZoom() > 1) {
+        const { lng, lat } = map.getCenter();
+        parts.push(['map', `${lng.toFixed(5)},${lat.toFixed(5)},${map.getZoom().toFixed(2)}`]);
+    }
+    return new URLSearchParams(parts).toString();
 }
 
 export function keepAddress(): void {
-  const write = (): void => {
-    const text = addressOf();
-    if (text === written) return;
-    written = text;
-    history.replaceState(null, '', `#${text}`);
-  };
-  app.subscribe(write);
-  place.view?.map.on('moveend', write);
-  addEventListener('hashchange', () => {
-    if (location.hash.slice(1) !== written) readAddress();
-  });
+    const write = (): void => {
+        const text = addressOf();
+        if (text === written) return;
+        written = text;
+        history.replaceState(null, '', `#${text}`);
+    };
+    app.subscribe(write);
+    place.view?.map.on('moveend', write);
+    addEventListener('hashchange', () => {
+        if (location.hash.slice(1) !== written) readAddress();
+    });
 }
 
 /** Shows what the address says. */
 export function readAddress(): void {
-  const params = new URLSearchParams(location.hash.slice(1));
-  const tab = params.get('tab') as Tab;
-  if (TABS.includes(tab)) app.set({ tab });
-  readMap(params.get('map'));
-  readObject(params.get('object'));
-  const wanted = params.getAll('query');
-  for (const { name } of app.get().chosen) if (!wanted.includes(name)) drop(name);
-  wanted.forEach(choose);
-  const at = params.get('at');
-  const at_ms = at === null ? Number.NaN : msOf(at);
-  goTo(Number.isNaN(at_ms) ? null : at_ms);
+    const params = new URLSearchParams(location.hash.slice(1));
+    const tab = params.get('tab') as Tab;
+    if (TABS.includes(tab)) app.set({ tab });
+    readMap(params.get('map'));
+    readObject(params.get('object'));
+    const wanted = params.getAll('query');
+    for (const { name } of app.get().chosen) if (!wanted.includes(name)) drop(name);
+    wanted.forEach(choose);
+    const at = params.get('at');
+    const at_ms = at === null ? Number.NaN : msOf(at);
+    goTo(Number.isNaN(at_ms) ? null : at_ms);
 }
 
 function readMap(text: string | null): void {
-  const [lon, lat, zoom] = (text ?? '').split(',').map(Number);
-  if (lon === undefined || lat === undefined || zoom === undefined || [lon, lat, zoom].some(Number.isNaN)) return;
-  keepView();
-  place.view?.map.jumpTo({ center: [lon, lat], zoom });
+    const [lon, lat, zoom] = (text ?? '').split(',').map(Number);
+    if (lon === undefined || lat === undefined || zoom === undefined || [lon, lat, zoom].some(Number.isNaN)) return;
+    keepView();
+    place.view?.map.jumpTo({ center: [lon, lat], zoom });
 }
 
 function readObject(text: string | null): void {
-  const cut = text?.indexOf('/') ?? -1;
-  app.set({ object: text === null || cut < 1 ? null : { stream: text.slice(0, cut), name: text.slice(cut + 1) } });
+    const cut = text?.indexOf('/') ?? -1;
+    app.set({ object: text === null || cut < 1 ? null : { stream: text.slice(0, cut), name: text.slice(cut + 1) } });
 }

@@ -10,186 +10,220 @@ const MOST_CHANGES = 200;
 const MOST_POINTS = 3600;
 
 interface Answer {
-  rows: Member[];
+    rows: Member[];
 }
 
 const followers = new Map<string, Follower>();
 const members = new Map<string, Map<string, Member>>();
 
+/** What came while the newest answer was on its way, which may not have it yet: it is told once more. */
+const asked = new Map<string, Change[]>();
+
+function applyTo(known: Map<string, Member>, one: Change): void {
+    if (one.sign > 0) known.set(keyOf(one), one);
+    if (one.sign < 0) known.delete(keyOf(one));
+}
+
 const keyOf = (one: { object: string; partner: string | null }): string => JSON.stringify([one.object, one.partner]);
 
 function update(name: string, part: Partial<Chosen> | ((one: Chosen) => Partial<Chosen>)): void {
-  const chosen = app.get().chosen.map((one) => {
-    if (one.name !== name) return one;
-    return { ...one, ...(typeof part === 'function' ? part(one) : part) };
-  });
-  app.set({ chosen });
+    const chosen = app.get().chosen.map((one) => {
+        if (one.name !== name) return one;
+        return { ...one, ...(typeof part === 'function' ? part(one) : part) };
+    });
+    app.set({ chosen });
 }
 
 export const isChosen = (name: string): boolean => app.get().chosen.some((one) => one.name === name);
 
 /** Chooses a query, or lets it go; of more than four the oldest is let go. */
 export function toggle(name: string): void {
-  if (isChosen(name)) drop(name);
-  else choose(name);
+    if (isChosen(name)) drop(name);
+    else choose(name);
 }
 
 export function drop(name: string): void {
-  followers.get(name)?.stop();
-  followers.delete(name);
-  members.delete(name);
-  app.set({ chosen: app.get().chosen.filter((one) => one.name !== name) });
-  showMarks();
+    followers.get(name)?.stop();
+    followers.delete(name);
+    members.delete(name);
+    app.set({ chosen: app.get().chosen.filter((one) => one.name !== name) });
+    showMarks();
 }
 
 export function choose(name: string): void {
-  if (isChosen(name)) return;
-  const before = app.get().chosen;
-  if (before.length === MOST_CHOSEN) {
-    say(`${before[0]!.name} is let go: four queries are followed at a time.`);
-    drop(before[0]!.name);
-  }
-  const taken = app.get().chosen.map((one) => one.colour);
-  const colour = [0, 1, 2, 3].find((one) => !taken.includes(one)) ?? 0;
-  const fresh: Chosen = {
-    name, colour, state: 'loading', words: '', members: [], changes: [], entered: 0, left: 0, series: [[], []], shapes: null, isAnswered: false, refused: '',
-  };
-  app.set({ chosen: [...app.get().chosen, fresh] });
-  members.set(name, new Map());
-  followers.set(name, follow(name));
+    if (isChosen(name)) return;
+    const before = app.get().chosen;
+    if (before.length === MOST_CHOSEN) {
+        say(`${before[0]!.name} is let go: four queries are followed at a time.`);
+        drop(before[0]!.name);
+    }
+    const taken = app.get().chosen.map((one) => one.colour);
+    const colour = [0, 1, 2, 3].find((one) => !taken.includes(one)) ?? 0;
+    const fresh: Chosen = {
+        name,
+        colour,
+        state: 'loading',
+        words: '',
+        members: [],
+        changes: [],
+        entered: 0,
+        left: 0,
+        series: [[], []],
+        shapes: null,
+        isAnswered: false,
+        refused: '',
+    };
+    app.set({ chosen: [...app.get().chosen, fresh] });
+    members.set(name, new Map());
+    followers.set(name, follow(name));
 }
 
 function follow(name: string): Follower {
-  let before: string = 'loading';
-  return new Follower(name, {
-    onChanges: (changes) => takeChanges(name, changes),
-    onState: (state, words) => {
-      update(name, { state, words });
-      // Who is in is asked for once changes come, so that none can be missed between the two.
-      if (state === 'live' && before === 'loading') void askAnswer(name);
-      if (state === 'live') before = 'live';
-    },
-  });
+    let before: string = 'loading';
+    return new Follower(name, {
+        onChanges: (changes) => takeChanges(name, changes),
+        onState: (state, words) => {
+            update(name, { state, words });
+            // Who is in is asked for once changes come, so that none can be missed between the two.
+            if (state === 'live' && before === 'loading') void askAnswer(name);
+            if (state === 'live') before = 'live';
+        },
+    });
 }
 
 /** Asks anew who is in each query that is chosen, now or at the moment that is looked at. */
 export function askAnswers(): void {
-  for (const { name } of app.get().chosen) void askAnswer(name);
+    for (const { name } of app.get().chosen) void askAnswer(name);
 }
 
 async function askAnswer(name: string): Promise<void> {
-  const { at_ms } = app.get();
-  const at = at_ms === null ? null : isoOf(at_ms);
-  void askShapes(name);
-  try {
-    const answer = await getJson<Answer>(pathOf(['answers', name], { at }));
-    if (app.get().at_ms !== at_ms || !isChosen(name)) return;
-    members.set(name, new Map(answer.rows.map((one) => [keyOf(one), one])));
-    showMembers(name, { isAnswered: true, refused: '' });
-  } catch (error) {
-    update(name, { refused: wordsOf(error) });
-  }
+    const { at_ms } = app.get();
+    const at = at_ms === null ? null : isoOf(at_ms);
+    const meanwhile: Change[] = [];
+    asked.set(name, meanwhile);
+    void askShapes(name);
+    try {
+        const answer = await getJson<Answer>(pathOf(['answers', name], { at }));
+        if (app.get().at_ms !== at_ms || !isChosen(name)) return;
+        members.set(name, new Map(answer.rows.map((one) => [keyOf(one), one])));
+        meanwhile.forEach((one) => applyTo(members.get(name)!, one));
+        showMembers(name, { isAnswered: true, refused: '' });
+    } catch (error) {
+        update(name, { refused: wordsOf(error) });
+    } finally {
+        if (asked.get(name) === meanwhile) asked.delete(name);
+    }
 }
 
 async function askShapes(name: string): Promise<void> {
-  try {
-    const shapes = await getJson<Shapes>(pathOf(['shapes', name]));
-    update(name, { shapes });
-  } catch {
-    update(name, { shapes: null }); // a query without a region, or dropped meanwhile
-  }
-  showMarks();
+    try {
+        const shapes = await getJson<Shapes>(pathOf(['shapes', name]));
+        update(name, { shapes });
+    } catch {
+        update(name, { shapes: null }); // a query without a region, or dropped meanwhile
+    }
+    showMarks();
 }
 
 function takeChanges(name: string, changes: Change[]): void {
-  if (!isChosen(name)) return;
-  const isNow = app.get().at_ms === null;
-  const known = members.get(name)!;
-  let [entered, left] = [0, 0];
-  for (const one of changes) {
-    if (one.sign > 0) entered += 1;
-    if (one.sign < 0) left += 1;
-    if (isNow && one.sign > 0) known.set(keyOf(one), one);
-    if (isNow && one.sign < 0) known.delete(keyOf(one));
-  }
-  update(name, (one) => ({
-    changes: [...changes.slice(-MOST_CHANGES).reverse(), ...one.changes].slice(0, MOST_CHANGES),
-    entered: one.entered + entered,
-    left: one.left + left,
-  }));
-  if (isNow && app.get().chosen.find((one) => one.name === name)!.isAnswered) showMembers(name, {});
+    if (!isChosen(name)) return;
+    const isNow = app.get().at_ms === null;
+    const known = members.get(name)!;
+    let [entered, left] = [0, 0];
+    if (isNow) asked.get(name)?.push(...changes);
+    for (const one of changes) {
+        if (one.sign > 0) entered += 1;
+        if (one.sign < 0) left += 1;
+        if (isNow) applyTo(known, one);
+    }
+    update(name, (one) => ({
+        changes: [...changes.slice(-MOST_CHANGES).reverse(), ...one.changes].slice(0, MOST_CHANGES),
+        entered: one.entered + entered,
+        left: one.left + left,
+    }));
+    if (isNow && app.get().chosen.find((one) => one.name === name)!.isAnswered) showMembers(name, {});
 }
 
 function showMembers(name: string, more: Partial<Chosen>): void {
-  const all = [...members.get(name)!.values()];
-  const now_s = Date.now() / 1000;
-  update(name, (one) => ({
-    ...more,
-    members: all,
-    series: [[...one.series[0], now_s].slice(-MOST_POINTS), [...one.series[1], all.length].slice(-MOST_POINTS)],
-  }));
-  showMarks();
+    const all = [...members.get(name)!.values()];
+    const now_s = Date.now() / 1000;
+    update(name, (one) => ({
+        ...more,
+        members: all,
+        series: [[...one.series[0], now_s].slice(-MOST_POINTS), [...one.series[1], all.length].slice(-MOST_POINTS)],
+    }));
+    showMarks();
 }
 
 /** Puts members and regions of all chosen queries on the map. */
 export function showMarks(): void {
-  const { view } = place;
-  if (view === null) return;
-  const { chosen } = app.get();
-  view.marked = chosen.map(markedOf);
-  view.showStill('shapes', { type: 'FeatureCollection', features: chosen.flatMap(stillOf) });
-  view.draw();
+    const { view } = place;
+    if (view === null) return;
+    const { chosen } = app.get();
+    view.marked = chosen.map(markedOf);
+    view.showStill('shapes', { type: 'FeatureCollection', features: chosen.flatMap(stillOf) });
+    view.draw();
 }
 
 function markedOf(one: Chosen): Marked {
-  const features = one.shapes?.features ?? [];
-  const moving = features.filter((each) => each.properties.follows !== null && each.properties.follows_at != null);
-  const focals = features.flatMap((each) => each.properties.follows ?? []);
-  return {
-    query: one.name,
-    colour: one.colour,
-    stream: queryOf(one.name)?.stream ?? '',
-    members: [...new Set(one.members.flatMap((each) => [each.object]))],
-    focals: [...new Set(focals)],
-    moving: moving.flatMap((each) =>
-      ringsOf(each.geometry).map((ring) => ({ ring, follows: each.properties.follows!, at: each.properties.follows_at! })),
-    ),
-  };
+    const features = one.shapes?.features ?? [];
+    const moving = features.filter((each) => each.properties.follows !== null && each.properties.follows_at != null);
+    const focals = features.flatMap((each) => each.properties.follows ?? []);
+    return {
+        query: one.name,
+        colour: one.colour,
+        stream: queryOf(one.name)?.stream ?? '',
+        members: [...new Set(one.members.flatMap((each) => [each.object]))],
+        focals: [...new Set(focals)],
+        moving: moving.flatMap((each) =>
+            ringsOf(each.geometry).map((ring) => ({
+                ring,
+                follows: each.properties.follows!,
+                at: each.properties.follows_at!,
+            })),
+        ),
+    };
 }
 
 function stillOf(one: Chosen): GeoJSON.Feature[] {
-  const features = one.shapes?.features ?? [];
-  const still = features.filter((each) => each.geometry !== null && (each.properties.follows === null || each.properties.follows_at == null));
-  return still.map((each) => ({ ...each, geometry: each.geometry!, properties: { ...each.properties, colour: one.colour } }));
+    const features = one.shapes?.features ?? [];
+    const still = features.filter(
+        (each) => each.geometry !== null && (each.properties.follows === null || each.properties.follows_at == null),
+    );
+    return still.map((each) => ({
+        ...each,
+        geometry: each.geometry!,
+        properties: { ...each.properties, colour: one.colour },
+    }));
 }
 
 function ringsOf(geometry: GeoJSON.Geometry | null): Place[][] {
-  if (geometry === null) return [];
-  if (geometry.type === 'Polygon') return [geometry.coordinates[0] as Place[]];
-  if (geometry.type === 'MultiPolygon') return geometry.coordinates.map((one) => one[0] as Place[]);
-  return [];
+    if (geometry === null) return [];
+    if (geometry.type === 'Polygon') return [geometry.coordinates[0] as Place[]];
+    if (geometry.type === 'MultiPolygon') return geometry.coordinates.map((one) => one[0] as Place[]);
+    return [];
 }
 
 /** Shows the regions of a query, or else its members, in the middle of the map. */
 export function lookAt(one: Chosen): void {
-  const { view } = place;
-  if (view === null) return;
-  const places: Place[] = (one.shapes?.features ?? []).flatMap((each) => placesIn(each.geometry));
-  const stream = queryOf(one.name)?.stream ?? '';
-  for (const each of one.members) {
-    const at = view.placeOf({ stream, name: each.object });
-    if (at !== null) places.push(at);
-  }
-  if (places.length === 0) return;
-  const lons = places.map((at) => at[0]);
-  const lats = places.map((at) => at[1]);
-  view.fit([Math.min(...lons), Math.min(...lats), Math.max(...lons), Math.max(...lats)], 16);
+    const { view } = place;
+    if (view === null) return;
+    const places: Place[] = (one.shapes?.features ?? []).flatMap((each) => placesIn(each.geometry));
+    const stream = queryOf(one.name)?.stream ?? '';
+    for (const each of one.members) {
+        const at = view.placeOf({ stream, name: each.object });
+        if (at !== null) places.push(at);
+    }
+    if (places.length === 0) return;
+    const lons = places.map((at) => at[0]);
+    const lats = places.map((at) => at[1]);
+    view.fit([Math.min(...lons), Math.min(...lats), Math.max(...lons), Math.max(...lats)], 16);
 }
 
 function placesIn(geometry: GeoJSON.Geometry | null): Place[] {
-  if (geometry === null) return [];
-  if (geometry.type === 'GeometryCollection') return geometry.geometries.flatMap(placesIn);
-  const flat = (value: unknown): Place[] =>
-    Array.isArray(value) && typeof value[0] === 'number' ? [value as Place] : (value as unknown[]).flatMap(flat);
-  return flat(geometry.coordinates);
+    if (geometry === null) return [];
+    if (geometry.type === 'GeometryCollection') return geometry.geometries.flatMap(placesIn);
+    const flat = (value: unknown): Place[] =>
+        Array.isArray(value) && typeof value[0] === 'number' ? [value as Place] : (value as unknown[]).flatMap(flat);
+    return flat(geometry.coordinates);
 }

@@ -12,27 +12,27 @@ const SAME_CLICK_MS = 400; // the click that ends a drawing chooses no object
 const root = document.getElementById('app')!;
 
 function startMap(): void {
-  const container = document.getElementById('map')!;
-  try {
-    place.view = new MapView(container, app.get().theme);
-  } catch {
-    container.textContent = 'The map needs WebGL 2, which this browser does not give. All lists work without it.';
-    return;
-  }
-  startAsking();
-  place.view.map.on('click', ({ point }) => takeClick(point.x, point.y));
+    const container = document.getElementById('map')!;
+    try {
+        place.view = new MapView(container, app.get().theme);
+    } catch {
+        container.textContent = 'The map needs WebGL 2, which this browser does not give. All lists work without it.';
+        return;
+    }
+    startAsking();
+    place.view.map.on('click', ({ point }) => takeClick(point.x, point.y));
 }
 
 function takeClick(x: number, y: number): void {
-  if (drawingIsOn() || performance.now() - drawnAt_ms() < SAME_CLICK_MS) return;
-  const found = place.view!.objectAt(x, y);
-  const { tool } = asking.get();
-  if (tool === 'object' && found !== null && app.get().tab === 'ask') {
-    asking.set({ stream: found.stream });
-    goWith(found.name);
-    return;
-  }
-  app.set({ object: found, feature: found === null ? place.view!.featureAt(x, y) : null });
+    if (drawingIsOn() || performance.now() - drawnAt_ms() < SAME_CLICK_MS) return;
+    const found = place.view!.objectAt(x, y);
+    const { tool } = asking.get();
+    if (tool === 'object' && found !== null && app.get().tab === 'ask') {
+        asking.set({ stream: found.stream });
+        goWith(found.name);
+        return;
+    }
+    app.set({ object: found, feature: found === null ? place.view!.featureAt(x, y) : null });
 }
 
 setTheme(app.get().theme);

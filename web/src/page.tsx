@@ -15,119 +15,184 @@ import { ServerSide } from './panels/server';
 import { TimeBar } from './parts/timebar';
 import { askState } from './session';
 
-const ALL_TABS: [Tab, string][] = [['queries', 'Queries'], ['ask', 'Ask'], ['server', 'Server']];
-const TABS = ALL_TABS.filter(([name]) => recording === null || name !== 'ask'); // a report answers no new questions
+const ALL_TABS: [Tab, string][] = [
+    ['queries', 'Queries'],
+    ['ask', 'Ask'],
+    ['server', 'Server'],
+];
+// A report answers no new questions.
+const TABS = ALL_TABS.filter(([name]) => recording === null || name !== 'ask');
 const ICON = addressOfPart('icon', 'image/svg+xml', '/page/icon.svg');
 const OLD_MS = 60_000;
 
 function Token(): JSX.Element {
-  const [token, setToken] = useState('');
-  const take = (event: Event): void => {
-    event.preventDefault();
-    keepToken(token);
-    void askState().catch(() => undefined);
-  };
-  return (
-    <form class="banner" onSubmit={take}>
-      <label>This server asks for its token: <input type="password" autocomplete="off" value={token} onInput={(event) => setToken(event.currentTarget.value)} /></label>
-      <button>Show it</button>
-    </form>
-  );
+    const [token, setToken] = useState('');
+    const take = (event: Event): void => {
+        event.preventDefault();
+        keepToken(token);
+        void askState().catch(() => undefined);
+    };
+    return (
+        <form class="banner" onSubmit={take}>
+            <label>
+                This server asks for its token:{' '}
+                <input
+                    type="password"
+                    autocomplete="off"
+                    value={token}
+                    onInput={(event) => setToken(event.currentTarget.value)}
+                />
+            </label>
+            <button>Show it</button>
+        </form>
+    );
 }
 
 function Banner(): JSX.Element | null {
-  const state = useStore(app, (one) => one.connection);
-  const words = useStore(app, (one) => one.words);
-  const seen_ms = useStore(app, (one) => one.seen_ms);
-  if (state === 'token') return <Token />;
-  if (state !== 'lost') return null;
-  const since = seen_ms === null ? '' : ` What you see is as of ${sayMoment(seen_ms)} UTC.`;
-  return <p class="banner" role="alert">Disconnected: {words}.{since} It is tried again all the time; is <code>fairway serve</code> running?</p>;
+    const state = useStore(app, (one) => one.connection);
+    const words = useStore(app, (one) => one.words);
+    const seen_ms = useStore(app, (one) => one.seen_ms);
+    if (state === 'token') return <Token />;
+    if (state !== 'lost') return null;
+    const since = seen_ms === null ? '' : ` What you see is as of ${sayMoment(seen_ms)} UTC.`;
+    return (
+        <p class="banner" role="alert">
+            Disconnected: {words}.{since} It is tried again all the time; is <code>fairway serve</code> running?
+        </p>
+    );
 }
 
 /** What is moving now, in one line. */
 function Summary(): JSX.Element {
-  const page = useStore(app, (one) => one.page);
-  const at_ms = useStore(app, (one) => one.at_ms);
-  if (page === null) return <span class="summary">loading …</span>;
-  const objects = page.streams.reduce((sum, one) => sum + (one.objects ?? 0), 0);
-  const rate = page.streams.reduce((sum, one) => sum + (one.fixes_per_s ?? 0), 0);
-  if (at_ms !== null) return <span class="summary"><b class="pasttag">past</b> {sayMoment(at_ms)} UTC</span>;
-  if (recording !== null) return <Reported objects={objects} />;
-  const newest = latest_ms();
-  const old = newest === null ? 0 : Date.parse(page.now) - newest;
-  return (
-    <span class="summary">
-      <b>{sayNumber(objects)}</b> objects · <b>{sayNumber(rate)}</b> fixes/s{old > OLD_MS ? <> · newest fix {sayDuration(old)} ago</> : null}
-    </span>
-  );
+    const page = useStore(app, (one) => one.page);
+    const at_ms = useStore(app, (one) => one.at_ms);
+    if (page === null) return <span class="summary">loading …</span>;
+    const objects = page.streams.reduce((sum, one) => sum + (one.objects ?? 0), 0);
+    const rate = page.streams.reduce((sum, one) => sum + (one.fixes_per_s ?? 0), 0);
+    if (at_ms !== null)
+        return (
+            <span class="summary">
+                <b class="pasttag">past</b> {sayMoment(at_ms)} UTC
+            </span>
+        );
+    if (recording !== null) return <Reported objects={objects} />;
+    const newest = latest_ms();
+    const old = newest === null ? 0 : Date.parse(page.now) - newest;
+    return (
+        <span class="summary">
+            <b>{sayNumber(objects)}</b> objects · <b>{sayNumber(rate)}</b> fixes/s
+            {old > OLD_MS ? <> · newest fix {sayDuration(old)} ago</> : null}
+        </span>
+    );
 }
 
 /** What a report is of, and when it was made. */
 function Reported({ objects }: { objects: number }): JSX.Element {
-  const [since, until, made] = [recording!.since, recording!.until, recording!.made].map((one) => sayMoment(Date.parse(one)));
-  return <span class="summary"><b>{sayNumber(objects)}</b> objects · {since} to {until} UTC · report of {made} UTC</span>;
+    const times = [recording!.since, recording!.until, recording!.made];
+    const [since, until, made] = times.map((one) => sayMoment(Date.parse(one)));
+    return (
+        <span class="summary">
+            <b>{sayNumber(objects)}</b> objects · {since} to {until} UTC · report of {made} UTC
+        </span>
+    );
 }
 
 function Header(): JSX.Element {
-  const theme = useStore(app, (one) => one.theme);
-  const other = theme === 'light' ? 'dark' : 'light';
-  return (
-    <header class="top">
-      <h1><img src={ICON} alt="" />Fairway</h1>
-      <Summary />
-      <FindObject stream={null} label="Find an object" onFound={(name, stream) => app.set({ object: { stream, name } })} />
-      <button class="plain" aria-label={`Show it ${other}`} title={`Show it ${other}`} onClick={() => setTheme(other)}>{theme === 'light' ? '☾' : '☀'}</button>
-    </header>
-  );
+    const theme = useStore(app, (one) => one.theme);
+    const other = theme === 'light' ? 'dark' : 'light';
+    return (
+        <header class="top">
+            <h1>
+                <img src={ICON} alt="" />
+                Fairway
+            </h1>
+            <Summary />
+            <FindObject
+                stream={null}
+                label="Find an object"
+                onFound={(name, stream) => app.set({ object: { stream, name } })}
+            />
+            <button
+                class="plain"
+                aria-label={`Show it ${other}`}
+                title={`Show it ${other}`}
+                onClick={() => setTheme(other)}
+            >
+                {theme === 'light' ? '☾' : '☀'}
+            </button>
+        </header>
+    );
 }
 
 function onTabKey(event: TargetedKeyboardEvent<HTMLElement>, tab: Tab): void {
-  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  if (step === undefined) return;
-  const at = TABS.findIndex(([name]) => name === tab);
-  const [next] = TABS[(at + step + TABS.length) % TABS.length]!;
-  app.set({ tab: next });
-  document.getElementById(`tab-${next}`)?.focus();
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step === undefined) return;
+    const at = TABS.findIndex(([name]) => name === tab);
+    const [next] = TABS[(at + step + TABS.length) % TABS.length]!;
+    app.set({ tab: next });
+    document.getElementById(`tab-${next}`)?.focus();
 }
 
 function Panels(): JSX.Element {
-  const tab = useStore(app, (one) => one.tab);
-  return (
-    <aside class="side" aria-label="Panels">
-      <div class="tabs" role="tablist" aria-label="Panels" onKeyDown={(event) => onTabKey(event, tab)}>
-        {TABS.map(([name, label]) => (
-          <button key={name} id={`tab-${name}`} role="tab" aria-selected={tab === name} aria-controls="panel" tabIndex={tab === name ? 0 : -1} onClick={() => app.set({ tab: name })}>{label}</button>
-        ))}
-      </div>
-      <div class="panel" id="panel" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
-        {tab === 'queries' ? <Queries /> : tab === 'ask' ? <Ask /> : <ServerSide />}
-      </div>
-    </aside>
-  );
+    const tab = useStore(app, (one) => one.tab);
+    return (
+        <aside class="side" aria-label="Panels">
+            <div class="tabs" role="tablist" aria-label="Panels" onKeyDown={(event) => onTabKey(event, tab)}>
+                {TABS.map(([name, label]) => (
+                    <button
+                        key={name}
+                        id={`tab-${name}`}
+                        role="tab"
+                        aria-selected={tab === name}
+                        aria-controls="panel"
+                        tabIndex={tab === name ? 0 : -1}
+                        onClick={() => app.set({ tab: name })}
+                    >
+                        {label}
+                    </button>
+                ))}
+            </div>
+            <div class="panel" id="panel" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
+                {tab === 'queries' ? <Queries /> : tab === 'ask' ? <Ask /> : <ServerSide />}
+            </div>
+        </aside>
+    );
 }
 
 function Said(): JSX.Element {
-  const said = useStore(app, (one) => one.said);
-  return <p class="hush" aria-live="polite">{said}</p>;
+    const said = useStore(app, (one) => one.said);
+    return (
+        <p class="hush" aria-live="polite">
+            {said}
+        </p>
+    );
 }
 
 export function Page(): JSX.Element {
-  return (
-    <div class="page">
-      <a class="skip" href="#panel" onClick={(event) => { event.preventDefault(); document.getElementById('panel')?.focus(); }}>To the panels</a>
-      <Header />
-      <Banner />
-      <main>
-        <div class="stage">
-          <div id="map" role="region" aria-label="Map: arrows move it, + and − change its scale" />
-          <ObjectPanel />
-          <FeaturePanel />
-          <TimeBar />
+    return (
+        <div class="page">
+            <a
+                class="skip"
+                href="#panel"
+                onClick={(event) => {
+                    event.preventDefault();
+                    document.getElementById('panel')?.focus();
+                }}
+            >
+                To the panels
+            </a>
+            <Header />
+            <Banner />
+            <main>
+                <div class="stage">
+                    <div id="map" role="region" aria-label="Map: arrows move it, + and − change its scale" />
+                    <ObjectPanel />
+                    <FeaturePanel />
+                    <TimeBar />
+                </div>
+                <Panels />
+            </main>
+            <Said />
         </div>
-        <Panels />
-      </main>
-      <Said />
-    </div>
-  );
+    );
 }

@@ -16,92 +16,94 @@ let fitted: 'no' | 'layers' | 'yes' = 'no'; // what the map was brought to, at f
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
 export function startSession(): void {
-  void keep(askState, STATE_MS);
-  void keep(askObjects, LIVE_MS);
-  app.subscribe(showBase);
+    void keep(askState, STATE_MS);
+    void keep(askObjects, LIVE_MS);
+    app.subscribe(showBase);
 }
 
 async function keep(what: () => Promise<void>, every_ms: number): Promise<void> {
-  for (;;) {
-    const began = performance.now();
-    try {
-      await what();
-    } catch (error) {
-      takeError(error);
+    for (;;) {
+        const began = performance.now();
+        try {
+            await what();
+        } catch (error) {
+            takeError(error);
+        }
+        await pause(Math.max(100, every_ms - (performance.now() - began)));
     }
-    await pause(Math.max(100, every_ms - (performance.now() - began)));
-  }
 }
 
 function takeError(error: unknown): void {
-  const needsToken = error instanceof Refused && error.status === 401;
-  const connection: Connection = needsToken ? 'token' : 'lost';
-  if (app.get().connection !== connection) say(needsToken ? 'The server asks for a token.' : 'No answer from the server.');
-  app.set({ connection, words: wordsOf(error) });
+    const needsToken = error instanceof Refused && error.status === 401;
+    const connection: Connection = needsToken ? 'token' : 'lost';
+    if (app.get().connection !== connection)
+        say(needsToken ? 'The server asks for a token.' : 'No answer from the server.');
+    app.set({ connection, words: wordsOf(error) });
 }
 
 export async function askState(): Promise<void> {
-  const page = await getJson<PageState>('/page-state');
-  if (app.get().connection === 'lost') say('The server answers again.');
-  app.set({ page, connection: 'ok', words: '', seen_ms: Date.now() });
-  fitOnce(page);
+    const page = await getJson<PageState>('/page-state');
+    if (app.get().connection === 'lost') say('The server answers again.');
+    app.set({ page, connection: 'ok', words: '', seen_ms: Date.now() });
+    fitOnce(page);
 }
 
 /** The first look: everything there is, unless the address says where to look. */
 function fitOnce(page: PageState): void {
-  const { view } = place;
-  if (fitted === 'yes' || view === null) return;
-  const streams = page.streams.map((one) => one.extent).filter((one) => one !== null);
-  const layers = page.layers.map((one) => one.extent).filter((one) => one !== null);
-  if (streams.length > 0) view.fit(around(streams));
-  else if (layers.length > 0 && fitted === 'no') view.fit(around(layers));
-  if (streams.length + layers.length > 0) fitted = streams.length > 0 ? 'yes' : 'layers';
+    const { view } = place;
+    if (fitted === 'yes' || view === null) return;
+    const streams = page.streams.map((one) => one.extent).filter((one) => one !== null);
+    const layers = page.layers.map((one) => one.extent).filter((one) => one !== null);
+    if (streams.length > 0) view.fit(around(streams));
+    else if (layers.length > 0 && fitted === 'no') view.fit(around(layers));
+    if (streams.length + layers.length > 0) fitted = streams.length > 0 ? 'yes' : 'layers';
 }
 
 export function keepView(): void {
-  fitted = 'yes';
+    fitted = 'yes';
 }
 
 export function around(boxes: Box[]): Box {
-  const side = (k: number, best: (...all: number[]) => number): number => best(...boxes.map((one) => one[k]!));
-  return [side(0, Math.min), side(1, Math.min), side(2, Math.max), side(3, Math.max)];
+    const side = (k: number, best: (...all: number[]) => number): number => best(...boxes.map((one) => one[k]!));
+    return [side(0, Math.min), side(1, Math.min), side(2, Math.max), side(3, Math.max)];
 }
 
-const shownStreams = (): StreamState[] => (app.get().page?.streams ?? []).filter((one) => !isHidden(`stream:${one.name}`));
+const shownStreams = (): StreamState[] =>
+    (app.get().page?.streams ?? []).filter((one) => !isHidden(`stream:${one.name}`));
 
 async function askObjects(): Promise<void> {
-  const { view } = place;
-  if (view === null || app.get().at_ms !== null) return;
-  forgetHidden();
-  for (const { name } of shownStreams()) {
-    const bytes = await getBytes(pathOf(['live', name], { since: cursors.get(name) ?? null }));
-    if (app.get().at_ms !== null) return; // meanwhile somebody looks at the past
-    const news = unpackPositions(bytes);
-    cursors.set(name, news.cursor);
-    if (news.latestEvent !== null) place.latest.set(name, Date.parse(news.latestEvent));
-    takeObjects(name, news, LIVE_MS);
-  }
+    const { view } = place;
+    if (view === null || app.get().at_ms !== null) return;
+    forgetHidden();
+    for (const { name } of shownStreams()) {
+        const bytes = await getBytes(pathOf(['live', name], { since: cursors.get(name) ?? null }));
+        if (app.get().at_ms !== null) return; // meanwhile somebody looks at the past
+        const news = unpackPositions(bytes);
+        cursors.set(name, news.cursor);
+        if (news.latestEvent !== null) place.latest.set(name, Date.parse(news.latestEvent));
+        takeObjects(name, news, LIVE_MS);
+    }
 }
 
 function takeObjects(name: string, news: ReturnType<typeof unpackPositions>, takes_ms: number): void {
-  const view = place.view!;
-  const objects = view.streams.get(name) ?? new Objects();
-  view.streams.set(name, objects);
-  objects.take(news, performance.now(), takes_ms);
-  if (news.isWhole) {
-    showMarks();
-    view.draw();
-  }
+    const view = place.view!;
+    const objects = view.streams.get(name) ?? new Objects();
+    view.streams.set(name, objects);
+    objects.take(news, performance.now(), takes_ms);
+    if (news.isWhole) {
+        showMarks();
+        view.draw();
+    }
 }
 
 function forgetHidden(): void {
-  const view = place.view!;
-  const shown = new Set(shownStreams().map((one) => one.name));
-  for (const name of [...view.streams.keys()].filter((one) => !shown.has(one))) {
-    view.streams.delete(name);
-    cursors.delete(name);
-    view.draw();
-  }
+    const view = place.view!;
+    const shown = new Set(shownStreams().map((one) => one.name));
+    for (const name of [...view.streams.keys()].filter((one) => !shown.has(one))) {
+        view.streams.delete(name);
+        cursors.delete(name);
+        view.draw();
+    }
 }
 
 let asked_ms: number | null = null;
@@ -109,40 +111,43 @@ let isAsking = false;
 
 /** Shows where objects were; while one moment is asked for, the newest of all others waits. */
 export async function showPast(at_ms: number): Promise<void> {
-  asked_ms = at_ms;
-  if (isAsking) return;
-  isAsking = true;
-  try {
-    while (asked_ms !== null) {
-      const now_ms: number = asked_ms;
-      asked_ms = null;
-      if (app.get().page === null) await askState(); // an address leads here before anything is known
-      for (const { name } of shownStreams()) {
-        const news = unpackPositions(await getBytes(pathOf(['page-past', name], { at: isoOf(now_ms) })));
-        if (app.get().at_ms === null) return;
-        takeObjects(name, news, PAST_MS);
-      }
+    asked_ms = at_ms;
+    if (isAsking) return;
+    isAsking = true;
+    try {
+        while (asked_ms !== null) {
+            const now_ms: number = asked_ms;
+            asked_ms = null;
+            if (app.get().page === null) await askState(); // an address leads here before anything is known
+            for (const { name } of shownStreams()) {
+                const news = unpackPositions(await getBytes(pathOf(['page-past', name], { at: isoOf(now_ms) })));
+                if (app.get().at_ms === null) return;
+                takeObjects(name, news, PAST_MS);
+            }
+        }
+    } catch (error) {
+        app.set({ words: wordsOf(error) });
+    } finally {
+        isAsking = false;
     }
-  } catch (error) {
-    app.set({ words: wordsOf(error) });
-  } finally {
-    isAsking = false;
-  }
 }
 
 /** Back to now: everything is asked for anew. */
 export function forgetPast(): void {
-  cursors.clear();
+    cursors.clear();
 }
 
 let layersKey = '';
 
 function showBase(): void {
-  const { view } = place;
-  const { page, theme, hidden } = app.get();
-  if (view === null || page === null) return;
-  const key = JSON.stringify([theme, hidden, page.layers.map((one) => [one.name, one.version])]);
-  if (key === layersKey) return;
-  layersKey = key;
-  view.showLayers(page.layers.filter((one) => !isHidden(`layer:${one.name}`)), theme);
+    const { view } = place;
+    const { page, theme, hidden } = app.get();
+    if (view === null || page === null) return;
+    const key = JSON.stringify([theme, hidden, page.layers.map((one) => [one.name, one.version])]);
+    if (key === layersKey) return;
+    layersKey = key;
+    view.showLayers(
+        page.layers.filter((one) => !isHidden(`layer:${one.name}`)),
+        theme,
+    );
 }

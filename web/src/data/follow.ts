@@ -7,87 +7,90 @@ import type { Change } from './types';
 export type Followed = 'connecting' | 'live' | 'lost' | 'refused';
 
 export interface Listener {
-  onChanges(changes: Change[]): void;
-  onState(state: Followed, words: string): void;
+    onChanges(changes: Change[]): void;
+    onState(state: Followed, words: string): void;
 }
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 5000;
 
 /** The events of a text of them that is whole, and the rest that is not yet. */
-export function splitEvents(text: string): { events: { id: string | null; event: string; data: string }[]; rest: string } {
-  const parts = text.replaceAll('\r\n', '\n').split('\n\n');
-  const rest = parts.pop() ?? '';
-  const events = parts.map((part) => {
-    const told = { id: null as string | null, event: 'message', data: '' };
-    for (const line of part.split('\n')) {
-      if (line.startsWith('id:')) told.id = line.slice(3).trim();
-      else if (line.startsWith('event:')) told.event = line.slice(6).trim();
-      else if (line.startsWith('data:')) told.data += line.slice(5).trimStart();
-    }
-    return told;
-  });
-  return { events: events.filter((one) => one.data !== ''), rest };
+export function splitEvents(text: string): {
+    events: { id: string | null; event: string; data: string }[];
+    rest: string;
+} {
+    const parts = text.replaceAll('\r\n', '\n').split('\n\n');
+    const rest = parts.pop() ?? '';
+    const events = parts.map((part) => {
+        const told = { id: null as string | null, event: 'message', data: '' };
+        for (const line of part.split('\n')) {
+            if (line.startsWith('id:')) told.id = line.slice(3).trim();
+            else if (line.startsWith('event:')) told.event = line.slice(6).trim();
+            else if (line.startsWith('data:')) told.data += line.slice(5).trimStart();
+        }
+        return told;
+    });
+    return { events: events.filter((one) => one.data !== ''), rest };
 }
 
 /** Follows the changes of a query until it is stopped. */
 export class Follower {
-  private readonly stopping = new AbortController();
-  private last: string | null = null;
-  private wait_ms = FIRST_WAIT_MS;
+    private readonly stopping = new AbortController();
+    private last: string | null = null;
+    private wait_ms = FIRST_WAIT_MS;
 
-  constructor(
-    private readonly query: string,
-    private readonly listener: Listener,
-  ) {
-    void this.run();
-  }
+    constructor(
+        private readonly query: string,
+        private readonly listener: Listener,
+    ) {
+        void this.run();
+    }
 
-  stop(): void {
-    this.stopping.abort();
-  }
+    stop(): void {
+        this.stopping.abort();
+    }
 
-  private async run(): Promise<void> {
-    while (!this.stopping.signal.aborted) {
-      try {
-        await this.listen();
-        if (recording !== null) return; // what a report has of it has been told
-        this.listener.onState('lost', 'the stream of changes ended; trying again');
-      } catch (error) {
-        if (isAborted(error)) return;
-        if (error instanceof Refused && error.status < 500 && error.status !== 429) {
-          this.listener.onState('refused', error.message);
-          return;
+    private async run(): Promise<void> {
+        while (!this.stopping.signal.aborted) {
+            try {
+                await this.listen();
+                if (recording !== null) return; // what a report has of it has been told
+                this.listener.onState('lost', 'the stream of changes ended; trying again');
+            } catch (error) {
+                if (isAborted(error)) return;
+                if (error instanceof Refused && error.status < 500 && error.status !== 429) {
+                    this.listener.onState('refused', error.message);
+                    return;
+                }
+                this.listener.onState('lost', 'no answer from the server; trying again');
+            }
+            await new Promise((done) => setTimeout(done, this.wait_ms));
+            this.wait_ms = Math.min(LONGEST_WAIT_MS, this.wait_ms * 1.6);
         }
-        this.listener.onState('lost', 'no answer from the server; trying again');
-      }
-      await new Promise((done) => setTimeout(done, this.wait_ms));
-      this.wait_ms = Math.min(LONGEST_WAIT_MS, this.wait_ms * 1.6);
     }
-  }
 
-  private async listen(): Promise<void> {
-    const headers: Record<string, string> = this.last === null ? {} : { 'Last-Event-ID': this.last };
-    const reply = await request(pathOf(['changes', this.query]), { headers, signal: this.stopping.signal });
-    this.listener.onState('live', '');
-    this.wait_ms = FIRST_WAIT_MS;
-    const reader = reply.body!.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = '';
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      const split = splitEvents(rest + value);
-      rest = split.rest;
-      this.tell(split.events);
+    private async listen(): Promise<void> {
+        const headers: Record<string, string> = this.last === null ? {} : { 'Last-Event-ID': this.last };
+        const reply = await request(pathOf(['changes', this.query]), { headers, signal: this.stopping.signal });
+        this.listener.onState('live', '');
+        this.wait_ms = FIRST_WAIT_MS;
+        const reader = reply.body!.pipeThrough(new TextDecoderStream()).getReader();
+        let rest = '';
+        for (;;) {
+            const { done, value } = await reader.read();
+            if (done) return;
+            const split = splitEvents(rest + value);
+            rest = split.rest;
+            this.tell(split.events);
+        }
     }
-  }
 
-  private tell(events: { id: string | null; event: string; data: string }[]): void {
-    const changes: Change[] = [];
-    for (const one of events) {
-      if (one.id !== null) this.last = one.id;
-      if (one.event === 'change') changes.push(JSON.parse(one.data) as Change);
+    private tell(events: { id: string | null; event: string; data: string }[]): void {
+        const changes: Change[] = [];
+        for (const one of events) {
+            if (one.id !== null) this.last = one.id;
+            if (one.event === 'change') changes.push(JSON.parse(one.data) as Change);
+        }
+        if (changes.length > 0) this.listener.onChanges(changes);
     }
-    if (changes.length > 0) this.listener.onChanges(changes);
-  }
 }

@@ -9,17 +9,24 @@
 import type { Change, Member } from './types';
 
 export interface Recording {
-  made: string;
-  since: string;
-  until: string;
-  replies: Record<string, [media: string, body: string]>;
+    made: string;
+    since: string;
+    until: string;
+    replies: Record<string, [media: string, body: string]>;
 }
 
-const EMPTY_HEADER = { cursor: 'recorded', reset: false, count: 0, names: { from: 0, names: [] }, latest_event_ts: null, lag_s: null };
+const EMPTY_HEADER = {
+    cursor: 'recorded',
+    reset: false,
+    count: 0,
+    names: { from: 0, names: [] },
+    latest_event_ts: null,
+    lag_s: null,
+};
 
 function readRecording(): Recording | null {
-  const told = document.getElementById('recording');
-  return told === null ? null : (JSON.parse(told.textContent ?? 'null') as Recording);
+    const told = document.getElementById('recording');
+    return told === null ? null : (JSON.parse(told.textContent ?? 'null') as Recording);
 }
 
 /** What this page was made from; null: a server answers. */
@@ -27,8 +34,8 @@ export const recording = readRecording();
 
 /** The text of a part of a report, as the address of a file; of a page that a server gives, the address there. */
 export function addressOfPart(id: string, media: string, served: string): string {
-  const part = document.getElementById(id);
-  return part === null ? served : URL.createObjectURL(new Blob([part.textContent ?? ''], { type: media }));
+    const part = document.getElementById(id);
+    return part === null ? served : URL.createObjectURL(new Blob([part.textContent ?? ''], { type: media }));
 }
 
 // Which parameters an answer is recorded by, beside a moment; others of a request do not count.
@@ -36,81 +43,88 @@ const KEYS = ['object', 'v'];
 
 /** What is asked for, without the ways in which an address can be written. */
 function questionOf(path: string): string {
-  const asked = new URL(path, 'http://recorded');
-  const known = KEYS.filter((key) => asked.searchParams.has(key)).map((key) => `${key}=${asked.searchParams.get(key)}`);
-  return [decodeURIComponent(asked.pathname), ...known].join('\n');
+    const asked = new URL(path, 'http://recorded');
+    const known = KEYS.filter((key) => asked.searchParams.has(key)).map(
+        (key) => `${key}=${asked.searchParams.get(key)}`,
+    );
+    return [decodeURIComponent(asked.pathname), ...known].join('\n');
 }
 
 interface Reply {
-  at_ms: number;
-  reply: [media: string, body: string];
+    at_ms: number;
+    reply: [media: string, body: string];
 }
 
 /** All that is recorded, by question; of each the oldest first. */
 function sortReplies(): Map<string, Reply[]> {
-  const sorted = new Map<string, Reply[]>();
-  for (const [path, reply] of Object.entries(recording?.replies ?? {})) {
-    const at = new URL(path, 'http://recorded').searchParams.get('at');
-    const at_ms = at === null ? Number.POSITIVE_INFINITY : Date.parse(at); // without a moment: at the end
-    const question = questionOf(path);
-    sorted.set(question, [...(sorted.get(question) ?? []), { at_ms, reply }].sort((a, b) => a.at_ms - b.at_ms));
-  }
-  return sorted;
+    const sorted = new Map<string, Reply[]>();
+    for (const [path, reply] of Object.entries(recording?.replies ?? {})) {
+        const at = new URL(path, 'http://recorded').searchParams.get('at');
+        const at_ms = at === null ? Number.POSITIVE_INFINITY : Date.parse(at); // without a moment: at the end
+        const question = questionOf(path);
+        sorted.set(
+            question,
+            [...(sorted.get(question) ?? []), { at_ms, reply }].sort((a, b) => a.at_ms - b.at_ms),
+        );
+    }
+    return sorted;
 }
 
 const replies = sortReplies();
 
 function recordedFor(path: string): Reply['reply'] | null {
-  const all = replies.get(questionOf(path)) ?? [];
-  const at = new URL(path, 'http://recorded').searchParams.get('at');
-  const found = at === null ? all.at(-1) : (all.findLast((one) => one.at_ms <= Date.parse(at)) ?? all[0]);
-  return found?.reply ?? null;
+    const all = replies.get(questionOf(path)) ?? [];
+    const at = new URL(path, 'http://recorded').searchParams.get('at');
+    const found = at === null ? all.at(-1) : (all.findLast((one) => one.at_ms <= Date.parse(at)) ?? all[0]);
+    return found?.reply ?? null;
 }
 
 /** Who was in the answer of a query at a moment: who was in at first, and what changed from then on. */
 async function answerAt(query: string, at: string | null): Promise<Response | null> {
-  const first = await recordedReply(`/answers/${query}?at=${encodeURIComponent(recording!.since)}&first`);
-  const told = await recordedReply(`/changes/${query}`);
-  if (first === null || told === null) return null;
-  const answer = (await first.json()) as { rows: Member[] };
-  const until_ms = at === null ? Number.POSITIVE_INFINITY : Date.parse(at);
-  const members = new Map(answer.rows.map((one) => [memberKey(one), one]));
-  for (const change of changesIn(await told.text())) {
-    if (Date.parse(change.event_ts) > until_ms) break;
-    if (change.sign > 0) members.set(memberKey(change), change);
-    if (change.sign < 0) members.delete(memberKey(change));
-  }
-  return Response.json({ ...answer, rows: [...members.values()] });
+    const first = await recordedReply(`/answers/${query}?at=${encodeURIComponent(recording!.since)}&first`);
+    const told = await recordedReply(`/changes/${query}`);
+    if (first === null || told === null) return null;
+    const answer = (await first.json()) as { rows: Member[] };
+    const until_ms = at === null ? Number.POSITIVE_INFINITY : Date.parse(at);
+    const members = new Map(answer.rows.map((one) => [memberKey(one), one]));
+    for (const change of changesIn(await told.text())) {
+        if (Date.parse(change.event_ts) > until_ms) break;
+        if (change.sign > 0) members.set(memberKey(change), change);
+        if (change.sign < 0) members.delete(memberKey(change));
+    }
+    return Response.json({ ...answer, rows: [...members.values()] });
 }
 
-const memberKey = (one: { object: string; partner: string | null }): string => JSON.stringify([one.object, one.partner]);
+const memberKey = (one: { object: string; partner: string | null }): string =>
+    JSON.stringify([one.object, one.partner]);
 
 /** The changes in a text of server-sent events, in their order. */
 function changesIn(text: string): Change[] {
-  const lines = text.split('\n').filter((line) => line.startsWith('data: '));
-  return lines.map((line) => JSON.parse(line.slice('data: '.length)) as Change);
+    const lines = text.split('\n').filter((line) => line.startsWith('data: '));
+    return lines.map((line) => JSON.parse(line.slice('data: '.length)) as Change);
 }
 
 /** The answer that was recorded to a request; null: none was. */
 export async function recordedReply(path: string): Promise<Response | null> {
-  const live = /^\/live\/([^?]+)(\?since=)?/.exec(path);
-  if (live !== null && live[2] !== undefined) return new Response(emptyPositions());
-  const answer = /^\/answers\/([^?]+)(?:\?at=([^&]+))?$/.exec(path);
-  if (answer !== null) return await answerAt(answer[1]!, answer[2] === undefined ? null : decodeURIComponent(answer[2]));
-  const found = recordedFor(live === null ? path : `/page-past/${live[1]}`);
-  if (found === null) return null;
-  const [media, body] = found;
-  const packed = await (await fetch(`data:application/gzip;base64,${body}`)).blob();
-  const plain = packed.stream().pipeThrough(new DecompressionStream('gzip'));
-  return new Response(plain, { headers: { 'Content-Type': media } });
+    const live = /^\/live\/([^?]+)(\?since=)?/.exec(path);
+    if (live !== null && live[2] !== undefined) return new Response(emptyPositions());
+    const answer = /^\/answers\/([^?]+)(?:\?at=([^&]+))?$/.exec(path);
+    if (answer !== null)
+        return await answerAt(answer[1]!, answer[2] === undefined ? null : decodeURIComponent(answer[2]));
+    const found = recordedFor(live === null ? path : `/page-past/${live[1]}`);
+    if (found === null) return null;
+    const [media, body] = found;
+    const packed = await (await fetch(`data:application/gzip;base64,${body}`)).blob();
+    const plain = packed.stream().pipeThrough(new DecompressionStream('gzip'));
+    return new Response(plain, { headers: { 'Content-Type': media } });
 }
 
 /** Positions in which nothing is new, as /live packs them. */
 function emptyPositions(): ArrayBuffer {
-  const text = JSON.stringify(EMPTY_HEADER);
-  const length = Math.ceil((text.length + 4) / 8) * 8 - 4;
-  const bytes = new Uint8Array(4 + length);
-  new DataView(bytes.buffer).setUint32(0, length, true);
-  bytes.set(new TextEncoder().encode(text.padEnd(length)), 4);
-  return bytes.buffer;
+    const text = JSON.stringify(EMPTY_HEADER);
+    const length = Math.ceil((text.length + 4) / 8) * 8 - 4;
+    const bytes = new Uint8Array(4 + length);
+    new DataView(bytes.buffer).setUint32(0, length, true);
+    bytes.set(new TextEncoder().encode(text.padEnd(length)), 4);
+    return bytes.buffer;
 }

@@ -7,11 +7,11 @@ export const DAY_MS = 24 * HOUR_MS;
 
 /** 2 h 05 min, 3 min 20 s, 45 s. */
 export function sayDuration(ms: number): string {
-  const s = Math.round(ms / SECOND_MS);
-  if (s < 60) return `${s} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${String(s % 60).padStart(2, '0')} s`;
-  if (s < 2 * 86400) return `${Math.floor(s / 3600)} h ${String(Math.floor((s % 3600) / 60)).padStart(2, '0')} min`;
-  return `${Math.floor(s / 86400)} days ${Math.floor((s % 86400) / 3600)} h`;
+    const s = Math.round(ms / SECOND_MS);
+    if (s < 60) return `${s} s`;
+    if (s < 3600) return `${Math.floor(s / 60)} min ${String(s % 60).padStart(2, '0')} s`;
+    if (s < 2 * 86400) return `${Math.floor(s / 3600)} h ${String(Math.floor((s % 3600) / 60)).padStart(2, '0')} min`;
+    return `${Math.floor(s / 86400)} days ${Math.floor((s % 86400) / 3600)} h`;
 }
 
 export const sayTime = (ms: number): string => new Date(ms).toISOString().slice(11, 19);
@@ -24,7 +24,7 @@ export const msOf = (text: string): number => Date.parse(/[zZ]|[+-]\d\d:?\d\d$/.
 
 /** 1,234; 12.3; 0.012: as many digits as tell something. */
 export function sayNumber(value: number | null | undefined): string {
-  if (value === null || value === undefined || Number.isNaN(value)) return '–';
-  if (Number.isInteger(value) || Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en');
-  return Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
+    if (value === null || value === undefined || Number.isNaN(value)) return '–';
+    if (Number.isInteger(value) || Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en');
+    return Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 }

@@ -3,113 +3,111 @@
 export type Place = [number, number]; // longitude, latitude on the map
 export type Box = [number, number, number, number]; // west, south, east, north
 
-export type Space =
-  | { kind: 'globe' }
-  | { kind: 'plane'; x0: number; y0: number; s: number; unit: string | null };
+export type Space = { kind: 'globe' } | { kind: 'plane'; x0: number; y0: number; s: number; unit: string | null };
 
 export interface StreamState {
-  name: string;
-  space: Space;
-  extent: Box | null;
-  group: string | null;
-  attributes: Record<string, string>;
-  engine: string | null;
-  state: string;
-  fixes_per_s: number | null;
-  lag_s: number | null;
-  behind_fixes: number | null;
-  behind_segments: number | null;
-  why: string | null;
-  latency_ms: { p50: number | null; p95: number | null; p99: number | null } | null;
-  rejects: Record<string, number> | null;
-  sources: Record<string, unknown>[];
-  latest_event_ts: string | null;
-  answers_until?: string | null; // the last time that a question can be about
-  objects: number | null;
+    name: string;
+    space: Space;
+    extent: Box | null;
+    group: string | null;
+    attributes: Record<string, string>;
+    engine: string | null;
+    state: string;
+    fixes_per_s: number | null;
+    lag_s: number | null;
+    behind_fixes: number | null;
+    behind_segments: number | null;
+    why: string | null;
+    latency_ms: { p50: number | null; p95: number | null; p99: number | null } | null;
+    rejects: Record<string, number> | null;
+    sources: Record<string, unknown>[];
+    latest_event_ts: string | null;
+    answers_until?: string | null; // the last time that a question can be about
+    objects: number | null;
 }
 
 export interface QueryState {
-  name: string;
-  version: number;
-  stream: string;
-  text: string;
-  kind: string;
-  state: string;
-  why: string | null;
-  members: number | null;
-  cost_ms: number | null;
-  changes_per_min: number | null;
+    name: string;
+    version: number;
+    stream: string;
+    text: string;
+    kind: string;
+    state: string;
+    why: string | null;
+    members: number | null;
+    cost_ms: number | null;
+    changes_per_min: number | null;
 }
 
 export interface LayerState {
-  name: string;
-  version: number;
-  features: number;
-  kinds: Record<string, number>;
-  extent: Box | null;
-  space?: Space;
-  recorded_zoom?: number; // of a report: how far its tiles go
+    name: string;
+    version: number;
+    features: number;
+    kinds: Record<string, number>;
+    extent: Box | null;
+    space?: Space;
+    recorded_zoom?: number; // of a report: how far its tiles go
 }
 
 export interface Alert {
-  ts: string;
-  stream: string;
-  level: string;
-  text: string;
+    ts: string;
+    stream: string;
+    level: string;
+    text: string;
 }
 
 export interface PageState {
-  now: string;
-  version: string;
-  streams: StreamState[];
-  queries: QueryState[];
-  layers: LayerState[];
-  deliveries: Record<string, unknown>[];
-  alerts: Alert[];
-  broken_streams: Record<string, string>; // names, and what is wrong with their settings
+    now: string;
+    version: string;
+    streams: StreamState[];
+    queries: QueryState[];
+    layers: LayerState[];
+    deliveries: Record<string, unknown>[];
+    alerts: Alert[];
+    broken_streams: Record<string, string>; // names, and what is wrong with their settings
 }
 
 /** One change of an answer, as the server's events have it. */
 export interface Change {
-  id: string;
-  stream: string;
-  query: string;
-  query_version: number;
-  object: string;
-  partner: string | null;
-  sign: number;
-  cause: string;
-  event_ts: string;
-  value?: number | null;
-  fields?: Record<string, unknown> | null;
+    id: string;
+    stream: string;
+    query: string;
+    query_version: number;
+    object: string;
+    partner: string | null;
+    sign: number;
+    cause: string;
+    event_ts: string;
+    value?: number | null;
+    fields?: Record<string, unknown> | null;
 }
 
 /** A row of an answer: a member, and where it was last. */
 export interface Member {
-  object: string;
-  partner: string | null;
-  value?: number | null;
-  fields?: Record<string, unknown> | null;
+    object: string;
+    partner: string | null;
+    value?: number | null;
+    fields?: Record<string, unknown> | null;
 }
 
 /** A stay in the answer of a query. */
 export interface Visit {
-  object: string;
-  partner: string | null;
-  from_ts: string;
-  to_ts: string | null;
-  query?: string;
-  cause_in?: string | null;
-  cause_out?: string | null;
-  value?: number | null;
-  lon?: number | null;
-  lat?: number | null;
+    object: string;
+    partner: string | null;
+    from_ts: string;
+    to_ts: string | null;
+    query?: string;
+    cause_in?: string | null;
+    cause_out?: string | null;
+    value?: number | null;
+    lon?: number | null;
+    lat?: number | null;
 }
 
 export interface ShapeProperties {
-  role: 'region' | 'centre' | 'area' | 'partner';
-  follows: string | null;
-  follows_at?: Place | null;
+    role: 'region' | 'centre' | 'area' | 'partner';
+    follows: string | null;
+    follows_at?: Place | null;
 }
 
 /** Regions of a query; one that goes with an object that is nowhere has no geometry. */

@@ -7,103 +7,115 @@ import { MAP_COLOURS, QUERY_COLOURS, rgbOf, type Rgb, type Theme } from './colou
 
 /** Members of a query that is chosen, as indexes of objects, and its regions that go with objects. */
 export interface Marked {
-  query: string;
-  colour: number; // which of the colours of queries
-  stream: string;
-  members: string[];
-  moving: { ring: Place[]; follows: string; at: Place }[];
-  focals: string[]; // objects that others are measured from
+    query: string;
+    colour: number; // which of the colours of queries
+    stream: string;
+    members: string[];
+    moving: { ring: Place[]; follows: string; at: Place }[];
+    focals: string[]; // objects that others are measured from
 }
 
 interface Look {
-  theme: Theme;
-  selected: { stream: string; name: string } | null;
-  marked: Marked[];
+    theme: Theme;
+    selected: { stream: string; name: string } | null;
+    marked: Marked[];
 }
 
 const SMALL_PX = 3;
 const MEMBER_PX = 5.5;
 const MANY = 20_000; // from here on objects are small points
 
-function dots(id: string, positions: Float64Array, count: number, colour: Rgb, look: { radius: number; edge: Rgb; edge_px: number; filled?: boolean }): Layer {
-  return new ScatterplotLayer({
-    id,
-    data: { length: count, attributes: { getPosition: { value: positions, size: 2 } } },
-    coordinateSystem: COORDINATE_SYSTEM.LNGLAT,
-    radiusUnits: 'pixels',
-    lineWidthUnits: 'pixels',
-    getRadius: look.radius,
-    getFillColor: colour,
-    getLineColor: look.edge,
-    getLineWidth: look.edge_px,
-    stroked: look.edge_px > 0,
-    filled: look.filled ?? true,
-  });
+function dots(
+    id: string,
+    positions: Float64Array,
+    count: number,
+    colour: Rgb,
+    look: { radius: number; edge: Rgb; edge_px: number; filled?: boolean },
+): Layer {
+    return new ScatterplotLayer({
+        id,
+        data: { length: count, attributes: { getPosition: { value: positions, size: 2 } } },
+        coordinateSystem: COORDINATE_SYSTEM.LNGLAT,
+        radiusUnits: 'pixels',
+        lineWidthUnits: 'pixels',
+        getRadius: look.radius,
+        getFillColor: colour,
+        getLineColor: look.edge,
+        getLineWidth: look.edge_px,
+        stroked: look.edge_px > 0,
+        filled: look.filled ?? true,
+    });
 }
 
 function placesOf(objects: Objects, names: string[]): { positions: Float64Array; count: number } {
-  const positions = new Float64Array(2 * names.length);
-  let count = 0;
-  for (const name of names) {
-    const index = objects.indexOf(name);
-    if (index === undefined) continue;
-    positions[2 * count] = objects.shown[2 * index]!;
-    positions[2 * count + 1] = objects.shown[2 * index + 1]!;
-    count += 1;
-  }
-  return { positions, count };
+    const positions = new Float64Array(2 * names.length);
+    let count = 0;
+    for (const name of names) {
+        const index = objects.indexOf(name);
+        if (index === undefined) continue;
+        positions[2 * count] = objects.shown[2 * index]!;
+        positions[2 * count + 1] = objects.shown[2 * index + 1]!;
+        count += 1;
+    }
+    return { positions, count };
 }
 
 function membersLayer(marked: Marked, objects: Objects, theme: Theme): Layer {
-  const { positions, count } = placesOf(objects, marked.members);
-  const colour = rgbOf(QUERY_COLOURS[theme][marked.colour]!);
-  const edge = rgbOf(MAP_COLOURS[theme].objectEdge);
-  return dots(`members:${marked.query}`, positions, count, colour, { radius: MEMBER_PX, edge, edge_px: 1.5 });
+    const { positions, count } = placesOf(objects, marked.members);
+    const colour = rgbOf(QUERY_COLOURS[theme][marked.colour]!);
+    const edge = rgbOf(MAP_COLOURS[theme].objectEdge);
+    return dots(`members:${marked.query}`, positions, count, colour, { radius: MEMBER_PX, edge, edge_px: 1.5 });
 }
 
 function focalsLayer(marked: Marked, objects: Objects, theme: Theme): Layer {
-  const { positions, count } = placesOf(objects, marked.focals);
-  const edge = rgbOf(QUERY_COLOURS[theme][marked.colour]!);
-  return dots(`focals:${marked.query}`, positions, count, edge, { radius: 9, edge, edge_px: 3, filled: false });
+    const { positions, count } = placesOf(objects, marked.focals);
+    const edge = rgbOf(QUERY_COLOURS[theme][marked.colour]!);
+    return dots(`focals:${marked.query}`, positions, count, edge, { radius: 9, edge, edge_px: 3, filled: false });
 }
 
 function movingLayer(marked: Marked, objects: Objects, theme: Theme): Layer {
-  const colour = rgbOf(QUERY_COLOURS[theme][marked.colour]!);
-  const rings = marked.moving.map(({ ring, follows, at }) => {
-    const now = objects.placeOf(follows) ?? at;
-    return ring.map(([lon, lat]) => [lon + now[0] - at[0], lat + now[1] - at[1]] as Place);
-  });
-  return new PolygonLayer<Place[]>({
-    id: `moving:${marked.query}`,
-    data: rings,
-    getPolygon: (ring) => ring,
-    getFillColor: [...colour, 30],
-    getLineColor: colour,
-    getLineWidth: 2,
-    lineWidthUnits: 'pixels',
-  });
+    const colour = rgbOf(QUERY_COLOURS[theme][marked.colour]!);
+    const rings = marked.moving.map(({ ring, follows, at }) => {
+        const now = objects.placeOf(follows) ?? at;
+        return ring.map(([lon, lat]) => [lon + now[0] - at[0], lat + now[1] - at[1]] as Place);
+    });
+    return new PolygonLayer<Place[]>({
+        id: `moving:${marked.query}`,
+        data: rings,
+        getPolygon: (ring) => ring,
+        getFillColor: [...colour, 30],
+        getLineColor: colour,
+        getLineWidth: 2,
+        lineWidthUnits: 'pixels',
+    });
 }
 
 function selectedLayer(objects: Objects, name: string, theme: Theme): Layer {
-  const { positions, count } = placesOf(objects, [name]);
-  const edge = rgbOf(MAP_COLOURS[theme].way);
-  return dots('selected', positions, count, edge, { radius: 11, edge, edge_px: 2.5, filled: false });
+    const { positions, count } = placesOf(objects, [name]);
+    const edge = rgbOf(MAP_COLOURS[theme].way);
+    return dots('selected', positions, count, edge, { radius: 11, edge, edge_px: 2.5, filled: false });
 }
 
 /** All layers of what moves, as it is now; they are cheap to make, for arrays are handed on and not copied. */
 export function movingLayers(streams: Map<string, Objects>, look: Look): Layer[] {
-  const layers: Layer[] = [];
-  const colours = MAP_COLOURS[look.theme];
-  for (const [name, objects] of streams) {
-    const radius = objects.count > MANY ? 1.6 : SMALL_PX;
-    const edge_px = objects.count > MANY ? 0 : 0.75;
-    layers.push(dots(`objects:${name}`, objects.shown as Float64Array, objects.count, rgbOf(colours.object), { radius, edge: rgbOf(colours.objectEdge), edge_px }));
-    for (const marked of look.marked.filter((one) => one.stream === name)) {
-      if (marked.moving.length > 0) layers.unshift(movingLayer(marked, objects, look.theme));
-      layers.push(membersLayer(marked, objects, look.theme));
-      if (marked.focals.length > 0) layers.push(focalsLayer(marked, objects, look.theme));
+    const layers: Layer[] = [];
+    const colours = MAP_COLOURS[look.theme];
+    for (const [name, objects] of streams) {
+        const radius = objects.count > MANY ? 1.6 : SMALL_PX;
+        const edge_px = objects.count > MANY ? 0 : 0.75;
+        layers.push(
+            dots(`objects:${name}`, objects.shown as Float64Array, objects.count, rgbOf(colours.object), {
+                radius,
+                edge: rgbOf(colours.objectEdge),
+                edge_px,
+            }),
+        );
+        for (const marked of look.marked.filter((one) => one.stream === name)) {
+            if (marked.moving.length > 0) layers.unshift(movingLayer(marked, objects, look.theme));
+            layers.push(membersLayer(marked, objects, look.theme));
+            if (marked.focals.length > 0) layers.push(focalsLayer(marked, objects, look.theme));
+        }
+        if (look.selected?.stream === name) layers.push(selectedLayer(objects, look.selected.name, look.theme));
     }
-    if (look.selected?.stream === name) layers.push(selectedLayer(objects, look.selected.name, look.theme));
-  }
-  return layers;
+    return layers;
 }

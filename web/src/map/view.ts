@@ -1,7 +1,13 @@
 // The map: base map, regions and ways that stand still, and above them what moves.
 import { MapLibreOverlay } from '@deck.gl/maplibre';
 import {
-  addProtocol, Map as LibreMap, NavigationControl, ScaleControl, setWorkerUrl, type GeoJSONSource, type LayerSpecification,
+    addProtocol,
+    Map as LibreMap,
+    NavigationControl,
+    ScaleControl,
+    setWorkerUrl,
+    type GeoJSONSource,
+    type LayerSpecification,
 } from 'maplibre-gl';
 import 'maplibre-gl/dist/maplibre-gl.css';
 import type { Objects } from '../data/live';
@@ -22,146 +28,186 @@ const CLICK_PX = 12;
 
 /** A feature of a layer that was clicked, with what its tile says of it. */
 export interface ClickedFeature {
-  layer: string;
-  geometry: string;
-  properties: Record<string, unknown>;
+    layer: string;
+    geometry: string;
+    properties: Record<string, unknown>;
 }
 
 export interface Clicked {
-  stream: string;
-  name: string;
+    stream: string;
+    name: string;
 }
 
 /** Everything on the map. */
 export class MapView {
-  readonly map: LibreMap;
-  readonly streams = new Map<string, Objects>();
-  marked: Marked[] = [];
-  selected: Clicked | null = null;
-  frame_ms: number[] = []; // what the last frames cost, for whoever measures
-  private readonly overlay = new MapLibreOverlay({ interleaved: false, layers: [] });
-  private readonly still = new Map<Still, GeoJSON.FeatureCollection>();
-  private layers: LayerState[] = [];
-  private theme: Theme;
-  private styleKey = '';
-  private isReady = false; // whether the style takes sources
+    readonly map: LibreMap;
+    readonly streams = new Map<string, Objects>();
+    marked: Marked[] = [];
+    selected: Clicked | null = null;
+    frame_ms: number[] = []; // what the last frames cost, for whoever measures
+    private readonly overlay = new MapLibreOverlay({ interleaved: false, layers: [] });
+    private readonly still = new Map<Still, GeoJSON.FeatureCollection>();
+    private layers: LayerState[] = [];
+    private theme: Theme;
+    private styleKey = '';
+    private isReady = false; // whether the style takes sources
 
-  constructor(container: HTMLElement, theme: Theme) {
-    this.theme = theme;
-    this.map = new LibreMap({
-      container, style: styleOf([], theme), center: [0, 0], zoom: 1, attributionControl: false,
-      dragRotate: false, pitchWithRotate: false, maxPitch: 0, renderWorldCopies: false, fadeDuration: 0,
-    });
-    this.map.touchZoomRotate.disableRotation();
-    this.map.addControl(this.overlay);
-    this.map.addControl(new NavigationControl({ showCompass: false }), 'top-right');
-    this.map.addControl(new ScaleControl({ maxWidth: 120 }), 'bottom-left');
-    this.map.on('style.load', () => {
-      this.isReady = true;
-      this.putStill();
-    });
-    this.map.on('error', () => undefined); // a tile that fails is asked for again when the map moves; the state says why
-    requestAnimationFrame(this.drawFrame);
-  }
-
-  /** Shows these layers below everything else; what is shown already stays. */
-  showLayers(layers: LayerState[], theme: Theme): void {
-    const key = JSON.stringify([theme, layers.map((one) => [one.name, one.version])]);
-    if (key === this.styleKey) return;
-    [this.styleKey, this.layers, this.theme] = [key, layers, theme];
-    this.isReady = false;
-    this.map.setStyle(styleOf(this.layers, theme), { diff: false });
-    this.draw();
-  }
-
-  /** Shows features that lie still, in the place of those that were there. */
-  showStill(what: Still, features: GeoJSON.FeatureCollection): void {
-    this.still.set(what, features);
-    if (this.isReady) this.map.getSource<GeoJSONSource>(what)?.setData(features);
-  }
-
-  fit(box: Box, most_zoom = 17): void {
-    const [west, south, east, north] = box;
-    const room = { top: 20, left: 20, right: 50, bottom: 80 }; // its controls lie there
-    this.map.fitBounds([[west, south], [east, north]], { padding: room, animate: false, maxZoom: most_zoom });
-  }
-
-  /** The object at a place of the screen, if there is one. */
-  objectAt(x: number, y: number): Clicked | null {
-    const place = this.map.unproject([x, y]);
-    const degrees = Math.abs(this.map.unproject([x, y + CLICK_PX]).lat - place.lat);
-    for (const [stream, objects] of this.streams) {
-      const found = objects.nearest(place.lng, place.lat, degrees);
-      if (found !== null) return { stream, name: objects.names[found]! };
+    constructor(container: HTMLElement, theme: Theme) {
+        this.theme = theme;
+        this.map = new LibreMap({
+            container,
+            style: styleOf([], theme),
+            center: [0, 0],
+            zoom: 1,
+            attributionControl: false,
+            dragRotate: false,
+            pitchWithRotate: false,
+            maxPitch: 0,
+            renderWorldCopies: false,
+            fadeDuration: 0,
+        });
+        this.map.touchZoomRotate.disableRotation();
+        this.map.addControl(this.overlay);
+        this.map.addControl(new NavigationControl({ showCompass: false }), 'top-right');
+        this.map.addControl(new ScaleControl({ maxWidth: 120 }), 'bottom-left');
+        this.map.on('style.load', () => {
+            this.isReady = true;
+            this.putStill();
+        });
+        this.map.on('error', () => undefined); // a tile that fails is asked for again when the map moves
+        requestAnimationFrame(this.drawFrame);
     }
-    return null;
-  }
 
-  /** The feature of a layer at a place of the screen, the highest of those that lie there. */
-  featureAt(x: number, y: number): ClickedFeature | null {
-    const layers = new Set(this.layers.map((one) => one.name));
-    const found = this.map.queryRenderedFeatures([[x - 3, y - 3], [x + 3, y + 3]]).find((one) => layers.has(one.source));
-    return found === undefined ? null : { layer: found.source, geometry: found.geometry.type, properties: found.properties };
-  }
-
-  placeOf(which: Clicked): Place | null {
-    return this.streams.get(which.stream)?.placeOf(which.name) ?? null;
-  }
-
-  /** Draws what moves once; while something does, it is drawn at each frame. */
-  draw(): void {
-    const began = performance.now();
-    const look = { theme: this.theme, selected: this.selected, marked: this.marked };
-    this.overlay.setProps({ layers: movingLayers(this.streams, look) });
-    this.frame_ms = [...this.frame_ms.slice(-99), performance.now() - began];
-  }
-
-  private readonly drawFrame = (): void => {
-    const now = performance.now();
-    let moves = false;
-    for (const objects of this.streams.values()) moves = objects.move(now) || moves;
-    if (moves) this.draw();
-    requestAnimationFrame(this.drawFrame);
-  };
-
-  /** After a new style its sources are gone: they are put back. */
-  private putStill(): void {
-    for (const what of STILL) {
-      if (this.map.getSource(what)) continue;
-      this.map.addSource(what, { type: 'geojson', data: this.still.get(what) ?? EMPTY });
-      for (const layer of stillLayers(what, this.theme)) this.map.addLayer(layer);
+    /** Shows these layers below everything else; what is shown already stays. */
+    showLayers(layers: LayerState[], theme: Theme): void {
+        const key = JSON.stringify([theme, layers.map((one) => [one.name, one.version])]);
+        if (key === this.styleKey) return;
+        [this.styleKey, this.layers, this.theme] = [key, layers, theme];
+        this.isReady = false;
+        this.map.setStyle(styleOf(this.layers, theme), { diff: false });
+        this.draw();
     }
-  }
+
+    /** Shows features that lie still, in the place of those that were there. */
+    showStill(what: Still, features: GeoJSON.FeatureCollection): void {
+        this.still.set(what, features);
+        if (this.isReady) this.map.getSource<GeoJSONSource>(what)?.setData(features);
+    }
+
+    fit(box: Box, most_zoom = 17): void {
+        const [west, south, east, north] = box;
+        const room = { top: 20, left: 20, right: 50, bottom: 80 }; // its controls lie there
+        this.map.fitBounds(
+            [
+                [west, south],
+                [east, north],
+            ],
+            { padding: room, animate: false, maxZoom: most_zoom },
+        );
+    }
+
+    /** The object at a place of the screen, if there is one. */
+    objectAt(x: number, y: number): Clicked | null {
+        const place = this.map.unproject([x, y]);
+        const degrees = Math.abs(this.map.unproject([x, y + CLICK_PX]).lat - place.lat);
+        for (const [stream, objects] of this.streams) {
+            const found = objects.nearest(place.lng, place.lat, degrees);
+            if (found !== null) return { stream, name: objects.names[found]! };
+        }
+        return null;
+    }
+
+    /** The feature of a layer at a place of the screen, the highest of those that lie there. */
+    featureAt(x: number, y: number): ClickedFeature | null {
+        const layers = new Set(this.layers.map((one) => one.name));
+        const found = this.map
+            .queryRenderedFeatures([
+                [x - 3, y - 3],
+                [x + 3, y + 3],
+            ])
+            .find((one) => layers.has(one.source));
+        return found === undefined
+            ? null
+            : { layer: found.source, geometry: found.geometry.type, properties: found.properties };
+    }
+
+    placeOf(which: Clicked): Place | null {
+        return this.streams.get(which.stream)?.placeOf(which.name) ?? null;
+    }
+
+    /** Draws what moves once; while something does, it is drawn at each frame. */
+    draw(): void {
+        const began = performance.now();
+        const look = { theme: this.theme, selected: this.selected, marked: this.marked };
+        this.overlay.setProps({ layers: movingLayers(this.streams, look) });
+        this.frame_ms = [...this.frame_ms.slice(-99), performance.now() - began];
+    }
+
+    private readonly drawFrame = (): void => {
+        const now = performance.now();
+        let moves = false;
+        for (const objects of this.streams.values()) moves = objects.move(now) || moves;
+        if (moves) this.draw();
+        requestAnimationFrame(this.drawFrame);
+    };
+
+    /** After a new style its sources are gone: they are put back. */
+    private putStill(): void {
+        for (const what of STILL) {
+            if (this.map.getSource(what)) continue;
+            this.map.addSource(what, { type: 'geojson', data: this.still.get(what) ?? EMPTY });
+            for (const layer of stillLayers(what, this.theme)) this.map.addLayer(layer);
+        }
+    }
 }
 
 function stillLayers(what: Still, theme: Theme): LayerSpecification[] {
-  const colours = MAP_COLOURS[theme];
-  const queries = QUERY_COLOURS[theme];
-  const byQuery = ['match', ['get', 'colour'], ...queries.flatMap((one, i) => [i, one]), colours.way];
-  const layer = (id: string, type: string, paint: Record<string, unknown>, more = {}): LayerSpecification =>
-    ({ id: `${what}-${id}`, type, source: what, paint, ...more }) as LayerSpecification;
-  const points = { filter: ['==', ['geometry-type'], 'Point'] };
-  const outline = { filter: ['!=', ['geometry-type'], 'Point'] };
-  const areas = { filter: ['==', ['geometry-type'], 'Polygon'] };
-  if (what === 'index') {
-    const load = ['interpolate', ['linear'], ['get', 'heat'], 0, 0.03, 1, 0.45];
+    const colours = MAP_COLOURS[theme];
+    const queries = QUERY_COLOURS[theme];
+    const byQuery = ['match', ['get', 'colour'], ...queries.flatMap((one, i) => [i, one]), colours.way];
+    const layer = (id: string, type: string, paint: Record<string, unknown>, more = {}): LayerSpecification =>
+        ({ id: `${what}-${id}`, type, source: what, paint, ...more }) as LayerSpecification;
+    const points = { filter: ['==', ['geometry-type'], 'Point'] };
+    const outline = { filter: ['!=', ['geometry-type'], 'Point'] };
+    const areas = { filter: ['==', ['geometry-type'], 'Polygon'] };
+    if (what === 'index') {
+        const load = ['interpolate', ['linear'], ['get', 'heat'], 0, 0.03, 1, 0.45];
+        return [
+            layer('fill', 'fill', { 'fill-color': '#d9480f', 'fill-opacity': load }),
+            layer('line', 'line', { 'line-color': '#d9480f', 'line-width': 1, 'line-opacity': 0.7 }),
+        ];
+    }
+    if (what === 'drawn') return [];
+    if (what === 'ways') {
+        return [
+            layer('edge', 'line', { 'line-color': colours.objectEdge, 'line-width': 5, 'line-opacity': 0.8 }, outline),
+            layer('line', 'line', { 'line-color': byQuery, 'line-width': 2.5 }, outline),
+            layer(
+                'point',
+                'circle',
+                {
+                    'circle-color': byQuery,
+                    'circle-radius': 5,
+                    'circle-stroke-width': 2,
+                    'circle-stroke-color': colours.objectEdge,
+                },
+                points,
+            ),
+        ];
+    }
     return [
-      layer('fill', 'fill', { 'fill-color': '#d9480f', 'fill-opacity': load }),
-      layer('line', 'line', { 'line-color': '#d9480f', 'line-width': 1, 'line-opacity': 0.7 }),
+        layer('fill', 'fill', { 'fill-color': byQuery, 'fill-opacity': 0.14 }, areas),
+        layer('line', 'line', { 'line-color': byQuery, 'line-width': 2 }, outline),
+        layer(
+            'point',
+            'circle',
+            {
+                'circle-color': 'rgba(0,0,0,0)',
+                'circle-radius': 7,
+                'circle-stroke-width': 2.5,
+                'circle-stroke-color': byQuery,
+            },
+            points,
+        ),
     ];
-  }
-  if (what === 'drawn') return [];
-  if (what === 'ways') {
-    return [
-      layer('edge', 'line', { 'line-color': colours.objectEdge, 'line-width': 5, 'line-opacity': 0.8 }, outline),
-      layer('line', 'line', { 'line-color': byQuery, 'line-width': 2.5 }, outline),
-      layer('point', 'circle', { 'circle-color': byQuery, 'circle-radius': 5, 'circle-stroke-width': 2, 'circle-stroke-color': colours.objectEdge }, points),
-    ];
-  }
-  return [
-    layer('fill', 'fill', { 'fill-color': byQuery, 'fill-opacity': 0.14 }, areas),
-    layer('line', 'line', { 'line-color': byQuery, 'line-width': 2 }, outline),
-    layer('point', 'circle', { 'circle-color': 'rgba(0,0,0,0)', 'circle-radius': 7, 'circle-stroke-width': 2.5, 'circle-stroke-color': byQuery }, points),
-  ];
 }
-

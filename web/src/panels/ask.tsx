@@ -3,7 +3,21 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { app } from '../app';
 import {
-  asking, clear, edit, goWith, putInMiddle, putShape, register, setPeriod, setSize, setStream, setWish, take, undoEdit, type Asking, type Period,
+    asking,
+    clear,
+    edit,
+    goWith,
+    putInMiddle,
+    putShape,
+    register,
+    setPeriod,
+    setSize,
+    setStream,
+    setWish,
+    take,
+    undoEdit,
+    type Asking,
+    type Period,
 } from '../asking';
 import { useStore } from '../data/store';
 import { sayNumber } from '../data/times';
@@ -14,157 +28,288 @@ import { Result } from './result';
 import { FindObject } from './find';
 
 const TOOLS = [
-  ['rectangle', 'Rectangle', 'M4 6h16v12H4z'],
-  ['circle', 'Circle', 'M12 4a8 8 0 1 0 0 16a8 8 0 1 0 0-16z'],
-  ['polygon', 'Polygon', 'M5 9l7-5 8 6-4 10H7z'],
-  ['corridor', 'Corridor', 'M4 18l6-9 5 5 5-9'],
-  ['point', 'Point', 'M12 8a4 4 0 1 0 0 8a4 4 0 1 0 0-8z'],
-  ['object', 'Go with an object', 'M12 3v4M12 17v4M3 12h4M17 12h4M12 9a3 3 0 1 0 0 6a3 3 0 1 0 0-6z'],
+    ['rectangle', 'Rectangle', 'M4 6h16v12H4z'],
+    ['circle', 'Circle', 'M12 4a8 8 0 1 0 0 16a8 8 0 1 0 0-16z'],
+    ['polygon', 'Polygon', 'M5 9l7-5 8 6-4 10H7z'],
+    ['corridor', 'Corridor', 'M4 18l6-9 5 5 5-9'],
+    ['point', 'Point', 'M12 8a4 4 0 1 0 0 8a4 4 0 1 0 0-8z'],
+    ['object', 'Go with an object', 'M12 3v4M12 17v4M3 12h4M17 12h4M12 9a3 3 0 1 0 0 6a3 3 0 1 0 0-6z'],
 ] as const;
 
 const KINDS: [Kind, string][] = [
-  ['fence', 'Fence: who comes, stays and goes'],
-  ['range', 'Who is inside'],
-  ['knn', 'The nearest objects'],
-  ['join', 'Who is at features of a layer'],
-  ['window', 'Who was inside lately'],
-  ['aggregate', 'How many are inside'],
+    ['fence', 'Fence: who comes, stays and goes'],
+    ['range', 'Who is inside'],
+    ['knn', 'The nearest objects'],
+    ['join', 'Who is at features of a layer'],
+    ['window', 'Who was inside lately'],
+    ['aggregate', 'How many are inside'],
 ];
 
 const PERIODS: [Period, string][] = [
-  ['now', 'now, once'], ['hour', 'in the last hour'], ['six', 'in the last 6 hours'], ['day', 'in the last 24 hours'], ['yesterday', 'yesterday'],
-  ['week', 'in the last 7 days'],
+    ['now', 'now, once'],
+    ['hour', 'in the last hour'],
+    ['six', 'in the last 6 hours'],
+    ['day', 'in the last 24 hours'],
+    ['yesterday', 'yesterday'],
+    ['week', 'in the last 7 days'],
 ];
 
 function Tools({ state }: { state: Asking }): JSX.Element {
-  return (
-    <div class="tools" role="group" aria-label="Draw">
-      {TOOLS.map(([tool, label, path]) => (
-        <button key={tool} aria-pressed={state.tool === tool} onClick={() => take(tool)}>
-          <svg viewBox="0 0 24 24" aria-hidden="true"><path d={path} /></svg>{label}
-        </button>
-      ))}
-    </div>
-  );
+    return (
+        <div class="tools" role="group" aria-label="Draw">
+            {TOOLS.map(([tool, label, path]) => (
+                <button key={tool} aria-pressed={state.tool === tool} onClick={() => take(tool)}>
+                    <svg viewBox="0 0 24 24" aria-hidden="true">
+                        <path d={path} />
+                    </svg>
+                    {label}
+                </button>
+            ))}
+        </div>
+    );
 }
 
 const HOW: Record<string, string> = {
-  rectangle: 'Click a corner on the map, then the opposite one.',
-  circle: 'Click the centre on the map, then how far it reaches.',
-  polygon: 'Click corner by corner; click the first one again to close it.',
-  corridor: 'Click along the line; click its end again when it is done.',
-  point: 'Click a place on the map.',
-  object: 'Click an object on the map, or find it by its name:',
+    rectangle: 'Click a corner on the map, then the opposite one.',
+    circle: 'Click the centre on the map, then how far it reaches.',
+    polygon: 'Click corner by corner; click the first one again to close it.',
+    corridor: 'Click along the line; click its end again when it is done.',
+    point: 'Click a place on the map.',
+    object: 'Click an object on the map, or find it by its name:',
 };
 
 function Hint({ state }: { state: Asking }): JSX.Element | null {
-  if (state.tool === null || state.shape !== null) return null;
-  return (
-    <div class="hint">
-      <p>{HOW[state.tool]}</p>
-      {state.tool === 'object' ? <FindObject stream={state.stream} label="Object to go with" onFound={goWith} /> : <button onClick={putInMiddle}>Put it in the middle of the map</button>}
-    </div>
-  );
+    if (state.tool === null || state.shape !== null) return null;
+    return (
+        <div class="hint">
+            <p>{HOW[state.tool]}</p>
+            {state.tool === 'object' ? (
+                <FindObject stream={state.stream} label="Object to go with" onFound={goWith} />
+            ) : (
+                <button onClick={putInMiddle}>Put it in the middle of the map</button>
+            )}
+        </div>
+    );
 }
 
 function Corners({ shape }: { shape: Extract<Shape, { type: 'rectangle' }> }): JSX.Element {
-  const names = ['West', 'South', 'East', 'North'];
-  const set = (k: number, value: number): void => putShape({ ...shape, box: shape.box.with(k, value) as typeof shape.box });
-  return <div class="pair">{names.map((name, k) => <NumberField key={name} label={name} step="any" least={-180} value={Number(shape.box[k]!.toFixed(6))} onChange={(value) => set(k, value)} />)}</div>;
+    const names = ['West', 'South', 'East', 'North'];
+    const set = (k: number, value: number): void =>
+        putShape({ ...shape, box: shape.box.with(k, value) as typeof shape.box });
+    return (
+        <div class="pair">
+            {names.map((name, k) => (
+                <NumberField
+                    key={name}
+                    label={name}
+                    step="any"
+                    least={-180}
+                    value={Number(shape.box[k]!.toFixed(6))}
+                    onChange={(value) => set(k, value)}
+                />
+            ))}
+        </div>
+    );
 }
 
 function Size({ shape }: { shape: Shape | null }): JSX.Element | null {
-  if (shape === null || shape.type === 'polygon' || shape.type === 'point' || shape.type === 'feature') return null;
-  if (shape.type === 'rectangle') return <details><summary>Corners</summary><Corners shape={shape} /></details>;
-  const [label, metres] = shape.type === 'corridor' ? ['On either side of the line', shape.width_m] : ['Radius', shape.radius_m];
-  return <NumberField label={label as string} unit="m" least={1} value={Math.round(metres as number)} onChange={setSize} />;
+    if (shape === null || shape.type === 'polygon' || shape.type === 'point' || shape.type === 'feature') return null;
+    if (shape.type === 'rectangle')
+        return (
+            <details>
+                <summary>Corners</summary>
+                <Corners shape={shape} />
+            </details>
+        );
+    const [label, metres] =
+        shape.type === 'corridor' ? ['On either side of the line', shape.width_m] : ['Radius', shape.radius_m];
+    return (
+        <NumberField
+            label={label as string}
+            unit="m"
+            least={1}
+            value={Math.round(metres as number)}
+            onChange={setSize}
+        />
+    );
 }
 
 function GroupChoice({ state }: { state: Asking }): JSX.Element {
-  const attributes = useStore(app, (one) => one.page?.streams.find((each) => each.name === state.stream)?.attributes);
-  const options: [string, string][] = [['', 'all objects together'], ...Object.keys(attributes ?? {}).map((one): [string, string] => [one, `each ${one}`])];
-  return <Choice label="Count for" value={state.wish.group_by} options={options} onChange={(group_by) => setWish({ group_by })} />;
+    const attributes = useStore(app, (one) => one.page?.streams.find((each) => each.name === state.stream)?.attributes);
+    const options: [string, string][] = [
+        ['', 'all objects together'],
+        ...Object.keys(attributes ?? {}).map((one): [string, string] => [one, `each ${one}`]),
+    ];
+    return (
+        <Choice
+            label="Count for"
+            value={state.wish.group_by}
+            options={options}
+            onChange={(group_by) => setWish({ group_by })}
+        />
+    );
 }
 
 function KindFields({ state }: { state: Asking }): JSX.Element | null {
-  const { kind } = state.wish;
-  const layers = useStore(app, (one) => one.page?.layers) ?? [];
-  if (kind === 'fence') {
+    const { kind } = state.wish;
+    const layers = useStore(app, (one) => one.page?.layers) ?? [];
+    if (kind === 'fence') {
+        return (
+            <div class="pair">
+                <NumberField
+                    label="Dwell (0: none)"
+                    unit="min"
+                    value={state.wish.dwell_min}
+                    onChange={(dwell_min) => setWish({ dwell_min })}
+                />
+                <NumberField
+                    label="Hysteresis"
+                    unit="m"
+                    value={state.wish.hysteresis_m}
+                    onChange={(hysteresis_m) => setWish({ hysteresis_m })}
+                />
+            </div>
+        );
+    }
+    if (kind === 'knn')
+        return <NumberField label="How many" least={1} value={state.wish.k} onChange={(k) => setWish({ k })} />;
+    if (kind === 'window')
+        return (
+            <NumberField
+                label="Within the last"
+                unit="min"
+                least={1}
+                value={state.wish.window_min}
+                onChange={(window_min) => setWish({ window_min })}
+            />
+        );
+    if (kind === 'aggregate') return <GroupChoice state={state} />;
+    if (kind !== 'join') return null;
+    if (layers.length === 0) return <Notice>There is no layer yet: fairway layer load NAME FILE brings one.</Notice>;
+    const kinds = layers.find((one) => one.name === state.wish.layer)?.kinds ?? {};
     return (
-      <div class="pair">
-        <NumberField label="Dwell (0: none)" unit="min" value={state.wish.dwell_min} onChange={(dwell_min) => setWish({ dwell_min })} />
-        <NumberField label="Hysteresis" unit="m" value={state.wish.hysteresis_m} onChange={(hysteresis_m) => setWish({ hysteresis_m })} />
-      </div>
+        <div class="pair">
+            <Choice
+                label="Layer"
+                value={state.wish.layer}
+                options={[['', 'choose'], ...layers.map((one): [string, string] => [one.name, one.name])]}
+                onChange={(layer) => setWish({ layer, feature_kind: '' })}
+            />
+            <Choice
+                label="Kind of features"
+                value={state.wish.feature_kind}
+                options={[['', 'any'], ...Object.keys(kinds).map((one): [string, string] => [one, one])]}
+                onChange={(feature_kind) => setWish({ feature_kind })}
+            />
+            <NumberField
+                label="Within (0: in them)"
+                unit="m"
+                value={state.wish.distance_m}
+                onChange={(distance_m) => setWish({ distance_m })}
+            />
+        </div>
     );
-  }
-  if (kind === 'knn') return <NumberField label="How many" least={1} value={state.wish.k} onChange={(k) => setWish({ k })} />;
-  if (kind === 'window') return <NumberField label="Within the last" unit="min" least={1} value={state.wish.window_min} onChange={(window_min) => setWish({ window_min })} />;
-  if (kind === 'aggregate') return <GroupChoice state={state} />;
-  if (kind !== 'join') return null;
-  if (layers.length === 0) return <Notice>There is no layer yet: fairway layer load NAME FILE brings one.</Notice>;
-  const kinds = layers.find((one) => one.name === state.wish.layer)?.kinds ?? {};
-  return (
-    <div class="pair">
-      <Choice label="Layer" value={state.wish.layer} options={[['', 'choose'], ...layers.map((one): [string, string] => [one.name, one.name])]} onChange={(layer) => setWish({ layer, feature_kind: '' })} />
-      <Choice label="Kind of features" value={state.wish.feature_kind} options={[['', 'any'], ...Object.keys(kinds).map((one): [string, string] => [one, one])]} onChange={(feature_kind) => setWish({ feature_kind })} />
-      <NumberField label="Within (0: in them)" unit="m" value={state.wish.distance_m} onChange={(distance_m) => setWish({ distance_m })} />
-    </div>
-  );
 }
 
 function Registering({ state }: { state: Asking }): JSX.Element {
-  const exists = useStore(app, (one) => one.page?.queries.some((each) => each.name === asking.get().name) ?? false);
-  const isReady = state.name !== '' && state.text.trim() !== '' && state.problem === '';
-  const onSubmit = (event: Event): void => {
-    event.preventDefault();
-    if (isReady) void register();
-  };
-  return (
-    <form class="register" onSubmit={onSubmit}>
-      <Field label="Name"><input value={state.name} placeholder="depot" onInput={(event) => asking.set({ name: event.currentTarget.value.trim(), registered: '' })} /></Field>
-      <button class="main" disabled={!isReady}>{exists ? 'Replace' : 'Register'}</button>
-      {exists && state.registered === '' ? <p class="quiet">{state.name} is there already: this becomes its next version.</p> : null}
-      {state.registered === '' ? null : (
-        <Notice kind="good">{state.registered} {state.words} <button type="button" class="link" onClick={() => app.set({ tab: 'queries' })}>Watch it</button></Notice>
-      )}
-    </form>
-  );
+    const exists = useStore(app, (one) => one.page?.queries.some((each) => each.name === asking.get().name) ?? false);
+    const isReady = state.name !== '' && state.text.trim() !== '' && state.problem === '';
+    const onSubmit = (event: Event): void => {
+        event.preventDefault();
+        if (isReady) void register();
+    };
+    return (
+        <form class="register" onSubmit={onSubmit}>
+            <Field label="Name">
+                <input
+                    value={state.name}
+                    placeholder="depot"
+                    onInput={(event) => asking.set({ name: event.currentTarget.value.trim(), registered: '' })}
+                />
+            </Field>
+            <button class="main" disabled={!isReady}>
+                {exists ? 'Replace' : 'Register'}
+            </button>
+            {exists && state.registered === '' ? (
+                <p class="quiet">{state.name} is there already: this becomes its next version.</p>
+            ) : null}
+            {state.registered === '' ? null : (
+                <Notice kind="good">
+                    {state.registered} {state.words}{' '}
+                    <button type="button" class="link" onClick={() => app.set({ tab: 'queries' })}>
+                        Watch it
+                    </button>
+                </Notice>
+            )}
+        </form>
+    );
 }
 
 function StreamChoice({ state }: { state: Asking }): JSX.Element | null {
-  const streams = useStore(app, (one) => one.page?.streams) ?? [];
-  useEffect(() => {
-    if (state.stream === '' && streams.length > 0) asking.set({ stream: [...streams].sort((a, b) => (b.objects ?? 0) - (a.objects ?? 0))[0]!.name });
-  }, [streams.length]);
-  if (streams.length < 2) return null;
-  return <Choice label="Objects of" value={state.stream} options={streams.map((one) => [one.name, `${one.name} (${sayNumber(one.objects)} objects)`])} onChange={setStream} />;
+    const streams = useStore(app, (one) => one.page?.streams) ?? [];
+    useEffect(() => {
+        if (state.stream === '' && streams.length > 0)
+            asking.set({ stream: [...streams].sort((a, b) => (b.objects ?? 0) - (a.objects ?? 0))[0]!.name });
+    }, [streams.length]);
+    if (streams.length < 2) return null;
+    return (
+        <Choice
+            label="Objects of"
+            value={state.stream}
+            options={streams.map((one) => [one.name, `${one.name} (${sayNumber(one.objects)} objects)`])}
+            onChange={setStream}
+        />
+    );
 }
 
 export function Ask(): JSX.Element {
-  const state = useStore(asking, (one) => one);
-  const page = useStore(app, (one) => one.page);
-  if (page === null) return <Notice kind="loading">Asking the server for its streams …</Notice>;
-  if (page.streams.length === 0) return <Notice>There is no stream yet. Settings of one stand in conf/streams.toml of the home: fairway init writes an example.</Notice>;
-  return (
-    <div class="ask">
-      <StreamChoice state={state} />
-      {state.base === null ? (
-        <>
-          <Tools state={state} />
-          <Hint state={state} />
-          <Choice label="What to ask" value={state.wish.kind} options={KINDS} onChange={(kind) => setWish({ kind: kind as Kind })} />
-          <KindFields state={state} />
-          <Size shape={state.shape} />
-        </>
-      ) : <p class="quiet">Another version of <b>{state.base.name}</b>. Edit it: below stands what each of the two would have told.</p>}
-      <Editor text={state.text} problem={state.problem} where={state.where} onEdit={edit} />
-      <p class="actions">
-        {state.isEdited && state.base === null ? <button onClick={undoEdit}>Back to what is drawn</button> : null}
-        {state.text === '' && state.tool === null ? null : <button onClick={clear}>Begin anew</button>}
-      </p>
-      <Registering state={state} />
-      <Choice label="What it would have told" value={state.period} options={PERIODS} onChange={(period) => setPeriod(period as Period)} />
-      <Result state={state} />
-    </div>
-  );
+    const state = useStore(asking, (one) => one);
+    const page = useStore(app, (one) => one.page);
+    if (page === null) return <Notice kind="loading">Asking the server for its streams …</Notice>;
+    if (page.streams.length === 0)
+        return (
+            <Notice>
+                There is no stream yet. Settings of one stand in conf/streams.toml of the home: fairway init writes an
+                example.
+            </Notice>
+        );
+    return (
+        <div class="ask">
+            <StreamChoice state={state} />
+            {state.base === null ? (
+                <>
+                    <Tools state={state} />
+                    <Hint state={state} />
+                    <Choice
+                        label="What to ask"
+                        value={state.wish.kind}
+                        options={KINDS}
+                        onChange={(kind) => setWish({ kind: kind as Kind })}
+                    />
+                    <KindFields state={state} />
+                    <Size shape={state.shape} />
+                </>
+            ) : (
+                <p class="quiet">
+                    Another version of <b>{state.base.name}</b>. Edit it: below stands what each of the two would have
+                    told.
+                </p>
+            )}
+            <Editor text={state.text} problem={state.problem} where={state.where} onEdit={edit} />
+            <p class="actions">
+                {state.isEdited && state.base === null ? (
+                    <button onClick={undoEdit}>Back to what is drawn</button>
+                ) : null}
+                {state.text === '' && state.tool === null ? null : <button onClick={clear}>Begin anew</button>}
+            </p>
+            <Registering state={state} />
+            <Choice
+                label="What it would have told"
+                value={state.period}
+                options={PERIODS}
+                onChange={(period) => setPeriod(period as Period)}
+            />
+            <Result state={state} />
+        </div>
+    );
 }

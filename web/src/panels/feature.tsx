@@ -6,20 +6,26 @@ import { useStore } from '../data/store';
 import { Facts } from '../parts/small';
 
 export function FeaturePanel(): JSX.Element | null {
-  const feature = useStore(app, (one) => one.feature);
-  if (feature === null) return null;
-  const { layer, geometry, properties } = feature;
-  const fid = String(properties['fid'] ?? '');
-  const facts = Object.entries(properties).map(([name, value]): [string, string] => [name, String(value)]);
-  const isArea = geometry === 'Polygon' || geometry === 'MultiPolygon';
-  return (
-    <section class="object" aria-label={`Feature ${fid}`}>
-      <header>
-        <h3>{String(properties['name'] ?? properties['kind'] ?? fid)}</h3>
-        <button class="plain" aria-label="Close" onClick={() => app.set({ feature: null })}>✕</button>
-      </header>
-      <Facts facts={[['layer', layer], ...facts]} />
-      {isArea && fid !== '' ? <p class="actions"><button onClick={() => askAbout(layer, fid)}>Ask who is in it</button></p> : null}
-    </section>
-  );
+    const feature = useStore(app, (one) => one.feature);
+    if (feature === null) return null;
+    const { layer, geometry, properties } = feature;
+    const fid = String(properties['fid'] ?? '');
+    const facts = Object.entries(properties).map(([name, value]): [string, string] => [name, String(value)]);
+    const isArea = geometry === 'Polygon' || geometry === 'MultiPolygon';
+    return (
+        <section class="object" aria-label={`Feature ${fid}`}>
+            <header>
+                <h3>{String(properties['name'] ?? properties['kind'] ?? fid)}</h3>
+                <button class="plain" aria-label="Close" onClick={() => app.set({ feature: null })}>
+                    ✕
+                </button>
+            </header>
+            <Facts facts={[['layer', layer], ...facts]} />
+            {isArea && fid !== '' ? (
+                <p class="actions">
+                    <button onClick={() => askAbout(layer, fid)}>Ask who is in it</button>
+                </p>
+            ) : null}
+        </section>
+    );
 }

@@ -12,138 +12,185 @@ import type { Clicked } from '../map/view';
 import { Facts, Notice } from '../parts/small';
 
 interface Known {
-  object: string;
-  event_ts: string;
-  x: number | null;
-  y: number | null;
-  gone: boolean;
-  properties: Record<string, unknown>;
-  answers: { query: string; since_ts: string | null; partner?: string | null }[];
-  visits: (Visit & { query: string })[];
+    object: string;
+    event_ts: string;
+    x: number | null;
+    y: number | null;
+    gone: boolean;
+    properties: Record<string, unknown>;
+    answers: { query: string; since_ts: string | null; partner?: string | null }[];
+    visits: (Visit & { query: string })[];
 }
 
 const AGAIN_MS = 3000;
 const WAY_MS = 15 * 60_000; // how much of its way is shown
 
 function useKnown(which: Clicked): { known: Known | null; words: string } {
-  const [state, setState] = useState<{ known: Known | null; words: string }>({ known: null, words: '' });
-  useEffect(() => {
-    let isOver = false;
-    const ask = async (): Promise<void> => {
-      try {
-        const known = await getJson<Known>(pathOf(['object', which.stream, which.name]));
-        if (!isOver) setState({ known, words: '' });
-      } catch (error) {
-        if (!isOver) setState((before) => ({ ...before, words: wordsOf(error) }));
-      }
-    };
-    void ask();
-    const timer = setInterval(() => void ask(), AGAIN_MS);
-    return () => {
-      isOver = true;
-      clearInterval(timer);
-    };
-  }, [which.stream, which.name]);
-  return state;
+    const [state, setState] = useState<{ known: Known | null; words: string }>({ known: null, words: '' });
+    useEffect(() => {
+        let isOver = false;
+        const ask = async (): Promise<void> => {
+            try {
+                const known = await getJson<Known>(pathOf(['object', which.stream, which.name]));
+                if (!isOver) setState({ known, words: '' });
+            } catch (error) {
+                if (!isOver) setState((before) => ({ ...before, words: wordsOf(error) }));
+            }
+        };
+        void ask();
+        const timer = setInterval(() => void ask(), AGAIN_MS);
+        return () => {
+            isOver = true;
+            clearInterval(timer);
+        };
+    }, [which.stream, which.name]);
+    return state;
 }
 
 /** The object's way up to the moment that is looked at. */
 function useWay(which: Clicked, at_ms: number | null, seen: string | null): void {
-  useEffect(() => {
-    const end_ms = at_ms ?? (seen === null ? Date.now() : msOf(seen));
-    const path = pathOf(['ways', which.stream], { object: which.name, from: isoOf(end_ms - WAY_MS), to: isoOf(end_ms + 1000) });
-    getJson<{ fixes: [number, number, number][] }>(path)
-      .then(({ fixes }) => place.view?.showStill('ways', wayOf(fixes.map(([, lon, lat]) => [lon, lat] as Place))))
-      .catch(() => undefined); // the card says what is known, with or without a way
-  }, [which.stream, which.name, at_ms, seen]);
-  useEffect(() => () => place.view?.showStill('ways', wayOf([])), [which.stream, which.name]);
+    useEffect(() => {
+        const end_ms = at_ms ?? (seen === null ? Date.now() : msOf(seen));
+        const path = pathOf(['ways', which.stream], {
+            object: which.name,
+            from: isoOf(end_ms - WAY_MS),
+            to: isoOf(end_ms + 1000),
+        });
+        getJson<{ fixes: [number, number, number][] }>(path)
+            .then(({ fixes }) => place.view?.showStill('ways', wayOf(fixes.map(([, lon, lat]) => [lon, lat] as Place))))
+            .catch(() => undefined); // the card says what is known, with or without a way
+    }, [which.stream, which.name, at_ms, seen]);
+    useEffect(() => () => place.view?.showStill('ways', wayOf([])), [which.stream, which.name]);
 }
 
 function Why({ query, which }: { query: string; which: Clicked }): JSX.Element {
-  const [words, setWords] = useState('');
-  const ask = async (): Promise<void> => {
-    try {
-      const why = await getJson<{ sentence: string }>(pathOf(['why', query], { object: which.name }));
-      setWords(why.sentence);
-    } catch (error) {
-      setWords(wordsOf(error));
-    }
-  };
-  if (words === '') return <button class="link" onClick={() => void ask()} aria-label={`Why is ${which.name} in ${query}?`}>why?</button>;
-  return <p class="why">{words}</p>;
+    const [words, setWords] = useState('');
+    const ask = async (): Promise<void> => {
+        try {
+            const why = await getJson<{ sentence: string }>(pathOf(['why', query], { object: which.name }));
+            setWords(why.sentence);
+        } catch (error) {
+            setWords(wordsOf(error));
+        }
+    };
+    if (words === '')
+        return (
+            <button class="link" onClick={() => void ask()} aria-label={`Why is ${which.name} in ${query}?`}>
+                why?
+            </button>
+        );
+    return <p class="why">{words}</p>;
 }
 
 function Answers({ known, which }: { known: Known; which: Clicked }): JSX.Element {
-  if (known.answers.length === 0) return <Notice>It is in no answer now.</Notice>;
-  return (
-    <ul class="answers" aria-label="Answers that it is in">
-      {known.answers.map((one) => (
-        <li key={`${one.query}/${one.partner}`}>
-          <button class="link" disabled={isChosen(one.query)} onClick={() => choose(one.query)}>{one.query}</button>
-          {one.partner == null ? null : <span> with {one.partner}</span>}
-          {one.since_ts === null ? null : <span class="quiet"> since {sayMoment(msOf(one.since_ts))}</span>} <Why query={one.query} which={which} />
-        </li>
-      ))}
-    </ul>
-  );
+    if (known.answers.length === 0) return <Notice>It is in no answer now.</Notice>;
+    return (
+        <ul class="answers" aria-label="Answers that it is in">
+            {known.answers.map((one) => (
+                <li key={`${one.query}/${one.partner}`}>
+                    <button class="link" disabled={isChosen(one.query)} onClick={() => choose(one.query)}>
+                        {one.query}
+                    </button>
+                    {one.partner == null ? null : <span> with {one.partner}</span>}
+                    {one.since_ts === null ? null : (
+                        <span class="quiet"> since {sayMoment(msOf(one.since_ts))}</span>
+                    )}{' '}
+                    <Why query={one.query} which={which} />
+                </li>
+            ))}
+        </ul>
+    );
 }
 
 function Visits({ visits }: { visits: Known['visits'] }): JSX.Element {
-  if (visits.length === 0) return <Notice>No visit is known yet.</Notice>;
-  return (
-    <ol class="visits" aria-label="Its last visits">
-      {visits.slice(0, 20).map((one) => {
-        const to = one.to_ts === null ? 'still in' : sayDuration(msOf(one.to_ts) - msOf(one.from_ts));
-        return <li key={`${one.query}/${one.partner}/${one.from_ts}`}><span>{one.query}{one.partner === null ? '' : ` · ${one.partner}`}</span><span class="quiet">{sayMoment(msOf(one.from_ts))}</span><b>{to}</b></li>;
-      })}
-    </ol>
-  );
+    if (visits.length === 0) return <Notice>No visit is known yet.</Notice>;
+    return (
+        <ol class="visits" aria-label="Its last visits">
+            {visits.slice(0, 20).map((one) => {
+                const to = one.to_ts === null ? 'still in' : sayDuration(msOf(one.to_ts) - msOf(one.from_ts));
+                return (
+                    <li key={`${one.query}/${one.partner}/${one.from_ts}`}>
+                        <span>
+                            {one.query}
+                            {one.partner === null ? '' : ` · ${one.partner}`}
+                        </span>
+                        <span class="quiet">{sayMoment(msOf(one.from_ts))}</span>
+                        <b>{to}</b>
+                    </li>
+                );
+            })}
+        </ol>
+    );
 }
 
-const sayValue = (value: unknown): string => (typeof value === 'number' ? (Number.isInteger(value) ? String(value) : sayNumber(value)) : value === null ? '–' : String(value));
+const sayValue = (value: unknown): string =>
+    typeof value === 'number'
+        ? Number.isInteger(value)
+            ? String(value)
+            : sayNumber(value)
+        : value === null
+          ? '–'
+          : String(value);
 
 function KnownParts({ known, which }: { known: Known; which: Clicked }): JSX.Element {
-  const facts: [string, string][] = Object.entries(known.properties).map(([name, value]) => [name, sayValue(value)]);
-  return (
-    <>
-      {known.gone ? <Notice>It is gone: it said so itself.</Notice> : null}
-      <Facts facts={[...facts, ['last fix', `${sayMoment(msOf(known.event_ts))} UTC`], ['x', String(known.x ?? '–')], ['y', String(known.y ?? '–')]]} />
-      <h4>In answers</h4><Answers known={known} which={which} />
-      <h4>Visits</h4><Visits visits={known.visits} />
-    </>
-  );
+    const facts: [string, string][] = Object.entries(known.properties).map(([name, value]) => [name, sayValue(value)]);
+    return (
+        <>
+            {known.gone ? <Notice>It is gone: it said so itself.</Notice> : null}
+            <Facts
+                facts={[
+                    ...facts,
+                    ['last fix', `${sayMoment(msOf(known.event_ts))} UTC`],
+                    ['x', String(known.x ?? '–')],
+                    ['y', String(known.y ?? '–')],
+                ]}
+            />
+            <h4>In answers</h4>
+            <Answers known={known} which={which} />
+            <h4>Visits</h4>
+            <Visits visits={known.visits} />
+        </>
+    );
 }
 
 function ObjectCard({ which }: { which: Clicked }): JSX.Element {
-  const { known, words } = useKnown(which);
-  const at_ms = useStore(app, (one) => one.at_ms);
-  useWay(which, at_ms, known?.event_ts ?? null);
-  useEffect(() => {
-    if (place.view !== null) place.view.selected = which;
-    place.view?.draw();
-    return () => {
-      if (place.view !== null) place.view.selected = null;
-      place.view?.draw();
+    const { known, words } = useKnown(which);
+    const at_ms = useStore(app, (one) => one.at_ms);
+    useWay(which, at_ms, known?.event_ts ?? null);
+    useEffect(() => {
+        if (place.view !== null) place.view.selected = which;
+        place.view?.draw();
+        return () => {
+            if (place.view !== null) place.view.selected = null;
+            place.view?.draw();
+        };
+    }, [which]);
+    const centre = (): void => {
+        const at = place.view?.placeOf(which);
+        if (at) place.view?.map.easeTo({ center: at, zoom: Math.max(15, place.view.map.getZoom()) });
     };
-  }, [which]);
-  const centre = (): void => {
-    const at = place.view?.placeOf(which);
-    if (at) place.view?.map.easeTo({ center: at, zoom: Math.max(15, place.view.map.getZoom()) });
-  };
-  return (
-    <section class="object" aria-label={`Object ${which.name}`}>
-      <header>
-        <h3>{which.name}</h3>
-        <button onClick={centre}>Show</button>
-        <button class="plain" aria-label="Close" onClick={() => app.set({ object: null })}>✕</button>
-      </header>
-      {words === '' ? null : <Notice kind="error">{words}</Notice>}
-      {known === null ? (words === '' ? <Notice kind="loading">Asking what is known of it …</Notice> : null) : <KnownParts known={known} which={which} />}
-    </section>
-  );
+    return (
+        <section class="object" aria-label={`Object ${which.name}`}>
+            <header>
+                <h3>{which.name}</h3>
+                <button onClick={centre}>Show</button>
+                <button class="plain" aria-label="Close" onClick={() => app.set({ object: null })}>
+                    ✕
+                </button>
+            </header>
+            {words === '' ? null : <Notice kind="error">{words}</Notice>}
+            {known === null ? (
+                words === '' ? (
+                    <Notice kind="loading">Asking what is known of it …</Notice>
+                ) : null
+            ) : (
+                <KnownParts known={known} which={which} />
+            )}
+        </section>
+    );
 }
 
 export function ObjectPanel(): JSX.Element | null {
-  const which = useStore(app, (one) => one.object);
-  return which === null ? null : <ObjectCard key={`${which.stream}/${which.name}`} which={which} />;
+    const which = useStore(app, (one) => one.object);
+    return which === null ? null : <ObjectCard key={`${which.stream}/${which.name}`} which={which} />;
 }

@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import { app, type Chosen } from '../app';
 import { startFrom } from '../asking';
 import { drop, lookAt, toggle } from '../choosing';
+import { recording } from '../data/recorded';
 import { useStore } from '../data/store';
 import { sayNumber, sayTime } from '../data/times';
 import type { Change, QueryState } from '../data/types';
@@ -16,125 +17,234 @@ const MOST_MEMBERS = 40;
 const SIGNS: Record<number, string> = { 1: '+', 0: '0', [-1]: '−' };
 
 const kindWords: Record<string, string> = {
-  range: 'region', knn: 'nearest', fence: 'fence', join: 'at features', window: 'window', aggregate: 'figure', pairs: 'pairs', incident: 'incident',
+    range: 'region',
+    knn: 'nearest',
+    fence: 'fence',
+    join: 'at features',
+    window: 'window',
+    aggregate: 'figure',
+    pairs: 'pairs',
+    incident: 'incident',
 };
 export const sayKind = (kind: string): string => kindWords[kind] ?? kind;
 
 export function selectOf(text: string): string {
-  return text.replace(/^\s*(REGISTER|REPLACE)\s+QUERY\s+.*?\s+AS\s+(?=SELECT)/is, '').replace(/;\s*$/, '').replace(/\n {4}/g, '\n  ');
+    return text
+        .replace(/^\s*(REGISTER|REPLACE)\s+QUERY\s+.*?\s+AS\s+(?=SELECT)/is, '')
+        .replace(/;\s*$/, '')
+        .replace(/\n {4}/g, '\n  ');
 }
 
 function QueryRow({ query, chosen }: { query: QueryState; chosen: Chosen | undefined }): JSX.Element {
-  const isWell = query.state === 'registered';
-  const count = chosen === undefined ? query.members : chosen.members.length;
-  return (
-    <li>
-      <button class="query" aria-pressed={chosen !== undefined} onClick={() => toggle(query.name)} title={selectOf(query.text)}>
-        {chosen === undefined ? <span class="letter none" aria-hidden="true" /> : <Letter colour={chosen.colour} />}
-        <span class="name">{query.name}</span>
-        <span class="kind">{sayKind(query.kind)}</span>
-        <span class="count" aria-label={count === null ? 'members unknown' : `${count} in`}>{sayNumber(count)}</span>
-      </button>
-      {isWell ? null : <p class="notice error">{query.state}{query.why === null ? '' : `: ${query.why}`}</p>}
-    </li>
-  );
+    const isWell = query.state === 'registered';
+    const count = chosen === undefined ? query.members : chosen.members.length;
+    return (
+        <li>
+            <button
+                class="query"
+                aria-pressed={chosen !== undefined}
+                onClick={() => toggle(query.name)}
+                title={selectOf(query.text)}
+            >
+                {chosen === undefined ? (
+                    <span class="letter none" aria-hidden="true" />
+                ) : (
+                    <Letter colour={chosen.colour} />
+                )}
+                <span class="name">{query.name}</span>
+                <span class="kind">{sayKind(query.kind)}</span>
+                <span class="count" aria-label={count === null ? 'members unknown' : `${count} in`}>
+                    {sayNumber(count)}
+                </span>
+            </button>
+            {isWell ? null : (
+                <p class="notice error">
+                    {query.state}
+                    {query.why === null ? '' : `: ${query.why}`}
+                </p>
+            )}
+        </li>
+    );
 }
 
-const whoOf = (one: { object: string; partner: string | null }): string => (one.partner === null ? one.object : `${one.object} · ${one.partner}`);
+const whoOf = (one: { object: string; partner: string | null }): string =>
+    one.partner === null ? one.object : `${one.object} · ${one.partner}`;
 
 function ChangeLine({ change, query }: { change: Change; query: QueryState | undefined }): JSX.Element {
-  const look = (): void => app.set({ object: { stream: change.stream, name: change.object } });
-  const isGroup = query?.kind === 'aggregate';
-  const value = change.value === null || change.value === undefined ? '' : sayNumber(Number(change.value));
-  return (
-    <li class={`change ${change.sign > 0 ? 'plus' : change.sign < 0 ? 'minus' : 'zero'}`}>
-      <b aria-label={change.sign > 0 ? 'came in' : change.sign < 0 ? 'left' : 'told'}>{SIGNS[change.sign]}</b>
-      {isGroup ? <span>{change.object || 'all'}</span> : <button class="link" onClick={look}>{whoOf(change)}</button>}
-      <span class="quiet">{change.cause} {value}</span>
-      <time class="quiet" dateTime={change.event_ts}>{sayTime(Date.parse(change.event_ts))}</time>
-    </li>
-  );
+    const look = (): void => app.set({ object: { stream: change.stream, name: change.object } });
+    const isGroup = query?.kind === 'aggregate';
+    const value = change.value === null || change.value === undefined ? '' : sayNumber(Number(change.value));
+    return (
+        <li class={`change ${change.sign > 0 ? 'plus' : change.sign < 0 ? 'minus' : 'zero'}`}>
+            <b aria-label={change.sign > 0 ? 'came in' : change.sign < 0 ? 'left' : 'told'}>{SIGNS[change.sign]}</b>
+            {isGroup ? (
+                <span>{change.object || 'all'}</span>
+            ) : (
+                <button class="link" onClick={look}>
+                    {whoOf(change)}
+                </button>
+            )}
+            <span class="quiet">
+                {change.cause} {value}
+            </span>
+            <time class="quiet" dateTime={change.event_ts}>
+                {sayTime(Date.parse(change.event_ts))}
+            </time>
+        </li>
+    );
 }
 
 function Groups({ one }: { one: Chosen }): JSX.Element {
-  const rows = [...one.members].sort((a, b) => Number(b.value ?? 0) - Number(a.value ?? 0)).slice(0, MOST_MEMBERS);
-  return (
-    <table class="groups">
-      <caption class="hush">Groups and their values</caption>
-      <tbody>{rows.map((row) => <tr key={row.object}><th scope="row">{row.object || 'all'}</th><td>{sayNumber(Number(row.value ?? Number.NaN))}</td></tr>)}</tbody>
-    </table>
-  );
+    const rows = [...one.members].sort((a, b) => Number(b.value ?? 0) - Number(a.value ?? 0)).slice(0, MOST_MEMBERS);
+    return (
+        <table class="groups">
+            <caption class="hush">Groups and their values</caption>
+            <tbody>
+                {rows.map((row) => (
+                    <tr key={row.object}>
+                        <th scope="row">{row.object || 'all'}</th>
+                        <td>{sayNumber(Number(row.value ?? Number.NaN))}</td>
+                    </tr>
+                ))}
+            </tbody>
+        </table>
+    );
 }
 
 function Members({ one, query }: { one: Chosen; query: QueryState | undefined }): JSX.Element {
-  if (one.refused !== '') return <Notice kind="error">{one.refused}</Notice>;
-  if (!one.isAnswered) return <Notice kind="loading">Asking who is in …</Notice>;
-  if (one.members.length === 0) return <Notice>Nobody is in now. Who comes in appears here at once.</Notice>;
-  if (query?.kind === 'aggregate') return <Groups one={one} />;
-  const open = (object: string): void => app.set({ object: { stream: query?.stream ?? '', name: object } });
-  return (
-    <ul class="members" aria-label={`Who is in ${one.name}`}>
-      {one.members.slice(0, MOST_MEMBERS).map((row) => (
-        <li key={whoOf(row)}><button class="link" onClick={() => open(row.object)}>{whoOf(row)}</button></li>
-      ))}
-      {one.members.length > MOST_MEMBERS ? <li class="quiet">and {sayNumber(one.members.length - MOST_MEMBERS)} more</li> : null}
-    </ul>
-  );
+    if (one.refused !== '') return <Notice kind="error">{one.refused}</Notice>;
+    if (!one.isAnswered) return <Notice kind="loading">Asking who is in …</Notice>;
+    if (one.members.length === 0) return <Notice>Nobody is in now. Who comes in appears here at once.</Notice>;
+    if (query?.kind === 'aggregate') return <Groups one={one} />;
+    const open = (object: string): void => app.set({ object: { stream: query?.stream ?? '', name: object } });
+    return (
+        <ul class="members" aria-label={`Who is in ${one.name}`}>
+            {one.members.slice(0, MOST_MEMBERS).map((row) => (
+                <li key={whoOf(row)}>
+                    <button class="link" onClick={() => open(row.object)}>
+                        {whoOf(row)}
+                    </button>
+                </li>
+            ))}
+            {one.members.length > MOST_MEMBERS ? (
+                <li class="quiet">and {sayNumber(one.members.length - MOST_MEMBERS)} more</li>
+            ) : null}
+        </ul>
+    );
 }
 
 function FollowState({ one }: { one: Chosen }): JSX.Element | null {
-  if (one.state === 'lost') return <Notice kind="error">Changes: {one.words}. None is lost: it goes on behind the last one.</Notice>;
-  if (one.state === 'refused') return <Notice kind="error">{one.words}</Notice>;
-  return null;
+    if (one.state === 'lost')
+        return <Notice kind="error">Changes: {one.words}. None is lost: it goes on behind the last one.</Notice>;
+    if (one.state === 'refused') return <Notice kind="error">{one.words}</Notice>;
+    return null;
 }
 
 /** One query that is chosen: statement, figures, who is in, what changed. */
 function ChosenCard({ one }: { one: Chosen }): JSX.Element {
-  const query = useStore(app, (state) => state.page?.queries.find((each) => each.name === one.name));
-  const theme = useStore(app, (state) => state.theme);
-  const line = { label: one.name, colour: QUERY_COLOURS[theme][one.colour]!, values: one.series[1] };
-  return (
-    <section class="card" aria-label={`Query ${one.name}`}>
-      <header>
-        <Letter colour={one.colour} /><h3>{one.name}</h3>
-        <button class="plain" onClick={() => drop(one.name)} aria-label={`Let ${one.name} go`}>✕</button>
-      </header>
-      {query === undefined ? null : <pre class="statement">{selectOf(query.text)}</pre>}
-      <FollowState one={one} />
-      <p class="figures"><b>{sayNumber(one.members.length)}</b> in · <span class="plus">+{one.entered}</span> <span class="minus">−{one.left}</span> since you look</p>
-      {one.series[0].at(-1)! - one.series[0][0]! >= 1 ? <Chart times={one.series[0]} lines={[line]} about={`How many were in ${one.name}: now ${one.members.length}`} /> : null}
-      <Members one={one} query={query} />
-      {one.changes.length === 0 ? null : <ol class="changes" aria-label="Newest changes">{one.changes.slice(0, 12).map((change) => <ChangeLine key={change.id} change={change} query={query} />)}</ol>}
-      <p class="actions">
-        <button onClick={() => lookAt(one)}>Show on the map</button>
-        {query === undefined ? null : <button onClick={() => startFrom(one.name, query.stream, selectOf(query.text))}>Try another version</button>}
-      </p>
-    </section>
-  );
+    const query = useStore(app, (state) => state.page?.queries.find((each) => each.name === one.name));
+    const theme = useStore(app, (state) => state.theme);
+    const line = { label: one.name, colour: QUERY_COLOURS[theme][one.colour]!, values: one.series[1] };
+    return (
+        <section class="card" aria-label={`Query ${one.name}`}>
+            <header>
+                <Letter colour={one.colour} />
+                <h3>{one.name}</h3>
+                <button class="plain" onClick={() => drop(one.name)} aria-label={`Let ${one.name} go`}>
+                    ✕
+                </button>
+            </header>
+            {query === undefined ? null : <pre class="statement">{selectOf(query.text)}</pre>}
+            <FollowState one={one} />
+            <p class="figures">
+                <b>{sayNumber(one.members.length)}</b> in · <span class="plus">+{one.entered}</span>{' '}
+                <span class="minus">−{one.left}</span> since you look
+            </p>
+            {one.series[0].at(-1)! - one.series[0][0]! >= 1 ? (
+                <Chart
+                    times={one.series[0]}
+                    lines={[line]}
+                    about={`How many were in ${one.name}: now ${one.members.length}`}
+                />
+            ) : null}
+            <Members one={one} query={query} />
+            {one.changes.length === 0 ? null : (
+                <ol class="changes" aria-label="Newest changes">
+                    {one.changes.slice(0, 12).map((change) => (
+                        <ChangeLine key={change.id} change={change} query={query} />
+                    ))}
+                </ol>
+            )}
+            <p class="actions">
+                <button onClick={() => lookAt(one)}>Show on the map</button>
+                {query === undefined || recording !== null ? null : (
+                    <button onClick={() => startFrom(one.name, query.stream, selectOf(query.text))}>
+                        Try another version
+                    </button>
+                )}
+            </p>
+        </section>
+    );
 }
 
-function Search({ text, onText, count }: { text: string; onText: (text: string) => void; count: number }): JSX.Element {
-  return <input type="search" class="search" placeholder={`Find among ${count} queries`} aria-label="Find a query" value={text} onInput={(event) => onText(event.currentTarget.value)} />;
+function Search({
+    text,
+    onSearch,
+    count,
+}: {
+    text: string;
+    onSearch: (text: string) => void;
+    count: number;
+}): JSX.Element {
+    return (
+        <input
+            type="search"
+            class="search"
+            placeholder={`Find among ${count} queries`}
+            aria-label="Find a query"
+            value={text}
+            onInput={(event) => onSearch(event.currentTarget.value)}
+        />
+    );
 }
 
 export function Queries(): JSX.Element {
-  const [text, setText] = useState('');
-  const queries = useStore(app, (one) => one.page?.queries);
-  const chosen = useStore(app, (one) => one.chosen);
-  if (queries === undefined) return <Notice kind="loading">Asking the server for its queries …</Notice>;
-  if (queries.length === 0) return <Notice>There is no query yet. <button class="link" onClick={() => app.set({ tab: 'ask' })}>Draw the first one</button> on the map.</Notice>;
-  const wanted = text.toLowerCase();
-  const found = queries.filter((one) => one.name.toLowerCase().includes(wanted) || one.kind.includes(wanted));
-  return (
-    <div class="queries">
-      {chosen.map((one) => <ChosenCard key={one.name} one={one} />)}
-      {queries.length > 8 ? <Search text={text} onText={setText} count={queries.length} /> : null}
-      {chosen.length === 0 ? <p class="quiet">Choose a query: its members get its colour on the map, and you see who comes and goes.</p> : null}
-      <ul class="list" aria-label="Queries">
-        {found.slice(0, MOST_SHOWN).map((query) => <QueryRow key={query.name} query={query} chosen={chosen.find((one) => one.name === query.name)} />)}
-      </ul>
-      {found.length === 0 ? <Notice>No query has {JSON.stringify(text)} in its name or kind.</Notice> : null}
-      {found.length > MOST_SHOWN ? <p class="quiet">and {sayNumber(found.length - MOST_SHOWN)} more: search by name</p> : null}
-    </div>
-  );
+    const [text, setText] = useState('');
+    const queries = useStore(app, (one) => one.page?.queries);
+    const chosen = useStore(app, (one) => one.chosen);
+    if (queries === undefined) return <Notice kind="loading">Asking the server for its queries …</Notice>;
+    if (queries.length === 0)
+        return (
+            <Notice>
+                There is no query yet.{' '}
+                <button class="link" onClick={() => app.set({ tab: 'ask' })}>
+                    Draw the first one
+                </button>{' '}
+                on the map.
+            </Notice>
+        );
+    const wanted = text.toLowerCase();
+    const found = queries.filter((one) => one.name.toLowerCase().includes(wanted) || one.kind.includes(wanted));
+    return (
+        <div class="queries">
+            {chosen.map((one) => (
+                <ChosenCard key={one.name} one={one} />
+            ))}
+            {queries.length > 8 ? <Search text={text} onSearch={setText} count={queries.length} /> : null}
+            {chosen.length === 0 ? (
+                <p class="quiet">
+                    Choose a query: its members get its colour on the map, and you see who comes and goes.
+                </p>
+            ) : null}
+            <ul class="list" aria-label="Queries">
+                {found.slice(0, MOST_SHOWN).map((query) => (
+                    <QueryRow key={query.name} query={query} chosen={chosen.find((one) => one.name === query.name)} />
+                ))}
+            </ul>
+            {found.length === 0 ? <Notice>No query has {JSON.stringify(text)} in its name or kind.</Notice> : null}
+            {found.length > MOST_SHOWN ? (
+                <p class="quiet">and {sayNumber(found.length - MOST_SHOWN)} more: search by name</p>
+            ) : null}
+        </div>
+    );
 }

@@ -1,4 +1,4 @@
-// What a question would have told: figures, counts over time, stays on a line of time, the difference to what is registered.
+// What a question would have told: figures, counts over time, stays, the difference to what is registered.
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { app } from '../app';
@@ -15,64 +15,118 @@ const lengthOf = (stays: Stay[]): number => stays.reduce((sum, one) => sum + one
 const keyOf = (one: Stay): string => JSON.stringify([one.object, one.partner, one.from_ms]);
 
 function Figures({ told }: { told: Told }): JSX.Element {
-  const { stays } = told;
-  const who = new Set(stays.map((one) => one.object)).size;
-  const longest = stays[0];
-  return (
-    <p class="figures" data-testid="told">
-      <b>{told.hasMore ? 'more than ' : ''}{sayNumber(stays.length)}</b> {told.isMoment ? <>in at {sayMoment(told.until_ms)}</> : <>{stays.length === 1 ? 'visit' : 'visits'} of <b>{sayNumber(who)}</b></>}
-      {longest === undefined ? null : <> · longest <b>{sayDuration(longest.to_ms - longest.from_ms)}</b> by <b>{longest.object}</b></>}
-    </p>
-  );
+    const { stays } = told;
+    const who = new Set(stays.map((one) => one.object)).size;
+    const longest = stays[0];
+    return (
+        <p class="figures" data-testid="told">
+            <b>
+                {told.hasMore ? 'more than ' : ''}
+                {sayNumber(stays.length)}
+            </b>{' '}
+            {told.isMoment ? (
+                <>in at {sayMoment(told.until_ms)}</>
+            ) : (
+                <>
+                    {stays.length === 1 ? 'visit' : 'visits'} of <b>{sayNumber(who)}</b>
+                </>
+            )}
+            {longest === undefined ? null : (
+                <>
+                    {' '}
+                    · longest <b>{sayDuration(longest.to_ms - longest.from_ms)}</b> by <b>{longest.object}</b>
+                </>
+            )}
+        </p>
+    );
 }
 
 /** What a registered query told beside what this would have told. */
 function Compared({ before, told, name }: { before: Told; told: Told; name: string }): JSX.Element {
-  const known = new Set(before.stays.map(keyOf));
-  const now = new Set(told.stays.map(keyOf));
-  const rows: [string, Told][] = [[`${name}, as registered`, before], ['this version', told]];
-  const [onlyBefore, onlyNow] = [before.stays.filter((one) => !now.has(keyOf(one))).length, told.stays.filter((one) => !known.has(keyOf(one))).length];
-  return (
-    <table class="compared">
-      <caption>{onlyBefore + onlyNow === 0 ? 'Both begin the same visits' : `${onlyBefore} visits begin only as registered, ${onlyNow} only in this version`}</caption>
-      <thead><tr><th scope="col">version</th><th scope="col">visits</th><th scope="col">objects</th><th scope="col">time in all</th></tr></thead>
-      <tbody>
-        {rows.map(([label, one]) => (
-          <tr key={label}>
-            <th scope="row">{label}</th><td>{sayNumber(one.stays.length)}</td><td>{sayNumber(new Set(one.stays.map((each) => each.object)).size)}</td><td>{sayDuration(lengthOf(one.stays))}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
+    const known = new Set(before.stays.map(keyOf));
+    const now = new Set(told.stays.map(keyOf));
+    const rows: [string, Told][] = [
+        [`${name}, as registered`, before],
+        ['this version', told],
+    ];
+    const [onlyBefore, onlyNow] = [
+        before.stays.filter((one) => !now.has(keyOf(one))).length,
+        told.stays.filter((one) => !known.has(keyOf(one))).length,
+    ];
+    return (
+        <table class="compared">
+            <caption>
+                {onlyBefore + onlyNow === 0
+                    ? 'Both begin the same visits'
+                    : `${onlyBefore} visits begin only as registered, ${onlyNow} only in this version`}
+            </caption>
+            <thead>
+                <tr>
+                    <th scope="col">version</th>
+                    <th scope="col">visits</th>
+                    <th scope="col">objects</th>
+                    <th scope="col">time in all</th>
+                </tr>
+            </thead>
+            <tbody>
+                {rows.map(([label, one]) => (
+                    <tr key={label}>
+                        <th scope="row">{label}</th>
+                        <td>{sayNumber(one.stays.length)}</td>
+                        <td>{sayNumber(new Set(one.stays.map((each) => each.object)).size)}</td>
+                        <td>{sayDuration(lengthOf(one.stays))}</td>
+                    </tr>
+                ))}
+            </tbody>
+        </table>
+    );
 }
 
 function Shown({ state, told }: { state: Asking; told: Told }): JSX.Element {
-  const theme = useStore(app, (one) => one.theme);
-  const [times, counts] = useMemo(() => countsOf(told.stays, told.from_ms, told.until_ms), [told]);
-  const seconds = useMemo(() => times.map((ms) => ms / 1000), [times]);
-  const most = Math.max(0, ...counts.slice(0, 100_000));
-  if (told.stays.length === 0) {
+    const theme = useStore(app, (one) => one.theme);
+    const [times, counts] = useMemo(() => countsOf(told.stays, told.from_ms, told.until_ms), [told]);
+    const seconds = useMemo(() => times.map((ms) => ms / 1000), [times]);
+    const most = Math.max(0, ...counts.slice(0, 100_000));
+    if (told.stays.length === 0) {
+        return (
+            <Notice>
+                Nobody, from {sayMoment(told.from_ms)} to {sayMoment(told.until_ms)}. Draw it larger, or look further
+                back:{' '}
+                <button class="link" onClick={() => setPeriod('week')}>
+                    last 7 days
+                </button>
+                .
+            </Notice>
+        );
+    }
     return (
-      <Notice>
-        Nobody, from {sayMoment(told.from_ms)} to {sayMoment(told.until_ms)}. Draw it larger, or look further back: <button class="link" onClick={() => setPeriod('week')}>last 7 days</button>.
-      </Notice>
+        <div class="told">
+            <Figures told={told} />
+            <Chart
+                times={seconds}
+                lines={[{ label: 'in', colour: MAP_COLOURS[theme].drawn, values: counts }]}
+                about={`How many were in over time: at most ${most}`}
+            />
+            <Timeline
+                stays={told.stays}
+                from_ms={told.from_ms}
+                until_ms={told.until_ms}
+                chosen={state.stay}
+                onChoose={(stay) => void showStay(stay)}
+            />
+            {state.base?.told ? <Compared before={state.base.told} told={told} name={state.base.name} /> : null}
+        </div>
     );
-  }
-  return (
-    <div class="told">
-      <Figures told={told} />
-      <Chart times={seconds} lines={[{ label: 'in', colour: MAP_COLOURS[theme].drawn, values: counts }]} about={`How many were in over time: at most ${most}`} />
-      <Timeline stays={told.stays} from_ms={told.from_ms} until_ms={told.until_ms} chosen={state.stay} onChoose={(stay) => void showStay(stay)} />
-      {state.base?.told ? <Compared before={state.base.told} told={told} name={state.base.name} /> : null}
-    </div>
-  );
 }
 
 export function Result({ state }: { state: Asking }): JSX.Element | null {
-  if (state.state === 'nothing') return null;
-  if (state.state === 'error') return <Notice kind="error">{state.words}</Notice>;
-  const isAsking = state.state === 'asking';
-  if (state.told === null) return <Notice kind="loading">Looking at what it would have told …</Notice>;
-  return <div class={isAsking ? 'fresh asking' : 'fresh'} aria-busy={isAsking}><Shown state={state} told={state.told} /></div>;
+    if (state.state === 'nothing') return null;
+    if (state.state === 'error') return <Notice kind="error">{state.words}</Notice>;
+    const isAsking = state.state === 'asking';
+    if (state.told === null) return <Notice kind="loading">Looking at what it would have told …</Notice>;
+    return (
+        <div class={isAsking ? 'fresh asking' : 'fresh'} aria-busy={isAsking}>
+            <Shown state={state} told={state.told} />
+        </div>
+    );
 }

@@ -11,152 +11,281 @@ import { Facts, Notice } from '../parts/small';
 import { sayKind } from './queries';
 
 function Shown({ what, label }: { what: string; label: string }): JSX.Element {
-  const hidden = useStore(app, (one) => one.hidden);
-  const flip = (): void => app.set({ hidden: isHidden(what) ? hidden.filter((one) => one !== what) : [...hidden, what] });
-  return <label class="shown"><input type="checkbox" checked={!hidden.includes(what)} onChange={flip} aria-label={`Show ${label} on the map`} /> on the map</label>;
+    const hidden = useStore(app, (one) => one.hidden);
+    const flip = (): void =>
+        app.set({ hidden: isHidden(what) ? hidden.filter((one) => one !== what) : [...hidden, what] });
+    return (
+        <label class="shown">
+            <input
+                type="checkbox"
+                checked={!hidden.includes(what)}
+                onChange={flip}
+                aria-label={`Show ${label} on the map`}
+            />{' '}
+            on the map
+        </label>
+    );
 }
 
-const ms = (value: number | null | undefined): string => (value === null || value === undefined ? '–' : `${sayNumber(value)} ms`);
+const ms = (value: number | null | undefined): string =>
+    value === null || value === undefined ? '–' : `${sayNumber(value)} ms`;
 
 function sayLatency(stream: StreamState): string {
-  const told = stream.latency_ms;
-  return told === null ? '–' : `${ms(told.p50)} · ${ms(told.p99)}`;
+    const told = stream.latency_ms;
+    return told === null ? '–' : `${ms(told.p50)} · ${ms(told.p99)}`;
 }
 
 function sayBehind(stream: StreamState): string {
-  if (stream.behind_fixes !== null) return `${sayNumber(stream.behind_fixes)} fixes`;
-  return stream.behind_segments === null ? '–' : `${sayNumber(stream.behind_segments)} segments`;
+    if (stream.behind_fixes !== null) return `${sayNumber(stream.behind_fixes)} fixes`;
+    return stream.behind_segments === null ? '–' : `${sayNumber(stream.behind_segments)} segments`;
 }
 
 function Rejects({ rejects }: { rejects: Record<string, number> | null }): JSX.Element | null {
-  const known = Object.entries(rejects ?? {}).filter(([, count]) => count > 0);
-  if (known.length === 0) return null;
-  return <p class="rejects">Rejected: {known.map(([reason, count]) => `${sayNumber(count)} ${reason}`).join(', ')}</p>;
+    const known = Object.entries(rejects ?? {}).filter(([, count]) => count > 0);
+    if (known.length === 0) return null;
+    return (
+        <p class="rejects">Rejected: {known.map(([reason, count]) => `${sayNumber(count)} ${reason}`).join(', ')}</p>
+    );
 }
 
 function StreamCard({ stream }: { stream: StreamState }): JSX.Element {
-  const isWell = stream.state === 'running' || stream.state === 'idle' || stream.state === 'finished';
-  return (
-    <section class="card" aria-label={`Stream ${stream.name}`}>
-      <header><h4>{stream.name}</h4><span class={isWell ? 'state good' : 'state bad'}>{stream.state}</span><Shown what={`stream:${stream.name}`} label={stream.name} /></header>
-      <Facts
-        facts={[
-          ['objects', sayNumber(stream.objects)],
-          ['fixes a second', sayNumber(stream.fixes_per_s)],
-          ['behind', sayBehind(stream)],
-          ['lag', stream.lag_s === null ? '–' : sayDuration(stream.lag_s * 1000)],
-          ['latency, median · 99 %', sayLatency(stream)],
-          ['engine', stream.engine ?? '–'],
-        ]}
-      />
-      {stream.why === null || isWell ? null : <Notice kind="error">{stream.why}</Notice>}
-      <Rejects rejects={stream.rejects} />
-      {stream.sources.map((one, i) => <p class="quiet" key={i}>source {sayRecord(one)}</p>)}
-    </section>
-  );
+    const isWell = stream.state === 'running' || stream.state === 'idle' || stream.state === 'finished';
+    return (
+        <section class="card" aria-label={`Stream ${stream.name}`}>
+            <header>
+                <h4>{stream.name}</h4>
+                <span class={isWell ? 'state good' : 'state bad'}>{stream.state}</span>
+                <Shown what={`stream:${stream.name}`} label={stream.name} />
+            </header>
+            <Facts
+                facts={[
+                    ['objects', sayNumber(stream.objects)],
+                    ['fixes a second', sayNumber(stream.fixes_per_s)],
+                    ['behind', sayBehind(stream)],
+                    ['lag', stream.lag_s === null ? '–' : sayDuration(stream.lag_s * 1000)],
+                    ['latency, median · 99 %', sayLatency(stream)],
+                    ['engine', stream.engine ?? '–'],
+                ]}
+            />
+            {stream.why === null || isWell ? null : <Notice kind="error">{stream.why}</Notice>}
+            <Rejects rejects={stream.rejects} />
+            {stream.sources.map((one, i) => (
+                <p class="quiet" key={i}>
+                    source {sayRecord(one)}
+                </p>
+            ))}
+        </section>
+    );
 }
 
 function sayRecord(record: Record<string, unknown>): string {
-  const plain = Object.entries(record).filter(([, value]) => value !== null && typeof value !== 'object');
-  return plain.map(([name, value]) => `${name} ${typeof value === 'number' ? sayNumber(value) : String(value)}`).join(' · ');
+    const plain = Object.entries(record).filter(([, value]) => value !== null && typeof value !== 'object');
+    return plain
+        .map(([name, value]) => `${name} ${typeof value === 'number' ? sayNumber(value) : String(value)}`)
+        .join(' · ');
 }
 
 function Failed({ queries }: { queries: QueryState[] }): JSX.Element | null {
-  const failed = queries.filter((one) => one.state !== 'registered');
-  if (failed.length === 0) return null;
-  return <ul class="failed" aria-label="Queries that do not run">{failed.map((one) => <li key={one.name} class="notice error"><b>{one.name}</b> {one.state}: {one.why ?? 'no cause is known'}</li>)}</ul>;
+    const failed = queries.filter((one) => one.state !== 'registered');
+    if (failed.length === 0) return null;
+    return (
+        <ul class="failed" aria-label="Queries that do not run">
+            {failed.map((one) => (
+                <li key={one.name} class="notice error">
+                    <b>{one.name}</b> {one.state}: {one.why ?? 'no cause is known'}
+                </li>
+            ))}
+        </ul>
+    );
 }
 
 function byKind(queries: QueryState[]): [string, QueryState[]][] {
-  const kinds = Map.groupBy(queries, (one) => one.kind);
-  return [...kinds].sort((a, b) => b[1].length - a[1].length);
+    const kinds = Map.groupBy(queries, (one) => one.kind);
+    return [...kinds].sort((a, b) => b[1].length - a[1].length);
 }
 
 const sumOf = (queries: QueryState[], pick: (one: QueryState) => number | null): number | null => {
-  const known = queries.map(pick).filter((one) => one !== null);
-  return known.length === 0 ? null : known.reduce((sum, one) => sum + one, 0);
+    const known = queries.map(pick).filter((one) => one !== null);
+    return known.length === 0 ? null : known.reduce((sum, one) => sum + one, 0);
 };
 
 function Dearest({ queries }: { queries: QueryState[] }): JSX.Element | null {
-  const known = queries.filter((one) => one.cost_ms !== null).sort((a, b) => b.cost_ms! - a.cost_ms!).slice(0, 5);
-  if (known.length === 0) return null;
-  return <p class="quiet">The dearest: {known.map((one, i) => <>{i === 0 ? '' : ', '}<button key={one.name} class="link" onClick={() => choose(one.name)}>{one.name}</button> {ms(one.cost_ms)}</>)}</p>;
+    const known = queries
+        .filter((one) => one.cost_ms !== null)
+        .sort((a, b) => b.cost_ms! - a.cost_ms!)
+        .slice(0, 5);
+    if (known.length === 0) return null;
+    return (
+        <p class="quiet">
+            The dearest:{' '}
+            {known.map((one, i) => (
+                <>
+                    {i === 0 ? '' : ', '}
+                    <button key={one.name} class="link" onClick={() => choose(one.name)}>
+                        {one.name}
+                    </button>{' '}
+                    {ms(one.cost_ms)}
+                </>
+            ))}
+        </p>
+    );
 }
 
 function QueryKinds({ queries }: { queries: QueryState[] }): JSX.Element {
-  if (queries.length === 0) return <Notice>No query is registered.</Notice>;
-  return (
-    <>
-      <table class="kinds">
-        <thead><tr><th scope="col">kind</th><th scope="col">queries</th><th scope="col">in</th><th scope="col">changes/min</th><th scope="col">cost</th></tr></thead>
-        <tbody>
-          {byKind(queries).map(([kind, all]) => (
-            <tr key={kind}><th scope="row">{sayKind(kind)}</th><td>{sayNumber(all.length)}</td><td>{sayNumber(sumOf(all, (one) => one.members))}</td><td>{sayNumber(sumOf(all, (one) => one.changes_per_min))}</td><td>{ms(sumOf(all, (one) => one.cost_ms))}</td></tr>
-          ))}
-        </tbody>
-      </table>
-      <Dearest queries={queries} />
-    </>
-  );
+    if (queries.length === 0) return <Notice>No query is registered.</Notice>;
+    return (
+        <>
+            <table class="kinds">
+                <thead>
+                    <tr>
+                        <th scope="col">kind</th>
+                        <th scope="col">queries</th>
+                        <th scope="col">in</th>
+                        <th scope="col">changes/min</th>
+                        <th scope="col">cost</th>
+                    </tr>
+                </thead>
+                <tbody>
+                    {byKind(queries).map(([kind, all]) => (
+                        <tr key={kind}>
+                            <th scope="row">{sayKind(kind)}</th>
+                            <td>{sayNumber(all.length)}</td>
+                            <td>{sayNumber(sumOf(all, (one) => one.members))}</td>
+                            <td>{sayNumber(sumOf(all, (one) => one.changes_per_min))}</td>
+                            <td>{ms(sumOf(all, (one) => one.cost_ms))}</td>
+                        </tr>
+                    ))}
+                </tbody>
+            </table>
+            <Dearest queries={queries} />
+        </>
+    );
 }
 
 function Layer({ layer }: { layer: LayerState }): JSX.Element {
-  const kinds = Object.entries(layer.kinds).sort((a, b) => b[1] - a[1]).slice(0, 5);
-  return (
-    <section class="card" aria-label={`Layer ${layer.name}`}>
-      <header><h4>{layer.name}</h4><Shown what={`layer:${layer.name}`} label={layer.name} /></header>
-      <p class="quiet">{sayNumber(layer.features)} features, version {layer.version}{kinds.length === 0 ? '' : `: ${kinds.map(([kind, count]) => `${sayNumber(count)} ${kind}`).join(', ')}`}</p>
-    </section>
-  );
+    const kinds = Object.entries(layer.kinds)
+        .sort((a, b) => b[1] - a[1])
+        .slice(0, 5);
+    return (
+        <section class="card" aria-label={`Layer ${layer.name}`}>
+            <header>
+                <h4>{layer.name}</h4>
+                <Shown what={`layer:${layer.name}`} label={layer.name} />
+            </header>
+            <p class="quiet">
+                {sayNumber(layer.features)} features, version {layer.version}
+                {kinds.length === 0
+                    ? ''
+                    : `: ${kinds.map(([kind, count]) => `${sayNumber(count)} ${kind}`).join(', ')}`}
+            </p>
+        </section>
+    );
 }
 
-type Regions = GeoJSON.FeatureCollection<GeoJSON.Geometry, { region: number; rows: number | null; share: number | null }>;
+type Regions = GeoJSON.FeatureCollection<
+    GeoJSON.Geometry,
+    { region: number; rows: number | null; share: number | null }
+>;
 
 /** The global index on the map: the more rows a region has, the warmer. */
 function Index({ page }: { page: PageState }): JSX.Element {
-  const shows = useStore(app, (one) => one.showsIndex);
-  useEffect(() => {
-    void showIndex(shows ? page.streams.map((one) => one.name) : []);
-  }, [shows, page.streams.length]);
-  return <label class="shown"><input type="checkbox" checked={shows} onChange={() => app.set({ showsIndex: !shows })} /> Show regions of the index, warmer where more lies</label>;
+    const shows = useStore(app, (one) => one.showsIndex);
+    useEffect(() => {
+        void showIndex(shows ? page.streams.map((one) => one.name) : []);
+    }, [shows, page.streams.length]);
+    return (
+        <label class="shown">
+            <input type="checkbox" checked={shows} onChange={() => app.set({ showsIndex: !shows })} /> Show regions of
+            the index, warmer where more lies
+        </label>
+    );
 }
 
 async function showIndex(streams: string[]): Promise<void> {
-  const told = await Promise.all(streams.map((name) => getJson<Regions>(pathOf(['regions', name])).catch(() => null)));
-  const features = told.flatMap((one) => one?.features ?? []);
-  const most = Math.max(1e-9, ...features.map((one) => one.properties.share ?? 0));
-  const warmed = features.map((one) => ({ ...one, properties: { ...one.properties, heat: (one.properties.share ?? 0) / most } }));
-  place.view?.showStill('index', { type: 'FeatureCollection', features: warmed });
+    const told = await Promise.all(
+        streams.map((name) => getJson<Regions>(pathOf(['regions', name])).catch(() => null)),
+    );
+    const features = told.flatMap((one) => one?.features ?? []);
+    const most = Math.max(1e-9, ...features.map((one) => one.properties.share ?? 0));
+    const warmed = features.map((one) => ({
+        ...one,
+        properties: { ...one.properties, heat: (one.properties.share ?? 0) / most },
+    }));
+    place.view?.showStill('index', { type: 'FeatureCollection', features: warmed });
 }
 
 function Alerts({ alerts }: { alerts: Alert[] }): JSX.Element {
-  if (alerts.length === 0) return <p class="quiet">nothing</p>;
-  return (
-    <ol class="alerts">
-      {alerts.slice(-8).reverse().map((one) => (
-        <li key={`${one.ts}/${one.stream}/${one.text}`}><time class="quiet" dateTime={one.ts}>{sayTime(msOf(one.ts))}</time> <b>{one.stream}</b> <span class={one.level === 'error' ? 'minus' : ''}>{one.text}</span></li>
-      ))}
-    </ol>
-  );
+    if (alerts.length === 0) return <p class="quiet">nothing</p>;
+    return (
+        <ol class="alerts">
+            {alerts
+                .slice(-8)
+                .reverse()
+                .map((one) => (
+                    <li key={`${one.ts}/${one.stream}/${one.text}`}>
+                        <time class="quiet" dateTime={one.ts}>
+                            {sayTime(msOf(one.ts))}
+                        </time>{' '}
+                        <b>{one.stream}</b> <span class={one.level === 'error' ? 'minus' : ''}>{one.text}</span>
+                    </li>
+                ))}
+        </ol>
+    );
 }
 
 function Part({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
-  return <section class="part"><h3>{title}</h3>{children}</section>;
+    return (
+        <section class="part">
+            <h3>{title}</h3>
+            {children}
+        </section>
+    );
 }
 
 export function ServerSide(): JSX.Element {
-  const page = useStore(app, (one) => one.page);
-  if (page === null) return <Notice kind="loading">Asking the server how it is …</Notice>;
-  return (
-    <div class="server">
-      {Object.entries(page.broken_streams).map(([name, why]) => <Notice kind="error" key={name}>stream {name}: {why}</Notice>)}
-      <Part title="Streams">{page.streams.length === 0 ? <Notice>There is no stream: write one into conf/streams.toml.</Notice> : page.streams.map((one) => <StreamCard key={one.name} stream={one} />)}</Part>
-      <Part title="Queries"><Failed queries={page.queries} /><QueryKinds queries={page.queries} /></Part>
-      <Part title="Layers">{page.layers.length === 0 ? <Notice>There is no layer: fairway layer load NAME FILE brings one.</Notice> : page.layers.map((one) => <Layer key={one.name} layer={one} />)}</Part>
-      <Part title="Global index"><Index page={page} /></Part>
-      <Part title="Deliveries">{page.deliveries.length === 0 ? <p class="quiet">none</p> : page.deliveries.map((one, i) => <p key={i}>{sayRecord(one)}</p>)}</Part>
-      <Part title="Reported lately"><Alerts alerts={page.alerts} /></Part>
-      <p class="quiet">Fairway {page.version} · <a href="/page/licences.txt">licences</a></p>
-    </div>
-  );
+    const page = useStore(app, (one) => one.page);
+    if (page === null) return <Notice kind="loading">Asking the server how it is …</Notice>;
+    return (
+        <div class="server">
+            {Object.entries(page.broken_streams).map(([name, why]) => (
+                <Notice kind="error" key={name}>
+                    stream {name}: {why}
+                </Notice>
+            ))}
+            <Part title="Streams">
+                {page.streams.length === 0 ? (
+                    <Notice>There is no stream: write one into conf/streams.toml.</Notice>
+                ) : (
+                    page.streams.map((one) => <StreamCard key={one.name} stream={one} />)
+                )}
+            </Part>
+            <Part title="Queries">
+                <Failed queries={page.queries} />
+                <QueryKinds queries={page.queries} />
+            </Part>
+            <Part title="Layers">
+                {page.layers.length === 0 ? (
+                    <Notice>There is no layer: fairway layer load NAME FILE brings one.</Notice>
+                ) : (
+                    page.layers.map((one) => <Layer key={one.name} layer={one} />)
+                )}
+            </Part>
+            <Part title="Global index">
+                <Index page={page} />
+            </Part>
+            <Part title="Deliveries">
+                {page.deliveries.length === 0 ? (
+                    <p class="quiet">none</p>
+                ) : (
+                    page.deliveries.map((one, i) => <p key={i}>{sayRecord(one)}</p>)
+                )}
+            </Part>
+            <Part title="Reported lately">
+                <Alerts alerts={page.alerts} />
+            </Part>
+            <p class="quiet">
+                Fairway {page.version} · <a href="/page/licences.txt">licences</a>
+            </p>
+        </div>
+    );
 }

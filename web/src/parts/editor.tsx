@@ -4,20 +4,20 @@ import { useRef, useState } from 'preact/hooks';
 import { sendJson } from '../data/api';
 
 interface Option {
-  text: string;
-  about: string;
+    text: string;
+    about: string;
 }
 
 interface Completion {
-  from: number;
-  options: Option[];
+    from: number;
+    options: Option[];
 }
 
 interface Props {
-  text: string;
-  problem: string;
-  where: { line: number; column: number } | null;
-  onEdit: (text: string) => void;
+    text: string;
+    problem: string;
+    where: { line: number; column: number } | null;
+    onEdit: (text: string) => void;
 }
 
 const MOST_OPTIONS = 8;
@@ -25,91 +25,120 @@ const LINE_LETTERS = 42;
 
 /** As many lines as the text takes, wrapped. */
 function rowsOf(text: string): number {
-  const lines = text.split('\n').map((line) => Math.max(1, Math.ceil(line.length / LINE_LETTERS)));
-  return Math.min(10, Math.max(3, lines.reduce((sum, one) => sum + one, 0)));
+    const lines = text.split('\n').map((line) => Math.max(1, Math.ceil(line.length / LINE_LETTERS)));
+    return Math.min(
+        10,
+        Math.max(
+            3,
+            lines.reduce((sum, one) => sum + one, 0),
+        ),
+    );
 }
 
 function useCompletion(onEdit: (text: string) => void) {
-  const [found, setFound] = useState<Completion>({ from: 0, options: [] });
-  const [at, setAt] = useState(0);
-  const close = (): void => setFound({ from: 0, options: [] });
-  const ask = async (element: HTMLTextAreaElement): Promise<void> => {
-    try {
-      const done = await sendJson<Completion>('POST', '/complete', { text: element.value, cursor: element.selectionStart });
-      setFound({ ...done, options: done.options.slice(0, MOST_OPTIONS) });
-      setAt(0);
-    } catch {
-      close(); // a statement can be written without it, too
-    }
-  };
-  const take = (element: HTMLTextAreaElement, option: Option): void => {
-    const end = element.selectionStart;
-    const text = element.value.slice(0, found.from) + option.text + element.value.slice(end);
-    onEdit(text);
-    close();
-    requestAnimationFrame(() => {
-      element.focus();
-      element.selectionStart = element.selectionEnd = found.from + option.text.length;
-    });
-  };
-  return { found, at, setAt, close, ask, take };
+    const [found, setFound] = useState<Completion>({ from: 0, options: [] });
+    const [at, setAt] = useState(0);
+    const close = (): void => setFound({ from: 0, options: [] });
+    const ask = async (element: HTMLTextAreaElement): Promise<void> => {
+        try {
+            const done = await sendJson<Completion>('POST', '/complete', {
+                text: element.value,
+                cursor: element.selectionStart,
+            });
+            setFound({ ...done, options: done.options.slice(0, MOST_OPTIONS) });
+            setAt(0);
+        } catch {
+            close(); // a statement can be written without it, too
+        }
+    };
+    const take = (element: HTMLTextAreaElement, option: Option): void => {
+        const end = element.selectionStart;
+        const text = element.value.slice(0, found.from) + option.text + element.value.slice(end);
+        onEdit(text);
+        close();
+        requestAnimationFrame(() => {
+            element.focus();
+            element.selectionStart = element.selectionEnd = found.from + option.text.length;
+        });
+    };
+    return { found, at, setAt, close, ask, take };
 }
 
 /** What keys do while words are offered; true: the key is used up. */
 function takeKey(key: string, element: HTMLTextAreaElement, completion: ReturnType<typeof useCompletion>): boolean {
-  const { found, at, setAt, close, take } = completion;
-  const count = found.options.length;
-  if (count === 0) return false;
-  if (key === 'ArrowDown' || key === 'ArrowUp') setAt((at + (key === 'ArrowDown' ? 1 : count - 1)) % count);
-  else if (key === 'Enter') take(element, found.options[at]!);
-  else if (key === 'Escape') close();
-  else return false;
-  return true;
+    const { found, at, setAt, close, take } = completion;
+    const count = found.options.length;
+    if (count === 0) return false;
+    if (key === 'ArrowDown' || key === 'ArrowUp') setAt((at + (key === 'ArrowDown' ? 1 : count - 1)) % count);
+    else if (key === 'Enter') take(element, found.options[at]!);
+    else if (key === 'Escape') close();
+    else return false;
+    return true;
 }
 
 function Mark({ text, where }: { text: string; where: { line: number; column: number } }): JSX.Element {
-  const line = text.split('\n')[where.line - 1] ?? '';
-  const from = Math.max(0, where.column - 1);
-  const word = /^\S+/.exec(line.slice(from))?.[0] ?? ' ';
-  return (
-    <pre class="mark" aria-hidden="true">
-      {line.slice(Math.max(0, from - 24), from)}<b>{word}</b>{line.slice(from + word.length, from + word.length + 24)}
-    </pre>
-  );
+    const line = text.split('\n')[where.line - 1] ?? '';
+    const from = Math.max(0, where.column - 1);
+    const word = /^\S+/.exec(line.slice(from))?.[0] ?? ' ';
+    return (
+        <pre class="mark" aria-hidden="true">
+            {line.slice(Math.max(0, from - 24), from)}
+            <b>{word}</b>
+            {line.slice(from + word.length, from + word.length + 24)}
+        </pre>
+    );
 }
 
 export function Editor({ text, problem, where, onEdit }: Props): JSX.Element {
-  const ref = useRef<HTMLTextAreaElement>(null);
-  const completion = useCompletion(onEdit);
-  const { found, at } = completion;
-  const onKey = (event: TargetedKeyboardEvent<HTMLTextAreaElement>): void => {
-    const element = event.currentTarget;
-    if (event.key === ' ' && event.ctrlKey) void completion.ask(element);
-    else if (!takeKey(event.key, element, completion)) return;
-    event.preventDefault();
-  };
-  const onInput = (event: TargetedEvent<HTMLTextAreaElement>): void => {
-    onEdit(event.currentTarget.value);
-    void completion.ask(event.currentTarget);
-  };
-  return (
-    <div class="editor">
-      <textarea
-        ref={ref} rows={rowsOf(text)} spellcheck={false} value={text} aria-label="The statement"
-        aria-invalid={problem !== ''} aria-describedby="problem" aria-autocomplete="list" aria-controls="words" aria-expanded={found.options.length > 0}
-        placeholder="Draw on the map, or write: SELECT * FROM …" onInput={onInput} onKeyDown={onKey} onBlur={() => setTimeout(completion.close, 150)}
-      />
-      {found.options.length === 0 ? null : (
-        <ul id="words" role="listbox" aria-label="Words that may follow">
-          {found.options.map((one, i) => (
-            <li key={one.text} role="option" aria-selected={i === at} onMouseDown={() => completion.take(ref.current!, one)}><b>{one.text}</b> <span>{one.about}</span></li>
-          ))}
-        </ul>
-      )}
-      <div id="problem" role="alert">
-        {problem === '' ? null : <p class="notice error">{problem}</p>}
-        {problem === '' || where === null ? null : <Mark text={text} where={where} />}
-      </div>
-    </div>
-  );
+    const ref = useRef<HTMLTextAreaElement>(null);
+    const completion = useCompletion(onEdit);
+    const { found, at } = completion;
+    const onKey = (event: TargetedKeyboardEvent<HTMLTextAreaElement>): void => {
+        const element = event.currentTarget;
+        if (event.key === ' ' && event.ctrlKey) void completion.ask(element);
+        else if (!takeKey(event.key, element, completion)) return;
+        event.preventDefault();
+    };
+    const onInput = (event: TargetedEvent<HTMLTextAreaElement>): void => {
+        onEdit(event.currentTarget.value);
+        void completion.ask(event.currentTarget);
+    };
+    return (
+        <div class="editor">
+            <textarea
+                ref={ref}
+                rows={rowsOf(text)}
+                spellcheck={false}
+                value={text}
+                aria-label="The statement"
+                aria-invalid={problem !== ''}
+                aria-describedby="problem"
+                aria-autocomplete="list"
+                aria-controls="words"
+                aria-expanded={found.options.length > 0}
+                placeholder="Draw on the map, or write: SELECT * FROM …"
+                onInput={onInput}
+                onKeyDown={onKey}
+                onBlur={() => setTimeout(completion.close, 150)}
+            />
+            {found.options.length === 0 ? null : (
+                <ul id="words" role="listbox" aria-label="Words that may follow">
+                    {found.options.map((one, i) => (
+                        <li
+                            key={one.text}
+                            role="option"
+                            aria-selected={i === at}
+                            onMouseDown={() => completion.take(ref.current!, one)}
+                        >
+                            <b>{one.text}</b> <span>{one.about}</span>
+                        </li>
+                    ))}
+                </ul>
+            )}
+            <div id="problem" role="alert">
+                {problem === '' ? null : <p class="notice error">{problem}</p>}
+                {problem === '' || where === null ? null : <Mark text={text} where={where} />}
+            </div>
+        </div>
+    );
 }

@@ -7,9 +7,16 @@ import { useStore } from '../data/store';
 import { DAY_MS, HOUR_MS, isoOf, MINUTE_MS, msOf, sayMoment } from '../data/times';
 import { goTo, sayWhere } from '../moments';
 
-const LIVE_SPANS: [string, number][] = [['10 min', 10 * MINUTE_MS], ['1 h', HOUR_MS], ['6 h', 6 * HOUR_MS], ['24 h', DAY_MS], ['7 days', 7 * DAY_MS]];
+const LIVE_SPANS: [string, number][] = [
+    ['10 min', 10 * MINUTE_MS],
+    ['1 h', HOUR_MS],
+    ['6 h', 6 * HOUR_MS],
+    ['24 h', DAY_MS],
+    ['7 days', 7 * DAY_MS],
+];
 // A report shows all of what it is about.
-const SPANS: [string, number][] = recording === null ? LIVE_SPANS : [['all', Date.parse(recording.until) - Date.parse(recording.since)]];
+const SPANS: [string, number][] =
+    recording === null ? LIVE_SPANS : [['all', Date.parse(recording.until) - Date.parse(recording.since)]];
 const STEPS = 240;
 const PLAY_MS = 700;
 
@@ -18,52 +25,81 @@ const end_ms = (): number => (recording === null ? (latest_ms() ?? Date.now()) :
 
 /** Plays: every so often a step further, until now is reached. */
 function usePlay(isPlaying: boolean, stop: () => void, step_ms: number): void {
-  useEffect(() => {
-    if (!isPlaying) return undefined;
-    const timer = setInterval(() => {
-      const next = (app.get().at_ms ?? Date.now()) + step_ms;
-      const end = end_ms();
-      if (next >= end) stop();
-      goTo(next >= end ? null : next);
-    }, PLAY_MS);
-    return () => clearInterval(timer);
-  }, [isPlaying, step_ms]);
+    useEffect(() => {
+        if (!isPlaying) return undefined;
+        const timer = setInterval(() => {
+            const next = (app.get().at_ms ?? Date.now()) + step_ms;
+            const end = end_ms();
+            if (next >= end) stop();
+            goTo(next >= end ? null : next);
+        }, PLAY_MS);
+        return () => clearInterval(timer);
+    }, [isPlaying, step_ms]);
 }
 
 function Moment({ at_ms }: { at_ms: number | null }): JSX.Element {
-  const take = (event: TargetedEvent<HTMLInputElement>): void => {
-    const ms = msOf(event.currentTarget.value);
-    if (!Number.isNaN(ms)) goTo(ms);
-  };
-  const value = isoOf(at_ms ?? latest_ms() ?? Date.now()).slice(0, 19);
-  return <input type="datetime-local" step="1" aria-label="The moment, in UTC" value={value} onChange={take} />;
+    const take = (event: TargetedEvent<HTMLInputElement>): void => {
+        const ms = msOf(event.currentTarget.value);
+        if (!Number.isNaN(ms)) goTo(ms);
+    };
+    const value = isoOf(at_ms ?? latest_ms() ?? Date.now()).slice(0, 19);
+    return <input type="datetime-local" step="1" aria-label="The moment, in UTC" value={value} onChange={take} />;
 }
 
 export function TimeBar(): JSX.Element {
-  const at_ms = useStore(app, (one) => one.at_ms);
-  useStore(app, (one) => one.seen_ms); // the end of the line moves on
-  const [span_ms, setSpan] = useState(recording === null ? HOUR_MS : SPANS[0]![1]);
-  const [isPlaying, setPlaying] = useState(false);
-  const end = end_ms();
-  const step_ms = span_ms / STEPS;
-  usePlay(isPlaying, () => setPlaying(false), step_ms);
-  const at = at_ms ?? end;
-  const position = Math.max(0, Math.min(STEPS, Math.round((at - (end - span_ms)) / step_ms)));
-  const slide = (k: number): void => goTo(k >= STEPS ? null : Math.round((end - span_ms + k * step_ms) / 1000) * 1000);
-  const play = (): void => {
-    if (!isPlaying && at_ms === null) goTo(end - span_ms);
-    setPlaying(!isPlaying);
-  };
-  const words = at_ms === null ? 'now' : sayMoment(at_ms);
-  return (
-    <div class={at_ms === null ? 'timebar' : 'timebar past'} role="group" aria-label="Time">
-      <button onClick={play} aria-label={isPlaying ? 'Pause' : 'Play the past'}>{isPlaying ? '❚❚' : '►'}</button>
-      <input type="range" min={0} max={STEPS} value={position} aria-label="Moment" aria-valuetext={words} onInput={(event) => slide(event.currentTarget.valueAsNumber)} onChange={sayWhere} />
-      <select aria-label="How far back" value={span_ms} onChange={(event) => setSpan(Number(event.currentTarget.value))}>
-        {SPANS.map(([label, ms]) => <option key={ms} value={ms}>{label}</option>)}
-      </select>
-      <Moment at_ms={at_ms} />
-      <button class={at_ms === null ? 'now on' : 'now'} aria-pressed={at_ms === null} onClick={() => { setPlaying(false); goTo(null); }}>Now</button>
-    </div>
-  );
+    const at_ms = useStore(app, (one) => one.at_ms);
+    useStore(app, (one) => one.seen_ms); // the end of the line moves on
+    const [span_ms, setSpan] = useState(recording === null ? HOUR_MS : SPANS[0]![1]);
+    const [isPlaying, setPlaying] = useState(false);
+    const end = end_ms();
+    const step_ms = span_ms / STEPS;
+    usePlay(isPlaying, () => setPlaying(false), step_ms);
+    const at = at_ms ?? end;
+    const position = Math.max(0, Math.min(STEPS, Math.round((at - (end - span_ms)) / step_ms)));
+    const slide = (k: number): void =>
+        goTo(k >= STEPS ? null : Math.round((end - span_ms + k * step_ms) / 1000) * 1000);
+    const play = (): void => {
+        if (!isPlaying && at_ms === null) goTo(end - span_ms);
+        setPlaying(!isPlaying);
+    };
+    const words = at_ms === null ? 'now' : sayMoment(at_ms);
+    return (
+        <div class={at_ms === null ? 'timebar' : 'timebar past'} role="group" aria-label="Time">
+            <button onClick={play} aria-label={isPlaying ? 'Pause' : 'Play the past'}>
+                {isPlaying ? '❚❚' : '►'}
+            </button>
+            <input
+                type="range"
+                min={0}
+                max={STEPS}
+                value={position}
+                aria-label="Moment"
+                aria-valuetext={words}
+                onInput={(event) => slide(event.currentTarget.valueAsNumber)}
+                onChange={sayWhere}
+            />
+            <select
+                aria-label="How far back"
+                value={span_ms}
+                onChange={(event) => setSpan(Number(event.currentTarget.value))}
+            >
+                {SPANS.map(([label, ms]) => (
+                    <option key={ms} value={ms}>
+                        {label}
+                    </option>
+                ))}
+            </select>
+            <Moment at_ms={at_ms} />
+            <button
+                class={at_ms === null ? 'now on' : 'now'}
+                aria-pressed={at_ms === null}
+                onClick={() => {
+                    setPlaying(false);
+                    goTo(null);
+                }}
+            >
+                Now
+            </button>
+        </div>
+    );
 }
