@@ -5,11 +5,12 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from st_common.testing.page_home import Served, make_home
 
 TIMEOUT_MS = 60_000
+"""Of whatever is waited for: enough on a machine that is busy."""
 SIZES = {"desktop": (1400, 900), "phone": (390, 844)}
 
 
@@ -35,6 +36,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
+    expect.set_options(timeout=TIMEOUT_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium)
         yield browser

@@ -156,7 +156,7 @@ def test_a_fence_is_drawn_tried_on_yesterday_registered_and_tells_who_comes(
     expect(came).to_contain_text("truck3", timeout=60_000)
     expect(card.get_by_label("Who is in depot")).to_contain_text("truck3")
     served.post(fix("truck3", moment(), AWAY))
-    expect(came.get_by_label("left")).to_have_count(1, timeout=60_000)
+    expect(came.get_by_label("left")).to_have_count(1)
     drop_all(served)
 
 

@@ -1,6 +1,6 @@
 // Changes of a query as they happen: server-sent events read by fetch, which can show a token and goes on behind the
 // last event that came, whatever became of the server meanwhile.
-import { isAborted, pathOf, Refused, request } from './api';
+import { getJson, isAborted, pathOf, Refused, request } from './api';
 import { recording } from './recorded';
 import type { Change } from './types';
 
@@ -9,6 +9,11 @@ export type Followed = 'connecting' | 'live' | 'lost' | 'refused';
 export interface Listener {
     onChanges(changes: Change[]): void;
     onState(state: Followed, words: string): void;
+}
+
+interface Status {
+    stream: string;
+    position?: number; // none before its engine ran
 }
 
 const FIRST_WAIT_MS = 500;
@@ -37,6 +42,7 @@ export function splitEvents(text: string): {
 export class Follower {
     private readonly stopping = new AbortController();
     private last: string | null = null;
+    private since: number | null = null; // where the engine was before this began: what comes behind it is told
     private wait_ms = FIRST_WAIT_MS;
 
     constructor(
@@ -71,7 +77,9 @@ export class Follower {
 
     private async listen(): Promise<void> {
         const headers: Record<string, string> = this.last === null ? {} : { 'Last-Event-ID': this.last };
-        const reply = await request(pathOf(['changes', this.query]), { headers, signal: this.stopping.signal });
+        if (this.since === null) this.since = await this.positionNow();
+        const path = pathOf(['changes', this.query], { since: this.since });
+        const reply = await request(path, { headers, signal: this.stopping.signal });
         this.listener.onState('live', '');
         this.wait_ms = FIRST_WAIT_MS;
         const reader = reply.body!.pipeThrough(new TextDecoderStream()).getReader();
@@ -83,6 +91,14 @@ export class Follower {
             rest = split.rest;
             this.tell(split.events);
         }
+    }
+
+    /** How far the engine of the query's stream has come; who is in is asked for later, so no change falls between. */
+    private async positionNow(): Promise<number> {
+        if (recording !== null) return 0;
+        const { stream } = await getJson<{ stream: string }>(pathOf(['queries', this.query]), this.stopping.signal);
+        const { streams } = await getJson<{ streams: Status[] }>('/status', this.stopping.signal);
+        return streams.find((one) => one.stream === stream)?.position ?? 0;
     }
 
     private tell(events: { id: string | null; event: string; data: string }[]): void {
