@@ -2,10 +2,14 @@
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
+from st_common.capture.log import Log
 from st_common.layers.load import load
+from st_common.ops.status import StreamStatus, write_status
+from st_common.position import position_of
 from st_common.testing.serving_http import Engine, served
 from st_common.testing.serving_page import CSV, fix, place_in, post
 
@@ -143,3 +147,24 @@ def test_a_setting_that_is_wrong_is_told_beside_the_streams_that_can_run(place, 
     state = client.get("/page-state").json()
     assert "boats" in state["broken_streams"]
     assert str(place.conf) not in json.dumps(state)
+
+
+def test_answers_lag_behind_by_the_engine_whatever_the_archive_does(place, client):
+    post(client, "ships", fix("a", 1, 1, 1))
+    log = Log(place.home.log("ships"))
+    told = StreamStatus(
+        state="running",
+        beat_ts=time.time_ns() // 1000,
+        position=position_of(log.end(), 0),
+        end_position=position_of(log.end(), 0),
+    )
+    folder = place.home.stream("ships")
+    write_status(folder, told)
+    write_status(folder, replace(told, job="archive", position=0))
+    ships = stream_of(client.get("/page-state").json(), "ships")
+    assert (ships["lag_s"], ships["behind_segments"]) == (0.0, 0)
+    assert ships["archive_lag_s"] > 0
+    post(client, "ships", fix("a", 2, 1, 1))
+    state = until(client, lambda one: stream_of(one, "ships")["behind_segments"])
+    assert stream_of(state, "ships")["behind_segments"] == 1
+    assert 0 < stream_of(state, "ships")["lag_s"] < 60

@@ -6,10 +6,12 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from starlette.responses import Response
 
+from st_common.capture.log import Log
 from st_common.crs import unit_of_crs
 from st_common.errors import FairwayError
 from st_common.feeds.note import read_notes
@@ -17,7 +19,8 @@ from st_common.ops.alerts import read_alerts
 from st_common.ops.health import observe
 from st_common.ops.judged import all_healths
 from st_common.ops.presence import presence
-from st_common.ops.status import read_status
+from st_common.ops.status import StreamStatus, read_status
+from st_common.position import segment_of
 from st_common.server.asked import Asked
 from st_common.server.page.asks import answers_until
 from st_common.server.page.frame import frame_of
@@ -147,10 +150,10 @@ def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]
         seen = observe(folder, wanted=stream.running, now_us=now_us)
     except FairwayError as error:
         why = asked.place.hidden(error.message)
-        nothing = {"lag_s": None, "behind_segments": None, "counts": None}
+        lags = dict.fromkeys(("lag_s", "behind_segments", "archive_lag_s"))
+        nothing = {**lags, "counts": None}
         return {**told, **nothing, "state": "unreadable", "why": why}
     status = read_status(folder)
-    since_us = seen.waiting_since_us
     counts = ("fixes", "rejects", "late", "double", "cut", "changes", "filtered")
     return {
         **told,
@@ -158,12 +161,27 @@ def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]
         "state": "never run"
         if status is None
         else presence(folder, status, now_us=now_us).state,
-        "lag_s": 0.0 if since_us is None else max(now_us - since_us, 0) / 1e6,
-        "behind_segments": seen.waiting,
+        **_behind(folder, status, now_us),
+        "archive_lag_s": _age_s(seen.waiting_since_us, now_us),
         "counts": None
         if status is None
         else {name: getattr(status, name) for name in counts},
     }
+
+
+def _behind(folder: Path, status: StreamStatus | None, now_us: int) -> dict[str, Any]:
+    """How far answers are behind the log, wherever the archive is, which gathers for half a minute."""
+    log = Log(folder / "log")
+    first = 0 if status is None else segment_of(status.position)
+    waiting = max(log.end() - first, 0)
+    oldest = log.segments(first, end=first + 1) if waiting else []
+    since_us = oldest[0].arrival_us if oldest else None
+    return {"lag_s": _age_s(since_us, now_us), "behind_segments": waiting}
+
+
+def _age_s(since_us: int | None, now_us: int) -> float:
+    """Seconds since then; 0 where nothing waits."""
+    return 0.0 if since_us is None else max(now_us - since_us, 0) / 1e6
 
 
 def _queries(

@@ -14,7 +14,8 @@ export interface StreamState {
     engine: string | null;
     state: string;
     fixes_per_s: number | null;
-    lag_s: number | null;
+    lag_s: number | null; // of answers
+    archive_lag_s: number | null;
     behind_fixes: number | null;
     behind_segments: number | null;
     why: string | null;

@@ -30,6 +30,8 @@ function Shown({ what, label }: { what: string; label: string }): JSX.Element {
 const ms = (value: number | null | undefined): string =>
     value === null || value === undefined ? '–' : `${sayNumber(value)} ms`;
 
+const lagOf = (lag_s: number | null): string => (lag_s === null ? '–' : sayDuration(lag_s * 1000));
+
 function sayLatency(stream: StreamState): string {
     const told = stream.latency_ms;
     return told === null ? '–' : `${ms(told.p50)} · ${ms(told.p99)}`;
@@ -62,7 +64,8 @@ function StreamCard({ stream }: { stream: StreamState }): JSX.Element {
                     ['objects', sayNumber(stream.objects)],
                     ['fixes a second', sayNumber(stream.fixes_per_s)],
                     ['behind', sayBehind(stream)],
-                    ['lag', stream.lag_s === null ? '–' : sayDuration(stream.lag_s * 1000)],
+                    ['lag', lagOf(stream.lag_s)],
+                    ['archive lag', lagOf(stream.archive_lag_s)],
                     ['latency, median · 99 %', sayLatency(stream)],
                     ['engine', stream.engine ?? '–'],
                 ]}
