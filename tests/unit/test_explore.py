@@ -11,6 +11,8 @@ import shapely
 from st_common.client.result import Result, placed
 from st_common.errors import ConfigError
 
+pytestmark = pytest.mark.spec("S9")
+
 
 def _rows(count: int = 3, crs: str = "EPSG:4326") -> Result:
     return placed(
