@@ -65,6 +65,22 @@ def picture(page: Page, name: str) -> None:
         drawn.quantize(128).save(Path(PICTURES) / f"page-{name}.png", optimize=True)
 
 
+def moving_picture(page: Page, name: str, moments: list[str]):
+    """The same, of several moments one after the other."""
+    if not PICTURES:
+        return
+    drawn = []
+    for moment in moments:
+        page.evaluate(f"location.hash = '{MAP}&at={moment}'")
+        page.wait_for_timeout(1500)
+        shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+        drawn.append(shot.resize((1050, 675), Image.Resampling.LANCZOS))
+    file = Path(PICTURES) / f"page-{name}.webp"
+    drawn[0].save(
+        file, save_all=True, append_images=drawn[1:], duration=500, loop=0, quality=60
+    )
+
+
 def draw_depot(page: Page) -> None:
     west, south, east, north = DEPOT
     page.get_by_role("button", name="Rectangle").click()
@@ -204,6 +220,11 @@ def test_the_past_is_shown_by_the_slider_and_by_an_address(page: Page, served: S
     page.get_by_role("button", name="Now").click()
     until(page, "() => fairwayPage.app.get().at_ms === null")
     assert "at=" not in page.url
+    seconds = range(0, 60, 4)
+    moments = [
+        f"{TODAY + timedelta(seconds=one):%Y-%m-%dT%H:%M:%SZ}" for one in seconds
+    ]
+    moving_picture(page, "moving", moments)
 
 
 @pytest.mark.spec("P10", "S8")

@@ -116,11 +116,17 @@ def _stream(
         "latency_ms": figures.latency_ms,
         "rejects": figures.rejects,
         "sources": _sources(asked, stream.name),
-        "latest_event_ts": iso(newest_us),
+        "latest_event_ts": iso(newest_us or _clock_us(asked, stream.name)),
         "objects": objects,
         "answers_until": answers_until(asked.place.home, stream.name),
         **_engine(asked, stream, now_us),
     }
+
+
+def _clock_us(asked: Asked, name: str) -> int | None:
+    """The newest time that the engine has seen, where nobody looks at the stream's objects."""
+    status = read_status(asked.place.home.stream(name))
+    return None if status is None else status.now_ts
 
 
 def _unit(stream: StreamSettings) -> str | None:
