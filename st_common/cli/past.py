@@ -121,8 +121,8 @@ def _stream_of(ctx: typer.Context, query: str) -> "StreamSettings":
     return context.stream(ctx, find(home, query).stream)
 
 
-def time_of(text: str) -> "datetime":
-    """The time that `--at` gives: ISO 8601, UTC without a zone.
+def time_of(text: str, option: str = "--at") -> "datetime":
+    """The time that an option gives: ISO 8601, UTC without a zone.
 
     Raises:
         ConfigError: it is none.
@@ -133,7 +133,7 @@ def time_of(text: str) -> "datetime":
         return time_written(text)
     except ValueError:
         raise ConfigError(
-            f"--at {text!r} is no time", hint="such as 2024-05-01T12:30:00Z"
+            f"{option} {text!r} is no time", hint="such as 2024-05-01T12:30:00Z"
         ) from None
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from st_common.cli import context
+from st_common.cli.past import time_of
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -99,22 +100,11 @@ def _between(
         ConfigError: a time cannot be read, nothing was archived yet, or the end is not behind the beginning.
     """
     known = [one["latest_event_ts"] for one in state["streams"]]
-    newest = max((_time(one) for one in known if one is not None), default=None)
-    end = newest if until is None else _time(until)
+    newest = max((time_of(one) for one in known if one is not None), default=None)
+    end = newest if until is None else time_of(until, "--to")
     if end is None:
         raise ConfigError("no stream has a fix yet", hint="--from and --to say when")
-    begin = end - _SPAN if since is None else _time(since)
+    begin = end - _SPAN if since is None else time_of(since, "--from")
     if begin >= end:
         raise ConfigError(f"--from {begin.isoformat()} is not before {end.isoformat()}")
     return begin, end
-
-
-def _time(text: str) -> datetime:
-    from st_common.query.past import time_written
-
-    try:
-        return time_written(text)
-    except ValueError:
-        raise ConfigError(
-            f"{text!r} is no time", hint="such as 2024-05-01T12:30:00Z"
-        ) from None

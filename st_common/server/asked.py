@@ -20,11 +20,11 @@ class Kept:
         self._things: dict[type, Any] = {}
         self._lock = threading.Lock()
 
-    def of(self, kind: type[_Thing], make: Callable[[], _Thing]) -> _Thing:
+    def of(self, kind: type[_Thing]) -> _Thing:
         """The thing of a kind; it is made where nobody has asked for it yet."""
         with self._lock:
             if kind not in self._things:
-                self._things[kind] = make()
+                self._things[kind] = kind()
             thing: _Thing = self._things[kind]
             return thing
 

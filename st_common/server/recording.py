@@ -27,6 +27,7 @@ from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.server.changes import told_of
 from st_common.server.page.files import FOLDER
+from st_common.server.replies import iso_of
 from st_common.serving.changes import stream_changes
 from st_common.serving.outlets import Outlet
 
@@ -235,11 +236,6 @@ def _keep_moments(
 ) -> None:
     for at in moments:
         recorder.keep(path_of(*parts, at=iso_of(at)))
-
-
-def iso_of(at: datetime) -> str:
-    """A time as the page writes it: ISO 8601 in UTC, to the millisecond."""
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _record_query(

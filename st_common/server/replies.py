@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -81,3 +82,8 @@ def error_reply(place: Place, error: Exception) -> Response:
     )
     told = {"error": place.hidden(error.message), "hint": place.hidden(error.hint)}
     return JSONResponse(told, status)
+
+
+def iso_of(when: datetime) -> str:
+    """A time in UTC as the page writes it: ISO 8601, to the millisecond."""
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -121,12 +121,12 @@ def test_a_reader_is_kept_for_who_looks_and_let_go_when_nobody_does(
     first = live_places(asked, stream)
     assert live_places(asked, stream) is first
     asked.kept.rest()
-    assert asked.kept.of(Lives, Lives).held("ships") is first
+    assert asked.kept.of(Lives).held("ships") is first
     other = replace(stream, silence_s=5.0)
     assert live_places(asked, other) is not first
     monkeypatch.setattr(lives, "_KEPT_S", -1.0)
     asked.kept.rest()
-    assert asked.kept.of(Lives, Lives).held("ships") is None
+    assert asked.kept.of(Lives).held("ships") is None
 
 
 def test_what_was_asked_for_last_is_kept_up_to_a_bound():

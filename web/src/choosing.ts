@@ -2,6 +2,7 @@
 import { app, MOST_CHOSEN, place, queryOf, say, type Chosen } from './app';
 import { getJson, pathOf, wordsOf } from './data/api';
 import { Follower } from './data/follow';
+import { applyTo, membersOf, type Members } from './data/members';
 import { isoOf } from './data/times';
 import type { Change, Member, Place, Shapes } from './data/types';
 import type { Marked } from './map/objects';
@@ -14,17 +15,10 @@ interface Answer {
 }
 
 const followers = new Map<string, Follower>();
-const members = new Map<string, Map<string, Member>>();
+const members = new Map<string, Members>();
 
 /** What came while the newest answer was on its way, which may not have it yet: it is told once more. */
 const asked = new Map<string, Change[]>();
-
-function applyTo(known: Map<string, Member>, one: Change): void {
-    if (one.sign > 0) known.set(keyOf(one), one);
-    if (one.sign < 0) known.delete(keyOf(one));
-}
-
-const keyOf = (one: { object: string; partner: string | null }): string => JSON.stringify([one.object, one.partner]);
 
 function update(name: string, part: Partial<Chosen> | ((one: Chosen) => Partial<Chosen>)): void {
     const chosen = app.get().chosen.map((one) => {
@@ -105,7 +99,7 @@ async function askAnswer(name: string): Promise<void> {
     try {
         const answer = await getJson<Answer>(pathOf(['answers', name], { at }));
         if (app.get().at_ms !== at_ms || !isChosen(name)) return;
-        members.set(name, new Map(answer.rows.map((one) => [keyOf(one), one])));
+        members.set(name, membersOf(answer.rows));
         meanwhile.forEach((one) => applyTo(members.get(name)!, one));
         showMembers(name, { isAnswered: true, refused: '' });
     } catch (error) {

@@ -113,7 +113,7 @@ def frame_of(asked: Asked, stream: StreamSettings) -> Frame:
 
 def plane_of(asked: Asked) -> Frame:
     """Where the map shows planes."""
-    return asked.kept.of(Frames, Frames).plane(asked)
+    return asked.kept.of(Frames).plane(asked)
 
 
 def _seen(asked: Asked) -> Iterator[tuple[StreamSettings, Box]]:

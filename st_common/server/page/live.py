@@ -9,6 +9,7 @@ from st_common.server.asked import Asked, known_stream
 from st_common.server.page.frame import frame_of
 from st_common.server.page.lives import live_places
 from st_common.server.page.packed import MEDIA, packed
+from st_common.server.replies import iso_of
 from st_common.serving.live_places import Look
 
 _PARTS = 4
@@ -54,5 +55,4 @@ def iso(time_us: int | None) -> str | None:
     """A time in ISO 8601, UTC; None stays."""
     if time_us is None:
         return None
-    when = datetime.fromtimestamp(time_us / 1e6, UTC)
-    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return iso_of(datetime.fromtimestamp(time_us / 1e6, UTC))

@@ -62,4 +62,4 @@ class Lives:
 
 def live_places(asked: Asked, stream: StreamSettings) -> LivePlaces:
     """The reader of a stream that the server of a request keeps."""
-    return asked.kept.of(Lives, Lives).of(asked, stream)
+    return asked.kept.of(Lives).of(asked, stream)

@@ -159,7 +159,7 @@ def regions(asked: Asked) -> Response:
 
 def _objects_in(asked: Asked, stream: StreamSettings) -> Counter[str] | None:
     """How many objects are in each region now; None where nobody looks at the stream."""
-    where = asked.kept.of(Lives, Lives).where(stream.name)
+    where = asked.kept.of(Lives).where(stream.name)
     if where is None:
         return None
     known = current(asked.place.home, stream.group)

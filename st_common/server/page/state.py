@@ -61,14 +61,14 @@ class Board:
 
 def page_state(asked: Asked) -> Response:
     """How all streams, queries, layers and deliveries are, for the page."""
-    return value_reply(asked.kept.of(Board, Board).of(asked))
+    return value_reply(asked.kept.of(Board).of(asked))
 
 
 def _state(asked: Asked) -> dict[str, Any]:
     place, now_us = asked.place, time.time_ns() // 1000
     streams = place.streams()
-    figures = asked.kept.of(Watch, Watch).figures(asked)
-    known = asked.kept.of(Known, Known)
+    figures = asked.kept.of(Watch).figures(asked)
+    known = asked.kept.of(Known)
     healths = _healths(asked, streams, now_us)
     return {
         "now": iso(now_us),
@@ -104,7 +104,7 @@ def _stream(
     asked: Asked, stream: StreamSettings, figures: Figures, now_us: int
 ) -> dict[str, Any]:
     frame = frame_of(asked, stream)
-    held = asked.kept.of(Lives, Lives).held(stream.name)
+    held = asked.kept.of(Lives).held(stream.name)
     objects, newest_us = (None, None) if held is None else held.seen
     return {
         "name": stream.name,
@@ -116,17 +116,11 @@ def _stream(
         "latency_ms": figures.latency_ms,
         "rejects": figures.rejects,
         "sources": _sources(asked, stream.name),
-        "latest_event_ts": iso(newest_us or _clock_us(asked, stream.name)),
         "objects": objects,
         "answers_until": answers_until(asked.place.home, stream.name),
         **_engine(asked, stream, now_us),
+        **({} if newest_us is None else {"latest_event_ts": iso(newest_us)}),
     }
-
-
-def _clock_us(asked: Asked, name: str) -> int | None:
-    """The newest time that the engine has seen, where nobody looks at the stream's objects."""
-    status = read_status(asked.place.home.stream(name))
-    return None if status is None else status.now_ts
 
 
 def _unit(stream: StreamSettings) -> str | None:
@@ -149,7 +143,7 @@ def _sources(asked: Asked, name: str) -> list[dict[str, Any]]:
 
 
 def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]:
-    """Its engine: whether it lives, and how far it is behind."""
+    """Its engine: whether it lives, how far it is behind, and the newest time that it has seen."""
     folder = asked.place.home.stream(stream.name)
     told: dict[str, Any] = {"engine": stream.engine, "why": None, "behind_fixes": None}
     try:
@@ -157,9 +151,9 @@ def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]
     except FairwayError as error:
         why = asked.place.hidden(error.message)
         lags = dict.fromkeys(("lag_s", "behind_segments", "archive_lag_s"))
-        nothing = {**lags, "counts": None}
+        nothing = {**lags, "counts": None, "latest_event_ts": None}
         return {**told, **nothing, "state": "unreadable", "why": why}
-    status = read_status(folder)
+    status = seen.status
     counts = ("fixes", "rejects", "late", "double", "cut", "changes", "filtered")
     return {
         **told,
@@ -169,6 +163,7 @@ def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]
         else presence(folder, status, now_us=now_us).state,
         **_behind(folder, status, now_us),
         "archive_lag_s": _age_s(seen.waiting_since_us, now_us),
+        "latest_event_ts": None if status is None else iso(status.now_ts),
         "counts": None
         if status is None
         else {name: getattr(status, name) for name in counts},

@@ -85,7 +85,7 @@ def tile(asked: Asked) -> Response:
         has = "" if newest is None else f": it is at version {newest}"
         raise AbsentError(f"there is no such layer {name!r}{has}", hint="see /layers")
     where = _place(asked)
-    data = asked.kept.of(Tiles, Tiles).of(asked, (name, newest), where)
+    data = asked.kept.of(Tiles).of(asked, (name, newest), where)
     kept = "max-age=86400" if "v" in asked.params else "no-cache"
     headers = {"Cache-Control": f"private, {kept}"}
     return Response(data, 200 if data else 204, headers, media_type=TILE)

@@ -93,7 +93,7 @@ class Watch:
         with self._lock:
             self._asked_s = time.monotonic()
             if self._thread is None and not self._over.is_set():
-                work = (asked.place, asked.kept.of(Lives, Lives))
+                work = (asked.place, asked.kept.of(Lives))
                 self._thread = threading.Thread(
                     target=self._run, args=work, daemon=True
                 )

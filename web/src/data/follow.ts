@@ -1,6 +1,7 @@
 // Changes of a query as they happen: server-sent events read by fetch, which can show a token and goes on behind the
 // last event that came, whatever became of the server meanwhile.
 import { getJson, isAborted, pathOf, Refused, request } from './api';
+import { splitEvents, type SentEvent } from './events';
 import { recording } from './recorded';
 import type { Change } from './types';
 
@@ -18,25 +19,6 @@ interface Status {
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 5000;
-
-/** The events of a text of them that is whole, and the rest that is not yet. */
-export function splitEvents(text: string): {
-    events: { id: string | null; event: string; data: string }[];
-    rest: string;
-} {
-    const parts = text.replaceAll('\r\n', '\n').split('\n\n');
-    const rest = parts.pop() ?? '';
-    const events = parts.map((part) => {
-        const told = { id: null as string | null, event: 'message', data: '' };
-        for (const line of part.split('\n')) {
-            if (line.startsWith('id:')) told.id = line.slice(3).trim();
-            else if (line.startsWith('event:')) told.event = line.slice(6).trim();
-            else if (line.startsWith('data:')) told.data += line.slice(5).trimStart();
-        }
-        return told;
-    });
-    return { events: events.filter((one) => one.data !== ''), rest };
-}
 
 /** Follows the changes of a query until it is stopped. */
 export class Follower {
@@ -101,7 +83,7 @@ export class Follower {
         return streams.find((one) => one.stream === stream)?.position ?? 0;
     }
 
-    private tell(events: { id: string | null; event: string; data: string }[]): void {
+    private tell(events: SentEvent[]): void {
         const changes: Change[] = [];
         for (const one of events) {
             if (one.id !== null) this.last = one.id;

@@ -6,6 +6,8 @@
 // An answer as of a moment is recorded for some moments (`/page-past/buses?at=..`); the newest one up to the moment that
 // is asked for counts. Bodies are packed by gzip, as base64.
 
+import { splitEvents } from './events';
+import { applyTo, membersOf } from './members';
 import type { Change, Member } from './types';
 
 export interface Recording {
@@ -86,22 +88,13 @@ async function answerAt(query: string, at: string | null): Promise<Response | nu
     if (first === null || told === null) return null;
     const answer = (await first.json()) as { rows: Member[] };
     const until_ms = at === null ? Number.POSITIVE_INFINITY : Date.parse(at);
-    const members = new Map(answer.rows.map((one) => [memberKey(one), one]));
-    for (const change of changesIn(await told.text())) {
+    const members = membersOf(answer.rows);
+    for (const { data } of splitEvents(await told.text()).events) {
+        const change = JSON.parse(data) as Change;
         if (Date.parse(change.event_ts) > until_ms) break;
-        if (change.sign > 0) members.set(memberKey(change), change);
-        if (change.sign < 0) members.delete(memberKey(change));
+        applyTo(members, change);
     }
     return Response.json({ ...answer, rows: [...members.values()] });
-}
-
-const memberKey = (one: { object: string; partner: string | null }): string =>
-    JSON.stringify([one.object, one.partner]);
-
-/** The changes in a text of server-sent events, in their order. */
-function changesIn(text: string): Change[] {
-    const lines = text.split('\n').filter((line) => line.startsWith('data: '));
-    return lines.map((line) => JSON.parse(line.slice('data: '.length)) as Change);
 }
 
 /** The answer that was recorded to a request; null: none was. */
