@@ -93,7 +93,8 @@ class Capture:
         """
         reading = asyncio.create_task(self._read())
         writing = asyncio.create_task(self._write())
-        beating = asyncio.create_task(self._beat())
+        ended = asyncio.Event()
+        beating = asyncio.create_task(self._beat(ended))
         stopping = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait(
@@ -101,9 +102,11 @@ class Capture:
             )
         finally:
             stopping.cancel()
-            beating.cancel()
             await _ended(reading)
             await self._buffer.close()
+            # A thread cannot be cancelled: a note that it is about to write would replace the last one.
+            ended.set()
+            await asyncio.wait((beating,))
             await writing
             self._notes.write(self.note)
         if not reading.cancelled():
@@ -166,12 +169,13 @@ class Capture:
             for one, position in zip(arrivals, positions, strict=True):
                 one.stored(position)
 
-    async def _beat(self) -> None:
-        """Says every few seconds how far it is."""
-        while True:
+    async def _beat(self, ended: asyncio.Event) -> None:
+        """Says every few seconds how far it is, until it has ended."""
+        while not ended.is_set():
             await asyncio.to_thread(self._notes.write, self.note)
             await asyncio.to_thread(self._forget)
-            await asyncio.sleep(_BEAT_S)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), _BEAT_S)
 
     def _forget(self) -> None:
         """Lets go of the places of parts that are gone, when there are many."""

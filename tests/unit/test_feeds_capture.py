@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import tomllib
 from pathlib import Path
 
@@ -21,12 +22,18 @@ from st_common.errors import ConfigError
 from st_common.feed_keys import source_settings
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.buffer import Buffer
-from st_common.feeds.note import read_notes
+from st_common.feeds.note import Notes, read_notes
 from st_common.feeds.places import MovedError, Places
 from st_common.feeds.writer import Writer
 from st_common.home import Home
 from st_common.settings import load_streams
-from st_common.testing.feeding import lines_of, stream_with
+from st_common.testing.feeding import (
+    capturing,
+    lines_of,
+    stream_with,
+    until,
+    until_records,
+)
 
 pytestmark = pytest.mark.spec("B6")
 
@@ -179,6 +186,30 @@ def test_what_is_piped_into_capture_is_stored_and_told(settings, tmp_path):
     assert lines_of(Home(tmp_path / "home")) == ["a,1,2,3", "b,1,2,3"]
     shown = CliRunner().invoke(app, [*settings, "status"])
     assert "ships: source piped (stdin): 2 records, the last " in shown.stdout
+
+
+def test_a_slow_note_never_replaces_the_last_one(tmp_path, monkeypatch):
+    home, write = Home(tmp_path / "home"), Notes.write
+    begun, ended = threading.Event(), threading.Event()
+
+    def write_slowly(notes, note):
+        if not note.records:
+            begun.set()
+            ended.wait(3.0)
+        write(notes, note)
+        if note.records:
+            ended.set()
+
+    async def run(stream):
+        async with capturing(home, stream) as capture:
+            await until(begun.is_set)
+            (tmp_path / "part.csv").write_bytes(HEADER + b"a,1,2,3\n")
+            await until_records(capture, 1)
+
+    monkeypatch.setattr(Notes, "write", write_slowly)
+    source = {"kind": "files", "path": f"{tmp_path}/*.csv", "every_s": 0.1}
+    asyncio.run(run(stream_with(source)))
+    assert [one.records for one in read_notes(home, "ships")] == [1]
 
 
 def test_sigterm_stores_what_has_arrived(settings, tmp_path):
