@@ -126,6 +126,8 @@ def _verdict(one: "Verified") -> str:
     if not one.checked:
         return f"not checked, {one.unchecked}"
     wrong = f"WRONG: {one.missing} missing, {one.extra} too many"
+    if one.misplaced:
+        wrong += f", {one.misplaced} changes with another place than their fix"
     verdict = "holds" if one.holds else wrong
     return f"{verdict}; not checked: {one.unchecked}" if one.unchecked else verdict
 

@@ -7,7 +7,7 @@ that was due.
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,7 @@ from st_common.serving.verify_frames import speeds_in_doubt
 from st_common.serving.verify_history import History, history_of
 from st_common.serving.verify_incidents import lived_incidents, told_incidents
 from st_common.serving.verify_moving_fences import lived_at_ticks
+from st_common.serving.verify_places import misplaced
 from st_common.serving.verify_registered import Registered, controls_of, registered_by
 from st_common.serving.verify_until import wrongly_told
 from st_common.settings import StreamSettings
@@ -46,13 +47,13 @@ from st_common.settings import StreamSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What was found of one query at a log position: members that are missing from its answer, members too many.
+    """What was found of one query at a log position: members missing from its answer, members too many, wrong places.
 
     A group of an aggregate that has another value is both, and so is a member that was told another VALID UNTIL. Metres
     on degrees are measured in two ways that differ by up to 0.01 %: average speeds may differ by that, and objects of
     which a fix is in doubt by more. Not `checked` are other values over members that are in doubt. Of a fence all
-    events count, also those that lead to no answer, but for visits that are in doubt. `unchecked` says what was not
-    looked at, or why.
+    events count, also those that lead to no answer, but for visits that are in doubt. `misplaced` are changes that say
+    another place than the fixes do (ADR 92). `unchecked` says what was not looked at, or why.
     """
 
     query: str
@@ -60,13 +61,14 @@ class Verified:
     members: int
     missing: int
     extra: int
+    misplaced: int = 0
     checked: bool = True
     unchecked: str = ""
 
     @property
     def holds(self) -> bool:
-        """Whether the folded changes equal the brute force."""
-        return not self.missing and not self.extra
+        """Whether the folded changes equal the brute force, and their places those of fixes."""
+        return not (self.missing or self.extra or self.misplaced)
 
 
 def verify(
@@ -96,9 +98,17 @@ def verify(
     return [
         _not_verified(registered[name], end, _SEEDED)
         if registered[name].is_seeded
-        else _verified(registered[name], history, changes, end, kept)
+        else _placed(
+            _verified(registered[name], history, changes, end, kept), history, changes
+        )
         for name in names
     ]
+
+
+def _placed(one: Verified, history: History, changes: pd.DataFrame) -> Verified:
+    """With the number of its changes whose places are wrong."""
+    mine = changes[changes["query"] == one.query]
+    return replace(one, misplaced=misplaced(mine, history.events))
 
 
 def _not_verified(query: Registered, end: int, why: str) -> Verified:
