@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from st_common.home import Home
 from st_common.levels.latest import Focals, flush_latest
-from st_common.levels.snapshots import take_due
+from st_common.levels.taking import take_due
 from st_common.settings import StreamSettings
 
-MOST_SNAPSHOTS = 24  # at one time: the rest of a long replay waits for the next time, or for the job that takes them
+MOST_SNAPSHOTS = 100  # at one time: the rest of a long replay waits for the next time, or for the job that takes them
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Levels:
         self.focals = Focals(self.stream.name)
 
     def keep(self, *, at_end: bool = False) -> None:
-        """Writes what is due: `latest` after each `latest_flush_s`, and up to 24 snapshots that event time has reached.
+        """Writes what is due: `latest` after each `latest_flush_s`, and up to 100 snapshots that event time has reached.
 
         Args:
             at_end: the run ends, so `latest` is flushed whatever time it is.

@@ -1,7 +1,9 @@
 """The levels of storage on a real engine: snapshots and `latest` say what all history says, whenever they were made."""
 
+import shutil
 import tempfile
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,15 +20,11 @@ from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.errors import FairwayError
 from st_common.home import Home
-from st_common.levels import stored
+from st_common.levels import stored, taking
 from st_common.levels.fold import fold
 from st_common.levels.latest import Focals, flush_latest
-from st_common.levels.snapshots import (
-    newest_snapshot,
-    snapshots,
-    take_due,
-    take_snapshot,
-)
+from st_common.levels.snapshots import newest_snapshot, snapshots
+from st_common.levels.taking import take_due, take_snapshot
 from st_common.position import position_of
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
@@ -48,6 +46,7 @@ STREAM = StreamSettings(
     snapshot_s=10.0,
     columns=Columns(object="id", event_ts="t", x="x", y="y", gone="gone"),
 )
+ORDER = [(name, "ascending") for name in ("position", "kind", "query", "object")]
 QUERIES = """
 REGISTER QUERY left AS SELECT * FROM grid INSIDE (0, 0, 5, 10);
 REGISTER QUERY every AS SELECT * FROM grid INSIDE (3, 3, 7, 7) EMIT EVERY;
@@ -402,6 +401,28 @@ def test_a_snapshot_can_be_taken_anywhere_but_once_and_not_before_another(walked
     assert fold_all(walked, "left", T0 + timedelta(seconds=90)) == values(
         answered(walked, "left").rows, "object", "partner", "since_ts"
     )
+
+
+def test_snapshots_of_a_backlog_are_those_that_are_taken_one_by_one(
+    walked, monkeypatch
+):
+    path = walked.table("snapshots", "grid")
+    before = tables.read(path)
+
+    def commits(most):
+        shutil.rmtree(path)
+        while take_due(walked, STREAM, most=most):
+            pass
+        rows = tables.read(path)
+        assert rows.sort_by(ORDER).equals(before.sort_by(ORDER))
+        return DeltaTable(path).version()  # the first commit makes the table
+
+    assert commits(1) == 7
+    assert commits(None) == 1
+    assert commits(5) == 2
+    monkeypatch.setattr(taking, "ROWS", 1)
+    monkeypatch.setattr(taking, "parts", partial(stored.parts, rows=20))
+    assert commits(None) == 7
 
 
 def test_a_long_history_is_read_in_parts(walked, monkeypatch):
