@@ -62,9 +62,9 @@ def answer(
     answer_then = answered(home, query, then)
     rows = answer_then.rows
     if has_places(form):
-        from st_common.serving.member_places import with_member_places
+        from st_common.serving.member_places import placed_answer
 
-        rows = with_member_places(home, context.streams(ctx), query, rows, then)
+        rows = placed_answer(home, context.streams(ctx), query, then)
     export(rows, form, out, epsg=lambda: _stream_of(ctx, query).epsg)
     if explain:
         _say(answer_then.reads, "changes")

@@ -4,9 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Self
 
-import pyarrow as pa
-
-from st_common import tables
 from st_common.client.changes import Changes
 from st_common.client.client import Client
 from st_common.client.interface import Rectangle
@@ -20,12 +17,10 @@ from st_common.query.registry import fitted
 from st_common.query.text import parse
 from st_common.query.tried import tried_plans
 from st_common.regions.registry import Box
-from st_common.serving.answers import answered
 from st_common.serving.history import NearestTo, objects_at
+from st_common.serving.member_places import placed_answer
 from st_common.serving.sql import sql
 from st_common.settings import StreamSettings, stream_of
-
-_PLACES = pa.schema([("object", pa.string()), ("x", pa.float64()), ("y", pa.float64())])
 
 
 class HomeClient(Client):
@@ -33,11 +28,9 @@ class HomeClient(Client):
 
     def answer(self, query: str, at: datetime | None = None) -> Result:
         """See `interface.Client`."""
-        told = answered(self._home, query, at)
         stream = self._stream(find(self._home, query).stream)
-        rows = told.rows.join(self._places(stream, at), "object")
-        order = [("object", "ascending"), ("partner", "ascending")]
-        result = placed(rows.sort_by(order), stream.crs)
+        rows = placed_answer(self._home, self._streams, query, at)
+        result = placed(rows, stream.crs)
         return Result(result.table.drop_columns(["x", "y"]), result.crs)
 
     def objects(
@@ -112,12 +105,6 @@ class HomeClient(Client):
         if name not in self._streams:
             self._streams = self._known_streams()
         return stream_of(self._streams, name)
-
-    def _places(self, stream: StreamSettings, at: datetime | None) -> pa.Table:
-        """Where objects were: `object`, `x`, `y`; none of a stream that has not run yet."""
-        if not tables.exists(self._home.table("positions", stream.name)):
-            return _PLACES.empty_table()
-        return objects_at(self._home, stream, at).rows.select(_PLACES.names)
 
     def _plans(self, text: str, stream: str) -> Mapping[str, Plan]:
         statements = parse(text, areas=HomeAreas(self._home))

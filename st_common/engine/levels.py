@@ -32,7 +32,7 @@ class Levels:
         self.focals = Focals(self.stream.name)
 
     def keep(self, *, at_end: bool = False) -> None:
-        """Writes what is due: `latest` after each `latest_flush_s`, and up to 100 snapshots that event time has reached.
+        """Writes what is due: `latest` after each `latest_flush_s`, and up to 100 snapshots that are due.
 
         Args:
             at_end: the run ends, so `latest` is flushed whatever time it is.

@@ -12,6 +12,8 @@ from starlette.responses import Response
 
 from st_common.errors import ConfigError
 from st_common.server.asked import AbsentError, Asked
+from st_common.server.page.lives import live_places
+from st_common.server.placed import answer_with_places
 from st_common.server.replies import value_reply
 
 _GEOJSON = "application/geo+json"
@@ -229,25 +231,21 @@ def _objects(asked: Asked, known: Collection) -> Iterator[dict[str, Any]]:
 
 
 def _seen(asked: Asked, stream: str) -> pa.Table:
-    """Where objects are by what is archived, which is some seconds behind; none before anything is."""
+    """Where objects are by all that has come, or were by what is archived; none before anything is."""
     from st_common import tables
     from st_common.serving.history import OBJECTS, objects_at
 
+    settings, at = asked.place.stream(stream), asked.params.get("datetime")
+    if at is None:
+        return live_places(asked, settings).current()
     if not tables.exists(asked.place.home.table("positions", stream)):
         return pa.table({name: [] for name in OBJECTS})
-    settings = asked.place.stream(stream)
-    return objects_at(asked.place.home, settings, asked.params.get("datetime")).rows
+    return objects_at(asked.place.home, settings, at).rows
 
 
 def _answers(asked: Asked, known: Collection) -> Iterator[dict[str, Any]]:
-    """Who is in, or was at `datetime`, where his last fix was; groups have no place."""
-    from st_common.serving.answers import answered
-    from st_common.serving.member_places import with_member_places
-
-    home, at = asked.place.home, asked.params.get("datetime")
-    members = answered(home, known.name, at).rows
-    streams = asked.place.streams()
-    for row in with_member_places(home, streams, known.name, members, at).to_pylist():
+    """Who is in, or was at `datetime`, where the object's last fix was; groups have no place."""
+    for row in answer_with_places(asked, known.name, "datetime").to_pylist():
         fields, where = row.pop("fields"), {"x": row.pop("x"), "y": row.pop("y")}
         more = json.loads(fields) if fields else {}
         key = "/".join(filter(None, (row["object"], row["partner"])))

@@ -11,6 +11,7 @@ from st_common.client.result import to_stream
 from st_common.errors import QueryError
 from st_common.server.asked import Asked, known_query, known_stream, needed
 from st_common.server.page.lives import live_places
+from st_common.server.placed import answer_with_places
 from st_common.server.replies import (
     plain_rows,
     rows_reply,
@@ -27,9 +28,14 @@ _MOST_ROWS = 10_000
 
 def answer(asked: Asked) -> Response:
     """Who is in the answer of a query, now or at a time, and where each was last."""
+    from st_common.client.result import placed
+    from st_common.query.lookup import find
+
     query, at = known_query(asked), asked.params.get("at")
-    rows = _client(asked).answer(query, at).table
-    return rows_reply(asked, rows, query=query, at=at)
+    rows = answer_with_places(asked, query, "at")
+    crs = asked.place.stream(find(asked.place.home, query).stream).crs
+    table = placed(rows, crs).table.drop_columns(["x", "y"])
+    return rows_reply(asked, table, query=query, at=at)
 
 
 def objects(asked: Asked) -> Response:

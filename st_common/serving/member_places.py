@@ -1,68 +1,83 @@
 """Where the members of an answer are."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from st_common.errors import QueryError
+from st_common import tables
 from st_common.home import Home
 from st_common.query.lookup import find
 from st_common.query.plan import Plan
-from st_common.serving.history import objects_at
+from st_common.serving.answers import answered
+from st_common.serving.history import OBJECTS, objects_at
 from st_common.serving.places import place_of
 from st_common.settings import StreamSettings, stream_of
 
-_Place = tuple[float, float]
+Now = Callable[[StreamSettings], pa.Table]
+"""Gives where the objects of a stream are now, as rows with object, x and y."""
 
 
-def with_member_places(
+def placed_answer(
     home: Home,
     streams: Mapping[str, StreamSettings],
     query: str,
-    rows: pa.Table,
-    at: datetime | None,
+    at: datetime | None = None,
+    *,
+    now: Now | None = None,
 ) -> pa.Table:
-    """The rows of an answer with two columns more, `x` and `y`: where each object is.
+    """The answer of a query with two columns more, `x` and `y`: where each object is.
 
-    That is the last archived fix of the object; else what the query selects as x and y, which is where it was when it
-    came. Groups, and the rows of windows, each of which is a fix of its own, have what is selected alone.
+    That is the last fix of the object; else what the query selects as x and y, which is where it was when it came.
+    Groups, and the rows of windows, each of which is a fix of its own, have what is selected alone.
 
     Args:
         home: where the tables lie.
         streams: the settings of all streams.
         query: the query's name.
-        rows: its answer, as `serving.answers` gives it.
         at: the time of the answer; None: now.
+        now: who knows better than the archive where objects are now.
+
+    Returns:
+        Rows of `serving.answers.ANSWER`, by object and partner, and x and y (float64, null where nothing is known).
+
+    Raises:
+        QueryError: no query was ever registered by that name.
     """
-    row = find(home, query)
-    told = [place_of(text) for text in rows["fields"].to_pylist()]
-    by_object: Mapping[str, _Place] = {}
-    plan = row.plan
-    if plan is None or (_is_about_objects(plan) and plan.frame is None):
-        by_object = _last_places(home, stream_of(streams, row.stream), at)
-    names = rows["object"].to_pylist()
-    places = [
-        by_object.get(name, place) for place, name in zip(told, names, strict=True)
-    ]
+    row, rows = find(home, query), answered(home, query, at).rows
+    if row.plan is not None and not _is_about_objects(row.plan):
+        return _with_places(rows, None)
+    stream = stream_of(streams, row.stream)
+    is_live = at is None and now is not None
+    seen = now(stream) if is_live and now else _archived(home, stream, at)
+    return _with_places(rows, seen)
+
+
+def _archived(home: Home, stream: StreamSettings, at: datetime | None) -> pa.Table:
+    """Where objects were by what is archived; no rows before anything is."""
+    if not tables.exists(home.table("positions", stream.name)):
+        return pa.table({name: [] for name in OBJECTS})
+    return objects_at(home, stream, at).rows
+
+
+def _with_places(rows: pa.Table, seen: pa.Table | None) -> pa.Table:
+    told = [place_of(text) or (None, None) for text in rows["fields"].to_pylist()]
+    at = None
+    if seen is not None and len(seen):
+        at = pc.index_in(rows["object"], seen["object"].combine_chunks())
     for number, name in enumerate("xy"):
-        values = [None if place is None else place[number] for place in places]
-        rows = rows.append_column(name, pa.array(values, pa.float64()))
+        places = pa.array([place[number] for place in told], pa.float64())
+        if seen is not None and at is not None:
+            places = pc.coalesce(seen[name].take(at), places)
+        rows = rows.append_column(name, places)
     return rows
 
 
-def _last_places(
-    home: Home, stream: StreamSettings, at: datetime | None
-) -> Mapping[str, _Place]:
-    try:
-        seen = objects_at(home, stream, at).rows
-    except QueryError:  # nothing is archived yet
-        return {}
-    x, y = (seen[name].to_pylist() for name in "xy")
-    return dict(zip(seen["object"].to_pylist(), zip(x, y, strict=True), strict=True))
-
-
 def _is_about_objects(plan: Plan) -> bool:
-    """Whether what a query tells is about objects, and not about groups of them."""
+    """Whether what a query tells is about objects, each once: not about groups of them, or rows of windows."""
     outer = plan.outer
-    return plan.aggregate is None and (outer is None or outer.aggregate is None)
+    is_grouped = plan.aggregate is not None or (
+        outer is not None and outer.aggregate is not None
+    )
+    return not is_grouped and plan.frame is None

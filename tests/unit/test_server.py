@@ -128,6 +128,20 @@ def test_a_query_is_put_fixes_are_posted_and_its_changes_and_answer_are_read(
     assert dropped["state"] != "running"
 
 
+def test_members_are_where_their_last_fix_was_before_it_is_judged_or_archived(
+    client, engine_of
+):
+    client.put("/queries/zone", content=ZONE)
+    post(client, fix("a", 1, 1, 1))
+    engine_of().work()
+    post(client, fix("a", 2, 3, 1))  # no engine has seen it
+    (row,) = client.get("/answers/zone").json()["rows"]
+    assert (row["x"], row["y"]) == (3.0, 1.0)
+    for name, key in (("answers.zone", "a"), ("objects.ships", "a")):
+        one = client.get(f"/ogc/collections/{name}/items/{key}").json()
+        assert one["geometry"]["coordinates"] == [3.0, 1.0]
+
+
 CSV = "id,t,x,y,speed\na,1,2,3,4.5\n"
 GEO = {
     "type": "FeatureCollection",
@@ -197,7 +211,7 @@ def test_a_body_that_cannot_be_taken_says_why_and_stores_nothing(
     assert not place.home.log(stream).exists() or payloads_of(place.home, stream) == []
 
 
-def test_a_request_madethat_is_made_again_is_stored_once_by_the_next_server_too(place):
+def test_a_request_that_is_made_again_is_stored_once_by_the_next_server_too(place):
     with served(place) as client:
         first = post(client, fix("a", 1, 1, 1), Idempotency_Key="one").json()
         assert post(client, fix("a", 1, 1, 1), Idempotency_Key="one").json() == first

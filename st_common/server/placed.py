@@ -1,0 +1,27 @@
+"""Answers with the places of their members, as the server sees them: by all that has come, not by what is archived."""
+
+import pyarrow as pa
+
+from st_common.server.asked import Asked
+from st_common.server.page.lives import live_places
+from st_common.settings import StreamSettings
+
+
+def answer_with_places(asked: Asked, query: str, key: str) -> pa.Table:
+    """The rows of an answer with `x` and `y`, see `serving.member_places.placed_answer`.
+
+    Args:
+        asked: the request.
+        query: the query's name.
+        key: the parameter that says the time of the answer; not given: now.
+
+    Raises:
+        QueryError: no query was ever registered by that name.
+    """
+    from st_common.serving.member_places import placed_answer
+
+    def now(stream: StreamSettings) -> pa.Table:
+        return live_places(asked, stream).current()
+
+    place, at = asked.place, asked.params.get(key)
+    return placed_answer(place.home, place.streams(), query, at, now=now)
