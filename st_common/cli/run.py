@@ -192,6 +192,7 @@ def _status_record(
     stream: str, now: "Presence", known: "StreamStatus", end: int
 ) -> dict[str, object]:
     """What is known of a stream, as values."""
+    from st_common.ops.presence import workers_of
     from st_common.position import segment_of
 
     return {
@@ -209,6 +210,7 @@ def _status_record(
         "nulled": known.nulled,
         "filtered": known.filtered,
         "caches": known.caches,
+        "workers": workers_of(known, now),
     }
 
 

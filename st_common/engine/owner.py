@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from st_common.ops.status import (
     write_status,
 )
 from st_common.ops.stop import stop_wanted
+from st_common.ops.workers import Meter
 from st_common.storage import make_folder
 
 BEAT_S = 1.0
@@ -55,6 +56,7 @@ class Owner:
         caches: by kind of moving query, what caches cost (SPEC G6).
         is_terminated: the system told the process to end (SIGTERM).
         phase: what it is in the middle of; told with each beat.
+        helpers: the processes that work for it beside this one, as `ops.workers.Worker` has them.
     """
 
     folder: Path
@@ -67,9 +69,14 @@ class Owner:
     caches: Caches = field(default_factory=dict)
     is_terminated: bool = False
     phase: Phase = Phase.WAITING
+    helpers: Callable[[], Sequence[Mapping[str, Any]]] = tuple
     _told: StreamStatus | None = None
     _beaten_s: float = 0.0
     _beating: threading.Lock = field(default_factory=threading.Lock)
+    _meter: Meter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._meter = Meter("engine", self.folder)
 
     def stop_wanted(self) -> bool:
         """Whether somebody asked this stream to stop, by the file `stop` in its folder, or the process to end."""
@@ -138,6 +145,7 @@ class Owner:
             epoch=self.lease.epoch,
             pid=self.lease.owner.pid,
             phase=self.phase,
+            workers=[self._meter.read().to_json(), *map(dict, self.helpers())],
         )
         write_status(self.folder, self._told)
         self._beaten_s = time.monotonic()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from st_common.ops.lease import Lease, current, is_held
 from st_common.ops.process import Owner
@@ -47,6 +48,11 @@ def presence(folder: Path, status: StreamStatus, *, now_us: int) -> Presence:
     spoke = max(status.beat_ts, lease.beat_ts if lease is not None else 0)
     owner = lease.owner if lease is not None and (held or state == "dead") else None
     return Presence(state=state, owner=owner, age_s=max(now_us - spoke, 0) / 1e6)
+
+
+def workers_of(status: StreamStatus, now: Presence) -> list[dict[str, Any]]:
+    """The processes at a stream as they spoke of themselves last; none of a stream that nobody runs."""
+    return status.workers if now.state in _LIVING else []
 
 
 def _ended(folder: Path, lease: Lease) -> str:

@@ -54,6 +54,7 @@ class StreamStatus:
         filtered: by reason, how many fixes were stored and changed nothing.
         caches: by kind of query, what caches cost (see `operators.cache_counts`).
         phase: what the job is in the middle of, one of `Phase`.
+        workers: the processes at it, as `ops.workers.Worker` has them; none in records of older versions.
     """
 
     state: str
@@ -75,6 +76,7 @@ class StreamStatus:
     filtered: dict[str, int] = field(default_factory=dict)
     caches: dict[str, dict[str, float]] = field(default_factory=dict)
     phase: str = Phase.WAITING
+    workers: list[dict[str, Any]] = field(default_factory=list)
 
 
 def write_status(folder: Path, status: StreamStatus) -> None:

@@ -216,7 +216,7 @@ def status(asked: Asked) -> Response:
 def _stream_status(asked: Asked, name: str) -> dict[str, Any]:
     from st_common.capture.log import Log
     from st_common.feeds.note import read_notes
-    from st_common.ops.presence import presence
+    from st_common.ops.presence import presence, workers_of
     from st_common.ops.status import read_status
     from st_common.position import segment_of
 
@@ -230,15 +230,16 @@ def _stream_status(asked: Asked, name: str) -> dict[str, Any]:
     told: dict[str, Any] = {"stream": name, "segments": end, "sources": sources}
     if known is None:
         return {**told, "state": "never run", "segments_done": 0}
-    state = presence(home.stream(name), known, now_us=now_us).state
+    now = presence(home.stream(name), known, now_us=now_us)
     counts = ("fixes", "rejects", "late", "double", "cut", "changes")
     return {
         **told,
-        "state": state,
+        "state": now.state,
         "engine": known.engine,
         "position": known.position,
         "segments_done": segment_of(known.position),
         "clock_us": known.now_ts,
         "beat_us": known.beat_ts,
         **{one: getattr(known, one) for one in counts},
+        "workers": workers_of(known, now),
     }

@@ -40,6 +40,9 @@ _HELP = {
     "delivered_changes": "Changes that a receiver has taken.",
     "dead_letters": "Changes that a receiver will never take.",
     "delivery_behind": "1 while committed changes wait for a receiver.",
+    "worker_cpu_seconds": "Seconds of CPU that a process of a stream took.",
+    "worker_memory_bytes": "Memory that a process of a stream holds.",
+    "worker_disk_free_bytes": "What is free on the disk of a process of a stream.",
     "alerts": "Lines of alerts.jsonl.",
 }
 Labels = Mapping[str, str]

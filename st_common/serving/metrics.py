@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
@@ -127,6 +128,8 @@ class Metrics(Collector):
         families.gauge("job_segment", segment_of(status.position), of_job)
         if status.now_ts is not None:
             families.gauge("job_clock_timestamp_seconds", status.now_ts / 1e6, of_job)
+        for number, worker in enumerate(status.workers):
+            _add_worker(families, {**labels, "worker": str(number)}, worker)
 
     def _add_table(self, families: Families, table: str, stream: str) -> None:
         path = self.home.table(table, stream)
@@ -153,6 +156,16 @@ class Metrics(Collector):
         levels = Counter(alert.level for alert in read_alerts(self.home))
         for level in ("error", "warning", "info"):
             families.counter("alerts", levels[level], {"level": level})
+
+
+def _add_worker(
+    families: Families, labels: dict[str, str], worker: Mapping[str, Any]
+) -> None:
+    """What a process takes; number 0 is the one that leads the stream."""
+    families.counter("worker_cpu_seconds", worker["cpu_s"], labels)
+    families.gauge("worker_memory_bytes", worker["memory_bytes"], labels)
+    if worker["disk_free_bytes"] is not None:
+        families.gauge("worker_disk_free_bytes", worker["disk_free_bytes"], labels)
 
 
 def registry_of(metrics: Metrics) -> CollectorRegistry:

@@ -26,7 +26,7 @@ class _Task:
     """A task that said hello: its connection, when it was heard last, the shards that it has.
 
     One that `stands_in` has all shards until it is relieved, whoever comes. `peer` is where others may ask it, by host
-    and port (see `Peers`).
+    and port (see `Peers`). `worker` is what its process said of itself last.
     """
 
     wire: Wire
@@ -36,6 +36,7 @@ class _Task:
     stands_in: bool = False
     peer: tuple[str, int] | None = None
     since_s: float = field(default_factory=time.monotonic)
+    worker: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +210,14 @@ class Crew:
         """The names of the tasks: the number of the process of each, and a word that tells starts apart."""
         return [task.name for task in self._tasks]
 
+    def workers(self) -> list[dict[str, Any]]:
+        """What the processes of the tasks said of themselves last, and which shards each has; safe for threads."""
+        return [
+            {**task.worker, "shards": sorted(task.shards.copy())}
+            for task in list(self._tasks)
+            if task.worker is not None and not task.stands_in
+        ]
+
     @property
     def is_whole(self) -> bool:
         """Whether each shard is with a task that lives."""
@@ -254,6 +263,8 @@ class Crew:
             return ""
         if said == "failed":
             raise error_of(head)
+        if said == "alive":
+            task.worker = head.get("worker")
         if said == "stored" and head["round"] == self._round:
             self._stored[head["shard"]] = head["next"]
         return said

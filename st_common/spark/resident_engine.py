@@ -83,6 +83,8 @@ class ResidentEngine(Committing):
         self._based_s = time.monotonic()
         self._is_storing = False
         self._crew, self._check_tasks, self._end = crew, check, end
+        if owner is not None:
+            owner.helpers = crew.workers
         make_folder(folder_of(home, feed.stream.name))
         self._feed = feed
         self.era = era_of(home, feed, committed=self.committed)

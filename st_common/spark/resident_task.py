@@ -33,6 +33,7 @@ from st_common.operators.runtime.stages import Step, step
 from st_common.operators.runtime.wanted import wanted_us
 from st_common.operators.state.difference import Changed
 from st_common.operators.state.state import State
+from st_common.ops.workers import Meter
 from st_common.spark.eras import Era, states_of
 from st_common.spark.peers import Peers
 from st_common.spark.region_service import RegionService
@@ -78,7 +79,8 @@ def serve(
         with _peers(wire.host, token, feed, decoding) as peers:
             known = {"stands_in": True} if stands_in else {"peer": peers.address}
             wire.send({**hello, **known})
-            threading.Thread(target=_beat, args=(wire, over), daemon=True).start()
+            told = wire, over, Meter("task", Path(feed.home))
+            threading.Thread(target=_beat, args=told, daemon=True).start()
             _work(wire, feed, peers, decoding)
     finally:
         over.set()
@@ -116,11 +118,14 @@ def serve_partition(
     serve(address, token, feed)
 
 
-def _beat(wire: Wire, over: threading.Event) -> None:
-    while not over.wait(ALIVE_S):
+def _beat(wire: Wire, over: threading.Event, meter: Meter) -> None:
+    """Says again and again that the task lives, and what it takes."""
+    while True:
         try:
-            wire.send({"is": "alive"})
+            wire.send({"is": "alive", "worker": meter.read().to_json()})
         except OSError:
+            return
+        if over.wait(ALIVE_S):
             return
 
 

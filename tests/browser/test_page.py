@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -331,7 +332,12 @@ def test_the_server_side_counts_streams_queries_and_rejects(page: Page, served: 
     stream = page.get_by_role("region", name="Stream vehicles")
     expect(stream).to_contain_text(f"{OBJECTS}")
     expect(stream).to_contain_text("Rejected:")
-    kinds = page.get_by_role("table")
+    workers = page.get_by_role("list", name="Workers of vehicles")
+    version = re.escape(metadata.version("fairway"))
+    expect(workers).to_contain_text(re.compile(rf"engine \d+ on .*{version}"))
+    taken = re.compile(r"CPU \d+ % .* memory \d.* disk \d.* free of \d")
+    expect(workers).to_contain_text(taken, timeout=60_000)
+    kinds = page.get_by_role("table", name="Queries by kind")
     expect(kinds).to_contain_text("nearest")
     expect(kinds).to_contain_text("region")
     picture(page, "server")

@@ -109,23 +109,28 @@ def test_workers_are_killed_and_stopped_and_nothing_is_told_twice_or_lost(
     assert Log(home.log("cars")).end() > 40
 
 
-@pytest.mark.spec("S5", "S7")
+@pytest.mark.spec("S5", "S7", "B18")
 def test_tasks_end_and_others_take_their_place_without_a_gap(
     spark, expected, tmp_path, monkeypatch
 ):
     """As once an hour; here whenever states were stored. What ends is no failure, and nobody waits for the next."""
     home = home_with_cars(tmp_path)
     monkeypatch.setattr(resident_engine, "RENEW_S", 0.0)
-    names = []
+    names, held = [], set()
 
-    def meddle(number, engine, _workers):
+    def meddle(number, engine, workers):
         if number % 6 == 0:
             engine.store()
         engine.commit_if_due()
         names.extend(name for name in engine._crew.names if name not in names)
+        for one in engine._crew.workers():
+            assert (one["role"], one["pid"] in workers) == ("task", True)
+            assert min(one["memory_bytes"], one["disk_free_bytes"]) > 0
+            held.update(one["shards"])
 
     followed(spark, home, meddle)
     assert len(names) > 3
+    assert held == {0, 1}
     assert told(home) == expected
 
 

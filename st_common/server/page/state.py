@@ -18,7 +18,7 @@ from st_common.feeds.note import read_notes
 from st_common.ops.alerts import read_alerts
 from st_common.ops.health import observe
 from st_common.ops.judged import all_healths
-from st_common.ops.presence import presence
+from st_common.ops.presence import presence, workers_of
 from st_common.ops.status import StreamStatus, read_status
 from st_common.position import segment_of
 from st_common.server.asked import Asked
@@ -152,21 +152,22 @@ def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]
         why = asked.place.hidden(error.message)
         lags = dict.fromkeys(("lag_s", "behind_segments", "archive_lag_s"))
         nothing = {**lags, "counts": None, "latest_event_ts": None}
-        return {**told, **nothing, "state": "unreadable", "why": why}
+        wrong = {"state": "unreadable", "why": why, "workers": list[Any]()}
+        return {**told, **nothing, **wrong}
     status = seen.status
+    now = None if status is None else presence(folder, status, now_us=now_us)
     counts = ("fixes", "rejects", "late", "double", "cut", "changes", "filtered")
     return {
         **told,
         "engine": stream.engine if status is None else status.engine or stream.engine,
-        "state": "never run"
-        if status is None
-        else presence(folder, status, now_us=now_us).state,
+        "state": "never run" if now is None else now.state,
         **_behind(folder, status, now_us),
         "archive_lag_s": _age_s(seen.waiting_since_us, now_us),
         "latest_event_ts": None if status is None else iso(status.now_ts),
         "counts": None
         if status is None
         else {name: getattr(status, name) for name in counts},
+        "workers": [] if status is None or now is None else workers_of(status, now),
     }
 
 

@@ -5,6 +5,19 @@ export type Box = [number, number, number, number]; // west, south, east, north
 
 export type Space = { kind: 'globe' } | { kind: 'plane'; x0: number; y0: number; s: number; unit: string | null };
 
+export interface WorkerState {
+    role: 'engine' | 'task';
+    host: string;
+    pid: number;
+    version: string | null;
+    cpu_s: number;
+    cpu_share: number | null; // of one core
+    memory_bytes: number;
+    disk_free_bytes: number | null;
+    disk_bytes: number | null;
+    shards: number[] | null; // null: all of them
+}
+
 export interface StreamState {
     name: string;
     space: Space;
@@ -22,6 +35,7 @@ export interface StreamState {
     latency_ms: { p50: number | null; p95: number | null; p99: number | null } | null;
     rejects: Record<string, number> | null;
     sources: Record<string, unknown>[];
+    workers?: WorkerState[]; // none in reports
     latest_event_ts: string | null;
     answers_until?: string | null; // the last time that a question can be about
     objects: number | null;

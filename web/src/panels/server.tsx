@@ -9,6 +9,7 @@ import { msOf, sayDuration, sayNumber, sayTime } from '../data/times';
 import type { Alert, LayerState, PageState, QueryState, StreamState } from '../data/types';
 import { Facts, Notice } from '../parts/small';
 import { sayKind } from './queries';
+import { Workers } from './workers';
 
 function Shown({ what, label }: { what: string; label: string }): JSX.Element {
     const hidden = useStore(app, (one) => one.hidden);
@@ -30,11 +31,15 @@ function Shown({ what, label }: { what: string; label: string }): JSX.Element {
 const ms = (value: number | null | undefined): string =>
     value === null || value === undefined ? '–' : `${sayNumber(value)} ms`;
 
+/** Milliseconds, from a second on as seconds. */
+const sayShort = (value: number | null): string =>
+    value === null || value < 1000 ? ms(value) : `${(value / 1000).toFixed(1)} s`;
+
 const lagOf = (lag_s: number | null): string => (lag_s === null ? '–' : sayDuration(lag_s * 1000));
 
 function sayLatency(stream: StreamState): string {
     const told = stream.latency_ms;
-    return told === null ? '–' : `${ms(told.p50)} · ${ms(told.p99)}`;
+    return told === null ? '–' : `${sayShort(told.p50)} · ${sayShort(told.p99)}`;
 }
 
 function sayBehind(stream: StreamState): string {
@@ -66,11 +71,12 @@ function StreamCard({ stream }: { stream: StreamState }): JSX.Element {
                     ['behind', sayBehind(stream)],
                     ['lag', lagOf(stream.lag_s)],
                     ['archive lag', lagOf(stream.archive_lag_s)],
-                    ['latency, median · 99 %', sayLatency(stream)],
+                    ['latency p50 · p99', sayLatency(stream)],
                     ['engine', stream.engine ?? '–'],
                 ]}
             />
             {stream.why === null || isWell ? null : <Notice kind="error">{stream.why}</Notice>}
+            <Workers stream={stream.name} workers={stream.workers ?? []} />
             <Rejects rejects={stream.rejects} />
             {stream.sources.map((one, i) => (
                 <p class="quiet" key={i}>
@@ -138,7 +144,7 @@ function QueryKinds({ queries }: { queries: QueryState[] }): JSX.Element {
     if (queries.length === 0) return <Notice>No query is registered.</Notice>;
     return (
         <>
-            <table class="kinds">
+            <table class="kinds" aria-label="Queries by kind">
                 <thead>
                     <tr>
                         <th scope="col">kind</th>
