@@ -323,12 +323,19 @@ def stream_of_table(name: str, table: object, path: Path) -> StreamSettings:
         values["position_filter"] = position_filter_of(values["position_filter"], place)
     values["spark"] = spark_settings(values.get("spark", {}), place)
     values["sources"] = source_settings(values.get("sources", {}), place)
-    declared = values.get("attributes", {})
-    values["attributes"] = {name: kind for name, (kind, _) in declared.items()}
-    values["units"] = {name: unit for name, (_, unit) in declared.items() if unit}
+    values |= _attributes_of(values.get("attributes", {}), values["columns"])
     stream = StreamSettings(name=name, **{**form.defaults, **values})
     _check_together(stream, table, place)
     return stream
+
+
+def _attributes_of(
+    declared: Mapping[str, tuple[AttributeType, str]], columns: Columns
+) -> dict[str, Mapping[str, str]]:
+    """The types and the units of attributes, with those that follow from columns."""
+    kinds = {name: kind for name, (kind, _) in declared.items()}
+    units = {name: unit for name, (_, unit) in declared.items() if unit}
+    return {"attributes": {**kinds, **columns.own_attributes}, "units": units}
 
 
 def _check_together(

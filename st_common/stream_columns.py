@@ -2,15 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from st_common.errors import ConfigError
 from st_common.formats.format_settings import Column, parts
 from st_common.stream_keys import column_checks
 from st_common.toml_values import checked
 
-YOUNGER: Mapping[str, object] = {"place": None, "attributes": {}}
+YOUNGER: Mapping[str, object] = {
+    "place": None,
+    "attributes": {},
+    "box": (),
+    "shape": None,
+}
 """The fields of `Columns` that are younger than many logs, as they are when nobody sets them."""
+
+GEOMETRY = "geometry"
+"""The attribute that holds the geometry of an element, as WKT."""
+_PLACES = {"place", "box", "shape"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +36,10 @@ class Columns:
         x: the column of x or longitude; None where `place` has both.
         y: likewise.
         place: the column whose values are points: `POINT (24.9 60.1)`.
+        box: the columns of the sides of a box, of one to four dimensions: the low and the high one of the first, of
+            the second, .. (SPEC B7). They are the attributes lo1, hi1, ..; x and y are the middle of the first two.
+        shape: the column whose values are geometries of any kind. They are the attribute `geometry`, as WKT; x and y
+            are a point on them.
         gone: see above.
         gone_values: see above.
         attributes: the columns of those attributes that are not called as their columns.
@@ -37,6 +50,8 @@ class Columns:
     x: str | None = None
     y: str | None = None
     place: str | None = None
+    box: tuple[str, ...] = ()
+    shape: str | None = None
     gone: str | None = None
     gone_values: tuple[str, ...] = ("true", "1")
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -44,6 +59,22 @@ class Columns:
     def of_attribute(self, name: str) -> str:
         """The column that holds an attribute."""
         return self.attributes.get(name, name)
+
+    @property
+    def own_attributes(self) -> Mapping[str, Literal["double", "string"]]:
+        """The attributes that follow from `box` and `shape`, which nobody declares."""
+        own: dict[str, Literal["double", "string"]] = {}
+        own |= dict.fromkeys(sides_of(len(self.box) // 2), "double")
+        if self.shape is not None:
+            own[GEOMETRY] = "string"
+        return own
+
+
+def sides_of(dimensions: int) -> list[str]:
+    """The attributes of the sides of a box: lo1, hi1, lo2, hi2, .."""
+    return [
+        f"{side}{number + 1}" for number in range(dimensions) for side in ("lo", "hi")
+    ]
 
 
 def columns_of_table(
@@ -65,10 +96,15 @@ def columns_of_table(
         ConfigError: a key is unknown, missing or wrong, or two of them cannot stand beside each other.
     """
     values = checked(table, column_checks(attributes), Columns, place)
-    known = {} if "place" in values else of_format
+    known = {} if _PLACES & set(values) else of_format
     renamed = {name: values.pop(name) for name in attributes if _is_own(name, values)}
+    sides = values.get("box", ())
+    renamed |= dict(zip(sides_of(len(sides) // 2), sides, strict=True))
+    if "shape" in values:
+        renamed[GEOMETRY] = values["shape"]
     columns = Columns(**{**known, **values}, attributes=renamed)
     _check_place(columns, place)
+    _check_own(columns, attributes, place)
     if columns.gone is None and "gone_values" in table:
         raise ConfigError(
             f"{place} gone_values without gone", hint="name the column by gone"
@@ -80,19 +116,35 @@ def _is_own(name: str, values: Mapping[str, Any]) -> bool:
     return name in values and name not in Columns.__dataclass_fields__
 
 
-def _check_place(columns: Columns, place: str) -> None:
-    """A fix has x and y, or a place that has both."""
-    if columns.place is not None and (columns.x, columns.y) != (None, None):
+def _check_own(columns: Columns, attributes: Mapping[str, object], place: str) -> None:
+    """What follows from box or shape is declared by nobody."""
+    taken = {name.lower() for name in attributes} & set(columns.own_attributes)
+    for name in sorted(taken):
         raise ConfigError(
-            f"{place} x and y beside place, which holds both", hint="give one of them"
+            f"{place} {name} is an attribute by itself",
+            hint="take it out of attributes",
         )
-    if columns.place is not None:
+
+
+def _check_place(columns: Columns, place: str) -> None:
+    """A fix has x and y, or a place, a box or a shape that has both."""
+    whole = [name for name in sorted(_PLACES) if getattr(columns, name)]
+    if len(whole) > 1:
+        raise ConfigError(
+            f"{place} {whole[0]} beside {whole[1]}", hint="give one of them"
+        )
+    if whole and (columns.x, columns.y) != (None, None):
+        raise ConfigError(
+            f"{place} x and y beside {whole[0]}, which holds both",
+            hint="give one of them",
+        )
+    if whole:
         return
     for key, name in (("x", columns.x), ("y", columns.y)):
         if name is None:
             raise ConfigError(
                 f"{place} {key} is missing",
-                hint="x and y name two columns, or place one of points",
+                hint="x and y name two columns, or place one of points, shape of geometries, box the sides of boxes",
             )
     if columns.x == columns.y:
         raise ConfigError(f"{place} x and y are both {columns.x!r}")
@@ -110,6 +162,7 @@ def columns_of_json(value: Mapping[str, Any]) -> Columns:
         "object": _named(value["object"]),
         "event_ts": None if event_ts is None else _named(event_ts),
         "gone_values": tuple(value.get("gone_values", ())),
+        "box": tuple(value.get("box", ())),
     }
     return Columns(**said)
 

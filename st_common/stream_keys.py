@@ -34,6 +34,7 @@ _TIME_UNITS = ("s", "ms", "us", "iso")
 _MAX_SHARDS = 256
 _MOST_DAYS = 36_500
 _MOST_READINGS = 1_000_000
+_SIDES = (2, 4, 6, 8)  # of boxes of one to four dimensions
 _MOST_SKIPPED = 10_000
 _POSITION_COLUMNS = frozenset(
     {
@@ -75,6 +76,16 @@ def _columns(value: object) -> Column:
     if not names or len(set(names)) < len(names):
         raise WrongError("must be columns, each once")
     return names if len(names) > 1 else names[0]
+
+
+@takes("the columns of 1 to 4 low and high sides, in a list")
+def _box(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) not in _SIDES:
+        raise WrongError('must be columns of sides: ["lo1", "hi1", "lo2", "hi2"]')
+    names = tuple(_column(name) for name in value)
+    if len(set(names)) < len(names):
+        raise WrongError("must be columns, each once")
+    return names
 
 
 @takes("one ASCII character")
@@ -193,6 +204,8 @@ COLUMN_KEYS: dict[str, Check] = {
     "x": _column,
     "y": _column,
     "place": _column,
+    "box": _box,
+    "shape": _column,
     "gone": _column,
     "gone_values": words,
 }

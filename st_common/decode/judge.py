@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from st_common.decode.boxes import boxes_of
 from st_common.decode.decoded import REASONS, REJECTS_SCHEMA, Decoded, fixes_schema
 from st_common.decode.instants import instants
 from st_common.decode.points import as_one, points_of
@@ -22,6 +23,7 @@ from st_common.formats.numbers import (
 )
 from st_common.formats.records import Reason, Records
 from st_common.settings import AttributeType, StreamSettings
+from st_common.stream_columns import GEOMETRY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +116,12 @@ def _fields(
     if named.gone is not None:
         words = pa.array(named.gone_values, pa.string())
         gone = mask(pc.is_in(as_texts(fields[named.gone]), words))
-    x, y = _coordinates(*_places(fields, stream, gone, faults), stream, gone, faults)
+    own_x, own_y, own = _places(fields, stream, gone, faults)
+    x, y = _coordinates(own_x, own_y, stream, gone, faults)
     attributes = {
-        name: _attribute(name, fields[named.of_attribute(name)], kind, faults)
+        name: own[name]
+        if name in own
+        else _attribute(name, fields[named.of_attribute(name)], kind, faults)
         for name, kind in stream.attributes.items()
     }
     if stream.max_ahead_s is not None:
@@ -177,15 +182,44 @@ def _event_ts(
 
 def _places(
     fields: Mapping[str, pa.Array], stream: StreamSettings, gone: Mask, faults: Faults
-) -> tuple[Parsed, Parsed]:
-    """The numbers of x and of y, from two columns or from one of points."""
+) -> tuple[Parsed, Parsed, Mapping[str, pa.Array]]:
+    """The numbers of x and of y, and the attributes that come with them: of boxes the sides, of shapes the geometry."""
     named = stream.columns
     if named.x is not None and named.y is not None:
-        return doubles(fields[named.x]), doubles(fields[named.y])
+        return doubles(fields[named.x]), doubles(fields[named.y]), {}
+    if named.box:
+        return _boxes(fields, stream, gone, faults)
+    if named.shape is not None:
+        return _shapes(fields[named.shape], stream, gone, faults)
     points = points_of(fields[str(named.place)], epsg=stream.epsg)
     faults.mark(points.other & ~gone, Reason.NO_POINT)
     faults.mark(points.elsewhere & ~gone, Reason.OUT_OF_CRS)
-    return points.x, points.y
+    return points.x, points.y, {}
+
+
+def _boxes(
+    fields: Mapping[str, pa.Array], stream: StreamSettings, gone: Mask, faults: Faults
+) -> tuple[Parsed, Parsed, Mapping[str, pa.Array]]:
+    boxes = boxes_of(fields, stream.columns.box)
+    known = ~(gone | boxes.x.missing | boxes.x.bad)
+    faults.mark(boxes.crossed & known, Reason.BAD_BOX)
+    inside = [stream.space.contains(x, y) for x, y in boxes.corners]
+    faults.mark(known & ~np.logical_and.reduce(inside), Reason.OUT_OF_CRS)
+    return boxes.x, boxes.y, boxes.sides
+
+
+def _shapes(
+    values: pa.Array, stream: StreamSettings, gone: Mask, faults: Faults
+) -> tuple[Parsed, Parsed, Mapping[str, pa.Array]]:
+    from st_common.decode.shapes import shapes_of  # shapely is slow to import
+
+    shapes = shapes_of(values, epsg=stream.epsg)
+    faults.mark(shapes.other & ~gone, Reason.NO_SHAPE)
+    west, south, east, north = shapes.bounds.T
+    inside = stream.space.contains(west, south) & stream.space.contains(east, north)
+    outside = ~(inside | shapes.x.missing | shapes.other)
+    faults.mark((shapes.elsewhere | outside) & ~gone, Reason.OUT_OF_CRS)
+    return shapes.x, shapes.y, {GEOMETRY: shapes.texts}
 
 
 def _coordinates(

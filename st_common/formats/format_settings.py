@@ -43,6 +43,16 @@ class NamedColumns(Protocol):
         ...
 
     @property
+    def box(self) -> tuple[str, ...]:
+        """The columns of the sides of a box, if it has one."""
+        ...
+
+    @property
+    def shape(self) -> str | None:
+        """The column that holds a geometry of any kind, if any."""
+        ...
+
+    @property
     def gone(self) -> str | None:
         """The column that says that an object has left, if any."""
         ...

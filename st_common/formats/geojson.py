@@ -1,4 +1,7 @@
-"""GeoJSON (RFC 7946): a FeatureCollection, a sequence of features (RFC 8142), or one a line. Points alone are fixes."""
+"""GeoJSON (RFC 7946): a FeatureCollection, a sequence of features (RFC 8142), or one a line.
+
+Points are fixes; with `shape = "geometry"` every geometry is an element.
+"""
 
 import io
 from types import MappingProxyType
@@ -19,6 +22,7 @@ _PLACE = MappingProxyType(
     {"x": "geometry.coordinates[0]", "y": "geometry.coordinates[1]"}
 )
 _OWN = ("geometry.", "properties.")
+_SHAPE = "geometry"
 _TYPE = ""  # no column of settings is called so
 
 
@@ -42,15 +46,19 @@ class GeoJson(Format):
         return chunks_of_lines(member_lines(source, _MEMBER, size=size))
 
     def records(self, payload: bytes, stream: FormatSettings) -> "Records":
-        """The features of a payload; a geometry that is no point is a fault, and so is what is no JSON object."""
+        """The features of a payload; what is no JSON object is a fault.
+
+        So is another geometry than a point, unless shapes are wanted.
+        """
         from st_common.formats.member_lines import member_lines
         from st_common.formats.ndjson_records import read_lines
         from st_common.formats.records import columns_read
 
         paths = {name: _path(name) for name in columns_read(stream)}
         lines = member_lines(io.BytesIO(payload), _MEMBER, size=len(payload) + 1)
-        records = read_lines(b"".join(lines), {**paths, _TYPE: "geometry.type"})
-        return _points(records)
+        kind = {} if stream.columns.shape is not None else {_TYPE: "geometry.type"}
+        records = read_lines(b"".join(lines), {**paths, **kind})
+        return records if stream.columns.shape is not None else _points(records)
 
     def whole_bytes(self, payload: bytes) -> int:
         """All of a document or a sequence, whose last feature shows by itself that it is cut; else whole lines."""
@@ -69,10 +77,11 @@ class GeoJson(Format):
     def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
         """Coordinates from elsewhere than the geometry."""
         columns = stream.columns
-        if (columns.x, columns.y) == (_PLACE["x"], _PLACE["y"]):
+        of_points = (columns.x, columns.y) == (_PLACE["x"], _PLACE["y"])
+        if of_points or columns.shape == _SHAPE:
             return None
         wrong = "columns: the place of a feature is its geometry"
-        return wrong, "leave out x, y and place"
+        return wrong, f'leave out x, y and place, or shape = "{_SHAPE}"'
 
     def mend(self, reason: str, head: bytes, stream: FormatSettings) -> str | None:
         """Where ids stand, and what else lines of JSON may be."""
@@ -81,7 +90,7 @@ class GeoJson(Format):
                 'columns.object is "id", the feature\'s own, or the name of a property'
             )
         if reason == "no_point":
-            return "fixes are points; lines and areas are loaded by fairway layer load"
+            return f'fixes are points; shape = "{_SHAPE}" in columns takes lines and areas too'
         return None
 
 
@@ -92,9 +101,8 @@ def _has_lines(payload: bytes) -> bool:
 
 
 def _path(column: str) -> str:
-    return (
-        column if column == "id" or column.startswith(_OWN) else f"properties.{column}"
-    )
+    is_own = column in ("id", _SHAPE) or column.startswith(_OWN)
+    return column if is_own else f"properties.{column}"
 
 
 def _points(records: "Records") -> "Records":

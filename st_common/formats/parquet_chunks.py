@@ -111,7 +111,7 @@ def _seekable(source: Source) -> Iterator[Any]:
 
 def _check_system(file: pq.ParquetFile, stream: FormatSettings) -> None:
     """Points of a GeoParquet file that says another EPSG system than the stream has would be somewhere else."""
-    place = stream.columns.place
+    place = stream.columns.place or stream.columns.shape
     try:
         geo = json.loads((file.schema_arrow.metadata or {}).get(b"geo", b"{}"))
         about = geo["columns"][place]["crs"]["id"]

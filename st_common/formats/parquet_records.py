@@ -31,7 +31,7 @@ def read_rows(payload: bytes, stream: FormatSettings) -> Records:
     """The records of a payload; total, as all formats are.
 
     Whole numbers of all sizes are int64, numbers with fractions float64, instants timestamp[us], texts and all others
-    texts; the column of places stays binary where it is. A column that the rows lack is a fault of all of them.
+    texts; the column of places or shapes stays binary where it is. A column that the rows lack is a fault of all.
     """
     if not payload.strip(_NOTHING):
         return _one(b"", None, stream)
@@ -39,9 +39,9 @@ def read_rows(payload: bytes, stream: FormatSettings) -> Records:
         rows = _rows(payload)
         rows.validate(full=True)
         values = {name: _column(rows, name) for name in columns_read(stream)}
-        place = stream.columns.place
+        places = (stream.columns.place, stream.columns.shape)
         fields = {
-            name: _typed(one, keeps_bytes=name == place)
+            name: _typed(one, keeps_bytes=name in places)
             for name, one in values.items()
             if one is not None
         }

@@ -42,6 +42,8 @@ class Reason(IntEnum):
     OUT_OF_CRS = 20
     TOO_FAR_AHEAD = 21
     NO_POINT = 22  # the place is another geometry than a point, or none that is known
+    BAD_BOX = 23  # a low side of the box is above the high one
+    NO_SHAPE = 24  # the shape is no geometry that is known, or an invalid one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from st_common.errors import ConfigError
 from st_common.formats.ais import Ais
+from st_common.formats.boxes import Boxes
 from st_common.formats.csv import Csv, Tsv
 from st_common.formats.elsewhere import format_elsewhere, names_elsewhere
 from st_common.formats.format import Format
@@ -31,6 +32,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "opensky": OpenSky(),
         "parquet": Parquet(),
         "hfp": Hfp(),
+        "boxes": Boxes(),
     }
 )
 """All formats, by the name that settings give them."""

@@ -50,6 +50,8 @@ class _Columns:
     x: str = "longitude"
     y: str = "latitude"
     place: str | None = None
+    box: tuple[str, ...] = ()
+    shape: str | None = None
     gone: str | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
 
