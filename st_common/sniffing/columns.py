@@ -26,6 +26,10 @@ _TIME = (
 )
 _DATE, _CLOCK = ("date|day",), ("time|clock|hour",)
 _POINT = re.compile(r"\s*POINT\s*Z?\s*\(", re.IGNORECASE)
+_SHAPE = re.compile(
+    r"\s*(MULTI)?(POINT|LINESTRING|POLYGON|GEOMETRYCOLLECTION)\s*Z?\s*\(",
+    re.IGNORECASE,
+)
 _FORMATS = (
     "%d/%m/%Y %H:%M:%S",
     "%m/%d/%Y %H:%M:%S",
@@ -71,10 +75,11 @@ def guessed(names: Sequence[str], rows: Rows) -> Guess:
     """
     columns: dict[str, str | list[str]] = {}
     notes: list[str] = []
-    place = next((name for name in names if _is_place(name, rows)), None)
-    if place is not None:
+    crs = "EPSG:4326"
+    if (place := _holding(_POINT, names, rows)) is not None:
         columns["place"] = place
-        crs = "EPSG:4326"
+    elif (place := _holding(_SHAPE, names, rows)) is not None:
+        columns["shape"] = place
     else:
         crs = _take_coordinates(columns, names, rows, notes)
     time_unit = _take_time(columns, names, rows, notes)
@@ -182,9 +187,13 @@ def _named(patterns: Sequence[str], names: Sequence[str]) -> str | None:
     return None
 
 
-def _is_place(name: str, rows: Rows) -> bool:
-    values = [row.get(name, "") for row in rows]
-    return bool(values) and all(_POINT.match(one) for one in values if one)
+def _holding(pattern: re.Pattern[str], names: Sequence[str], rows: Rows) -> str | None:
+    """The first column whose values are all of a pattern, where it has any; None: there is none."""
+    for name in names:
+        values = [one for row in rows if (one := row.get(name))]
+        if values and all(map(pattern.match, values)):
+            return name
+    return None
 
 
 def _far(rows: Rows, name: str) -> float:

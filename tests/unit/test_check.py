@@ -53,6 +53,9 @@ def test_real_files_are_known_and_read(shared, file, form, owner, time_unit, crs
         ("id,t,x,y\na,1,456123,5432100\n", {"crs": "planar"}),
         ("id,date,time,x,y\na,01/05/2024,12:00:00,1,2\n", {"time_unit": "%d/%m/%Y %H:%M:%S"}),
         ("id\tt\tgeom\na\t1700000000\tPOINT (1 2)\n", {"format": "tsv"}),
+        ("id;t;geom\na;1700000000;LINESTRING (1 2, 3 4)\nb;1700000000;POINT (1 2)\n",
+         {"columns": {"object": "id", "event_ts": "t", "shape": "geom"}}),
+        ("note,id,t,x,y\n,a,1700000000,10,50\n", {"columns": {"object": "id", "event_ts": "t", "x": "x", "y": "y"}}),
         ('{"VP": {"veh": 7, "lat": 60, "long": 24, "tst": "2024-05-01T12:00:00Z"}}\n', {"time_unit": "iso"}),
     ],
 )  # fmt: skip
