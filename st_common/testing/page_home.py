@@ -23,7 +23,7 @@ from st_common.testing.installation import ROOT, wait
 SETTINGS = """
 [streams.vehicles]
 format = "csv"
-columns = { object = "object_id", event_ts = "event_ts", x = "x", y = "y" }
+columns = { object = "object_id", event_ts = "event_ts", x = "x", y = "y", gone = "class", gone_values = ["gone"] }
 time_unit = "iso"
 attributes = { class = "string", speed_mps = "double" }
 max_ahead_s = "off"

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from importlib import metadata
@@ -130,6 +131,32 @@ def test_the_map_shows_layers_and_all_objects_and_asks_nobody_else(
     drawn = page.evaluate(kinds)
     assert {"road", "building", "park"} <= set(drawn)
     assert outside == []
+
+
+@pytest.mark.spec("P10")
+def test_who_is_gone_leaves_the_map_and_comes_back(page: Page, served: Served, moment):
+    alone = (24.9447, 60.1706)
+    where = "() => fairwayPage.place.view.streams.get('vehicles').placeOf('visitor')"
+    open_page(page, served, MAP)
+    until(page, "() => fairwayPage.place.view.map.areTilesLoaded()")
+    x, y = at(page, *alone)
+
+    def seen() -> bytes:
+        return page.screenshot(clip={"x": x - 6, "y": y - 6, "width": 12, "height": 12})
+
+    def wait_until_seen(is_so: Callable[[], bool]) -> None:
+        end_s = time.monotonic() + 60
+        while not is_so():
+            assert time.monotonic() < end_s
+
+    empty = seen()
+    for _ in range(2):
+        served.post(fix("visitor", moment(), alone))
+        until(page, f"() => ({where})()?.[0] === {alone[0]}")
+        wait_until_seen(lambda: seen() != empty)
+        served.post(fix("visitor", moment(), alone).replace("truck", "gone"))
+        until(page, f"() => ({where})() === null")
+        wait_until_seen(lambda: seen() == empty)
 
 
 @pytest.mark.spec("P10", "B18", "X3")

@@ -74,13 +74,11 @@ export class Objects {
     private takes_ms = 0;
     private byName = new Map<string, number>();
 
-    indexOf(name: string): number | undefined {
-        return this.byName.get(name);
-    }
-
+    /** Where an object is shown; null of one that is gone or was never there. */
     placeOf(name: string): [number, number] | null {
         const index = this.byName.get(name);
-        return index === undefined ? null : [this.shown[2 * index]!, this.shown[2 * index + 1]!];
+        if (index === undefined || Number.isNaN(this.shown[2 * index])) return null;
+        return [this.shown[2 * index]!, this.shown[2 * index + 1]!];
     }
 
     /** Takes what came; who moved goes there within takes_ms. */
@@ -162,7 +160,9 @@ export class Objects {
         const isNew = this.event_s[index] === 0;
         const old = isNew ? before?.get(this.names[index]!) : [this.shown[at]!, this.shown[at + 1]!];
         for (const [k, value] of [news.lon[i]!, news.lat[i]!].entries()) {
-            const from = old?.[k] ?? value;
+            // The server has no place of who is gone; who is back does not come from there.
+            const isTravelling = old !== undefined && Number.isFinite(old[k]) && Number.isFinite(value);
+            const from = isTravelling ? old[k]! : value;
             this.from[at + k] = from;
             this.shown[at + k] = from;
             this.to[at + k] = value;
