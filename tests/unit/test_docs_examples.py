@@ -75,8 +75,11 @@ EVERY = [
 ]
 
 
+PROGRAM = typer.main.get_command(app)
+
+
 def wrong_words(command: str) -> str:
-    return wrong_words_for(command, typer.main.get_command(app))
+    return wrong_words_for(command, PROGRAM)
 
 
 def run_by(page: Path, kind: str) -> str:
