@@ -73,6 +73,8 @@ def main() -> None:
     payloads = {
         "gtfs-rt": (feed(args.records), BUSES),
         "gtfs-rt, 600 in a message": (feed(600), BUSES),
+        "gtfs-rt, 20 in each message": (feed(20) * (args.records // 20), BUSES),
+        "gtfs-rt, one message of 20": (feed(20), BUSES),
         "ais": (sentences(args.records), SHIPS),
         "sbs1": (messages(args.records), PLANES),
     }

@@ -17,10 +17,10 @@ from st_common.formats.spans import lines
 _LINE = r'^(?:(?P<received>[0-9]\S*) )?(?:(?P<topic>/.*?) )?(?P<payload>\{\s*".*)$'
 _PATTERNS = {
     "headsign": ".*?",  # it may have slashes
-    "start_time": "(?:[0-9]{2}:[0-9]{2})?",
+    "start_time": "(?:[0-9]{1,2}:[0-9]{2})?",
     "geohash": ".*",  # it has slashes
 }
-_LEAST_PARTS = 5  # up to the number of the vehicle
+_FIRST_OF_JOURNEY = OF_TOPIC.index("route_id")
 _POSITION = r'^\{\s*"VP"'
 
 
@@ -64,17 +64,38 @@ def _paths(wanted: tuple[str, ...]) -> Mapping[str, str]:
 
 def _beside(said: pa.StructArray, wanted: tuple[str, ...]) -> Mapping[str, pa.Array]:
     """The columns of the line and of the topic, null where they are absent."""
-    topic = pc.extract_regex(pc.struct_field(said, "topic"), _topic())
-    parts = {"received": pc.struct_field(said, "received")}
-    parts |= {name: pc.struct_field(topic, name) for name in OF_TOPIC}
+    topic = pc.struct_field(said, "topic")
+    parts = {"received": pc.struct_field(said, "received"), **_parts(topic)}
     return {name: _texts(values) for name, values in parts.items() if name in wanted}
 
 
-def _topic() -> str:
-    """A pattern with a group for each part of a topic."""
-    groups = [f"(?P<{name}>{_PATTERNS.get(name, '[^/]*')})" for name in OF_TOPIC]
-    always, more = groups[:_LEAST_PARTS], groups[_LEAST_PARTS:]
-    return f"^/hfp/v1/{'/'.join(always)}(?:/{'/'.join(more)})?/?$"
+def _parts(topic: pa.Array) -> dict[str, pa.Array]:
+    """The parts of topics of either version."""
+    first = pc.extract_regex(topic, _topic(1))
+    parts = {name: pc.struct_field(first, name) for name in _names(1)}
+    if not pc.any(pc.starts_with(topic, "/hfp/v2/")).as_py():
+        return {**parts, "event_type": pa.nulls(len(topic), pa.binary())}
+    second = pc.extract_regex(topic, _topic(2))
+    of_second = {name: pc.struct_field(second, name) for name in OF_TOPIC}
+    return of_second | {n: pc.coalesce(parts[n], of_second[n]) for n in parts}
+
+
+def _names(version: int) -> tuple[str, ...]:
+    return tuple(name for name in OF_TOPIC if version > 1 or name != "event_type")
+
+
+def _topic(version: int) -> str:
+    """A pattern with a group for each part of a topic.
+
+    version 1    /hfp/v1/journey/ongoing/bus/0018/00640/1057/1/Munkkiniemi/07:32/1471139/3/60;25/20/38/71
+    version 2    /hfp/v2/journey/ongoing/vp/bus/0018/00640/..
+    """
+    groups = {
+        name: f"(?P<{name}>{_PATTERNS.get(name, '[^/]*')})" for name in _names(version)
+    }
+    always = [groups[n] for n in OF_TOPIC[:_FIRST_OF_JOURNEY] if n in groups]
+    more = [groups[name] for name in OF_TOPIC[_FIRST_OF_JOURNEY:]]
+    return f"^/hfp/v{version}/{'/'.join(always)}(?:/{'/'.join(more)})?/?$"
 
 
 def _texts(values: pa.Array) -> pa.Array:

@@ -19,6 +19,7 @@ _AIS = re.compile(
     rb"^(\\[^\\]*\\|\d+,)?[!$](AI|BS|AB|AN|AR|AS|AT|AX)(VDM|VDO)", re.MULTILINE
 )
 _SBS = re.compile(rb"^(MSG|SEL|ID|AIR|STA|CLK),", re.MULTILINE)
+_HFP = re.compile(rb'^([0-9]\S* )?/hfp/v[0-9]/.* \{\s*"', re.MULTILINE)
 _BOM = b"\xef\xbb\xbf"
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
 
@@ -56,6 +57,8 @@ def form_of(data: bytes, place: str) -> Form:
         return Form(format="ais")
     if _SBS.match(begun):
         return Form(format="sbs1")
+    if _HFP.match(begun):
+        return Form(format="hfp")
     if begun.startswith((b"{", b"[")):
         return _of_json(begun, place)
     if b"\0" in data[:4096] or _is_binary(data[:4096]):

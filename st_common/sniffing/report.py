@@ -22,6 +22,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "gtfs-rt": {"object": "vehicle_id", "event_ts": "timestamp"},
     "ais": {"object": "mmsi", "event_ts": "time"},
     "sbs1": {"object": "hex", "event_ts": "time"},
+    "hfp": {"object": ["operator_id", "vehicle_number"], "event_ts": "tst"},
     "gpx": {"object": "trk/name", "event_ts": "time"},
     "opensky": {"object": "icao24", "event_ts": "time_position"},
 }

@@ -120,12 +120,14 @@ def test_the_wheel_holds_what_programs_need_and_no_more(environment, tmp_path):
 
 def block(language: str) -> str:
     """The one block of the page in a language."""
-    (text,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    (text,) = re.findall(
+        rf"^```{language}[^\n]*\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL
+    )
     return text
 
 
 def commands_of_the_page() -> list[str]:
-    (text,) = re.findall(r"^```\n(fairway .*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    (text,) = re.findall(r"^```sh\n(fairway .*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     return text.splitlines()
 
 

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.spec("B6", "B7")
         ("gps-geolife-beijing/geolife_sample.txt.gz", "csv", "uid", "iso", None),
         ("gtfsrt-kingcounty/king-county-metro-1.pb", "gtfs-rt", "vehicle_id", None, None),
         ("gtfsrt-riga/riga_vehicle_positions.parquet", "parquet", "vehicle_id", "s", None),
+        ("hfp-helsinki/hfp-5000.txt", "hfp", ["operator_id", "vehicle_number"], None, None),
         ("polygons-naturalearth/ne_10m_ports.geojson", "geojson", "name", None, None),
     ],
 )  # fmt: skip
@@ -56,6 +57,7 @@ def test_real_files_are_known_and_read(shared, file, form, owner, time_unit, crs
         ("id;t;geom\na;1700000000;LINESTRING (1 2, 3 4)\nb;1700000000;POINT (1 2)\n",
          {"columns": {"object": "id", "event_ts": "t", "shape": "geom"}}),
         ("note,id,t,x,y\n,a,1700000000,10,50\n", {"columns": {"object": "id", "event_ts": "t", "x": "x", "y": "y"}}),
+        ('/hfp/v2/journey/ongoing/vp/bus/1/6 {"VP": {"tst": "2024-05-01", "lat": 6, "long": 2}}\n', {"format": "hfp"}),
         ('{"VP": {"veh": 7, "lat": 60, "long": 24, "tst": "2024-05-01T12:00:00Z"}}\n', {"time_unit": "iso"}),
     ],
 )  # fmt: skip

@@ -38,7 +38,7 @@ def test_the_settings_of_formats_can_be_used_and_their_columns_are_all_told(tmp_
     streams = load_streams(path)
     assert streams.broken == {}
     every = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
-    sections = [section for section in every if "```toml" in section]
+    sections = [section for section in every if "```toml\n" in section]
     columns = (gtfs_rt.COLUMNS, ais.COLUMNS, sbs1.COLUMNS, hfp_columns.COLUMNS)
     for section, known, stream in zip(sections, columns, streams.values(), strict=True):
         assert f'format = "{stream.format}"' in section

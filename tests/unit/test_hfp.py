@@ -1,7 +1,10 @@
 """HFP: a real recording with its known counts, and lines that are none."""
 
+import re
 from collections import Counter
+from dataclasses import replace
 
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,6 +87,32 @@ def test_a_line_is_taken_apart():
     assert (fix["geohash"], fix["desi"], fix["spd"]) == ("60;25/20/38/71", "57", 8.53)
 
 
+SECOND = FIRST.replace(b"/v1/journey/ongoing/", b"/v2/journey/ongoing/vp/")
+WITH_EVENT = replace(
+    VEHICLES,
+    attributes={**VEHICLES.attributes, "event_type": "string", "start_time": "string"},
+)
+
+
+def test_topics_of_both_versions_have_the_same_parts():
+    early = SECOND.replace(b"07:32", b"7:32")  # as the documentation writes it
+    lines = (FIRST + PAYLOAD, SECOND + PAYLOAD, early + PAYLOAD)
+    first, *later = decoded_of(b"\n".join(lines), WITH_EVENT).fixes.to_pylist()
+    assert (first["event_type"], first["start_time"]) == (None, "07:32")
+    assert [fix["start_time"] for fix in later] == ["07:32", "7:32"]
+    beside = {"event_type": None, "start_time": None, "row": None}
+    assert {fix["event_type"] for fix in later} == {"vp"}
+    assert [{**fix, **beside} for fix in later] == [{**first, **beside}] * 2
+
+
+def test_a_recording_of_version_2_is_that_of_version_1(shared):
+    payload = (shared / "data/hfp-helsinki/hfp-5000.txt").read_bytes()
+    version_2 = re.sub(rb" /hfp/v1/(\w+/\w+)/", rb" /hfp/v2/\1/vp/", payload)
+    first, second = (decoded_of(one, WITH_EVENT).fixes for one in (payload, version_2))
+    assert pc.unique(second["event_type"]).to_pylist() == ["vp"]
+    assert second.drop(["event_type"]).equals(first.drop(["event_type"]))
+
+
 def test_what_a_broker_brings_has_no_topic():
     stream = StreamSettings(
         name="vehicles",
@@ -105,7 +134,7 @@ def test_what_a_broker_brings_has_no_topic():
         (FIRST + b'{"DUE":{"lat":1,"long":2}}', "no_position"),
         (PAYLOAD, "missing_object"),
         (FIRST + PAYLOAD.replace(b"60.2", b"160.2"), "out_of_crs"),
-        (FIRST.replace(b"/v1/", b"/v2/") + PAYLOAD, "missing_object"),
+        (FIRST.replace(b"/v1/", b"/v3/") + PAYLOAD, "missing_object"),
         (FIRST + PAYLOAD.replace(b"57", b"\xff"), "bad_utf8"),
     ],
 )

@@ -1,6 +1,5 @@
 """docs/visits.md: every example runs on the real engine, and gives what the page shows."""
 
-import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.sql import sql
 from st_common.settings import Columns, StreamSettings
+from st_common.testing.doc_blocks import blocks
 from st_common.testing.log_writer import bare_log
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "visits.md"
@@ -25,16 +25,11 @@ TRUCKS = StreamSettings(
 )
 
 
-def blocks(page: str) -> list[tuple[str, str]]:
-    return re.findall(r"^```(\w*)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-
-
 @pytest.fixture(scope="module")
 def home(tmp_path_factory) -> Home:
     home = Home(tmp_path_factory.mktemp("visits"))
-    told = blocks(PAGE.read_text(encoding="utf-8"))
-    statements = next(text for _, text in told if text.startswith("REGISTER"))
-    records = next(text for kind, text in told if kind == "csv")
+    told = {block.kind: block.text for block in blocks(PAGE)}
+    statements, records = told["sql registered"], told["csv"]
     register(home, {"trucks": TRUCKS}, parse(statements), owner="t")
     bare_log(home.log("trucks")).append(records.encode(), arrival_us=0)
     engine = LocalEngine(home, TRUCKS)
@@ -47,7 +42,7 @@ def home(tmp_path_factory) -> Home:
 @pytest.mark.spec("C7")
 def test_the_examples_of_the_page_on_visits_give_what_it_shows(home, capsys):
     page = PAGE.read_text(encoding="utf-8")
-    told, shown = blocks(page), page
+    told, shown = [(block.kind, block.text) for block in blocks(PAGE)], page
     assert sum(kind == "sql" for kind, _ in told) >= 7
     for (kind, text), (_, result) in pairwise(told):
         if kind == "sql":
@@ -56,6 +51,7 @@ def test_the_examples_of_the_page_on_visits_give_what_it_shows(home, capsys):
                 f"{line.rstrip()}\n" for line in capsys.readouterr().out.splitlines()
             )
             shown = shown.replace(
-                f"{text}```\n\n```\n{result}```", f"{text}```\n\n```\n{given}```"
+                f"{text}```\n\n```text\n{result}```",
+                f"{text}```\n\n```text\n{given}```",
             )
     assert shown == page
