@@ -1,5 +1,6 @@
 """Elements that are boxes: from columns of sides, and as BBoxDB's generators write them."""
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.decode import decode
+from st_common.engine.local import LocalEngine
 from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.query.area_store import HomeAreas
+from st_common.query.registry import register
+from st_common.query.text import parse
+from st_common.serving.answers import answer
 from st_common.settings import stream_of_table
+from st_common.testing.doc_blocks import blocks
+from st_common.testing.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("B7")
 
@@ -179,3 +188,27 @@ def test_settings_that_are_wrong_are_named(columns, others, wrong):
     table = {"object": "id", "event_ts": "t", **columns}
     with pytest.raises(ConfigError, match=wrong):
         stream_of(columns=table, **others)
+
+
+def test_the_conditions_of_the_docs_find_boxes(tmp_path):
+    """Those of docs/file-formats.md, on the stream that it describes."""
+    page = Path(__file__).parents[2] / "docs" / "file-formats.md"
+    (settings,) = [one.text for one in blocks(page) if "[streams.cranes]" in one.text]
+    (questions,) = [one.text for one in blocks(page) if one.kind == "sql"]
+    table = tomllib.loads(settings)["streams"]["cranes"] | {"max_ahead_s": "off"}
+    stream = stream_of_table("cranes", table, tmp_path)
+    home = Home(tmp_path)
+    said = "".join(
+        f"REGISTER QUERY q{number} AS {line.partition('--')[0]};"
+        for number, line in enumerate(questions.splitlines())
+    )
+    register(home, {"cranes": stream}, parse(said, areas=HomeAreas(home)), owner="t")
+    rows = ["a,1,0,10,5,9,40,50", "b,1,12,13,1,2,0,12", "c,1,21,30,0,5,30,40"]
+    text = "\n".join(["id,t,x0,x1,y0,y1,z0,z1", *rows, ""])
+    bare_log(home.log("cranes")).append(text.encode(), arrival_us=0)
+    engine = LocalEngine(home, stream)
+    while engine.batch():
+        pass
+    engine.close()
+    answers = [answer(home, f"q{n}")["object"].to_pylist() for n in (0, 1)]
+    assert answers == [["a"], ["b"]]

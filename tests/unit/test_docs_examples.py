@@ -46,6 +46,7 @@ RUN_BY = {
     "continuous.md python": "spark/test_continuous_docs.py",
     "delivery.md python": "unit/test_delivery_files.py",
     "delivery.md python following": "unit/test_docs_commands.py",
+    "file-formats.md sql": "unit/test_boxes.py",
     "how-it-works.md python": "unit/test_docs_pages.py",
     "query-language.md sql": "unit/test_query_docs.py",
     "query-language.md sql wrong": "unit/test_query_docs.py",
