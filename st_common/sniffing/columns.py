@@ -43,6 +43,8 @@ _FORMATS = (
 _NOW_S, _FIRST_S = 4_102_444_800, 31_536_000
 _UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000}
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+_ATTRIBUTE = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_NAMED_AT_MOST = 12
 
 Rows = Sequence[Mapping[str, str]]
 
@@ -87,6 +89,8 @@ def guessed(names: Sequence[str], rows: Rows) -> Guess:
     owner = _named(_OBJECT, [name for name in names if name not in known])
     if owner is not None:
         columns["object"] = owner
+    known = {one for value in columns.values() for one in _listed(value)}
+    notes += _note_of_others([name for name in names if name not in known], rows)
     must = ("object",) if place is not None else ("object", "x", "y")
     return Guess(
         columns=columns,
@@ -95,6 +99,21 @@ def guessed(names: Sequence[str], rows: Rows) -> Guess:
         notes=tuple(notes),
         missing=tuple(key for key in must if key not in columns),
     )
+
+
+def _note_of_others(names: Sequence[str], rows: Rows) -> list[str]:
+    """How the columns that are no part of a fix can be kept; none where their names are not those of attributes."""
+    plain = [name for name in names if _ATTRIBUTE.fullmatch(name)][:_NAMED_AT_MOST]
+    if not plain:
+        return []
+    types = ", ".join(f'{name} = "{_type_of(name, rows)}"' for name in plain)
+    return [f"other columns are dropped; to query them, add attributes = {{ {types} }}"]
+
+
+def _type_of(name: str, rows: Rows) -> str:
+    values = [row[name].strip() for row in rows if row.get(name, "").strip()]
+    is_number = bool(values) and all(map(_NUMBER.fullmatch, values))
+    return "double" if is_number else "string"
 
 
 def _take_coordinates(

@@ -160,3 +160,21 @@ def test_names_decide_before_values():
 
 def test_a_byte_order_mark_is_no_part_of_the_first_name():
     assert form_of(b"\xef\xbb\xbfid,t,x,y\na,1,2,3\n", "file").names[0] == "id"
+
+
+def test_other_columns_are_named_as_attributes_that_settings_take(tmp_path):
+    path = tmp_path / "fixes.csv"
+    path.write_text("id,t,lon,lat,kmh,line,a b\na,1700000000,10,50,4.5,7b,1\n")
+    (note,) = sniff(str(path)).notes
+    attributes = note.partition("add ")[2]
+    assert attributes == 'attributes = { kmh = "double", line = "string" }'
+    settings = CliRunner().invoke(
+        app, ["--home", str(tmp_path / "home"), "check", str(path)]
+    )
+    assert settings.exit_code == 0
+    text = settings.stdout.partition("\n\n")[0].replace("NAME", "cars")
+    (tmp_path / "streams.toml").write_text(f"{text}\n{attributes}\n")
+    assert dict(load_streams(tmp_path)["cars"].attributes) == {
+        "kmh": "double",
+        "line": "string",
+    }
