@@ -398,6 +398,9 @@ def test_a_report_is_the_same_page_as_one_file_that_asks_nobody(
 
     address = f"{served.url}/queries/for_report"
     httpx.put(address, content=text, timeout=60).raise_for_status()
+    text = f"SELECT class, COUNT(*) FROM vehicles INSIDE ({west}, {south}, {east}, {north}) GROUP BY class"
+    address = f"{served.url}/queries/groups_for_report"
+    httpx.put(address, content=text, timeout=60).raise_for_status()
     file = write_report(served, tmp_path / "day.html")
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     page = context.new_page()
@@ -412,9 +415,17 @@ def test_a_report_is_the_same_page_as_one_file_that_asks_nobody(
     )
     expect(page.get_by_text("report of")).to_be_visible()
     expect(page.get_by_role("tab", name="Ask")).to_have_count(0)
+    expect(page.get_by_label("Legend")).to_contain_text("came in")
+    page.get_by_text("groups_for_report").first.click()
+    expect(page.get_by_text("no objects: nobody is marked")).to_be_visible()
+    page.get_by_label("Let groups_for_report go").click()
     page.get_by_text("for_report").first.click()
     until(page, "() => fairwayPage.app.get().chosen[0]?.shapes?.features.length === 1")
     until(page, "() => fairwayPage.place.view.map.areTilesLoaded()")
+    until(page, "() => fairwayPage.app.get().chosen[0].series[0].length > 1")
+    times_s = page.evaluate("() => fairwayPage.app.get().chosen[0].series[0]")
+    begin_s = TODAY.timestamp()
+    assert times_s[0] == begin_s, "the stream's time, not that of the wall"
     page.get_by_role("slider", name="Moment").fill("100")
     until(page, "() => fairwayPage.app.get().at_ms !== null")
     expect(page.locator(".pasttag")).to_be_visible()

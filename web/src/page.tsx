@@ -12,6 +12,7 @@ import { FindObject } from './panels/find';
 import { ObjectPanel } from './panels/object';
 import { Queries } from './panels/queries';
 import { ServerSide } from './panels/server';
+import { Legend } from './parts/legend';
 import { TimeBar } from './parts/timebar';
 import { askState } from './session';
 
@@ -185,10 +186,13 @@ export function Page(): JSX.Element {
             <Banner />
             <main>
                 <div class="stage">
-                    <div id="map" role="region" aria-label="Map: arrows move it, + and − change its scale" />
-                    <ObjectPanel />
-                    <FeaturePanel />
-                    <TimeBar />
+                    <div class="view">
+                        <div id="map" role="region" aria-label="Map: arrows move it, + and − change its scale" />
+                        <ObjectPanel />
+                        <FeaturePanel />
+                        <TimeBar />
+                    </div>
+                    <Legend />
                 </div>
                 <Panels />
             </main>
