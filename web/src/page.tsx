@@ -74,6 +74,7 @@ function Summary(): JSX.Element {
         return (
             <span class="summary">
                 <b class="pasttag">past</b> {sayMoment(at_ms)} UTC
+                {recording === null ? null : <> · report of {sayMoment(Date.parse(recording.made))} UTC</>}
             </span>
         );
     if (recording !== null) return <Reported objects={objects} />;
