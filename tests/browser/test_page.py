@@ -354,6 +354,21 @@ def test_on_a_phone_nothing_is_cut_off_and_dark_is_dark(phone: Page, served: Ser
     picture(phone, "phone")
 
 
+@pytest.mark.spec("P10", "C9")
+def test_an_address_leads_to_a_layer_and_to_the_regions_of_the_index(
+    page: Page, served: Served
+):
+    (layer, *_) = served.get("/page-state")["layers"]
+    open_page(page, served, f"tab=server&regions=1&layer={layer['name']}")
+    until(page, "() => fairwayPage.place.view.map.getZoom() > 5")
+    west, south, east, north = page.evaluate(
+        "() => fairwayPage.place.view.map.getBounds().toArray().flat()"
+    )
+    assert west <= layer["extent"][0] < layer["extent"][2] <= east
+    assert south <= layer["extent"][1] < layer["extent"][3] <= north
+    expect(page.get_by_label("Show regions of the index")).to_be_checked()
+
+
 @pytest.mark.spec("P10")
 def test_text_has_contrast_in_both_themes(page: Page, served: Served):
     open_page(page, served, "tab=server")
