@@ -261,8 +261,12 @@ settings-docs: $(VENV)/.ready ## write docs/settings.md, every key of the settin
 # --- to run ------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: setup ## set up, then the whole pipeline on Helsinki: layers, regions, stream, changes, compaction, quality report
+demo: setup ## set up, then the whole pipeline on Helsinki: layers, regions, stream, changes, compaction, quality report; in a terminal it ends with the live page
 	@$(BIN)/python demo/run.py $(ARGS)
+
+.PHONY: demo-page
+demo-page: $(VENV)/.ready ## the live page over the home that make demo left, until Ctrl-C
+	@$(BIN)/python demo/live.py $(ARGS)
 
 .PHONY: up
 up: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## Airflow on PostgreSQL on this machine, with vehicles that move, until make down (needs PostgreSQL)

@@ -43,6 +43,13 @@ with fairway_dag(
             title="Kinds",
             description="None: all",
         ),
+        "attribution": Param(
+            "",
+            type="string",
+            maxLength=200,
+            title="Attribution",
+            description="Whose data it is; none: OpenStreetMap's where the ids of features are its own",
+        ),
     },
 ) as dag:
     job_task(
@@ -52,5 +59,6 @@ with fairway_dag(
         "{{ params.file }}",
         "--group={{ params.group }}",
         "--kinds={{ params.kinds | join(',') }}",
+        "--attribution={{ params.attribution }}",
         outlets=[LAYERS],
     )

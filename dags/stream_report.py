@@ -1,7 +1,7 @@
-"""Draws each stream as it is: a map with its queries and their answers, layers, regions, rejects.
+"""Writes the page of the last day of each stream: objects, answers and changes on a map, at any moment of it.
 
 Each morning, and by hand for one stream. The pages are in `HOME/reports/streams/`, and under *Fairway* in Airflow;
-they need no network. A run reads all changes of a stream.
+each is one file that needs no network, as `fairway report` writes it.
 """
 
 from st_common.airflow.dag import fairway_dag, stream_param

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from airflow_runs import DemoError, Runs, airflow
@@ -27,7 +27,6 @@ from st_common.capture.log import Log
 from st_common.home import Home
 from st_common.ops.status import StreamStatus, read_all_status
 from st_common.position import position_of
-from st_common.serving.report import Step
 from st_common.settings import load_streams
 
 __all__ = ["Demo", "DemoError", "begin", "clear", "perform", "stop"]
@@ -47,7 +46,6 @@ class Demo:
     made: Prepared
     console: Console
     engine: str
-    steps: list[Step] = field(default_factory=list)
 
     @property
     def home(self) -> Home:
@@ -55,9 +53,8 @@ class Demo:
         return Home(self.made.home)
 
     def done(self, name: str, what: str, since: float) -> None:
-        """Says that a step is done that began at `since`, and keeps it for the report."""
+        """Says that a step is done that began at `since`."""
         seconds = time.monotonic() - since
-        self.steps.append(Step(name=name, what=what, seconds=seconds))
         self.console.print(
             f"[green]✓[/] [bold]{name:<18}[/] {what} [dim]{seconds:.1f} s[/]"
         )

@@ -2,7 +2,8 @@
 
 Layers from OpenStreetMap, regions, a stream of vehicles that is joined with them while it flows, fourteen
 continuous queries - in rectangles, with layers, around a vehicle, nearest, counted -, compaction and a quality report;
-then a table, and demo/report.html with a map.
+then tables, demo/report.html, which is the page as one file, and the live page over the demo's home: in a terminal
+it is served until Ctrl-C, elsewhere, as under CI, nothing goes on (`--serve` and `--no-serve` say otherwise).
 """
 
 import argparse
@@ -10,14 +11,16 @@ import sys
 import time
 from pathlib import Path
 
+from live import is_watched, serve
 from pipeline import Demo, DemoError, begin, clear, perform, stop
-from prepare import ATTRIBUTION, LICENCE, STREAM
+from prepare import STREAM
 from rich.console import Console
 from summary import show
 
 from st_common.errors import FairwayError
+from st_common.server.place import Place
+from st_common.server.report import report_home
 from st_common.serving.report import collect
-from st_common.serving.report_page import page
 from st_common.settings import load_streams
 
 HERE = Path(__file__).resolve().parent
@@ -42,6 +45,18 @@ def main() -> int:
         action="store_true",
         help="replay as fast as possible, not by event time",
     )
+    parser.add_argument(
+        "--serve",
+        action=argparse.BooleanOptionalAction,
+        default=is_watched(),
+        help="serve the page over the demo's home at the end, until Ctrl-C; default: in a terminal",
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=None,
+        help="of the page; default: 8640 if it is free",
+    )
     given = parser.parse_args()
     console = Console(soft_wrap=True, highlight=False)
     started = time.monotonic()
@@ -64,30 +79,28 @@ def main() -> int:
     finally:
         stop(HOME)
     finish(demo, seconds=time.monotonic() - started)
+    if given.serve:
+        serve(console, HOME, given.port)
+    tell_how(console)
     return 0
 
 
 def finish(demo: Demo, *, seconds: float) -> None:
     """Ends with the figures on the screen, and with the report."""
     stream = load_streams(demo.made.conf)[STREAM]
-    report = collect(demo.home, stream, steps=demo.steps, note=ATTRIBUTION)
-    rows = demo.made.counts.rows
-    lead = (
-        f"A minute of traffic: {report.objects:,} vehicles on the roads of central Helsinki, joined with OpenStreetMap "
-        f"while they moved, through midnight. {rows:,} records, {len(report.queries)} continuous queries, "
-        f"{report.changes:,} exact changes of their answers. Point at a query to see who is in its answer."
-    )
-    footer = f"Map data {ATTRIBUTION}, {LICENCE}, from {demo.made.extract.package}. The vehicles are made up."
-    REPORT.write_text(
-        page(report, title="Fairway on Helsinki", lead=lead, footer=footer),
-        encoding="utf-8",
-    )
-    show(demo.console, report)
+    show(demo.console, collect(demo.home, stream))
+    done = report_home(Place(home=demo.home, conf=demo.made.conf), REPORT)
     demo.console.print(
-        f"\n[bold]{REPORT.relative_to(HERE.parent)}[/] has the map. All of it took {seconds:.0f} s."
+        f"\n[bold]{REPORT.relative_to(HERE.parent)}[/] is the page of this minute as one file, "
+        f"{done.size_bytes / 1e6:.1f} MB. All of it took {seconds:.0f} s."
     )
-    demo.console.print(
-        f"[dim]Look further: .venv/bin/fairway --home {HOME.relative_to(HERE.parent)} answer in_park[/]"
+
+
+def tell_how(console: Console) -> None:
+    """Says how the live page is opened later."""
+    console.print(
+        "[bold]make demo-page[/] opens the live page over demo/home.\n"
+        "[dim]Look further: .venv/bin/fairway --home demo/home answer in_park[/]"
     )
 
 

@@ -30,6 +30,7 @@ def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
         kinds=kinds or None,
         crs=crs_of_group(streams, arguments.group),
         conf=conf,
+        attribution=arguments.attribution or None,
     )
     rows = follow_layers(home, lambda: known_streams(home, conf))
     if report.warning:
@@ -49,6 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--kinds",
         default="",
         help="kinds of conf/layers.toml, with commas; default: all",
+    )
+    parser.add_argument(
+        "--attribution",
+        default="",
+        help="whose data it is; default: OpenStreetMap's where the ids of features are its own",
     )
     arguments = parser.parse_args(argv)
     return finish(load_layer, arguments)

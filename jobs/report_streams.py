@@ -1,45 +1,63 @@
-"""Reports of streams, with maps: `python -m jobs.report_streams --home H --conf C [--stream S]`."""
+"""Reports of streams as pages: `python -m jobs.report_streams --home H --conf C [--stream S] [--hours 24]`."""
 
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from jobs.entry import finish, job_parser, streams_of
 from st_common.home import Home
-from st_common.serving.report import collect
-from st_common.serving.report_page import page
-from st_common.settings import StreamSettings, conf_dir, home_dir, stream_of
-from st_common.storage import LocalStorage
+from st_common.server.place import Place
+from st_common.server.report import has_fixes, report_home
+from st_common.settings import conf_dir, home_dir, stream_of
 
 
 def report(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """Writes a page for each stream that has a log: its map, queries with their answers, layers, regions, rejects."""
+    """Writes for each stream that has fixes the page of its last hours, as `fairway report` does."""
     home = Home(home_dir(arguments.home))
-    streams = streams_of(home, conf_dir(home.root, arguments.conf))
+    conf = conf_dir(home.root, arguments.conf)
+    streams = streams_of(home, conf)
     if arguments.stream:
-        wanted = [stream_of(streams, arguments.stream)]
+        wanted = [stream_of(streams, arguments.stream).name]
     else:
-        wanted = [one for name, one in streams.items() if home.log(name).is_dir()]
-    pages = [{"stream": one.name, "path": _write(home, one)} for one in wanted]
-    return {"pages": pages}
+        wanted = [name for name in streams if has_fixes(home, name)]
+    span = timedelta(hours=arguments.hours)
+    pages = [_write(home, conf, name, span) for name in wanted]
+    empty = sorted({*streams} - {*wanted}) if not arguments.stream else []
+    return {"pages": pages, "without_fixes": empty}
 
 
-def _write(home: Home, stream: StreamSettings) -> str:
-    text = page(
-        collect(home, stream),
-        title=f"Stream {stream.name}",
-        lead="Point at a query to see who is in its answer.",
-    )
-    folder = home.reports / "streams"
-    LocalStorage(folder).put(f"{stream.name}.html", text.encode())
-    return str(folder / f"{stream.name}.html")
+def _write(home: Home, conf: Path, stream: str, span: timedelta) -> dict[str, str]:
+    place = Place(home=home, conf=conf, only=(stream,))
+    path = home.reports / "streams" / f"{stream}.html"
+    done = report_home(place, path, span=span)
+    return {
+        "stream": stream,
+        "path": str(path),
+        "from": done.since.isoformat(),
+        "to": done.until.isoformat(),
+    }
+
+
+def _hours(text: str) -> float:
+    hours = float(text)
+    if not 0 < hours <= 24 * 366:
+        raise ValueError(text)
+    return hours
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, writes, gives back the exit code."""
     parser = job_parser("report_streams", report.__doc__)
-    parser.add_argument("--stream", help="only this stream; default: all with a log")
+    parser.add_argument("--stream", help="only this stream; default: all with fixes")
+    parser.add_argument(
+        "--hours",
+        type=_hours,
+        default=24.0,
+        help="how long before its newest fix a page begins; default: 24",
+    )
     return finish(report, parser.parse_args(argv))
 
 

@@ -48,6 +48,7 @@ A key that is unknown, missing or wrong is an error that names file, table and k
 | `FAIRWAY_HOME` | the home folder, where `--home` is not given |
 | `FAIRWAY_CONF` | the folder of the settings, where `--conf` is not given |
 | `FAIRWAY_CONTRACTS` | the folder of the [data contracts](data-contracts.md); else those that come with the package |
+| `FAIRWAY_PAGE_URL` | the address of [the page](page.md) to which Airflow leads; else `http://127.0.0.1:8640` |
 | `FAIRWAY_JARS` | the folder of Spark's jars; else `share/fairway/jars` of the Python environment |
 
 Secrets stand in no file: keys called `token_env` name the variable that holds one. A meaning that begins with kinds,

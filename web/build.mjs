@@ -63,13 +63,14 @@ async function writeReport() {
     ]);
     const part = (files, end) => files.find((one) => one.path.endsWith(end)).text.replaceAll('</script', '<\\/script');
     const parts = {
+        LICENCES: readFileSync(join(out, 'licences.txt'), 'utf8').replaceAll('</script', '<\\/script'),
         STYLE: part(page.outputFiles, '.css'),
         ICON: readFileSync(join(here, 'src', 'icon.svg'), 'utf8'),
         WORKER: part(worker.outputFiles, 'js'),
         SCRIPT: part(page.outputFiles, '.js'),
     };
     const template = readFileSync(join(here, 'src', 'report.html'), 'utf8');
-    const text = template.replace(/\/\*(STYLE|ICON|WORKER|SCRIPT)\*\//g, (_, name) => parts[name]);
+    const text = template.replace(/\/\*(STYLE|ICON|LICENCES|WORKER|SCRIPT)\*\//g, (_, name) => parts[name]);
     writeFileSync(join(out, 'report.html'), text);
 }
 

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from st_common.airflow.form import refusal, unknown_values
 from st_common.airflow.lineage import parent
-from st_common.airflow.links import ReportLink
+from st_common.airflow.links import PageLink, ReportLink
 from st_common.airflow.notes import NOTE, line_of
 from st_common.airflow.place import find_place, job_environment
 from st_common.airflow.task import Task, summary_of
@@ -42,7 +42,7 @@ class JobOperator(BaseOperator):
     """
 
     template_fields = ("arguments",)
-    operator_extra_links = (ReportLink(),)
+    operator_extra_links = (ReportLink(), PageLink())
 
     def __init__(self, *, task: Task, **kwargs: Any) -> None:
         super().__init__(task_id=task.name, **kwargs)

@@ -6,8 +6,8 @@ from airflow.plugins_manager import AirflowPlugin
 
 from st_common.airflow import notes
 from st_common.airflow.form_guard import FormGuard
-from st_common.airflow.links import ReportLink
-from st_common.airflow.site import PREFIX, site, view
+from st_common.airflow.links import PageLink, ReportLink
+from st_common.airflow.site import PREFIX, site, views
 
 
 class FairwayPlugin(AirflowPlugin):
@@ -20,6 +20,6 @@ class FairwayPlugin(AirflowPlugin):
     fastapi_apps: ClassVar[list[dict[str, Any]]] = [
         {"name": "fairway", "app": site, "url_prefix": PREFIX}
     ]
-    external_views: ClassVar[list[dict[str, Any]]] = [view()]
+    external_views: ClassVar[list[dict[str, Any]]] = views()
     listeners: ClassVar[list[Any]] = [notes]
-    operator_extra_links: ClassVar[list[Any]] = [ReportLink()]
+    operator_extra_links: ClassVar[list[Any]] = [ReportLink(), PageLink()]

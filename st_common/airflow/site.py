@@ -1,4 +1,4 @@
-"""Our pages in Airflow's API server, for whoever is logged in: an overview, and the reports of the home."""
+"""Our pages in Airflow's API server, for whoever is logged in: an overview, reports, and the way to the live page."""
 
 import time
 from pathlib import Path
@@ -6,8 +6,15 @@ from typing import Any
 
 from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import FastAPI, HTTPException
-from fastapi.responses import FileResponse, HTMLResponse
+from fastapi.responses import (
+    FileResponse,
+    HTMLResponse,
+    RedirectResponse,
+    Response,
+)
 
+from st_common.airflow.links import address_of
+from st_common.airflow.live_page import answers, page_url
 from st_common.airflow.overview import overview
 from st_common.errors import ConfigError
 from st_common.home import Home
@@ -17,9 +24,10 @@ from st_common.settings import home_dir
 PREFIX = "/fairway"
 _PAGES = Path(__file__).with_name("pages")
 _HEADERS = {
-    # The pages need nothing from anywhere else, and nobody else may frame them.
-    "Content-Security-Policy": "default-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-    "img-src 'self' data:; frame-ancestors 'self'",
+    # The pages need nothing from anywhere else, and nobody else may frame them. A report holds its map's worker.
+    "Content-Security-Policy": "default-src 'self'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline' blob: data:; worker-src blob: data:; connect-src blob: data:; "
+    "img-src 'self' blob: data:; frame-ancestors 'self'",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
@@ -47,6 +55,23 @@ def show_report(path: str, user: GetUserDep) -> FileResponse:  # noqa: ARG001 - 
     return FileResponse(file, media_type=kind, headers=_HEADERS)
 
 
+@site.get("/page")
+def show_page(user: GetUserDep) -> Response:  # noqa: ARG001 - who is not logged in is refused
+    """The live page of the home, where it is served; else what is the matter, with 503."""
+    try:
+        url = page_url()
+    except ConfigError as error:
+        return _absent(str(error))
+    if not answers(url):
+        return _absent(f"No server of Fairway answers at {url}.")
+    return RedirectResponse(f"{url}/", 303, headers={"Cache-Control": "no-store"})
+
+
+def _absent(said: str) -> Response:
+    text = templates_in(_PAGES).get_template("absent.html").render(said=said)
+    return HTMLResponse(text, 503, headers=_HEADERS)
+
+
 def _home() -> Home:
     try:
         return Home(home_dir())
@@ -54,11 +79,14 @@ def _home() -> Home:
         raise HTTPException(503, f"{error}") from None
 
 
-def view() -> dict[str, Any]:
-    """The entry in Airflow's navigation that shows the overview."""
-    return {
+def views() -> list[dict[str, Any]]:
+    """The entries in Airflow's navigation: the overview inside of Airflow, the live page in a window of its own."""
+    overview_ = {
         "name": "Fairway",
         "href": f"{PREFIX.strip('/')}/",
         "destination": "nav",
         "url_route": PREFIX.strip("/"),
     }
+    page = {"name": "Fairway page", "href": address_of("page"), "destination": "nav"}
+    # Else Airflow puts two or more entries into a menu of plugins.
+    return [{**one, "nav_top_level": True} for one in (overview_, page)]

@@ -79,6 +79,16 @@ _ID = Annotated[
 ]
 
 
+_ATTRIBUTION = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Whose data it is, as the page says it; else OpenStreetMap's where the ids of features are its own.",
+        show_default=False,
+    ),
+]
+
+
 @told_as("load_layer", about="name")
 def load(
     ctx: typer.Context,
@@ -92,6 +102,7 @@ def load(
     source_crs: _SOURCE_CRS = None,
     table: _TABLE = None,
     id_column: _ID = None,
+    attribution: _ATTRIBUTION = None,
 ) -> None:
     """Load a layer, or load it again: running queries go over to the new version."""
     from st_common.layers.load import load as load_layer
@@ -110,6 +121,7 @@ def load(
             conf=conf,
             crs=_target(ctx, group, crs, planar=planar),
             options=FileOptions(table=table, ids=id_column, crs=source_crs),
+            attribution=attribution,
             progress=progress,
         )
     _write_loaded(name, report)
@@ -206,6 +218,8 @@ def show(ctx: typer.Context, name: _NAME, *, json_lines: Json = False) -> None:
     typer.echo(
         f"layer {one.layer}, version {one.version}: {one.features:,} features in {one.rows:,} rows"
     )
+    if one.attribution:
+        typer.echo(f"attribution {one.attribution}")
     typer.echo("box " + ",".join(f"{edge:.7g}" for edge in one.box))
     write_columns(
         ("kind", "features"),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
@@ -14,6 +16,7 @@ from st_common.geometry.space import GLOBE, PLANE, Space
 from st_common.home import Home
 from st_common.layers import geojson, osm, vector
 from st_common.layers.announce import announce
+from st_common.layers.attribution import attribution_of
 from st_common.layers.conversion import DEGREES, converted, space_of
 from st_common.layers.features import Features, Found, Progress, checked
 from st_common.layers.kinds import Kinds, load_kinds
@@ -46,6 +49,7 @@ class LayerReport:
         streams: the streams whose logs were told.
         group: whose regions it is spread over.
         region_version: the version of these; 0: the group has none yet, and all of the layer lies in one region.
+        attribution: whose data it is, as it is said wherever the layer is shown; None: nothing must be.
     """
 
     layer: str
@@ -59,6 +63,7 @@ class LayerReport:
     streams: list[str]
     group: str
     region_version: int
+    attribution: str | None
 
     @property
     def warning(self) -> str:
@@ -82,6 +87,7 @@ def load(
     space: Space = GLOBE,
     crs: str | None = None,
     options: FileOptions = _AS_IT_SAYS,
+    attribution: str | None = None,
     progress: Progress | None = None,
 ) -> LayerReport:
     """Replaces a layer by the features of a file; says what came of it.
@@ -101,10 +107,12 @@ def load(
         crs: the system into which coordinates are converted, "EPSG:" and a number. None: EPSG:4326 on the globe; on a
             plane they stay as they are.
         options: what the file does not say of itself.
+        attribution: whose data it is. None: OpenStreetMap's where the ids of all features are its own.
         progress: called with what is being done and the number of features so far.
 
     Raises:
-        LayerError: the file cannot be read, or has no feature that can be used; the layer stays as it was.
+        LayerError: the file cannot be read or has no feature that can be used, or the attribution is no line of text;
+            the layer stays as it was.
         ConfigError: layers.toml is wrong, or a kind is unknown.
     """
     table = home.table("layers", layer)
@@ -114,7 +122,8 @@ def load(
     features = read(space=space, crs=crs, options=options)
     _require_some(features, kinds, f"{file} has no feature for layer {layer!r}")
     regions = current(home, group)
-    rows = layer_rows(features, regions)
+    source = attribution_of(pa.array(features.fids, pa.string()), attribution)
+    rows = layer_rows(features, regions, attribution=source)
     if progress:
         progress("writing", len(rows))
     version = tables.replace(table, rows, load_contract("layers"))
@@ -131,6 +140,7 @@ def load(
         streams=sorted({one.stream for one in announced if one.layer == layer}),
         group=group,
         region_version=regions.version,
+        attribution=source,
     )
 
 

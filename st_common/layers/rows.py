@@ -11,7 +11,9 @@ from st_common.partition.regions import Regions, assign, touching
 Ints = npt.NDArray[np.int64]
 
 
-def layer_rows(features: Features, regions: Regions) -> pa.Table:
+def layer_rows(
+    features: Features, regions: Regions, *, attribution: str | None = None
+) -> pa.Table:
     """The rows of a layer's table: one for each region that a feature touches, sorted by region, then fid.
 
         feature across regions "0" and "1", a point on it in "1"   ->   rows ("0", home False), ("1", home True)
@@ -22,6 +24,7 @@ def layer_rows(features: Features, regions: Regions) -> pa.Table:
     Args:
         features: sorted by fid.
         regions: of the layer's group; they tile the plane.
+        attribution: whose data it is; None: nothing must be said.
     """
     bounds = shapely.bounds(features.geometries)
     feature, region, home = _places(features, bounds, regions)
@@ -45,6 +48,7 @@ def layer_rows(features: Features, regions: Regions) -> pa.Table:
             ),
             "region_version": np.full(len(feature), regions.version, np.int32),
             "region_group": pa.repeat(pa.scalar(regions.group), len(feature)),
+            "attribution": pa.repeat(pa.scalar(attribution, pa.string()), len(feature)),
         }
     )
 

@@ -64,9 +64,12 @@ def _spread_layer(home: Home, layer: str) -> tuple[str | None, int | None]:
         regions = current(home, group)
         if regions.version == known[0]["region_version"]:
             return group, None
-        rows = tables.read(path, filters=[("home", "=", True)])
-        spread = layer_rows(_features(rows.sort_by("fid")), regions)
-        return group, tables.replace(path, spread, load_contract("layers"))
+        contract = load_contract("layers")
+        rows = tables.read(path, filters=[("home", "=", True)], contract=contract)
+        source = rows["attribution"][0].as_py() if len(rows) else None
+        features = _features(rows.sort_by("fid"))
+        spread = layer_rows(features, regions, attribution=source)
+        return group, tables.replace(path, spread, contract)
 
 
 def _features(rows: pa.Table) -> Features:

@@ -9,6 +9,7 @@ from st_common import tables
 from st_common.errors import LayerError
 from st_common.home import Home
 from st_common.layers.announce import layer_names, newest_version
+from st_common.layers.attribution import attribution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,7 @@ class LayerSummary:
         by_kind: how many features there are of each kind.
         by_region: how many are home in each region.
         box: minx, miny, maxx, maxy of all of them.
+        attribution: whose data it is; None: nothing must be said.
     """
 
     layer: str
@@ -32,6 +34,7 @@ class LayerSummary:
     by_kind: dict[str, int]
     by_region: dict[str, int]
     box: tuple[float, float, float, float]
+    attribution: str | None
 
 
 def summaries(home: Home) -> list[LayerSummary]:
@@ -69,4 +72,5 @@ def summary(home: Home, layer: str) -> LayerSummary:
         by_kind=dict(sorted(Counter(at_home["kind"].to_pylist()).items())),
         by_region=dict(sorted(Counter(at_home["region_id"].to_pylist()).items())),
         box=(*low, *high),
+        attribution=attribution(home, layer, version),
     )

@@ -30,6 +30,7 @@ from st_common.server.page.files import FOLDER
 from st_common.server.replies import iso_of
 from st_common.serving.changes import stream_changes
 from st_common.serving.outlets import Outlet
+from st_common.storage import LocalStorage
 
 Box = tuple[float, float, float, float]
 
@@ -319,6 +320,7 @@ def write_report(
         "made": iso_of(made),
         "since": iso_of(since),
         "until": iso_of(until),
+        "explained": _MOST_ASKED,
         "replies": recorder.replies,
     }
     data = json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
@@ -326,5 +328,6 @@ def write_report(
     if not marked:
         raise ConfigError("the page was built by another version", hint="`make page`")
     text = f"{head}{_EMPTY.replace('null', data)}{rest}"
-    path.write_text(text, encoding="utf-8")
-    return len(text.encode())
+    content = text.encode()
+    LocalStorage(path.parent).put(path.name, content)
+    return len(content)

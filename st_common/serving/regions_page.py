@@ -12,7 +12,6 @@ from st_common import tables
 from st_common.errors import ConfigError
 from st_common.home import Home, checked_name
 from st_common.partition.balance import rows_per_worker, std_deviation
-from st_common.serving.map_picture import view_of
 from st_common.serving.templates import templates_in
 from st_common.storage import LocalStorage
 
@@ -21,6 +20,8 @@ _WORKERS = (2, 3, 4, 5, 8, 10)
 _SIDE = 560.0
 """Pixels of a picture's longer side."""
 
+_MARGIN = 0.15
+"""By which share of its sides the picture is larger than the known edges of regions."""
 _STRATEGIES = ("sample", "elements")
 _EDGES = ("minx", "miny", "maxx", "maxy")
 Floats = npt.NDArray[np.float64]
@@ -159,14 +160,28 @@ def _cells(rows: pa.Table, counts: Ints) -> tuple[list[Cell], tuple[float, float
     return cells, size
 
 
+def _view(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Two corners of the box around all that is known of some corners, with room; the unit square for none.
+
+    Args:
+        lower: float64[n, 2], x and y; NaN is not known.
+        upper: likewise.
+    """
+    points = np.concatenate([lower, upper])
+    if np.isnan(points).all(axis=0).any():
+        return np.zeros(2), np.ones(2)
+    low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
+    room = np.maximum((high - low) * _MARGIN, 1e-6)
+    return low - room, high + room
+
+
 def _pixels(bounds: Floats) -> tuple[Floats, tuple[float, float]]:
     """Left, top, width and height of boxes in pixels, y downwards, and the size of the picture; float64[n, 4].
 
     Infinite edges are cut at the picture's, which leaves room to see that there is something behind the last border.
     """
     finite = np.where(np.isinf(bounds), np.nan, bounds)
-    view = view_of(finite[:, [0, 2]].ravel(), finite[:, [1, 3]].ravel(), margin=0.15)
-    low, high = np.array([view.minx, view.miny]), np.array([view.maxx, view.maxy])
+    low, high = _view(finite[:, :2], finite[:, 2:])
     scale = _SIDE / (high - low).max()
     corners = np.clip(bounds, [*low, *low], [*high, *high])
     left, bottom, right, top = ((corners - [*low, *low]) * scale).T

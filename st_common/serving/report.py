@@ -1,29 +1,22 @@
-"""What a stream came to, in figures and one picture: collected from the tables of a home, without a JVM."""
+"""What a stream came to, in figures: collected from the tables of a home, without a JVM."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import shapely
 
 from st_common import tables
 from st_common.home import Home
-from st_common.levels.stored import where_accepted
 from st_common.ops.status import StreamStatus, read_status
 from st_common.query.control import QueryRow
 from st_common.query.lookup import layers, queries
-from st_common.regions.region import Region, StillRegion
-from st_common.regions.registry import still
 from st_common.serving.answers import fold
 from st_common.serving.changes import stream_changes
 from st_common.serving.latency import latency_s
-from st_common.serving.map_picture import Asked, Features, Scene, view_of
-from st_common.serving.query_table import queries_and_objects
 from st_common.serving.sql import sql
 from st_common.settings import StreamSettings
 
@@ -94,17 +87,8 @@ class RuleFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """Something that was done on the way, and how long it took."""
-
-    name: str
-    what: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything that a page or a table about a stream shows. `latency_s` is (median, 95th percentile), or None."""
+    """Everything that a table about a stream shows. `latency_s` is (median, 95th percentile), or None."""
 
     stream: str
     engine: str
@@ -122,8 +106,6 @@ class Report:
     regions: RegionFacts | None
     latency_s: tuple[float, float] | None
     rules: tuple[RuleFacts, ...]
-    steps: tuple[Step, ...]
-    scene: Scene
 
 
 def _quantiles(waits_s: Sequence[float] | np.ndarray) -> tuple[float, float] | None:
@@ -133,16 +115,12 @@ def _quantiles(waits_s: Sequence[float] | np.ndarray) -> tuple[float, float] | N
     return float(np.quantile(waits_s, 0.5)), float(np.quantile(waits_s, 0.95))
 
 
-def collect(
-    home: Home, stream: StreamSettings, *, steps: Sequence[Step] = (), note: str = ""
-) -> Report:
+def collect(home: Home, stream: StreamSettings) -> Report:
     """The facts of a stream as its tables have them now; what no job has written yet is empty or zero.
 
     Args:
         home: where the tables lie.
         stream: the settings of the stream.
-        steps: what was done on the way, to be shown with its times.
-        note: printed on the map, as sources of layers often ask for.
     """
     status = read_status(home.stream(stream.name)) or _never()
     changes = stream_changes(home, stream.name)
@@ -170,8 +148,6 @@ def collect(
         regions=_region_facts(regions),
         latency_s=_quantiles(waits),
         rules=_rules(home),
-        steps=tuple(steps),
-        scene=_scene(home, stream, asked, answer, regions=regions, note=note),
     )
 
 
@@ -273,109 +249,6 @@ def _rules(home: Home) -> tuple[RuleFacts, ...]:
                arg_min(details, passed) details
         FROM newest GROUP BY ALL ORDER BY passed, "table", rule"""
     return tuple(RuleFacts(**row) for row in sql(home, text).to_pylist())
-
-
-def _scene(
-    home: Home,
-    stream: StreamSettings,
-    asked: Sequence[QueryRow],
-    answer: pa.Table,
-    *,
-    regions: pa.Table | None,
-    note: str,
-) -> Scene:
-    ids, x, y = _last_fixes(home, stream.name)
-    boxes = {
-        row["ID"]: row
-        for row in queries_and_objects(home, {stream.name: stream}).queries.to_pylist()
-    }
-    bounds = (
-        []
-        if regions is None
-        else [regions[edge].to_numpy() for edge in ("minx", "miny", "maxx", "maxy")]
-    )
-    return Scene(
-        view=view_of(x, y),
-        features=_features(home),
-        regions=np.stack(bounds, axis=1) if bounds else np.empty((0, 4)),
-        queries=tuple(_asked(row, answer, boxes[row.name], stream) for row in asked),
-        ids=ids,
-        x=x,
-        y=y,
-        space=stream.space,
-        note=note,
-    )
-
-
-def _asked(
-    row: QueryRow, answer: pa.Table, box: Mapping[str, Any], stream: StreamSettings
-) -> Asked:
-    """What the map shows of a query; rows of windows have times as partners, which are no features."""
-    mine = answer.filter(pc.equal(answer["query"], row.name))
-    frame = row.plan.frame if row.plan is not None else None
-    partners = (
-        frozenset(mine["partner"].drop_null().to_pylist())
-        if frame is None
-        else frozenset()
-    )
-    inside = row.plan.inside if row.plan is not None else None
-    framed = frame.regions if frame is not None and inside is None else ()
-    region = framed[0] if len(framed) == 1 else inside
-    return Asked(
-        name=row.name,
-        shape=_shape(region, box, stream),
-        drawn="rectangle" if region is None else region.drawn,
-        objects=frozenset(mine["object"].to_pylist()),
-        partners=partners,
-    )
-
-
-def _shape(
-    region: Region | None, box: Mapping[str, Any], stream: StreamSettings
-) -> shapely.Geometry | None:
-    """The shape of a region; of one that goes with an object the box that it has now, if it is anywhere."""
-    if isinstance(region, StillRegion):
-        return still(region.in_units(stream.unit_m)).outline(space=stream.space)
-    edges = [box[edge] for edge in ("minx", "miny", "maxx", "maxy")]
-    return None if None in edges else shapely.Polygon.from_bounds(*edges)
-
-
-def _last_fixes(home: Home, stream: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where every object that has not gone was last: ids, x, y."""
-    if not tables.exists(home.table("positions", stream)):
-        return np.empty(0, object), np.empty(0), np.empty(0)
-    view = _view("positions", stream)
-    text = f"SELECT object, arg_max(x, event_ts) x, arg_max(y, event_ts) y, arg_max(gone, event_ts) gone FROM {view}"  # noqa: S608 - a checked name
-    where = where_accepted(home, stream)
-    last_fixes = sql(home, f"{text} {where} GROUP BY object ORDER BY object")
-    last_fixes = last_fixes.filter(pc.invert(last_fixes["gone"]))
-    ids = last_fixes["object"].to_numpy().astype(object)
-    return ids, last_fixes["x"].to_numpy(), last_fixes["y"].to_numpy()
-
-
-def _features(home: Home) -> Features:
-    """All features of all layers, each once per layer."""
-    read = [
-        tables.read(
-            home.table("layers", name),
-            version=version,
-            columns=["home", "fid", "kind", "geometry"],
-        )
-        for name, version in layers(home).items()
-    ]
-    if not read:
-        return Features(
-            fid=np.empty(0, object),
-            kind=np.empty(0, object),
-            geometry=np.empty(0, object),
-        )
-    rows = pa.concat_tables(read)
-    rows = rows.filter(rows["home"])
-    return Features(
-        fid=rows["fid"].to_numpy().astype(object),
-        kind=rows["kind"].to_numpy().astype(object),
-        geometry=shapely.from_wkb(rows["geometry"].to_numpy()),
-    )
 
 
 def _view(table: str, part: str) -> str:

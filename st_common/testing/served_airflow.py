@@ -18,12 +18,14 @@ class Served:
         rest: its REST interface, for `admin`.
         installation: a home with one stream.
         restart: starts what does not live; the names of what was started.
+        page_url: where Airflow is told that the live page is; nothing serves it.
     """
 
     setup: Setup
     rest: Rest
     installation: Installation
     restart: Callable[[], list[str]]
+    page_url: str
 
     def run(self, dag: str, **form: Any) -> str:
         """Triggers a DAG, waits for its end, and gives its state."""

@@ -10,10 +10,17 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
+from st_common.airflow.live_page import VARIABLE
 from st_common.airflow.local.postgres import find_programs
 from st_common.airflow.local.rest import log_in, unhealthy
 from st_common.airflow.local.services import left_of, start_services, stop_services
-from st_common.airflow.local.setup import ADMIN, Setup, airflow_environment, make_setup
+from st_common.airflow.local.setup import (
+    ADMIN,
+    Setup,
+    airflow_environment,
+    free_ports,
+    make_setup,
+)
 from st_common.errors import ConfigError
 from st_common.testing.installation import ROOT, Installation, wait
 from st_common.testing.served_airflow import Served
@@ -55,13 +62,15 @@ def served() -> Iterator[Served]:
     environment = airflow_environment(
         setup, home=installation.home.root, conf=installation.conf
     )
+    page_url = f"http://127.0.0.1:{free_ports(1)[0]}"
+    environment[VARIABLE] = page_url
 
     def start() -> list[str]:
         return start_services(setup, environment, limit_s=LIMIT_S)
 
     try:
         start()
-        yield _served(setup, installation, start)
+        yield _served(setup, installation, start, page_url)
     finally:
         installation.end()
         stop_services(setup)
@@ -88,7 +97,10 @@ def page(served: Served, chromium: str) -> Iterator[Page]:
 
 
 def _served(
-    setup: Setup, installation: Installation, restart: Callable[[], list[str]]
+    setup: Setup,
+    installation: Installation,
+    restart: Callable[[], list[str]],
+    page_url: str,
 ) -> Served:
     wait(lambda: not unhealthy(setup), "all parts of Airflow are well")
     rest = log_in(setup)
@@ -99,7 +111,13 @@ def _served(
         UNPAUSED
     ):  # the others would begin a run at once, and these tests ask nothing of them
         rest.unpause(dag)
-    return Served(setup=setup, rest=rest, installation=installation, restart=restart)
+    return Served(
+        setup=setup,
+        rest=rest,
+        installation=installation,
+        restart=restart,
+        page_url=page_url,
+    )
 
 
 def _missing(what: str) -> Any:

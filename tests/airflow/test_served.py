@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +171,7 @@ def test_streams_maps_and_reports_are_within_reach_of_the_page(
     served.rest.unpause("stream_report")
     run = served.rest.trigger("stream_report", stream="taxis")
     assert served.rest.ended("stream_report", run, within_s=600) == "success"
-    assert noted(served, "stream_report", run) == "draw: pages 1"
+    assert noted(served, "stream_report", run) == "draw: pages 1, without_fixes 0"
     page.goto(f"{served.setup.url}/")
     page.get_by_role("link", name="Fairway", exact=True).click()
     frame = page.frame_locator("iframe")
@@ -178,14 +179,20 @@ def test_streams_maps_and_reports_are_within_reach_of_the_page(
     frame.get_by_text("dead: its process").first.wait_for()
     shot(page, "fairway")
     frame.get_by_role("link", name="taxis").click()
-    frame.locator("svg.map").wait_for()
-    frame.get_by_role("heading", name="Stream taxis").wait_for()
+    frame.get_by_text("report of").wait_for()
+    frame.get_by_label("Legend").wait_for()
+    shown = page.frames[1]
+    shown.wait_for_function(
+        "() => fairwayPage.place.view?.streams.get('taxis')?.count > 0"
+    )
     shot(page, "map")
 
     import requests
 
     links = f"dags/stream_report/dagRuns/{run}/taskInstances/draw/links"
-    report = served.rest.get(links)["extra_links"]["Report"]
+    shown_links = served.rest.get(links)["extra_links"]
+    assert shown_links["Live page"] == f"{served.setup.url}/fairway/page#tab=queries"
+    report = shown_links["Report"]
     assert report == f"{served.setup.url}/fairway/reports/streams/taxis.html"
     session = requests.Session()
     assert session.get(report, timeout=60).status_code == 401
@@ -200,6 +207,49 @@ def test_streams_maps_and_reports_are_within_reach_of_the_page(
         "no.html",
     ):
         assert session.get(f"{reports}/{path}", timeout=60).status_code == 404, path
+
+
+@pytest.mark.spec("C9", "P10")
+def test_the_live_page_opens_from_the_navigation_or_it_is_said_that_nothing_serves(
+    served: Served, page: Page
+) -> None:
+    import requests
+
+    address = f"{served.setup.url}/fairway/page"
+    assert requests.get(address, timeout=60).status_code == 401
+    page.goto(f"{served.setup.url}/")
+    link = page.get_by_role("link", name="Fairway page")
+    assert link.get_attribute("href") == address
+    with page.context.expect_page() as opened:
+        link.click()
+    opened.value.get_by_text("does not answer").wait_for()
+    assert served.page_url in opened.value.inner_text("body")
+    opened.value.close()
+
+    installation = served.installation
+    port = served.page_url.rpartition(":")[2]
+    command = ["-m", "st_common.cli", "--home", str(installation.home.root)]
+    command += ["serve", "--no-engines", "--port", port]
+    environment = {**os.environ, "FAIRWAY_CONF": str(installation.conf)}
+    server = subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment)
+    try:
+        session = requests.Session()
+        session.headers["Authorization"] = f"Bearer {served.rest.token}"
+        wait(
+            lambda: (
+                session.get(address, timeout=60, allow_redirects=False).status_code
+                == 303
+            ),
+            "the page is served",
+        )
+        with page.context.expect_page() as opened:
+            link.click()
+        opened.value.wait_for_function("() => globalThis.fairwayPage !== undefined")
+        assert opened.value.url.startswith(served.page_url)
+        opened.value.close()
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
 
 
 @pytest.mark.spec("C6", "X6")

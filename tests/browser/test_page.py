@@ -387,6 +387,21 @@ def test_on_a_phone_nothing_is_cut_off_and_dark_is_dark(phone: Page, served: Ser
     picture(phone, "phone")
 
 
+@pytest.mark.spec("P10", "C9")
+def test_an_address_leads_to_a_layer_and_to_the_regions_of_the_index(
+    page: Page, served: Served
+):
+    (layer, *_) = served.get("/page-state")["layers"]
+    open_page(page, served, f"tab=server&regions=1&layer={layer['name']}")
+    until(page, "() => fairwayPage.place.view.map.getZoom() > 5")
+    west, south, east, north = page.evaluate(
+        "() => fairwayPage.place.view.map.getBounds().toArray().flat()"
+    )
+    assert west <= layer["extent"][0] < layer["extent"][2] <= east
+    assert south <= layer["extent"][1] < layer["extent"][3] <= north
+    expect(page.get_by_label("Show regions of the index")).to_be_checked()
+
+
 @pytest.mark.spec("P10")
 def test_text_has_contrast_in_both_themes(page: Page, served: Served):
     open_page(page, served, "tab=server")
@@ -431,6 +446,9 @@ def test_a_report_is_the_same_page_as_one_file_that_asks_nobody(
 
     address = f"{served.url}/queries/for_report"
     httpx.put(address, content=text, timeout=60).raise_for_status()
+    text = f"SELECT class, COUNT(*) FROM vehicles INSIDE ({west}, {south}, {east}, {north}) GROUP BY class"
+    address = f"{served.url}/queries/groups_for_report"
+    httpx.put(address, content=text, timeout=60).raise_for_status()
     file = write_report(served, tmp_path / "day.html")
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     page = context.new_page()
@@ -445,9 +463,19 @@ def test_a_report_is_the_same_page_as_one_file_that_asks_nobody(
     )
     expect(page.get_by_text("report of")).to_be_visible()
     expect(page.get_by_role("tab", name="Ask")).to_have_count(0)
+    legend = page.get_by_label("Legend")
+    expect(legend).to_contain_text("came in")
+    expect(legend).to_contain_text("© OpenStreetMap contributors")
+    page.get_by_text("groups_for_report").first.click()
+    expect(page.get_by_text("no objects: nobody is marked")).to_be_visible()
+    page.get_by_label("Let groups_for_report go").click()
     page.get_by_text("for_report").first.click()
     until(page, "() => fairwayPage.app.get().chosen[0]?.shapes?.features.length === 1")
     until(page, "() => fairwayPage.place.view.map.areTilesLoaded()")
+    until(page, "() => fairwayPage.app.get().chosen[0].series[0].length > 1")
+    times_s = page.evaluate("() => fairwayPage.app.get().chosen[0].series[0]")
+    begin_s = TODAY.timestamp()
+    assert times_s[0] == begin_s, "the stream's time, not that of the wall"
     page.get_by_role("slider", name="Moment").fill("100")
     until(page, "() => fairwayPage.app.get().at_ms !== null")
     expect(page.locator(".pasttag")).to_be_visible()

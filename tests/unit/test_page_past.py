@@ -1,6 +1,7 @@
 """What was and what would have been, as the page asks: the way of an object, its visits, a question about the past."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -224,6 +225,7 @@ def test_shapes_of_queries_are_where_they_are_now(place, client, engine, tmp_pat
     assert about == {"role": "region", "follows": "a", "follows_at": [20, 30]}
     assert circle.centroid.coords[0] == pytest.approx((20, 30), abs=0.001)
     assert circle.bounds[3] - 30 == pytest.approx(0.00902, abs=0.0001)
+    assert circle.area / circle.envelope.area == pytest.approx(math.pi / 4, abs=0.01)
     ((centre, about),) = shapes("near")
     assert (about["role"], centre.coords[0]) == ("centre", (20, 30))
     ((nothing, about),) = shapes("lost")

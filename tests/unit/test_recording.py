@@ -1,14 +1,24 @@
 """Reports of a home as one file: which moments and tiles are recorded, and what cannot be reported."""
 
+import base64
+import gzip
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from jobs.report_streams import main as report_streams
 from st_common.cli import app
+from st_common.engine.run import run
 from st_common.home import Home
+from st_common.query.registry import register
+from st_common.query.text import parse
 from st_common.server.recording import MOMENTS, moments_of, path_of, tiles_of
+from st_common.settings import load_streams
+from st_common.testing.log_writer import bare_log
 
 SINCE = datetime(2026, 6, 20, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -17,6 +27,26 @@ CONF = """
 format = "csv"
 columns = { object = "id", event_ts = "t", x = "x", y = "y" }
 engine = "local"
+"""
+CARS = (
+    CONF
+    + """
+max_ahead_s = "off"
+[streams.boats]
+format = "csv"
+columns = { object = "id", event_ts = "t", x = "x", y = "y" }
+engine = "local"
+"""
+)
+QUERIES = """
+REGISTER QUERY west AS SELECT * FROM cars INSIDE (0, 0, 5, 10);
+REGISTER QUERY how_many AS SELECT COUNT(*) FROM cars INSIDE (0, 0, 5, 10);
+"""
+FIXES = b"""id,t,x,y
+a,2026-06-20T08:00:00Z,1,1
+b,2026-06-20T08:00:00Z,8,8
+b,2026-06-20T08:00:20Z,4,4
+a,2026-06-20T08:00:30Z,9,1
 """
 
 
@@ -49,7 +79,7 @@ def test_addresses_are_escaped():
     [
         ([], "no stream has a fix yet"),
         (["--stream", "boats"], "there is no stream 'boats'"),
-        (["--from", "yesterday"], "no stream has a fix yet"),
+        (["--from", "yesterday"], "'yesterday' is no time"),
         (["--to", "soon"], "'soon' is no time"),
         (["--from", "2026-06-20", "--to", "2026-06-19"], "is not before"),
     ],
@@ -65,3 +95,60 @@ def test_what_cannot_be_reported_is_said(tmp_path: Path, options: list[str], tol
     assert done.exit_code == 2
     assert told in done.stderr
     assert not page.exists()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A home with half a minute of two cars, and boats that have never sent anything."""
+    home = Home(tmp_path_factory.mktemp("home"))
+    conf = home.root / "conf"
+    conf.mkdir()
+    (conf / "streams.toml").write_text(CARS)
+    streams = load_streams(conf)
+    register(home, streams, parse(QUERIES), owner="me", now_us=1_000_000)
+    bare_log(home.log("cars")).append(FIXES, arrival_us=2_000_000)
+    run(home, streams["cars"], until_idle=True)
+    return home
+
+
+def recorded(page: Path) -> dict[str, Any]:
+    """What a page holds in the place of a server."""
+    _, _, rest = page.read_text().partition('id="recording">')
+    told: dict[str, Any] = json.JSONDecoder().raw_decode(rest)[0]
+    return told
+
+
+def said(told: dict[str, Any], path: str) -> str:
+    """The body of an answer that was recorded."""
+    return gzip.decompress(base64.b64decode(told["replies"][path][1])).decode()
+
+
+@pytest.mark.spec("S11")
+def test_a_report_begins_a_second_before_the_first_fix_and_ends_with_the_newest(
+    home: Home, tmp_path: Path
+):
+    page = tmp_path / "day.html"
+    done = CliRunner().invoke(app, ["--home", str(home.root), "report", str(page)])
+    assert done.exit_code == 0, done.stderr
+    assert "2026-06-20 07:59:59 to 2026-06-20 08:00:30 UTC" in done.stdout
+    told = recorded(page)
+    assert told["since"].startswith("2026-06-20T07:59:59")
+    assert told["until"].startswith("2026-06-20T08:00:30")
+    events = [line for line in said(told, "/changes/west").splitlines() if "data: " in line]  # fmt: skip
+    changes = [json.loads(line.removeprefix("data: ")) for line in events]
+    assert [(one["object"], one["sign"]) for one in changes] == [("a", 1), ("b", 1), ("a", -1)]  # fmt: skip
+
+
+@pytest.mark.spec("C9")
+def test_the_job_writes_the_page_of_each_stream_with_fixes_and_names_the_others(
+    home: Home, capsys: pytest.CaptureFixture[str]
+):
+    assert report_streams(["--home", str(home.root)]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    ((page,), empty) = (summary["pages"], summary["without_fixes"])
+    assert (page["stream"], empty) == ("cars", ["boats"])
+    told = recorded(Path(page["path"]))
+    state = json.loads(said(told, "/page-state"))
+    assert [one["name"] for one in state["streams"]] == ["cars"]
+    assert report_streams(["--home", str(home.root), "--stream", "boats"]) == 2
+    assert "no stream has a fix yet" in capsys.readouterr().err

@@ -3,7 +3,7 @@ import { app, place, type Tab } from './app';
 import { choose, drop } from './choosing';
 import { isoOf, msOf } from './data/times';
 import { goTo } from './moments';
-import { keepView } from './session';
+import { fitToLayer, keepView } from './session';
 
 const TABS: Tab[] = ['queries', 'ask', 'server'];
 let written = '';
@@ -45,6 +45,8 @@ export function readAddress(): void {
     if (TABS.includes(tab)) app.set({ tab });
     readMap(params.get('map'));
     readObject(params.get('object'));
+    if (params.has('regions')) app.set({ showsIndex: true });
+    if (params.has('layer')) fitToLayer(params.get('layer')!);
     const wanted = params.getAll('query');
     for (const { name } of app.get().chosen) if (!wanted.includes(name)) drop(name);
     wanted.forEach(choose);

@@ -1,13 +1,14 @@
 // Queries that are chosen: their members and regions on the map, and what comes and goes.
-import { app, MOST_CHOSEN, place, queryOf, say, type Chosen } from './app';
+import { app, latest_ms, MOST_CHOSEN, place, queryOf, say, type Chosen } from './app';
 import { getJson, pathOf, wordsOf } from './data/api';
 import { Follower } from './data/follow';
 import { applyTo, membersOf, type Members } from './data/members';
+import { recordedSeries, recording } from './data/recorded';
 import { isoOf } from './data/times';
 import type { Change, Member, Place, Shapes } from './data/types';
 import type { Marked } from './map/objects';
 
-const MOST_CHANGES = 200;
+const MOST_CHANGES = recording === null ? 200 : 20_000; // a report shows those up to any of its moments
 const MOST_POINTS = 3600;
 
 interface Answer {
@@ -70,6 +71,7 @@ export function choose(name: string): void {
     app.set({ chosen: [...app.get().chosen, fresh] });
     members.set(name, new Map());
     followers.set(name, follow(name));
+    if (recording !== null) void recordedSeries(name).then((series) => update(name, { series }));
 }
 
 function follow(name: string): Follower {
@@ -135,18 +137,27 @@ function takeChanges(name: string, changes: Change[]): void {
         entered: one.entered + entered,
         left: one.left + left,
     }));
-    if (isNow && app.get().chosen.find((one) => one.name === name)!.isAnswered) showMembers(name, {});
+    if (isNow && app.get().chosen.find((one) => one.name === name)!.isAnswered)
+        showMembers(name, {}, Math.max(...changes.map((one) => Date.parse(one.event_ts))));
 }
 
-function showMembers(name: string, more: Partial<Chosen>): void {
+function showMembers(name: string, more: Partial<Chosen>, changed_ms = 0): void {
     const all = [...members.get(name)!.values()];
-    const now_s = Date.now() / 1000;
-    update(name, (one) => ({
-        ...more,
-        members: all,
-        series: [[...one.series[0], now_s].slice(-MOST_POINTS), [...one.series[1], all.length].slice(-MOST_POINTS)],
-    }));
+    update(name, (one) => ({ ...more, members: all, series: seriesWith(one, all.length, changed_ms) }));
     showMarks();
+}
+
+/** The series with how many are in now, by the stream's time; one of a report, or of the past, stays as it is. */
+function seriesWith(one: Chosen, count: number, changed_ms: number): Chosen['series'] {
+    if (recording !== null || app.get().at_ms !== null) return one.series;
+    const [times, counts] = one.series;
+    const newest_ms = latest_ms(queryOf(one.name)?.stream) ?? 0;
+    const now_s = (Math.max(newest_ms, changed_ms) || Date.now()) / 1000;
+    const before = times.findLastIndex((time_s) => time_s < now_s) + 1;
+    return [
+        [...times.slice(0, before), now_s].slice(-MOST_POINTS),
+        [...counts.slice(0, before), count].slice(-MOST_POINTS),
+    ];
 }
 
 /** Puts members and regions of all chosen queries on the map. */
@@ -162,12 +173,14 @@ export function showMarks(): void {
 function markedOf(one: Chosen): Marked {
     const features = one.shapes?.features ?? [];
     const moving = features.filter((each) => each.properties.follows !== null && each.properties.follows_at != null);
+    const query = queryOf(one.name);
+    const marks = query?.kind === 'aggregate' ? [] : one.members; // groups are no objects, whatever they are called
     const focals = features.flatMap((each) => each.properties.follows ?? []);
     return {
         query: one.name,
         colour: one.colour,
-        stream: queryOf(one.name)?.stream ?? '',
-        members: [...new Set(one.members.flatMap((each) => [each.object]))],
+        stream: query?.stream ?? '',
+        members: [...new Set(marks.map((each) => each.object))],
         focals: [...new Set(focals)],
         moving: moving.flatMap((each) =>
             ringsOf(each.geometry).map((ring) => ({

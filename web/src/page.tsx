@@ -12,6 +12,7 @@ import { FindObject } from './panels/find';
 import { ObjectPanel } from './panels/object';
 import { Queries } from './panels/queries';
 import { ServerSide } from './panels/server';
+import { Legend } from './parts/legend';
 import { TimeBar } from './parts/timebar';
 import { askState } from './session';
 
@@ -73,6 +74,7 @@ function Summary(): JSX.Element {
         return (
             <span class="summary">
                 <b class="pasttag">past</b> {sayMoment(at_ms)} UTC
+                {recording === null ? null : <> · report of {sayMoment(Date.parse(recording.made))} UTC</>}
             </span>
         );
     if (recording !== null) return <Reported objects={objects} />;
@@ -185,10 +187,13 @@ export function Page(): JSX.Element {
             <Banner />
             <main>
                 <div class="stage">
-                    <div id="map" role="region" aria-label="Map: arrows move it, + and − change its scale" />
-                    <ObjectPanel />
-                    <FeaturePanel />
-                    <TimeBar />
+                    <div class="view">
+                        <div id="map" role="region" aria-label="Map: arrows move it, + and − change its scale" />
+                        <ObjectPanel />
+                        <FeaturePanel />
+                        <TimeBar />
+                    </div>
+                    <Legend />
                 </div>
                 <Panels />
             </main>

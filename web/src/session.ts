@@ -11,6 +11,7 @@ const LIVE_MS = 1000;
 const PAST_MS = 600;
 
 const cursors = new Map<string, string>();
+let firstLayer: string | null = null;
 let fitted: 'no' | 'layers' | 'yes' = 'no'; // what the map was brought to, at first
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
@@ -52,11 +53,22 @@ export async function askState(): Promise<void> {
 function fitOnce(page: PageState): void {
     const { view } = place;
     if (fitted === 'yes' || view === null) return;
+    const wanted = page.layers.find((one) => one.name === firstLayer)?.extent ?? null;
+    if (wanted !== null) {
+        view.fit(wanted);
+        keepView();
+        return;
+    }
     const streams = page.streams.map((one) => one.extent).filter((one) => one !== null);
     const layers = page.layers.map((one) => one.extent).filter((one) => one !== null);
     if (streams.length > 0) view.fit(around(streams));
     else if (layers.length > 0 && fitted === 'no') view.fit(around(layers));
     if (streams.length + layers.length > 0) fitted = streams.length > 0 ? 'yes' : 'layers';
+}
+
+/** Shows a layer first, in the place of all there is. */
+export function fitToLayer(name: string): void {
+    firstLayer = name;
 }
 
 export function keepView(): void {

@@ -55,6 +55,7 @@ class Known:
                 "name": name,
                 "version": version,
                 "features": shown.features,
+                "attribution": shown.attribution,
                 "kinds": dict(kinds[:_MOST_KINDS]),
                 "box": None if None in shown.box else shown.box,
             }

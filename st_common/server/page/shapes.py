@@ -14,6 +14,7 @@ from st_common.layers.announce import newest_version
 from st_common.query.lookup import find
 from st_common.query.neighbours import Place, places_of
 from st_common.query.plan import Plan
+from st_common.regions.combined_shapes import drawn_shape
 from st_common.regions.region import AroundObject, MovingRegion, Region
 from st_common.regions.registry import still
 from st_common.server.asked import AbsentError, Asked, known_query, known_stream
@@ -65,9 +66,9 @@ def _region(
             follows, at = region.focal, known.get(region.focal)
         if len(known) == len(places):
             standing = region.standing(known, space=stream.space)
-            shape = standing.outline(space=stream.space)
+            shape = drawn_shape(standing, stream.space)
     else:
-        shape = still(region).outline(space=stream.space)
+        shape = drawn_shape(still(region), stream.space)
     return _feature("region", shape, frame, follows=follows, at=at)
 
 

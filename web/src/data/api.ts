@@ -54,7 +54,11 @@ export async function request(
 async function fromRecording(path: string): Promise<Response> {
     const reply = await recordedReply(path);
     if (reply !== null) return reply;
-    throw new Refused(404, 'this is not in the report', '`fairway serve` on the same home shows it', {});
+    const isOfOne = path.startsWith('/object/') || path.startsWith('/why/');
+    const what = isOfOne
+        ? `of each answer a report explains ${recording!.explained} members`
+        : 'this is not in the report';
+    throw new Refused(404, what, '`fairway serve` on the same home shows it', {});
 }
 
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {

@@ -14,6 +14,7 @@ export interface Recording {
     made: string;
     since: string;
     until: string;
+    explained: number; // so many members of each answer have their reasons and all that is known of them
     replies: Record<string, [media: string, body: string]>;
 }
 
@@ -81,20 +82,41 @@ function recordedFor(path: string): Reply['reply'] | null {
     return found?.reply ?? null;
 }
 
-/** Who was in the answer of a query at a moment: who was in at first, and what changed from then on. */
-async function answerAt(query: string, at: string | null): Promise<Response | null> {
+/** Who was in the answer of a query at first, and what changed from then on. */
+async function courseOf(query: string): Promise<{ answer: { rows: Member[] }; changes: Change[] } | null> {
     const first = await recordedReply(`/answers/${query}?at=${encodeURIComponent(recording!.since)}&first`);
     const told = await recordedReply(`/changes/${query}`);
     if (first === null || told === null) return null;
-    const answer = (await first.json()) as { rows: Member[] };
+    const changes = splitEvents(await told.text()).events.map(({ data }) => JSON.parse(data) as Change);
+    return { answer: (await first.json()) as { rows: Member[] }, changes };
+}
+
+/** Who was in the answer of a query at a moment. */
+async function answerAt(query: string, at: string | null): Promise<Response | null> {
+    const course = await courseOf(query);
+    if (course === null) return null;
     const until_ms = at === null ? Number.POSITIVE_INFINITY : Date.parse(at);
-    const members = membersOf(answer.rows);
-    for (const { data } of splitEvents(await told.text()).events) {
-        const change = JSON.parse(data) as Change;
+    const members = membersOf(course.answer.rows);
+    for (const change of course.changes) {
         if (Date.parse(change.event_ts) > until_ms) break;
         applyTo(members, change);
     }
-    return Response.json({ ...answer, rows: [...members.values()] });
+    return Response.json({ ...course.answer, rows: [...members.values()] });
+}
+
+/** How many were in over all of a report, by the stream's time: seconds, members. */
+export async function recordedSeries(query: string): Promise<[number[], number[]]> {
+    const course = await courseOf(encodeURIComponent(query));
+    if (course === null) return [[], []];
+    const members = membersOf(course.answer.rows);
+    const counts = new Map([[Date.parse(recording!.since) / 1000, members.size]]);
+    for (const change of course.changes) {
+        applyTo(members, change);
+        counts.set(Date.parse(change.event_ts) / 1000, members.size);
+    }
+    counts.set(Date.parse(recording!.until) / 1000, members.size);
+    const sorted = [...counts].sort(([a], [b]) => a - b);
+    return [sorted.map(([time_s]) => time_s), sorted.map(([, count]) => count)];
 }
 
 /** The answer that was recorded to a request; null: none was. */

@@ -61,6 +61,7 @@ export interface LayerState {
     kinds: Record<string, number>;
     extent: Box | null;
     space?: Space;
+    attribution: string | null; // to be shown with whatever shows the layer
     recorded_zoom?: number; // of a report: how far its tiles go
 }
 

@@ -168,6 +168,7 @@ function stillLayers(what: Still, theme: Theme): LayerSpecification[] {
     const layer = (id: string, type: string, paint: Record<string, unknown>, more = {}): LayerSpecification =>
         ({ id: `${what}-${id}`, type, source: what, paint, ...more }) as LayerSpecification;
     const points = { filter: ['==', ['geometry-type'], 'Point'] };
+    const centres = { filter: ['==', ['get', 'role'], 'centre'] };
     const outline = { filter: ['!=', ['geometry-type'], 'Point'] };
     const areas = { filter: ['==', ['geometry-type'], 'Polygon'] };
     if (what === 'index') {
@@ -203,11 +204,12 @@ function stillLayers(what: Still, theme: Theme): LayerSpecification[] {
             'circle',
             {
                 'circle-color': 'rgba(0,0,0,0)',
-                'circle-radius': 7,
+                'circle-radius': ['match', ['get', 'role'], 'centre', 8, 5],
                 'circle-stroke-width': 2.5,
                 'circle-stroke-color': byQuery,
             },
             points,
         ),
+        layer('core', 'circle', { 'circle-color': byQuery, 'circle-radius': 2.5 }, centres),
     ];
 }

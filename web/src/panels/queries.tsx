@@ -98,7 +98,9 @@ function Groups({ one }: { one: Chosen }): JSX.Element {
     const rows = [...one.members].sort((a, b) => Number(b.value ?? 0) - Number(a.value ?? 0)).slice(0, MOST_MEMBERS);
     return (
         <table class="groups">
-            <caption class="hush">Groups and their values</caption>
+            <caption>
+                Groups and their values (− the old one, + the new one). They are no objects: nobody is marked on the map
+            </caption>
             <tbody>
                 {rows.map((row) => (
                     <tr key={row.object}>
@@ -114,6 +116,7 @@ function Groups({ one }: { one: Chosen }): JSX.Element {
 function Members({ one, query }: { one: Chosen; query: QueryState | undefined }): JSX.Element {
     if (one.refused !== '') return <Notice kind="error">{one.refused}</Notice>;
     if (!one.isAnswered) return <Notice kind="loading">Asking who is in …</Notice>;
+    if (one.members.length === 0 && recording !== null) return <Notice>Nobody was in.</Notice>;
     if (one.members.length === 0) return <Notice>Nobody is in now. Who comes in appears here at once.</Notice>;
     if (query?.kind === 'aggregate') return <Groups one={one} />;
     const open = (object: string): void => app.set({ object: { stream: query?.stream ?? '', name: object } });
@@ -129,6 +132,9 @@ function Members({ one, query }: { one: Chosen; query: QueryState | undefined })
             {one.members.length > MOST_MEMBERS ? (
                 <li class="quiet">and {sayNumber(one.members.length - MOST_MEMBERS)} more</li>
             ) : null}
+            {recording === null ? null : (
+                <li class="quiet">The report explains the first {recording.explained} who are in at its end.</li>
+            )}
         </ul>
     );
 }
@@ -144,6 +150,10 @@ function FollowState({ one }: { one: Chosen }): JSX.Element | null {
 function ChosenCard({ one }: { one: Chosen }): JSX.Element {
     const query = useStore(app, (state) => state.page?.queries.find((each) => each.name === one.name));
     const theme = useStore(app, (state) => state.theme);
+    const at_ms = useStore(app, (state) => state.at_ms);
+    const isPast = (change: Change): boolean => at_ms === null || Date.parse(change.event_ts) <= at_ms;
+    const changes = recording === null ? one.changes : one.changes.filter(isPast);
+    const isGroup = query?.kind === 'aggregate';
     const line = { label: one.name, colour: QUERY_COLOURS[theme][one.colour]!, values: one.series[1] };
     return (
         <section class="card" aria-label={`Query ${one.name}`}>
@@ -157,20 +167,21 @@ function ChosenCard({ one }: { one: Chosen }): JSX.Element {
             {query === undefined ? null : <pre class="statement">{selectOf(query.text)}</pre>}
             <FollowState one={one} />
             <p class="figures">
-                <b>{sayNumber(one.members.length)}</b> in · <span class="plus">+{one.entered}</span>{' '}
-                <span class="minus">−{one.left}</span> since you look
+                <b>{sayNumber(one.members.length)}</b> {isGroup ? 'groups' : 'in'} ·{' '}
+                <span class="plus">+{sayNumber(one.entered)}</span> <span class="minus">−{sayNumber(one.left)}</span>{' '}
+                {recording === null ? 'since you look' : 'in all of the report'}
             </p>
             {one.series[0].at(-1)! - one.series[0][0]! >= 1 ? (
                 <Chart
                     times={one.series[0]}
                     lines={[line]}
-                    about={`How many were in ${one.name}: now ${one.members.length}`}
+                    about={`How many ${isGroup ? 'groups' : ''} were in ${one.name}: now ${one.members.length}`}
                 />
             ) : null}
             <Members one={one} query={query} />
-            {one.changes.length === 0 ? null : (
+            {changes.length === 0 ? null : (
                 <ol class="changes" aria-label="Newest changes">
-                    {one.changes.slice(0, 12).map((change) => (
+                    {changes.slice(0, 12).map((change) => (
                         <ChangeLine key={change.id} change={change} query={query} />
                     ))}
                 </ol>

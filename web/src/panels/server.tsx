@@ -4,12 +4,15 @@ import { useEffect } from 'preact/hooks';
 import { app, isHidden, place } from '../app';
 import { choose } from '../choosing';
 import { getJson, pathOf } from '../data/api';
+import { addressOfPart } from '../data/recorded';
 import { useStore } from '../data/store';
 import { msOf, sayDuration, sayNumber, sayTime } from '../data/times';
 import type { Alert, LayerState, PageState, QueryState, StreamState } from '../data/types';
 import { Facts, Notice } from '../parts/small';
 import { sayKind } from './queries';
 import { Workers } from './workers';
+
+const LICENCES = addressOfPart('licences', 'text/plain', '/page/licences.txt');
 
 function Shown({ what, label }: { what: string; label: string }): JSX.Element {
     const hidden = useStore(app, (one) => one.hidden);
@@ -293,7 +296,7 @@ export function ServerSide(): JSX.Element {
                 <Alerts alerts={page.alerts} />
             </Part>
             <p class="quiet">
-                Fairway {page.version} · <a href="/page/licences.txt">licences</a>
+                Fairway {page.version} · <a href={LICENCES}>licences</a>
             </p>
         </div>
     );

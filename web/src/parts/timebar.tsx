@@ -17,6 +17,7 @@ const LIVE_SPANS: [string, number][] = [
 // A report shows all of what it is about.
 const SPANS: [string, number][] =
     recording === null ? LIVE_SPANS : [['all', Date.parse(recording.until) - Date.parse(recording.since)]];
+const END = recording === null ? 'Now' : 'End';
 const STEPS = 240;
 const PLAY_MS = 700;
 
@@ -62,7 +63,7 @@ export function TimeBar(): JSX.Element {
         if (!isPlaying && at_ms === null) goTo(end - span_ms);
         setPlaying(!isPlaying);
     };
-    const words = at_ms === null ? 'now' : sayMoment(at_ms);
+    const words = at_ms === null ? END : sayMoment(at_ms);
     return (
         <div class={at_ms === null ? 'timebar' : 'timebar past'} role="group" aria-label="Time">
             <button onClick={play} aria-label={isPlaying ? 'Pause' : 'Play the past'}>
@@ -98,7 +99,7 @@ export function TimeBar(): JSX.Element {
                     goTo(null);
                 }}
             >
-                Now
+                {END}
             </button>
         </div>
     );
