@@ -74,13 +74,11 @@ export class Objects {
     private takes_ms = 0;
     private byName = new Map<string, number>();
 
-    indexOf(name: string): number | undefined {
-        return this.byName.get(name);
-    }
-
+    /** Where an object is shown; null: it was never seen, or is gone or silent. */
     placeOf(name: string): [number, number] | null {
         const index = this.byName.get(name);
-        return index === undefined ? null : [this.shown[2 * index]!, this.shown[2 * index + 1]!];
+        if (index === undefined || Number.isNaN(this.shown[2 * index])) return null;
+        return [this.shown[2 * index]!, this.shown[2 * index + 1]!];
     }
 
     /** Takes what came; who moved goes there within takes_ms. */
@@ -162,7 +160,8 @@ export class Objects {
         const isNew = this.event_s[index] === 0;
         const old = isNew ? before?.get(this.names[index]!) : [this.shown[at]!, this.shown[at + 1]!];
         for (const [k, value] of [news.lon[i]!, news.lat[i]!].entries()) {
-            const from = old?.[k] ?? value;
+            const known = old?.[k] ?? value;
+            const from = Number.isNaN(known) ? value : known; // who comes back is there at once
             this.from[at + k] = from;
             this.shown[at + k] = from;
             this.to[at + k] = value;

@@ -51,10 +51,9 @@ function placesOf(objects: Objects, names: string[]): { positions: Float64Array;
     const positions = new Float64Array(2 * names.length);
     let count = 0;
     for (const name of names) {
-        const index = objects.indexOf(name);
-        if (index === undefined) continue;
-        positions[2 * count] = objects.shown[2 * index]!;
-        positions[2 * count + 1] = objects.shown[2 * index + 1]!;
+        const at = objects.placeOf(name);
+        if (at === null) continue;
+        positions.set(at, 2 * count);
         count += 1;
     }
     return { positions, count };
