@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
+from st_common.testing.page_browser import at, statement, until
 from st_common.testing.page_home import (
     AWAY,
     DEPOT,
@@ -39,23 +40,6 @@ def open_page(page: Page, served: Served, address: str = "") -> None:
         page,
         f"() => fairwayPage.place.view?.streams.get('vehicles')?.count >= {OBJECTS}",
     )
-
-
-def until(page: Page, script: str) -> None:
-    page.wait_for_function(script, timeout=60_000)
-
-
-def at(page: Page, lon: float, lat: float) -> tuple[float, float]:
-    """Where a place is in the window."""
-    x, y = page.evaluate(
-        """([lon, lat]) => {
-            const { map } = fairwayPage.place.view, { x, y } = map.project([lon, lat]);
-            const box = map.getCanvas().getBoundingClientRect();
-            return [box.x + x, box.y + y];
-        }""",
-        [lon, lat],
-    )
-    return x, y
 
 
 def picture(page: Page, name: str) -> None:
@@ -89,10 +73,6 @@ def draw_depot(page: Page) -> None:
     page.mouse.move(*at(page, (west + east) / 2, (south + north) / 2))
     page.mouse.move(*at(page, east, north))
     page.mouse.click(*at(page, east, north))
-
-
-def statement(page: Page) -> str:
-    return page.get_by_label("The statement").input_value()
 
 
 def drop_all(served: Served) -> None:
