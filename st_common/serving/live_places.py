@@ -17,8 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.capture.pieces import Piece, pieces
+from st_common.controls.reading import chosen
+from st_common.controls.rows import Clock
 from st_common.engine.sifting import Sifting
 from st_common.engine.topology import keyed
 from st_common.home import Home
@@ -27,6 +30,7 @@ from st_common.levels.purged import kept_snapshot
 from st_common.levels.snapshots import objects_of
 from st_common.levels.stored import FILTERED, archived_end, fixes, parts
 from st_common.levels.world import COLUMNS, LAST
+from st_common.ops.status import read_all_status
 from st_common.position import position_of, segment_of
 from st_common.serving.moving_places import Moved, MovingPlaces, Names
 from st_common.settings import StreamSettings
@@ -108,6 +112,7 @@ class LivePlaces:
         for rows, end in _archived(self._home, stream):
             self._take_archived(rows)
             self._next = segment_of(end)
+        self._pass_to(self._archive_clock())
         self._recent_from = int(position_of(self._next, 0))
         self._epoch = os.urandom(6).hex()
 
@@ -117,6 +122,20 @@ class LivePlaces:
         if FILTERED in rows.column_names:
             accepted = np.asarray(rows[FILTERED].is_null())
         self.places.take(rows, accepted)
+
+    def _archive_clock(self) -> int | None:
+        """The stream's clock at the end of what is archived: clock rows before it are not read; None: nobody says."""
+        folder = self._home.stream(self._stream.name)
+        clocks = [
+            one.now_ts
+            for one in read_all_status(folder)
+            if segment_of(one.position) <= self._next
+        ]
+        return max((one for one in clocks if one is not None), default=None)
+
+    def _pass_to(self, clock_us: int | None) -> None:
+        if clock_us is not None:
+            self.places.pass_to(clock_us)
 
     def look(self, epoch: str = "", serial: int = -1, names: int = 0) -> Look:
         """Reads on, and gives what moved behind a look before.
@@ -199,6 +218,23 @@ class LivePlaces:
 
     def _take(self, new: Sequence[Piece]) -> None:
         known = self._decided(new)
+        self._take_fixes(known)
+        self._pass_to(self._clock_of(known))
+        if known and self._sifting is not None:
+            self._sifting.forget(known[-1].segments[-1].number + 1)
+
+    def _clock_of(self, known: Sequence[Piece]) -> int | None:
+        """The latest event time that clock rows say has come; None where there are none."""
+        times_us = (
+            row.ts_us
+            for piece in known
+            for segment in piece.segments
+            if segment.clock
+            for _, row in chosen(control_rows(self._log, segment), Clock)
+        )
+        return max(times_us, default=None)
+
+    def _take_fixes(self, known: Sequence[Piece]) -> None:
         rows = [fixes_of(piece) for piece in known if piece.part is not None]
         if not rows:
             return
@@ -206,8 +242,6 @@ class LivePlaces:
         accepted = self._accepted(joined["position"].to_numpy())
         self.places.take(joined, accepted)
         self._keep(joined if accepted is None else joined.filter(pa.array(accepted)))
-        if self._sifting is not None:
-            self._sifting.forget(known[-1].segments[-1].number + 1)
 
     def _keep(self, rows: pa.Table) -> None:
         """Keeps fixes, and lets go of the oldest where there are too many."""

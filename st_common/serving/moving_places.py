@@ -103,6 +103,7 @@ class MovingPlaces:
         }
         self.serial = 0
         self.newest_us: int | None = None
+        self._now_us = _NEVER
 
     def __len__(self) -> int:
         return len(self._index)
@@ -152,6 +153,15 @@ class MovingPlaces:
             self._advance(fixes)
             newest_us = int(fixes.event_us.max())
             self.newest_us = max(newest_us, self.newest_us or newest_us)
+            self._now_us = max(newest_us, self._now_us)
+        self._hide()
+
+    def pass_to(self, clock_us: int) -> None:
+        """Hides who is silent at an event time that has come without a fix, us UTC; one before now changes nothing."""
+        if clock_us <= self._now_us:
+            return
+        self._now_us = clock_us
+        self.serial += 1
         self._hide()
 
     def _of(self, name: str) -> npt.NDArray[Any]:
@@ -224,8 +234,8 @@ class MovingPlaces:
     def _hide(self) -> None:
         """Hides who is gone or silent, shows who is back, and notes both as moves."""
         hidden = self._of("is_gone").copy()
-        if self._silence_us is not None and self.newest_us is not None:
-            hidden |= self._of("heard_us") < self.newest_us - self._silence_us
+        if self._silence_us is not None and self._now_us != _NEVER:
+            hidden |= self._of("heard_us") < self._now_us - self._silence_us
         turned = hidden != self._of("is_hidden")
         self._of("serial")[turned] = self.serial
         self._of("is_hidden")[:] = hidden

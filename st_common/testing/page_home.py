@@ -23,7 +23,7 @@ from st_common.testing.installation import ROOT, wait
 SETTINGS = """
 [streams.vehicles]
 format = "csv"
-columns = { object = "object_id", event_ts = "event_ts", x = "x", y = "y", gone = "class", gone_values = ["gone"] }
+columns = { object = "object_id", event_ts = "event_ts", x = "x", y = "y" }
 time_unit = "iso"
 attributes = { class = "string", speed_mps = "double" }
 max_ahead_s = "off"
@@ -99,11 +99,11 @@ class Served:
         """Posts fixes; they are durable then."""
         self.send("\n".join([HEADER, *rows, ""]).encode())
 
-    def send(self, content: bytes) -> None:
+    def send(self, content: bytes, stream: str = "vehicles") -> None:
         """Posts a file of fixes."""
         headers = {"content-type": "text/csv"}
         told = httpx.post(
-            f"{self.url}/streams/vehicles/fixes",
+            f"{self.url}/streams/{stream}/fixes",
             content=content,
             headers=headers,
             timeout=60,
@@ -132,6 +132,25 @@ def stays(name: str, hour: int, minutes: int) -> list[str]:
     ]
     before = fix(name, begin - timedelta(minutes=1), AWAY)
     return [before, *at_depot, fix(name, begin + timedelta(minutes=minutes), AWAY)]
+
+
+@contextlib.contextmanager
+def serve_home(folder: Path, settings: str) -> Iterator[Served]:
+    """A home of some streams without a layer, and its server; it has ended when this is left.
+
+    Args:
+        folder: takes the home.
+        settings: what its streams.toml says.
+    """
+    conf = folder / "home" / "conf"
+    conf.mkdir(parents=True)
+    (conf / "streams.toml").write_text(settings)
+    served = Served(folder, _free_port())
+    served.start()
+    try:
+        yield served
+    finally:
+        served.stop()
 
 
 @contextlib.contextmanager

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from st_common.testing.page_browser import TIMEOUT_MS
 from st_common.testing.page_home import Served, make_home
 
-TIMEOUT_MS = 60_000
-"""Of whatever is waited for: enough on a machine that is busy."""
 SIZES = {"desktop": (1400, 900), "phone": (390, 844)}
 
 

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from importlib import metadata
@@ -15,6 +14,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
+from st_common.testing.page_browser import at, statement, until
 from st_common.testing.page_home import (
     AWAY,
     DEPOT,
@@ -40,23 +40,6 @@ def open_page(page: Page, served: Served, address: str = "") -> None:
         page,
         f"() => fairwayPage.place.view?.streams.get('vehicles')?.count >= {OBJECTS}",
     )
-
-
-def until(page: Page, script: str) -> None:
-    page.wait_for_function(script, timeout=60_000)
-
-
-def at(page: Page, lon: float, lat: float) -> tuple[float, float]:
-    """Where a place is in the window."""
-    x, y = page.evaluate(
-        """([lon, lat]) => {
-            const { map } = fairwayPage.place.view, { x, y } = map.project([lon, lat]);
-            const box = map.getCanvas().getBoundingClientRect();
-            return [box.x + x, box.y + y];
-        }""",
-        [lon, lat],
-    )
-    return x, y
 
 
 def picture(page: Page, name: str) -> None:
@@ -90,10 +73,6 @@ def draw_depot(page: Page) -> None:
     page.mouse.move(*at(page, (west + east) / 2, (south + north) / 2))
     page.mouse.move(*at(page, east, north))
     page.mouse.click(*at(page, east, north))
-
-
-def statement(page: Page) -> str:
-    return page.get_by_label("The statement").input_value()
 
 
 def drop_all(served: Served) -> None:
@@ -131,32 +110,6 @@ def test_the_map_shows_layers_and_all_objects_and_asks_nobody_else(
     drawn = page.evaluate(kinds)
     assert {"road", "building", "park"} <= set(drawn)
     assert outside == []
-
-
-@pytest.mark.spec("P10")
-def test_who_is_gone_leaves_the_map_and_comes_back(page: Page, served: Served, moment):
-    alone = (24.9447, 60.1706)
-    where = "() => fairwayPage.place.view.streams.get('vehicles').placeOf('visitor')"
-    open_page(page, served, MAP)
-    until(page, "() => fairwayPage.place.view.map.areTilesLoaded()")
-    x, y = at(page, *alone)
-
-    def seen() -> bytes:
-        return page.screenshot(clip={"x": x - 6, "y": y - 6, "width": 12, "height": 12})
-
-    def wait_until_seen(is_so: Callable[[], bool]) -> None:
-        end_s = time.monotonic() + 60
-        while not is_so():
-            assert time.monotonic() < end_s
-
-    empty = seen()
-    for _ in range(2):
-        served.post(fix("visitor", moment(), alone))
-        until(page, f"() => ({where})()?.[0] === {alone[0]}")
-        wait_until_seen(lambda: seen() != empty)
-        served.post(fix("visitor", moment(), alone).replace("truck", "gone"))
-        until(page, f"() => ({where})() === null")
-        wait_until_seen(lambda: seen() == empty)
 
 
 @pytest.mark.spec("P10", "B18", "X3")

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from st_common.capture.control import write_clock
 from st_common.capture.reading import log_for
 from st_common.capture.stored_log import StoredLog
+from st_common.engine.run import run
 from st_common.levels.latest import flush_latest
 from st_common.position import position_of
 from st_common.server.asked import Asked, Kept
@@ -142,3 +144,28 @@ def test_what_was_asked_for_last_is_kept_up_to_a_bound():
     assert recent.of("x" * 50, value_of("x" * 50)) == "x" * 50
     recent.of("aaaa", value_of("aaaa"))
     assert made[-1] == "aaaa"
+
+
+def test_who_is_silent_by_a_clock_row_is_taken_off_though_no_fix_comes(place, stream):
+    places = LivePlaces(place.home, stream)
+    append(place, stream, fix("a", 0, 1, 1), fix("b", 50, 2, 2))
+    seen = places.look()
+    log = log_for(place.home, stream)
+    write_clock(log, 100_000_000, arrival_us=1_000_000)  # a: silent for just 100 s
+    assert len(places.look(seen.epoch, seen.serial).moved.index) == 0
+    write_clock(log, 100_000_001, arrival_us=1_000_000)
+    look = places.look(seen.epoch, seen.serial)
+    assert (look.moved.index.tolist(), np.isnan(look.moved.x).tolist()) == ([0], [True])
+    assert look.newest_us == 50_000_000
+    assert places.seen == (1, 50_000_000)
+    append(place, stream, fix("a", 101, 3, 3))
+    back = places.look(look.epoch, look.serial)
+    assert shown(back, np.array(["a", "b"])) == {"a": (3, 3)}
+
+
+def test_a_reader_that_begins_at_the_archive_knows_the_clock_rows_in_it(place, stream):
+    append(place, stream, fix("a", 0, 1, 1), fix("b", 50, 2, 2))
+    write_clock(log_for(place.home, stream), 120_000_000, arrival_us=1_000_000)
+    run(place.home, stream, until_idle=True)
+    look = LivePlaces(place.home, stream).look()
+    assert shown(look, look.names) == {"b": (2, 2)}

@@ -141,7 +141,7 @@ def test_a_question_about_the_past_is_answered_with_the_places_where_stays_began
     post(client, "ships", fix("b", 40, 6, 6) + fix("b", 60, 7, 7))
     run(place.home, place.stream("ships"), until_idle=True)
     stays = ask(client, f"{ZONE} BETWEEN '{at(0)}' AND '{at(59)}'")
-    assert (stays["interval"], stays["more"]) == (True, False)
+    assert (stays["interval"], stays["more"], stays["fixes"]) == (True, False, 5)
     places = [(row["object"], row["lon"], row["lat"]) for row in stays["rows"]]
     assert places == [("a", 5, 5), ("b", 6, 6)]
     assert stays["rows"][0]["to_ts"].startswith("1970-01-01T00:00:31")

@@ -89,7 +89,6 @@ def test_queries_are_grouped_by_kind_and_counted_with_their_members(place, clien
     assert state["query_kinds"] == {kind: 1 for _, kind in KINDS.values()}
     assert (by_name["box"]["members"], by_name["near"]["members"]) == (2, 1)
     assert by_name["box"]["text"].endswith(KINDS["box"][0])
-    assert by_name["box"]["cost_ms"] is None
     ships = stream_of(state, "ships")
     assert sum(ships["rejects"].values()) == 1
     assert set(ships["latency_ms"]) == {"p50", "p95", "p99"}

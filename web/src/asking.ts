@@ -20,6 +20,7 @@ export interface Told {
     isMoment: boolean; // who is in at its end, and since when
     stays: Stay[];
     hasMore: boolean; // there were more rows than are shown
+    fixes: number; // that it follows from
 }
 
 export interface Asking {
@@ -312,20 +313,21 @@ async function textOf(name: string): Promise<string> {
     return text.replace(/^\s*(REGISTER|REPLACE)\s+QUERY\s+.*?\s+AS\s+(?=SELECT)/is, '').replace(/;\s*$/, '');
 }
 
+interface Answered {
+    rows: (Visit & { since_ts?: string })[];
+    more: boolean;
+    fixes: number;
+}
+
 async function toldOf(text: string, [from_ms, until_ms]: [number, number], signal: AbortSignal): Promise<Told> {
     const isMoment = from_ms === until_ms;
     const when = isMoment ? `AS OF '${isoOf(until_ms)}'` : `BETWEEN '${isoOf(from_ms)}' AND '${isoOf(until_ms)}'`;
     const statement = `${text.trim().replace(/;$/, '')}\n${when}`;
-    const { rows, more } = await sendText<{ rows: (Visit & { since_ts?: string })[]; more: boolean }>(
-        'POST',
-        `/ask?limit=${MOST_ROWS}`,
-        statement,
-        signal,
-    );
+    const { rows, more, fixes } = await sendText<Answered>('POST', `/ask?limit=${MOST_ROWS}`, statement, signal);
     const visits = isMoment ? rows.map((one) => ({ ...one, from_ts: one.since_ts!, to_ts: null })) : rows;
     const stays = staysOf(visits, until_ms);
     const first_ms = Math.min(until_ms - MINUTE_MS, ...stays.slice(0, 1).map((one) => one.from_ms));
-    return { from_ms: isMoment ? first_ms : from_ms, until_ms, stays, isMoment, hasMore: more };
+    return { from_ms: isMoment ? first_ms : from_ms, until_ms, stays, isMoment, hasMore: more, fixes };
 }
 
 /** Registers the statement under its name; what it tells is followed at once. */

@@ -40,7 +40,7 @@ def ask(asked: Asked) -> Response:
     assert plan is not None  # noqa: S101 - a SELECT has one
     stream = known_stream(asked, plan.stream)
     home, limit = asked.place.home, min(asked.params.get("limit", _ROWS), _MOST_ROWS)
-    _require_few(home, stream, past)
+    fixes = _few_fixes(home, stream, past)
     told = asked_of_the_past(home, stream, plan, past)
     rows, more = _first(told, limit)
     shown = plain_rows(_placed(home, stream, rows))
@@ -51,10 +51,12 @@ def ask(asked: Asked) -> Response:
         row["lat"] = None if y is None else frame.lat(y)
     is_interval = past is not None and past.since is not None
     beside = {"stream": stream.name, "interval": is_interval, "more": more}
+    beside["fixes"] = fixes
     return value_reply({**beside, "rows": shown})
 
 
-def _require_few(home: Home, stream: StreamSettings, past: Past | None) -> None:
+def _few_fixes(home: Home, stream: StreamSettings, past: Past | None) -> int:
+    """How many fixes the answer follows from: those of all days up to the last that is asked about."""
     until = known_until(home, stream.name) if past is None else past.until
     fixes = count_fixes(home, stream.name, None, until.astimezone(UTC).date())
     if fixes > MOST_FIXES:
@@ -62,6 +64,7 @@ def _require_few(home: Home, stream: StreamSettings, past: Past | None) -> None:
             f"the answer follows from {fixes:,} fixes, more than {MOST_FIXES:,}",
             hint="ask in a terminal, `fairway shell`, or register the query",
         )
+    return fixes
 
 
 def _first(told: Iterator[pa.Table], limit: int) -> tuple[pa.Table, bool]:

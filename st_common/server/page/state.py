@@ -145,7 +145,7 @@ def _sources(asked: Asked, name: str) -> list[dict[str, Any]]:
 def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]:
     """Its engine: whether it lives, how far it is behind, and the newest time that it has seen."""
     folder = asked.place.home.stream(stream.name)
-    told: dict[str, Any] = {"engine": stream.engine, "why": None, "behind_fixes": None}
+    told: dict[str, Any] = {"engine": stream.engine, "why": None}
     try:
         seen = observe(folder, wanted=stream.running, now_us=now_us)
     except FairwayError as error:
@@ -195,7 +195,7 @@ def _queries(
         mine = figures.get(row["stream"])
         members = None if mine is None else mine.members.get(row["name"], 0)
         per_min = None if mine is None else mine.changes_per_min.get(row["name"])
-        more = {"members": members, "cost_ms": None, "changes_per_min": per_min}
+        more = {"members": members, "changes_per_min": per_min}
         shown.append({**row, **more})
     return {
         "queries": shown,

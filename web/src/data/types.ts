@@ -29,7 +29,6 @@ export interface StreamState {
     fixes_per_s: number | null;
     lag_s: number | null; // of answers
     archive_lag_s: number | null;
-    behind_fixes: number | null;
     behind_segments: number | null;
     why: string | null;
     latency_ms: { p50: number | null; p95: number | null; p99: number | null } | null;
@@ -50,7 +49,6 @@ export interface QueryState {
     state: string;
     why: string | null;
     members: number | null;
-    cost_ms: number | null;
     changes_per_min: number | null;
 }
 

@@ -161,55 +161,50 @@ export class MapView {
     }
 }
 
+const POINTS = { filter: ['==', ['geometry-type'], 'Point'] };
+const CENTRES = { filter: ['==', ['get', 'role'], 'centre'] };
+const OUTLINE = { filter: ['!=', ['geometry-type'], 'Point'] };
+const AREAS = { filter: ['==', ['geometry-type'], 'Polygon'] };
+
+/** How what lies still is drawn, from the lowest layer to the highest. */
 function stillLayers(what: Still, theme: Theme): LayerSpecification[] {
-    const colours = MAP_COLOURS[theme];
-    const queries = QUERY_COLOURS[theme];
-    const byQuery = ['match', ['get', 'colour'], ...queries.flatMap((one, i) => [i, one]), colours.way];
-    const layer = (id: string, type: string, paint: Record<string, unknown>, more = {}): LayerSpecification =>
-        ({ id: `${what}-${id}`, type, source: what, paint, ...more }) as LayerSpecification;
-    const points = { filter: ['==', ['geometry-type'], 'Point'] };
-    const centres = { filter: ['==', ['get', 'role'], 'centre'] };
-    const outline = { filter: ['!=', ['geometry-type'], 'Point'] };
-    const areas = { filter: ['==', ['geometry-type'], 'Polygon'] };
-    if (what === 'index') {
-        const load = ['interpolate', ['linear'], ['get', 'heat'], 0, 0.03, 1, 0.45];
-        return [
-            layer('fill', 'fill', { 'fill-color': '#d9480f', 'fill-opacity': load }),
-            layer('line', 'line', { 'line-color': '#d9480f', 'line-width': 1, 'line-opacity': 0.7 }),
-        ];
-    }
-    if (what === 'drawn') return [];
-    if (what === 'ways') {
-        return [
-            layer('edge', 'line', { 'line-color': colours.objectEdge, 'line-width': 5, 'line-opacity': 0.8 }, outline),
-            layer('line', 'line', { 'line-color': byQuery, 'line-width': 2.5 }, outline),
-            layer(
-                'point',
-                'circle',
-                {
-                    'circle-color': byQuery,
-                    'circle-radius': 5,
-                    'circle-stroke-width': 2,
-                    'circle-stroke-color': colours.objectEdge,
-                },
-                points,
-            ),
-        ];
-    }
+    const byQuery = ['match', ['get', 'colour'], ...QUERY_COLOURS[theme].flatMap((one, i) => [i, one])];
+    const colour = [...byQuery, MAP_COLOURS[theme].way];
+    if (what === 'index') return indexLayers();
+    if (what === 'ways') return wayLayers(colour, MAP_COLOURS[theme].objectEdge);
+    return what === 'shapes' ? shapeLayers(colour) : [];
+}
+
+function layerOf(what: Still, type: 'fill' | 'line' | 'circle', name: string, paint: object, more = {}) {
+    return { id: `${what}-${name}`, type, source: what, paint, ...more } as LayerSpecification;
+}
+
+function indexLayers(): LayerSpecification[] {
+    const load = ['interpolate', ['linear'], ['get', 'heat'], 0, 0.03, 1, 0.45];
     return [
-        layer('fill', 'fill', { 'fill-color': byQuery, 'fill-opacity': 0.14 }, areas),
-        layer('line', 'line', { 'line-color': byQuery, 'line-width': 2 }, outline),
-        layer(
-            'point',
-            'circle',
-            {
-                'circle-color': 'rgba(0,0,0,0)',
-                'circle-radius': ['match', ['get', 'role'], 'centre', 8, 5],
-                'circle-stroke-width': 2.5,
-                'circle-stroke-color': byQuery,
-            },
-            points,
-        ),
-        layer('core', 'circle', { 'circle-color': byQuery, 'circle-radius': 2.5 }, centres),
+        layerOf('index', 'fill', 'fill', { 'fill-color': '#d9480f', 'fill-opacity': load }),
+        layerOf('index', 'line', 'line', { 'line-color': '#d9480f', 'line-width': 1, 'line-opacity': 0.7 }),
+    ];
+}
+
+function wayLayers(colour: unknown[], edge: string): LayerSpecification[] {
+    const under = { 'line-color': edge, 'line-width': 5, 'line-opacity': 0.8 };
+    const ring = { 'circle-stroke-width': 2, 'circle-stroke-color': edge };
+    return [
+        layerOf('ways', 'line', 'edge', under, OUTLINE),
+        layerOf('ways', 'line', 'line', { 'line-color': colour, 'line-width': 2.5 }, OUTLINE),
+        layerOf('ways', 'circle', 'point', { 'circle-color': colour, 'circle-radius': 5, ...ring }, POINTS),
+    ];
+}
+
+function shapeLayers(colour: unknown[]): LayerSpecification[] {
+    const radius = ['match', ['get', 'role'], 'centre', 8, 5];
+    const hollow = { 'circle-color': 'rgba(0,0,0,0)', 'circle-radius': radius };
+    const ring = { 'circle-stroke-width': 2.5, 'circle-stroke-color': colour };
+    return [
+        layerOf('shapes', 'fill', 'fill', { 'fill-color': colour, 'fill-opacity': 0.14 }, AREAS),
+        layerOf('shapes', 'line', 'line', { 'line-color': colour, 'line-width': 2 }, OUTLINE),
+        layerOf('shapes', 'circle', 'point', { ...hollow, ...ring }, POINTS),
+        layerOf('shapes', 'circle', 'core', { 'circle-color': colour, 'circle-radius': 2.5 }, CENTRES),
     ];
 }

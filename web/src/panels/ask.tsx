@@ -21,7 +21,7 @@ import {
 } from '../asking';
 import { useStore } from '../data/store';
 import { sayNumber } from '../data/times';
-import type { Kind, Shape } from '../data/statement';
+import type { Kind, Shape, Wish } from '../data/statement';
 import { Editor } from '../parts/editor';
 import { Choice, Field, Notice, NumberField } from '../parts/small';
 import { Result } from './result';
@@ -150,65 +150,82 @@ function GroupChoice({ state }: { state: Asking }): JSX.Element {
     );
 }
 
-function KindFields({ state }: { state: Asking }): JSX.Element | null {
-    const { kind } = state.wish;
-    const layers = useStore(app, (one) => one.page?.layers) ?? [];
-    if (kind === 'fence') {
-        return (
-            <div class="pair">
-                <NumberField
-                    label="Dwell (0: none)"
-                    unit="min"
-                    value={state.wish.dwell_min}
-                    onChange={(dwell_min) => setWish({ dwell_min })}
-                />
-                <NumberField
-                    label="Hysteresis"
-                    unit="m"
-                    value={state.wish.hysteresis_m}
-                    onChange={(hysteresis_m) => setWish({ hysteresis_m })}
-                />
-            </div>
-        );
-    }
-    if (kind === 'knn')
-        return <NumberField label="How many" least={1} value={state.wish.k} onChange={(k) => setWish({ k })} />;
-    if (kind === 'window')
-        return (
+function FenceFields({ wish }: { wish: Wish }): JSX.Element {
+    return (
+        <div class="pair">
             <NumberField
-                label="Within the last"
+                label="Dwell (0: none)"
                 unit="min"
-                least={1}
-                value={state.wish.window_min}
-                onChange={(window_min) => setWish({ window_min })}
+                value={wish.dwell_min}
+                onChange={(dwell_min) => setWish({ dwell_min })}
             />
-        );
-    if (kind === 'aggregate') return <GroupChoice state={state} />;
-    if (kind !== 'join') return null;
+            <NumberField
+                label="Hysteresis"
+                unit="m"
+                value={wish.hysteresis_m}
+                onChange={(hysteresis_m) => setWish({ hysteresis_m })}
+            />
+        </div>
+    );
+}
+
+function WindowField({ wish }: { wish: Wish }): JSX.Element {
+    return (
+        <NumberField
+            label="Within the last"
+            unit="min"
+            least={1}
+            value={wish.window_min}
+            onChange={(window_min) => setWish({ window_min })}
+        />
+    );
+}
+
+function JoinFields({ wish }: { wish: Wish }): JSX.Element {
+    const layers = useStore(app, (one) => one.page?.layers) ?? [];
     if (layers.length === 0) return <Notice>There is no layer yet: fairway layer load NAME FILE brings one.</Notice>;
-    const kinds = layers.find((one) => one.name === state.wish.layer)?.kinds ?? {};
+    const kinds = layers.find((one) => one.name === wish.layer)?.kinds ?? {};
     return (
         <div class="pair">
             <Choice
                 label="Layer"
-                value={state.wish.layer}
+                value={wish.layer}
                 options={[['', 'choose'], ...layers.map((one): [string, string] => [one.name, one.name])]}
                 onChange={(layer) => setWish({ layer, feature_kind: '' })}
             />
             <Choice
                 label="Kind of features"
-                value={state.wish.feature_kind}
+                value={wish.feature_kind}
                 options={[['', 'any'], ...Object.keys(kinds).map((one): [string, string] => [one, one])]}
                 onChange={(feature_kind) => setWish({ feature_kind })}
             />
             <NumberField
                 label="Within (0: in them)"
                 unit="m"
-                value={state.wish.distance_m}
+                value={wish.distance_m}
                 onChange={(distance_m) => setWish({ distance_m })}
             />
         </div>
     );
+}
+
+/** What else a kind of question needs. */
+function KindFields({ state }: { state: Asking }): JSX.Element | null {
+    const { wish } = state;
+    switch (wish.kind) {
+        case 'fence':
+            return <FenceFields wish={wish} />;
+        case 'knn':
+            return <NumberField label="How many" least={1} value={wish.k} onChange={(k) => setWish({ k })} />;
+        case 'window':
+            return <WindowField wish={wish} />;
+        case 'aggregate':
+            return <GroupChoice state={state} />;
+        case 'join':
+            return <JoinFields wish={wish} />;
+        case 'range':
+            return null;
+    }
 }
 
 function Registering({ state }: { state: Asking }): JSX.Element {
@@ -262,46 +279,61 @@ function StreamChoice({ state }: { state: Asking }): JSX.Element | null {
     );
 }
 
+/** What is drawn, and what is asked about it. */
+function Wishes({ state }: { state: Asking }): JSX.Element {
+    return (
+        <>
+            <Tools state={state} />
+            <Hint state={state} />
+            <Choice
+                label="What to ask"
+                value={state.wish.kind}
+                options={KINDS}
+                onChange={(kind) => setWish({ kind: kind as Kind })}
+            />
+            <KindFields state={state} />
+            <Size shape={state.shape} />
+        </>
+    );
+}
+
+function OfAnother({ name }: { name: string }): JSX.Element {
+    return (
+        <p class="quiet">
+            Another version of <b>{name}</b>. Edit it: below stands what each of the two would have told.
+        </p>
+    );
+}
+
+function Undo({ state }: { state: Asking }): JSX.Element {
+    return (
+        <p class="actions">
+            {state.isEdited && state.base === null ? <button onClick={undoEdit}>Back to what is drawn</button> : null}
+            {state.text === '' && state.tool === null ? null : <button onClick={clear}>Begin anew</button>}
+        </p>
+    );
+}
+
+function NoStream(): JSX.Element {
+    return (
+        <Notice>
+            There is no stream yet. Settings of one stand in conf/streams.toml of the home: fairway init writes an
+            example.
+        </Notice>
+    );
+}
+
 export function Ask(): JSX.Element {
     const state = useStore(asking, (one) => one);
     const page = useStore(app, (one) => one.page);
     if (page === null) return <Notice kind="loading">Asking the server for its streams …</Notice>;
-    if (page.streams.length === 0)
-        return (
-            <Notice>
-                There is no stream yet. Settings of one stand in conf/streams.toml of the home: fairway init writes an
-                example.
-            </Notice>
-        );
+    if (page.streams.length === 0) return <NoStream />;
     return (
         <div class="ask">
             <StreamChoice state={state} />
-            {state.base === null ? (
-                <>
-                    <Tools state={state} />
-                    <Hint state={state} />
-                    <Choice
-                        label="What to ask"
-                        value={state.wish.kind}
-                        options={KINDS}
-                        onChange={(kind) => setWish({ kind: kind as Kind })}
-                    />
-                    <KindFields state={state} />
-                    <Size shape={state.shape} />
-                </>
-            ) : (
-                <p class="quiet">
-                    Another version of <b>{state.base.name}</b>. Edit it: below stands what each of the two would have
-                    told.
-                </p>
-            )}
+            {state.base === null ? <Wishes state={state} /> : <OfAnother name={state.base.name} />}
             <Editor text={state.text} problem={state.problem} where={state.where} onEdit={edit} />
-            <p class="actions">
-                {state.isEdited && state.base === null ? (
-                    <button onClick={undoEdit}>Back to what is drawn</button>
-                ) : null}
-                {state.text === '' && state.tool === null ? null : <button onClick={clear}>Begin anew</button>}
-            </p>
+            <Undo state={state} />
             <Registering state={state} />
             <Choice
                 label="What it would have told"

@@ -153,10 +153,8 @@ function KnownParts({ known, which }: { known: Known; which: Clicked }): JSX.Ele
     );
 }
 
-function ObjectCard({ which }: { which: Clicked }): JSX.Element {
-    const { known, words } = useKnown(which);
-    const at_ms = useStore(app, (one) => one.at_ms);
-    useWay(which, at_ms, known?.event_ts ?? null);
+/** Marks the object on the map as long as its card is there. */
+function useSelected(which: Clicked): void {
     useEffect(() => {
         if (place.view !== null) place.view.selected = which;
         place.view?.draw();
@@ -165,6 +163,13 @@ function ObjectCard({ which }: { which: Clicked }): JSX.Element {
             place.view?.draw();
         };
     }, [which]);
+}
+
+function ObjectCard({ which }: { which: Clicked }): JSX.Element {
+    const { known, words } = useKnown(which);
+    const at_ms = useStore(app, (one) => one.at_ms);
+    useWay(which, at_ms, known?.event_ts ?? null);
+    useSelected(which);
     const centre = (): void => {
         const at = place.view?.placeOf(which);
         if (at) place.view?.map.easeTo({ center: at, zoom: Math.max(15, place.view.map.getZoom()) });

@@ -14,6 +14,7 @@ import { Letter, Notice } from '../parts/small';
 
 const MOST_SHOWN = 200;
 const MOST_MEMBERS = 40;
+const MOST_CHANGES = 12;
 const SIGNS: Record<number, string> = { 1: '+', 0: '0', [-1]: '−' };
 
 const kindWords: Record<string, string> = {
@@ -146,15 +147,39 @@ function FollowState({ one }: { one: Chosen }): JSX.Element | null {
     return null;
 }
 
-/** One query that is chosen: statement, figures, who is in, what changed. */
-function ChosenCard({ one }: { one: Chosen }): JSX.Element {
-    const query = useStore(app, (state) => state.page?.queries.find((each) => each.name === one.name));
+/** How many were in, over the time that somebody looks. */
+function Counts({ one, isGroup }: { one: Chosen; isGroup: boolean }): JSX.Element | null {
     const theme = useStore(app, (state) => state.theme);
+    const [times, values] = one.series;
+    if (!(times.at(-1)! - times[0]! >= 1)) return null;
+    const line = { label: one.name, colour: QUERY_COLOURS[theme][one.colour]!, values };
+    return (
+        <Chart
+            times={times}
+            lines={[line]}
+            about={`How many ${isGroup ? 'groups ' : ''}were in ${one.name}: now ${one.members.length}`}
+        />
+    );
+}
+
+function Changes({ one, query }: { one: Chosen; query: QueryState | undefined }): JSX.Element | null {
     const at_ms = useStore(app, (state) => state.at_ms);
     const isPast = (change: Change): boolean => at_ms === null || Date.parse(change.event_ts) <= at_ms;
     const changes = recording === null ? one.changes : one.changes.filter(isPast);
+    if (changes.length === 0) return null;
+    return (
+        <ol class="changes" aria-label="Newest changes">
+            {changes.slice(0, MOST_CHANGES).map((change) => (
+                <ChangeLine key={change.id} change={change} query={query} />
+            ))}
+        </ol>
+    );
+}
+
+/** One query that is chosen: statement, figures, who is in, what changed. */
+function ChosenCard({ one }: { one: Chosen }): JSX.Element {
+    const query = useStore(app, (state) => state.page?.queries.find((each) => each.name === one.name));
     const isGroup = query?.kind === 'aggregate';
-    const line = { label: one.name, colour: QUERY_COLOURS[theme][one.colour]!, values: one.series[1] };
     return (
         <section class="card" aria-label={`Query ${one.name}`}>
             <header>
@@ -171,21 +196,9 @@ function ChosenCard({ one }: { one: Chosen }): JSX.Element {
                 <span class="plus">+{sayNumber(one.entered)}</span> <span class="minus">−{sayNumber(one.left)}</span>{' '}
                 {recording === null ? 'since you look' : 'in all of the report'}
             </p>
-            {one.series[0].at(-1)! - one.series[0][0]! >= 1 ? (
-                <Chart
-                    times={one.series[0]}
-                    lines={[line]}
-                    about={`How many ${isGroup ? 'groups' : ''} were in ${one.name}: now ${one.members.length}`}
-                />
-            ) : null}
+            <Counts one={one} isGroup={isGroup} />
             <Members one={one} query={query} />
-            {changes.length === 0 ? null : (
-                <ol class="changes" aria-label="Newest changes">
-                    {changes.slice(0, 12).map((change) => (
-                        <ChangeLine key={change.id} change={change} query={query} />
-                    ))}
-                </ol>
-            )}
+            <Changes one={one} query={query} />
             <p class="actions">
                 <button onClick={() => lookAt(one)}>Show on the map</button>
                 {query === undefined || recording !== null ? null : (
@@ -219,23 +232,43 @@ function Search({
     );
 }
 
+/** Those of the queries whose name or kind has a text in it. */
+function QueryList({ queries, chosen, text }: { queries: QueryState[]; chosen: Chosen[]; text: string }): JSX.Element {
+    const wanted = text.toLowerCase();
+    const matching = queries.filter((one) => one.name.toLowerCase().includes(wanted) || one.kind.includes(wanted));
+    return (
+        <>
+            <ul class="list" aria-label="Queries">
+                {matching.slice(0, MOST_SHOWN).map((query) => (
+                    <QueryRow key={query.name} query={query} chosen={chosen.find((one) => one.name === query.name)} />
+                ))}
+            </ul>
+            {matching.length === 0 ? <Notice>No query has {JSON.stringify(text)} in its name or kind.</Notice> : null}
+            {matching.length > MOST_SHOWN ? (
+                <p class="quiet">and {sayNumber(matching.length - MOST_SHOWN)} more: search by name</p>
+            ) : null}
+        </>
+    );
+}
+
+function NoQuery(): JSX.Element {
+    return (
+        <Notice>
+            There is no query yet.{' '}
+            <button class="link" onClick={() => app.set({ tab: 'ask' })}>
+                Draw the first one
+            </button>{' '}
+            on the map.
+        </Notice>
+    );
+}
+
 export function Queries(): JSX.Element {
     const [text, setText] = useState('');
     const queries = useStore(app, (one) => one.page?.queries);
     const chosen = useStore(app, (one) => one.chosen);
     if (queries === undefined) return <Notice kind="loading">Asking the server for its queries …</Notice>;
-    if (queries.length === 0)
-        return (
-            <Notice>
-                There is no query yet.{' '}
-                <button class="link" onClick={() => app.set({ tab: 'ask' })}>
-                    Draw the first one
-                </button>{' '}
-                on the map.
-            </Notice>
-        );
-    const wanted = text.toLowerCase();
-    const found = queries.filter((one) => one.name.toLowerCase().includes(wanted) || one.kind.includes(wanted));
+    if (queries.length === 0) return <NoQuery />;
     return (
         <div class="queries">
             {chosen.map((one) => (
@@ -247,15 +280,7 @@ export function Queries(): JSX.Element {
                     Choose a query: its members get its colour on the map, and you see who comes and goes.
                 </p>
             ) : null}
-            <ul class="list" aria-label="Queries">
-                {found.slice(0, MOST_SHOWN).map((query) => (
-                    <QueryRow key={query.name} query={query} chosen={chosen.find((one) => one.name === query.name)} />
-                ))}
-            </ul>
-            {found.length === 0 ? <Notice>No query has {JSON.stringify(text)} in its name or kind.</Notice> : null}
-            {found.length > MOST_SHOWN ? (
-                <p class="quiet">and {sayNumber(found.length - MOST_SHOWN)} more: search by name</p>
-            ) : null}
+            <QueryList queries={queries} chosen={chosen} text={text} />
         </div>
     );
 }

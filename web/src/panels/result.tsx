@@ -41,14 +41,21 @@ function Figures({ told }: { told: Told }): JSX.Element {
     );
 }
 
+function VersionRow({ label, told }: { label: string; told: Told }): JSX.Element {
+    return (
+        <tr>
+            <th scope="row">{label}</th>
+            <td>{sayNumber(told.stays.length)}</td>
+            <td>{sayNumber(new Set(told.stays.map((one) => one.object)).size)}</td>
+            <td>{sayDuration(lengthOf(told.stays))}</td>
+        </tr>
+    );
+}
+
 /** What a registered query told beside what this would have told. */
 function Compared({ before, told, name }: { before: Told; told: Told; name: string }): JSX.Element {
     const known = new Set(before.stays.map(keyOf));
     const now = new Set(told.stays.map(keyOf));
-    const rows: [string, Told][] = [
-        [`${name}, as registered`, before],
-        ['this version', told],
-    ];
     const [onlyBefore, onlyNow] = [
         before.stays.filter((one) => !now.has(keyOf(one))).length,
         told.stays.filter((one) => !known.has(keyOf(one))).length,
@@ -69,16 +76,22 @@ function Compared({ before, told, name }: { before: Told; told: Told; name: stri
                 </tr>
             </thead>
             <tbody>
-                {rows.map(([label, one]) => (
-                    <tr key={label}>
-                        <th scope="row">{label}</th>
-                        <td>{sayNumber(one.stays.length)}</td>
-                        <td>{sayNumber(new Set(one.stays.map((each) => each.object)).size)}</td>
-                        <td>{sayDuration(lengthOf(one.stays))}</td>
-                    </tr>
-                ))}
+                <VersionRow label={`${name}, as registered`} told={before} />
+                <VersionRow label="this version" told={told} />
             </tbody>
         </table>
+    );
+}
+
+function Nobody({ told }: { told: Told }): JSX.Element {
+    return (
+        <Notice>
+            Nobody, from {sayMoment(told.from_ms)} to {sayMoment(told.until_ms)}. Draw it larger, or look further back:{' '}
+            <button class="link" onClick={() => setPeriod('week')}>
+                last 7 days
+            </button>
+            .
+        </Notice>
     );
 }
 
@@ -87,18 +100,7 @@ function Shown({ state, told }: { state: Asking; told: Told }): JSX.Element {
     const [times, counts] = useMemo(() => countsOf(told.stays, told.from_ms, told.until_ms), [told]);
     const seconds = useMemo(() => times.map((ms) => ms / 1000), [times]);
     const most = Math.max(0, ...counts.slice(0, 100_000));
-    if (told.stays.length === 0) {
-        return (
-            <Notice>
-                Nobody, from {sayMoment(told.from_ms)} to {sayMoment(told.until_ms)}. Draw it larger, or look further
-                back:{' '}
-                <button class="link" onClick={() => setPeriod('week')}>
-                    last 7 days
-                </button>
-                .
-            </Notice>
-        );
-    }
+    if (told.stays.length === 0) return <Nobody told={told} />;
     return (
         <div class="told">
             <Figures told={told} />
@@ -127,6 +129,7 @@ export function Result({ state }: { state: Asking }): JSX.Element | null {
     return (
         <div class={isAsking ? 'fresh asking' : 'fresh'} aria-busy={isAsking}>
             <Shown state={state} told={state.told} />
+            <p class="quiet">It follows from {sayNumber(state.told.fixes)} fixes, from the first of the stream on.</p>
         </div>
     );
 }

@@ -1,8 +1,7 @@
-// How the server is: streams, queries by kind and cost, layers, the global index, deliveries.
+// How the server is: streams, queries by kind, layers, the global index, deliveries.
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { app, isHidden, place } from '../app';
-import { choose } from '../choosing';
 import { getJson, pathOf } from '../data/api';
 import { addressOfPart } from '../data/recorded';
 import { useStore } from '../data/store';
@@ -46,7 +45,6 @@ function sayLatency(stream: StreamState): string {
 }
 
 function sayBehind(stream: StreamState): string {
-    if (stream.behind_fixes !== null) return `${sayNumber(stream.behind_fixes)} fixes`;
     return stream.behind_segments === null ? '–' : `${sayNumber(stream.behind_segments)} segments`;
 }
 
@@ -58,6 +56,18 @@ function Rejects({ rejects }: { rejects: Record<string, number> | null }): JSX.E
     );
 }
 
+function factsOf(stream: StreamState): [string, string][] {
+    return [
+        ['objects', sayNumber(stream.objects)],
+        ['fixes a second', sayNumber(stream.fixes_per_s)],
+        ['behind', sayBehind(stream)],
+        ['lag', lagOf(stream.lag_s)],
+        ['archive lag', lagOf(stream.archive_lag_s)],
+        ['latency p50 · p99', sayLatency(stream)],
+        ['engine', stream.engine ?? '–'],
+    ];
+}
+
 function StreamCard({ stream }: { stream: StreamState }): JSX.Element {
     const isWell = stream.state === 'running' || stream.state === 'idle' || stream.state === 'finished';
     return (
@@ -67,17 +77,7 @@ function StreamCard({ stream }: { stream: StreamState }): JSX.Element {
                 <span class={isWell ? 'state good' : 'state bad'}>{stream.state}</span>
                 <Shown what={`stream:${stream.name}`} label={stream.name} />
             </header>
-            <Facts
-                facts={[
-                    ['objects', sayNumber(stream.objects)],
-                    ['fixes a second', sayNumber(stream.fixes_per_s)],
-                    ['behind', sayBehind(stream)],
-                    ['lag', lagOf(stream.lag_s)],
-                    ['archive lag', lagOf(stream.archive_lag_s)],
-                    ['latency p50 · p99', sayLatency(stream)],
-                    ['engine', stream.engine ?? '–'],
-                ]}
-            />
+            <Facts facts={factsOf(stream)} />
             {stream.why === null || isWell ? null : <Notice kind="error">{stream.why}</Notice>}
             <Workers stream={stream.name} workers={stream.workers ?? []} />
             <Rejects rejects={stream.rejects} />
@@ -121,56 +121,29 @@ const sumOf = (queries: QueryState[], pick: (one: QueryState) => number | null):
     return known.length === 0 ? null : known.reduce((sum, one) => sum + one, 0);
 };
 
-function Dearest({ queries }: { queries: QueryState[] }): JSX.Element | null {
-    const known = queries
-        .filter((one) => one.cost_ms !== null)
-        .sort((a, b) => b.cost_ms! - a.cost_ms!)
-        .slice(0, 5);
-    if (known.length === 0) return null;
-    return (
-        <p class="quiet">
-            The dearest:{' '}
-            {known.map((one, i) => (
-                <>
-                    {i === 0 ? '' : ', '}
-                    <button key={one.name} class="link" onClick={() => choose(one.name)}>
-                        {one.name}
-                    </button>{' '}
-                    {ms(one.cost_ms)}
-                </>
-            ))}
-        </p>
-    );
-}
-
 function QueryKinds({ queries }: { queries: QueryState[] }): JSX.Element {
     if (queries.length === 0) return <Notice>No query is registered.</Notice>;
     return (
-        <>
-            <table class="kinds" aria-label="Queries by kind">
-                <thead>
-                    <tr>
-                        <th scope="col">kind</th>
-                        <th scope="col">queries</th>
-                        <th scope="col">in</th>
-                        <th scope="col">changes/min</th>
-                        <th scope="col">cost</th>
+        <table class="kinds" aria-label="Queries by kind">
+            <thead>
+                <tr>
+                    <th scope="col">kind</th>
+                    <th scope="col">queries</th>
+                    <th scope="col">in</th>
+                    <th scope="col">changes/min</th>
+                </tr>
+            </thead>
+            <tbody>
+                {byKind(queries).map(([kind, all]) => (
+                    <tr key={kind}>
+                        <th scope="row">{sayKind(kind)}</th>
+                        <td>{sayNumber(all.length)}</td>
+                        <td>{sayNumber(sumOf(all, (one) => one.members))}</td>
+                        <td>{sayNumber(sumOf(all, (one) => one.changes_per_min))}</td>
                     </tr>
-                </thead>
-                <tbody>
-                    {byKind(queries).map(([kind, all]) => (
-                        <tr key={kind}>
-                            <th scope="row">{sayKind(kind)}</th>
-                            <td>{sayNumber(all.length)}</td>
-                            <td>{sayNumber(sumOf(all, (one) => one.members))}</td>
-                            <td>{sayNumber(sumOf(all, (one) => one.changes_per_min))}</td>
-                            <td>{ms(sumOf(all, (one) => one.cost_ms))}</td>
-                        </tr>
-                    ))}
-                </tbody>
-            </table>
-            <Dearest queries={queries} />
-        </>
+                ))}
+            </tbody>
+        </table>
     );
 }
 
@@ -254,6 +227,42 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
     );
 }
 
+function Streams({ streams }: { streams: StreamState[] }): JSX.Element {
+    return (
+        <Part title="Streams">
+            {streams.length === 0 ? (
+                <Notice>There is no stream: write one into conf/streams.toml.</Notice>
+            ) : (
+                streams.map((one) => <StreamCard key={one.name} stream={one} />)
+            )}
+        </Part>
+    );
+}
+
+function Layers({ layers }: { layers: LayerState[] }): JSX.Element {
+    return (
+        <Part title="Layers">
+            {layers.length === 0 ? (
+                <Notice>There is no layer: fairway layer load NAME FILE brings one.</Notice>
+            ) : (
+                layers.map((one) => <Layer key={one.name} layer={one} />)
+            )}
+        </Part>
+    );
+}
+
+function Deliveries({ deliveries }: { deliveries: PageState['deliveries'] }): JSX.Element {
+    return (
+        <Part title="Deliveries">
+            {deliveries.length === 0 ? (
+                <p class="quiet">none</p>
+            ) : (
+                deliveries.map((one, i) => <p key={i}>{sayRecord(one)}</p>)
+            )}
+        </Part>
+    );
+}
+
 export function ServerSide(): JSX.Element {
     const page = useStore(app, (one) => one.page);
     if (page === null) return <Notice kind="loading">Asking the server how it is …</Notice>;
@@ -264,34 +273,16 @@ export function ServerSide(): JSX.Element {
                     stream {name}: {why}
                 </Notice>
             ))}
-            <Part title="Streams">
-                {page.streams.length === 0 ? (
-                    <Notice>There is no stream: write one into conf/streams.toml.</Notice>
-                ) : (
-                    page.streams.map((one) => <StreamCard key={one.name} stream={one} />)
-                )}
-            </Part>
+            <Streams streams={page.streams} />
             <Part title="Queries">
                 <Failed queries={page.queries} />
                 <QueryKinds queries={page.queries} />
             </Part>
-            <Part title="Layers">
-                {page.layers.length === 0 ? (
-                    <Notice>There is no layer: fairway layer load NAME FILE brings one.</Notice>
-                ) : (
-                    page.layers.map((one) => <Layer key={one.name} layer={one} />)
-                )}
-            </Part>
+            <Layers layers={page.layers} />
             <Part title="Global index">
                 <Index page={page} />
             </Part>
-            <Part title="Deliveries">
-                {page.deliveries.length === 0 ? (
-                    <p class="quiet">none</p>
-                ) : (
-                    page.deliveries.map((one, i) => <p key={i}>{sayRecord(one)}</p>)
-                )}
-            </Part>
+            <Deliveries deliveries={page.deliveries} />
             <Part title="Reported lately">
                 <Alerts alerts={page.alerts} />
             </Part>

@@ -89,10 +89,30 @@ function Mark({ text, where }: { text: string; where: { line: number; column: nu
     );
 }
 
+/** The words that may follow, to be chosen from. */
+function Words({
+    completion,
+    onTake,
+}: {
+    completion: ReturnType<typeof useCompletion>;
+    onTake: (option: Option) => void;
+}): JSX.Element | null {
+    const { found, at } = completion;
+    if (found.options.length === 0) return null;
+    return (
+        <ul id="words" role="listbox" aria-label="Words that may follow">
+            {found.options.map((one, i) => (
+                <li key={one.text} role="option" aria-selected={i === at} onMouseDown={() => onTake(one)}>
+                    <b>{one.text}</b> <span>{one.about}</span>
+                </li>
+            ))}
+        </ul>
+    );
+}
+
 export function Editor({ text, problem, where, onEdit }: Props): JSX.Element {
     const ref = useRef<HTMLTextAreaElement>(null);
     const completion = useCompletion(onEdit);
-    const { found, at } = completion;
     const onKey = (event: TargetedKeyboardEvent<HTMLTextAreaElement>): void => {
         const element = event.currentTarget;
         if (event.key === ' ' && event.ctrlKey) void completion.ask(element);
@@ -115,26 +135,13 @@ export function Editor({ text, problem, where, onEdit }: Props): JSX.Element {
                 aria-describedby="problem"
                 aria-autocomplete="list"
                 aria-controls="words"
-                aria-expanded={found.options.length > 0}
+                aria-expanded={completion.found.options.length > 0}
                 placeholder="Draw on the map, or write: SELECT * FROM …"
                 onInput={onInput}
                 onKeyDown={onKey}
                 onBlur={() => setTimeout(completion.close, 150)}
             />
-            {found.options.length === 0 ? null : (
-                <ul id="words" role="listbox" aria-label="Words that may follow">
-                    {found.options.map((one, i) => (
-                        <li
-                            key={one.text}
-                            role="option"
-                            aria-selected={i === at}
-                            onMouseDown={() => completion.take(ref.current!, one)}
-                        >
-                            <b>{one.text}</b> <span>{one.about}</span>
-                        </li>
-                    ))}
-                </ul>
-            )}
+            <Words completion={completion} onTake={(one) => completion.take(ref.current!, one)} />
             <div id="problem" role="alert">
                 {problem === '' ? null : <p class="notice error">{problem}</p>}
                 {problem === '' || where === null ? null : <Mark text={text} where={where} />}

@@ -47,49 +47,60 @@ function Moment({ at_ms }: { at_ms: number | null }): JSX.Element {
     return <input type="datetime-local" step="1" aria-label="The moment, in UTC" value={value} onChange={take} />;
 }
 
+/** The line itself; its right end is now. */
+function Slider({ at_ms, span_ms }: { at_ms: number | null; span_ms: number }): JSX.Element {
+    const end = end_ms();
+    const step_ms = span_ms / STEPS;
+    const position = Math.max(0, Math.min(STEPS, Math.round(((at_ms ?? end) - (end - span_ms)) / step_ms)));
+    const slide = (k: number): void =>
+        goTo(k >= STEPS ? null : Math.round((end - span_ms + k * step_ms) / 1000) * 1000);
+    return (
+        <input
+            type="range"
+            min={0}
+            max={STEPS}
+            value={position}
+            aria-label="Moment"
+            aria-valuetext={at_ms === null ? 'now' : sayMoment(at_ms)}
+            onInput={(event) => slide(event.currentTarget.valueAsNumber)}
+            onChange={sayWhere}
+        />
+    );
+}
+
+function Span({ span_ms, onChange }: { span_ms: number; onChange: (span_ms: number) => void }): JSX.Element {
+    return (
+        <select
+            aria-label="How far back"
+            value={span_ms}
+            onChange={(event) => onChange(Number(event.currentTarget.value))}
+        >
+            {SPANS.map(([label, ms]) => (
+                <option key={ms} value={ms}>
+                    {label}
+                </option>
+            ))}
+        </select>
+    );
+}
+
 export function TimeBar(): JSX.Element {
     const at_ms = useStore(app, (one) => one.at_ms);
     useStore(app, (one) => one.seen_ms); // the end of the line moves on
     const [span_ms, setSpan] = useState(recording === null ? HOUR_MS : SPANS[0]![1]);
     const [isPlaying, setPlaying] = useState(false);
-    const end = end_ms();
-    const step_ms = span_ms / STEPS;
-    usePlay(isPlaying, () => setPlaying(false), step_ms);
-    const at = at_ms ?? end;
-    const position = Math.max(0, Math.min(STEPS, Math.round((at - (end - span_ms)) / step_ms)));
-    const slide = (k: number): void =>
-        goTo(k >= STEPS ? null : Math.round((end - span_ms + k * step_ms) / 1000) * 1000);
+    usePlay(isPlaying, () => setPlaying(false), span_ms / STEPS);
     const play = (): void => {
-        if (!isPlaying && at_ms === null) goTo(end - span_ms);
+        if (!isPlaying && at_ms === null) goTo(end_ms() - span_ms);
         setPlaying(!isPlaying);
     };
-    const words = at_ms === null ? END : sayMoment(at_ms);
     return (
         <div class={at_ms === null ? 'timebar' : 'timebar past'} role="group" aria-label="Time">
             <button onClick={play} aria-label={isPlaying ? 'Pause' : 'Play the past'}>
                 {isPlaying ? '❚❚' : '►'}
             </button>
-            <input
-                type="range"
-                min={0}
-                max={STEPS}
-                value={position}
-                aria-label="Moment"
-                aria-valuetext={words}
-                onInput={(event) => slide(event.currentTarget.valueAsNumber)}
-                onChange={sayWhere}
-            />
-            <select
-                aria-label="How far back"
-                value={span_ms}
-                onChange={(event) => setSpan(Number(event.currentTarget.value))}
-            >
-                {SPANS.map(([label, ms]) => (
-                    <option key={ms} value={ms}>
-                        {label}
-                    </option>
-                ))}
-            </select>
+            <Slider at_ms={at_ms} span_ms={span_ms} />
+            <Span span_ms={span_ms} onChange={setSpan} />
             <Moment at_ms={at_ms} />
             <button
                 class={at_ms === null ? 'now on' : 'now'}

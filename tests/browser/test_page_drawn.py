@@ -1,0 +1,298 @@
+"""The page as people use it, in a small home: corridors, polygons, versions, play, planes, fingers, objects that go.
+
+10:00 - 10:10   ferry   goes east along a street, a fix each half minute
+                north   stands 170 m to the north of it
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from st_common.testing.installation import wait
+from st_common.testing.page_browser import at, statement, until
+from st_common.testing.page_home import TODAY, Served, serve_home
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.spec("P10", "B18"),
+]
+
+SETTINGS = """
+[streams.vehicles]
+format = "csv"
+columns = { object = "id", event_ts = "t", x = "x", y = "y", gone = "gone" }
+time_unit = "iso"
+max_ahead_s = "off"
+silence_s = 1800
+engine = "local"
+
+[streams.cars]
+format = "csv"
+columns = { object = "id", event_ts = "t", x = "x", y = "y" }
+crs = "planar"
+time_unit = "iso"
+max_ahead_s = "off"
+engine = "local"
+group = "plan"
+"""
+MAP = "map=24.945,60.171,15.5"
+BEGIN = TODAY + timedelta(hours=10)
+STEPS = 20
+STREET, NORTH = 60.17, (24.9475, 60.1715)
+WEST, EAST = 24.940, 24.950
+
+
+def line(name: str, when: datetime, x: float, y: float, gone: str = "") -> str:
+    return f"{name},{when:%Y-%m-%dT%H:%M:%SZ},{x},{y},{gone}\n"
+
+
+def post(served: Served, *lines: str, stream: str = "vehicles") -> None:
+    served.send(("id,t,x,y,gone\n" + "".join(lines)).encode(), stream)
+
+
+def ferry_at(step: int) -> tuple[datetime, float]:
+    """When the ferry is where: its time, and its longitude."""
+    when = BEGIN + timedelta(seconds=30 * step)
+    return when, round(WEST + (EAST - WEST) * step / STEPS, 6)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serve_home(tmp_path_factory.mktemp("drawn"), SETTINGS) as served:
+        moves = [ferry_at(step) for step in range(STEPS + 1)]
+        post(
+            served,
+            *(line("ferry", when, lon, STREET) for when, lon in moves),
+            *(line("north", when, *NORTH) for when, _ in moves),
+        )
+        corners = ((0, 0), (0, 100), (100, 0), (100, 100), (50, 50))
+        cars = [line(f"car{k}", BEGIN, *one) for k, one in enumerate(corners)]
+        post(served, *cars, stream="cars")
+        wait(lambda: is_known(served), "questions can be asked about all fixes")
+        yield served
+
+
+def is_known(served: Served) -> bool:
+    untils = {
+        one["name"]: one["answers_until"]
+        for one in served.get("/page-state")["streams"]
+    }
+    last = {"vehicles": ferry_at(STEPS)[0], "cars": BEGIN}
+    return all(
+        untils[name] is not None
+        and datetime.fromisoformat(untils[name]) >= when - timedelta(milliseconds=1)
+        for name, when in last.items()
+    )
+
+
+@pytest.fixture(autouse=True)
+def no_query_stays(served: Served) -> Iterator[None]:
+    yield
+    for query in served.get("/queries")["queries"]:
+        address = f"{served.url}/queries/{query['name']}"
+        httpx.delete(address, timeout=60).raise_for_status()
+
+
+def open_page(page: Page, served: Served, address: str = MAP) -> None:
+    page.goto(f"{served.url}/#{address}")
+    until(page, "() => fairwayPage.place.view?.streams.get('vehicles')?.count >= 2")
+    until(page, "() => fairwayPage.place.view.streams.get('cars')?.count === 5")
+
+
+def ask_about(page: Page, stream: str) -> None:
+    page.get_by_role("tab", name="Ask").click()
+    page.get_by_role("combobox", name="Objects of").select_option(stream)
+
+
+def draw(
+    page: Page, tool: str, *places: tuple[float, float], stream: str = "vehicles"
+) -> None:
+    """Draws with a tool, by a click at each place."""
+    ask_about(page, stream)
+    page.get_by_role("button", name=tool, exact=True).click()
+    for place in places:
+        page.mouse.move(*at(page, *place), steps=3)
+        page.mouse.click(*at(page, *place))
+
+
+def ask_for(page: Page, kind: str) -> None:
+    page.get_by_role("combobox", name="What to ask", exact=True).select_option(kind)
+
+
+def places_of(text: str) -> list[list[float]]:
+    """The places of a geometry in a statement."""
+    inner = re.search(r"\(+([\d. ,-]+)\)+'", text)
+    assert inner, text
+    return [[float(one) for one in place.split()] for place in inner[1].split(",")]
+
+
+def near(places: list[tuple[float, float]]) -> list[object]:
+    return [
+        pytest.approx(one, abs=5e-5) for one in places
+    ]  # a pixel of the map is 2e-5
+
+
+def test_a_corridor_is_drawn_and_tells_who_went_along_it(page: Page, served: Served):
+    open_page(page, served)
+    way = [(24.942, STREET), (24.945, STREET), (24.948, STREET)]
+    draw(page, "Corridor", *way, way[-1])
+    page.get_by_label("On either side of the line").fill("40")
+    text = re.compile(r"INSIDE CORRIDOR \('LINESTRING\(.*\)', 40 m\)")
+    expect(page.get_by_label("The statement")).to_have_value(text)
+    assert places_of(statement(page)) == near(way)
+    told = page.get_by_test_id("told")
+    expect(told).to_contain_text(re.compile(r"1 visit of 1 .* by ferry"))
+
+
+def test_a_polygon_is_drawn_and_who_is_in_its_box_alone_is_not_in(
+    page: Page, served: Served
+):
+    open_page(page, served)
+    corners = [(24.941, 60.1695), (24.949, 60.1695), (24.941, 60.1725)]
+    draw(page, "Polygon", *corners, corners[0])
+    text = re.compile(r"INSIDE 'POLYGON\(\(.*\)\)'")
+    expect(page.get_by_label("The statement")).to_have_value(text)
+    ring = places_of(statement(page))
+    assert ring[0] == ring[-1]
+    assert sorted(ring[1:]) == near(sorted(corners))
+    told = page.get_by_test_id("told")
+    expect(told).to_contain_text(re.compile(r"1 visit of 1 .* by ferry"))
+
+
+def test_the_past_plays_from_where_the_slider_stands_until_now(
+    page: Page, served: Served
+):
+    open_page(page, served)
+    page.get_by_label("How far back").select_option(label="10 min")
+    slider = page.get_by_label("Moment", exact=True)
+    slider.fill("120")
+    until(page, f"() => {FERRY}?.[0] > 24.9449 && {FERRY}[0] < 24.9451")
+    begun_ms = page.evaluate("() => fairwayPage.app.get().at_ms")
+    assert begun_ms == (BEGIN + timedelta(minutes=5)).timestamp() * 1000
+    page.get_by_role("button", name="Play the past").click()
+    until(page, f"() => fairwayPage.app.get().at_ms > {begun_ms}")
+    until(page, f"() => {FERRY}[0] > 24.9454")
+    page.get_by_role("button", name="Pause").click()
+    slider.fill("238")
+    page.get_by_role("button", name="Play the past").click()
+    until(page, "() => fairwayPage.app.get().at_ms === null")
+    expect(page.get_by_role("button", name="Play the past")).to_be_visible()
+    until(page, f"() => Math.abs({FERRY}[0] - {EAST}) < 1e-6")
+
+
+FERRY = "fairwayPage.place.view.placeOf({ stream: 'vehicles', name: 'ferry' })"
+
+
+def test_two_versions_of_a_query_stand_side_by_side_and_one_replaces_the_other(
+    page: Page, served: Served
+):
+    zone = "SELECT * FROM vehicles INSIDE (24.942, 60.1695, 24.944, 60.1705)"
+    address = f"{served.url}/queries/zone"
+    httpx.put(address, content=zone, timeout=60).raise_for_status()
+    open_page(page, served, f"{MAP}&query=zone")
+    card = page.get_by_role("region", name="Query zone")
+    card.get_by_role("button", name="Try another version").click()
+    # To its north: the ferry comes in as before, and north was there from the beginning on.
+    larger = zone.replace("24.944, 60.1705", "24.948, 60.1720")
+    page.get_by_label("The statement").fill(larger)
+    both = page.get_by_role("table").filter(has_text="this version")
+    expect(both).to_contain_text(
+        "0 visits begin only as registered, 1 only in this version"
+    )
+    counts = [
+        both.get_by_role("row").nth(k).get_by_role("cell").all_inner_texts()[:2]
+        for k in (1, 2)
+    ]
+    assert counts == [["1", "1"], ["2", "2"]]
+    page.get_by_label("The statement").press("Escape")  # no more words
+    page.get_by_role("button", name="Replace").click()
+    expect(page.get_by_text("zone is registered, version 2.")).to_be_visible()
+    assert "24.948" in served.get("/queries/zone")["text"]
+
+
+def test_a_plane_is_drawn_in_its_own_coordinates(page: Page, served: Served):
+    open_page(page, served)
+    place = "({ stream: 'cars', name: 'car4' })"
+    middle = page.evaluate(f"() => fairwayPage.place.view.placeOf{place}")
+    page.evaluate(
+        """() => {
+            const one = fairwayPage.app.get().page.streams.find(one => one.name === 'cars');
+            fairwayPage.place.view.fit(one.extent, 22);
+        }"""
+    )
+    corner = page.evaluate(
+        "() => fairwayPage.place.view.placeOf({ stream: 'cars', name: 'car0' })"
+    )
+    reach = [(a - b) / 2 for a, b in zip(middle, corner, strict=True)]
+    low, high = ([m + k * r for m, r in zip(middle, reach, strict=True)] for k in (-1, 1))  # fmt: skip
+    draw(page, "Rectangle", tuple(low), tuple(high), stream="cars")
+    ask_for(page, "range")
+    expect(page.get_by_label("The statement")).to_have_value(re.compile("INSIDE"))
+    drawn = re.search(r"INSIDE \((.*)\)", statement(page))
+    assert drawn, statement(page)
+    sides = [float(one) for one in drawn[1].split(",")]
+    assert sides == pytest.approx([25, 25, 75, 75], abs=1)
+    page.get_by_label("Name").fill("middle")
+    page.get_by_role("button", name="Register").click()
+    page.get_by_role("button", name="Watch it").click()
+    members = page.get_by_label("Who is in middle")
+    expect(members).to_contain_text("car4")
+    post(served, line("car0", BEGIN + timedelta(seconds=1), 30, 70), stream="cars")
+    expect(members).to_contain_text("car0")
+    post(served, line("car0", BEGIN + timedelta(seconds=2), 0, 0), stream="cars")
+    expect(members).not_to_contain_text("car0")
+
+
+def test_on_a_phone_a_region_is_drawn_by_fingers_and_registered(
+    phone: Page, served: Served
+):
+    open_page(phone, served)
+    ask_about(phone, "vehicles")
+    phone.get_by_role("button", name="Rectangle").tap()
+    low, high = (24.9440, 60.1705), (24.9460, 60.1715)
+    for place in (low, high):
+        phone.touchscreen.tap(*at(phone, *place))
+    expect(phone.get_by_label("The statement")).to_have_value(re.compile("INSIDE"))
+    drawn = re.search(r"INSIDE \((.*?)\)", statement(phone))
+    assert drawn, statement(phone)
+    sides = [float(one) for one in drawn[1].split(",")]
+    assert sides == pytest.approx([*low, *high], abs=5e-5)
+    phone.get_by_label("Name").fill("by_finger")
+    phone.get_by_role("button", name="Register").tap()
+    expect(phone.get_by_text("by_finger is registered, version 1.")).to_be_visible()
+
+
+def test_an_object_that_is_gone_leaves_the_map_and_one_that_comes_back_is_on_it(
+    page: Page, served: Served
+):
+    open_page(page, served)
+    when = ferry_at(STEPS)[0]
+    place = "fairwayPage.place.view.placeOf({ stream: 'vehicles', name: 'guest' })"
+    post(served, line("guest", when, 24.945, 60.172))
+    until(page, f"() => {place} !== null")
+    drawn = colours(page)
+    post(served, line("guest", when + timedelta(seconds=1), 24.945, 60.172, "true"))
+    until(page, f"() => {place} === null")
+    assert colours(page) < drawn
+    post(served, line("guest", when + timedelta(seconds=2), 24.946, 60.172))
+    until(page, f"() => Math.abs({place}?.[0] - 24.946) < 1e-6")
+    post(served, line("guest", when + timedelta(seconds=3), 24.947, 60.172))
+    until(page, f"() => Math.abs({place}?.[0] - 24.947) < 1e-6")
+
+
+def colours(page: Page) -> int:
+    """How many colours are in the window where the guest stands: one, when nothing is drawn there."""
+    import io
+
+    from PIL import Image
+
+    page.wait_for_timeout(1500)  # what moves comes to rest
+    x, y = at(page, 24.945, 60.172)
+    clip = {"x": x - 6, "y": y - 6, "width": 12, "height": 12}
+    drawn = Image.open(io.BytesIO(page.screenshot(clip=clip))).convert("RGB")
+    return len(drawn.getcolors() or ())
