@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from st_common.home import Home
 from st_common.levels.latest import Focals, flush_latest
-from st_common.levels.snapshots import take_due
+from st_common.levels.taking import take_due
 from st_common.settings import StreamSettings
 
 MOST_SNAPSHOTS = 24  # at one time: the rest of a long replay waits for the next time, or for the job that takes them

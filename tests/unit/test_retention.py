@@ -18,7 +18,8 @@ from st_common.engine.topology import begin
 from st_common.errors import ConfigError, FairwayError
 from st_common.home import Home
 from st_common.levels.latest import flush_latest
-from st_common.levels.snapshots import snapshots, take_due
+from st_common.levels.snapshots import snapshots
+from st_common.levels.taking import take_due
 from st_common.levels.told import first_told
 from st_common.levels.visits import sorted_visits
 from st_common.lifecycle.maintain import maintain
