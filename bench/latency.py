@@ -4,8 +4,8 @@ usage: python -m bench.latency --engine spark --rate 2000 --seconds 60 [--querie
 
 A paced writer lays segments of 200 ms into the log with their arrival stamps. A change counts as committed when the
 table has it (Spark in micro-batches), or the journal, whose cause is durable (local, tasks that stay). The figure of a
-segment is the time from its arrival to the commit of the batch that holds it. The bare figure beside it is the step
-alone on one such segment.
+segment is the time from its arrival to the commit of the batch that holds it; one that was not committed fails the run.
+The bare figure beside it is the step alone on one such segment.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.csv
 
+from bench.percentiles import latencies
 from bench.throughput import ROOT, register_rows, stream_settings, workload
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
@@ -193,18 +194,13 @@ def main() -> None:
         else:
             spark_commits(home, stream, len(segments) + 1, commits, ready)
     writer.join()
-    first = 1 + int(args.warm_s / SEGMENT_S)
-    late = np.array([commits[n] - arrivals[n] for n in arrivals if n >= first])
+    told = {number: at for number, at in commits.items() if number > 0}  # 0 registers
     asked = f"{args.queries} queries{', archive' if args.archive else ''}"
     print(
         json.dumps(
             {
                 "what": f"{args.engine} latency at {args.rate}/s, {asked}",
-                **{
-                    f"p{p}_ms": round(float(np.percentile(late, p)) * 1000, 1)
-                    for p in (50, 95, 99)
-                },
-                "segments": len(late),
+                **latencies(arrivals, told, warm_s=args.warm_s),
                 "step_alone_ms": round(step_alone_ms(log, stream), 2),
             }
         )

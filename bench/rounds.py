@@ -32,6 +32,7 @@ from bench.answers import Rows, folded_keys, signs_by_round
 from bench.drive import OnLocal, OnSpark, Timing
 from bench.drive_resident import OnResident
 from bench.expected import changes_between
+from bench.percentiles import percentiles
 from bench.queries import KINDS, Asked, ask
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
@@ -141,8 +142,7 @@ def figures(run: Run, warm: int) -> dict[str, Any]:
     seconds = np.array([one.commit_s for one in measured])
     result: dict[str, Any] = {
         "rounds": len(measured),
-        **{f"p{p}_s": round(float(np.percentile(seconds, p)), 3) for p in (50, 95)},
-        "max_s": round(float(seconds.max()), 3),
+        **percentiles(seconds, "s"),
         "cpu_p50_s": round(statistics.median(one.cpu_s for one in measured), 3),
         "registering_s": round(run.timings[1].commit_s, 3),
     }

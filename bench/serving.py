@@ -22,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.percentiles import latencies
+
 SETTINGS = """
 [streams.ships]
 format = "ndjson"
@@ -42,7 +44,7 @@ class Run:
     """What was sent when, and what came back."""
 
     sent_s: dict[tuple[str, int], float] = field(default_factory=dict)
-    delays_s: dict[tuple[str, int], float] = field(default_factory=dict)
+    told_s: dict[tuple[str, int], float] = field(default_factory=dict)
     told: Counter[str] = field(default_factory=Counter)
     tries: int = 0
 
@@ -153,7 +155,7 @@ async def listen(run: Run, query: int) -> None:
                 ship = known.split("/")[2]
                 turns[ship] += 1
                 turn = ship, turns[ship]
-                run.delays_s[turn] = time.monotonic() - run.sent_s.get(turn, 0.0)
+                run.told_s[turn] = time.monotonic()
         await asyncio.sleep(0.05)
 
 
@@ -200,25 +202,18 @@ def main() -> None:
         (Path(folder) / "streams.toml").write_text(SETTINGS)
         run = asyncio.run(measure(arguments, Path(folder)))
         log = (Path(folder) / "serve.log").read_text()
-    first_s = min(run.sent_s.values()) + WARM_S
-    warm = [s for turn, s in run.delays_s.items() if run.sent_s.get(turn, 0) >= first_s]
-    p50, p95, p99, most = (np.percentile(warm, p) * 1000 for p in (50, 95, 99, 100))
     twice = sum(count > 1 for count in run.told.values())
+    if len(run.told) != len(run.sent_s) or twice:
+        print(log[-2000:], file=sys.stderr)
+        sys.exit(
+            f"{len(run.told)} of {len(run.sent_s)} changes came, {twice} of them twice"
+        )
     told = {
-        "fixes": len(run.sent_s),
-        "changes": len(run.told),
-        "twice": twice,
+        **latencies(run.sent_s, run.told_s, warm_s=WARM_S),
         "posts": run.tries,
-        "p50_ms": round(p50, 1),
-        "p95_ms": round(p95, 1),
-        "p99_ms": round(p99, 1),
-        "max_ms": round(most, 1),
         "killed": arguments.kill,
     }
     print(json.dumps(told))
-    if len(run.told) != len(run.sent_s) or twice:
-        print(log[-2000:], file=sys.stderr)
-        sys.exit("changes are missing, or came twice")
 
 
 if __name__ == "__main__":

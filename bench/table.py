@@ -62,7 +62,7 @@ ROUND: Columns = {
     "engine": lambda result: result["engine"],
     "p50 s": number("p50_s"),
     "p95 s": number("p95_s"),
-    "largest s": number("max_s"),
+    "largest s": number("p100_s"),
     "rounds": number("rounds", "d"),
     "members in all": number("pairs", ","),
     "+ a round": number("plus_per_round", ","),

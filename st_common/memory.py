@@ -1,11 +1,15 @@
 """Memory that a process keeps between its batches."""
 
 import ctypes
+import os
+import sys
 
-# Of mallopt(3). Both are given: the allocator moves its own limits with what a program happens to free.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+# Of mallopt(3). Both limits are given: the allocator moves its own ones with what a program happens to free.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _KEPT_BYTES = 256 * 1024 * 1024
 _LARGEST_BYTES = 32 * 1024 * 1024  # the most that glibc takes
+_ARENAS = 2
+_ARROW_POOL = "ARROW_DEFAULT_MEMORY_POOL"
 
 
 def keep_freed_memory() -> bool:
@@ -18,7 +22,9 @@ def keep_freed_memory() -> bool:
         by default     a batch: map 6 MB, touch 1,500 pages, unmap     the next batch: map 6 MB, ..
         kept           a batch: take 6 MB of what is there             the next batch: the same 6 MB
 
-    A process that never uses much keeps nothing. Arrow's buffers have an allocator of their own.
+    A process that never uses much keeps nothing. It keeps it in two arenas, not in eight for each core: every arena
+    keeps the most that its threads ever had, and delta-rs and Arrow start some fifty. Arrow's buffers have an allocator
+    of their own, see `let_arrow_give_back`.
 
     Returns:
         Whether it is so now; False with a C library that has no such setting (macOS, musl), where nothing changes.
@@ -29,4 +35,20 @@ def keep_freed_memory() -> bool:
     return bool(
         mallopt(_M_MMAP_THRESHOLD, _LARGEST_BYTES)
         and mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+        and mallopt(_M_ARENA_MAX, _ARENAS)
     )
+
+
+def let_arrow_give_back() -> bool:
+    """Lets Arrow take its buffers from jemalloc, which gives back a second later what was freed.
+
+    Mimalloc, which it takes by default, keeps what each thread freed until that thread asks again; so a process that
+    runs for days keeps the most that any of its threads ever read at once. It has to be called before Arrow is
+    imported, and is for processes that stay. Whoever sets ARROW_DEFAULT_MEMORY_POOL himself has his way.
+
+    Returns:
+        Whether it will be so; False where Arrow is there already, or has no jemalloc (Windows).
+    """
+    if "pyarrow" in sys.modules or sys.platform not in ("linux", "darwin"):
+        return False
+    return os.environ.setdefault(_ARROW_POOL, "jemalloc") == "jemalloc"

@@ -18,11 +18,6 @@ _ROW_BITS = 24  # a segment is below 16 MiB, so it has fewer than 2^24 rows
 _ROW_MASK = (1 << _ROW_BITS) - 1
 _WRITTEN = re.compile(r"(\d+)\.(\d+)|(\d+)")
 
-SQL_SEGMENT = f"({{0}} >> {_ROW_BITS})"
-"""The segment of the position in a column, as SQL; to be formatted with the column."""
-SQL_ROW = f"({{0}} & {_ROW_MASK})"
-"""The row, likewise."""
-
 
 @overload
 def position_of(segment: int, row: int) -> Position: ...
@@ -62,6 +57,12 @@ def segments_of(positions: "np.ndarray") -> "np.ndarray":
 def row_of(position: int) -> int:
     """The row of a position in its segment."""
     return position & _ROW_MASK
+
+
+def rows_of(positions: "np.ndarray") -> "np.ndarray":
+    """The rows of positions in their segments; int64[n]."""
+    rows: np.ndarray = positions & _ROW_MASK
+    return rows
 
 
 def printed(position: int) -> str:

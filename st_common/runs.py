@@ -87,6 +87,35 @@ def shifted(values: np.ndarray, first: Any) -> np.ndarray:
     return np.append(first, values[:-1])[: len(values)]
 
 
+def highest_before(
+    groups: np.ndarray, values: np.ndarray, initial: np.ndarray
+) -> np.ndarray:
+    """For rows sorted by group: the largest value in front of each row in its group, `initial` counted in.
+
+    Args:
+        groups: n rows, those of a group together, groups in any order.
+        values: int64[n].
+        initial: int64[n], for each row that of its group.
+
+    Example:
+        groups          1  1  1  2  2
+        values          5  9  7  3  4
+        initial         6  6  6  0  0
+        highest_before  6  6  9  0  3
+    """
+    first = is_first(groups)
+    before = np.where(first, initial, shifted(values, 0))
+    if (values > before).all():
+        return before
+    # Disorder: a running maximum per group is one over rank + group x n, for groups come in rising order.
+    distinct, rank = np.unique(np.concatenate([values, initial]), return_inverse=True)
+    n, group = len(distinct), np.cumsum(first) - 1
+    own, start = rank[: len(values)], rank[len(values) :]
+    seen = np.where(first, start, shifted(own, 0))
+    highest = np.maximum.accumulate(np.maximum(seen, start) + group * n)
+    return np.asarray(distinct[highest - group * n])
+
+
 def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """The numbers `start, start + 1, ..` of each range, one range after the other.
 

@@ -11,6 +11,7 @@ from st_common.cli.arguments import Json, Stream
 from st_common.cli.progress import progress_of_run
 from st_common.errors import ConfigError, FairwayError
 from st_common.extras import require_engine
+from st_common.memory import let_arrow_give_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,18 +35,19 @@ def run(
     ] = False,
 ) -> None:
     """Follow a stream's log: changes of every answer, positions and rejects into their tables."""
-    from st_common.lineage.telling import telling_stream
-    from st_common.ops.status import read_status
-
     settings = context.stream(ctx, stream)
     chosen = engine or settings.engine
     require_engine(chosen, stream)
     if chosen == "local":
+        let_arrow_give_back()  # before anything imports Arrow
         from st_common.engine.run import run as follow
     elif chosen == "spark":
         from st_common.spark.running import run as follow
     else:
         raise ConfigError(f"there is no engine {chosen!r}", hint="spark or local")
+    from st_common.lineage.telling import telling_stream
+    from st_common.ops.status import read_status
+
     home = context.home(ctx)
     with (
         telling_stream(home, context.conf(ctx), stream),

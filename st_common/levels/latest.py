@@ -8,53 +8,21 @@ from typing import Any
 import pyarrow as pa
 
 from st_common import tables
-from st_common.asking import asking
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log, Segment
 from st_common.contracts import load_contract
 from st_common.controls.rectangles import Rectangles
 from st_common.controls.rows import ControlRow, Fail, Registration
 from st_common.home import Home
+from st_common.levels.readings import advance, readings_schema
 from st_common.levels.stored import archived_end, fixes, parts
 from st_common.levels.world import COLUMNS
-from st_common.position import SQL_ROW, SQL_SEGMENT, position_of, segment_of
+from st_common.position import position_of, segment_of
 from st_common.query.control import note_versions, numbered, plan_of
 from st_common.settings import StreamSettings
 
 APP = "latest"
 VACUUM_EVERY = 10  # flushes
-
-# A reading counts when it is newer than all before it of its object; those of one stay, from when the object came until
-# it is gone, are numbered from 1. Kept are number 1, k + 1, 2 k + 1, .. and the one that says that the object is gone.
-_ADVANCE = """
-WITH newer AS (
-    SELECT f.*, coalesce(s.readings, 0) AS readings_0, coalesce(s.gone, false) AS gone_0
-    FROM (SELECT *, max(event_ts) OVER (PARTITION BY object ORDER BY position
-              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM fixes) f
-    LEFT JOIN state s USING (object)
-    WHERE (before IS NULL OR f.event_ts > before) AND (s.newest_ts IS NULL OR f.event_ts > s.newest_ts)
-), stays AS (
-    SELECT *, coalesce(sum(gone::INT) OVER (PARTITION BY object ORDER BY position
-                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS stay FROM newer
-), numbered AS (
-    SELECT *, row_number() OVER (PARTITION BY object, stay ORDER BY position)
-              + CASE WHEN stay = 0 AND NOT gone_0 THEN readings_0 ELSE 0 END AS number FROM stays
-), moved AS (
-    SELECT object, max(event_ts) AS newest_ts, arg_max(number, position) AS readings,
-           max(position) FILTER (gone OR (number - 1) % $every = 0) AS kept
-    FROM numbered GROUP BY object
-), kept AS (
-    SELECT m.object, m.newest_ts, m.readings, f.position, f.event_ts, f.x, f.y, f.gone
-    FROM moved m LEFT JOIN fixes f ON f.position = m.kept
-)
-SELECT coalesce({segment}, s.segment) AS segment, coalesce({row}, s.row)::INT AS "row",
-       coalesce(k.event_ts, s.event_ts) AS event_ts,
-       CASE WHEN k.position IS NULL THEN s.x ELSE k.x END AS x, CASE WHEN k.position IS NULL THEN s.y ELSE k.y END AS y,
-       coalesce(k.gone, s.gone) AS gone, coalesce(k.readings, s.readings) AS readings,
-       coalesce(k.newest_ts, s.newest_ts) AS newest_ts, object
-FROM state s FULL JOIN kept k USING (object) ORDER BY object""".format(  # noqa: S608 - expressions of our own
-    segment=SQL_SEGMENT.format("k.position"), row=SQL_ROW.format("k.position")
-)
 
 
 @dataclass
@@ -164,53 +132,12 @@ def flush_latest(
     return len(rows)
 
 
-def advance(state: pa.Table, fixes: pa.Table, *, every: int) -> pa.Table:
-    """The rows of objects (without query) after more fixes.
-
-    A reading counts when it is newer than all before it of its object. Of those from when an object came until it is
-    gone, the first is kept and every `every`-th after it, and the one that says that it is gone:
-
-        every 3:   readings 1 2 3 4 5 6 7 gone   ->   kept in turn: 1, 4, 7, gone
-
-    Args:
-        state: rows of the contract `latest`; times may be timestamps or int64 of microseconds.
-        fixes: fixes with their position, which all stand later in the log than those before.
-        every: which readings are kept.
-    """
-    if not len(fixes):
-        return state
-    schema = pa.schema(
-        [
-            field
-            for field in load_contract("latest").arrow_schema()
-            if field.name not in ("query", "query_version")
-        ]
-    )
-    with asking() as connection:
-        connection.register("state", _in_us(state))
-        connection.register("fixes", _in_us(fixes))
-        return (
-            connection.sql(_ADVANCE, params={"every": every})
-            .to_arrow_table()
-            .cast(schema)
-        )
-
-
-def _in_us(rows: pa.Table) -> pa.Table:
-    for name in {"event_ts", "newest_ts"} & set(rows.column_names):
-        rows = rows.set_column(
-            rows.column_names.index(name), name, rows[name].cast(pa.int64())
-        )
-    return rows
-
-
 def _objects(home: Home, stream: str) -> pa.Table:
-    path, schema = home.table("latest", stream), load_contract("latest").arrow_schema()
-    rows = schema.empty_table()
-    if tables.exists(path):
-        stored = tables.read(path, columns=schema.names)
-        rows = stored.filter(stored["query"].is_null())
-    return rows.drop_columns(["query", "query_version"])
+    path, schema = home.table("latest", stream), readings_schema()
+    if not tables.exists(path):
+        return schema.empty_table()
+    stored = tables.read(path, columns=[*schema.names, "query"])
+    return stored.filter(stored["query"].is_null()).select(schema.names).cast(schema)
 
 
 def _rows(objects: pa.Table, focals: pa.Table) -> pa.Table:

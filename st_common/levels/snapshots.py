@@ -6,20 +6,16 @@ so what else counts stands at `position` or later.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 import pyarrow as pa
 
 from st_common import tables
+from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.levels.fold import MEMBERS
 from st_common.levels.world import LAST
 from st_common.tables.handle import newest
-
-APP = "snapshots"
-_ENGINE = "engine"
-_STAMP = pa.timestamp("us", tz="UTC")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +89,11 @@ def objects_of(home: Home, stream: str, snapshot: Snapshot | None) -> pa.Table:
     )
 
 
+def event_times(home: Home, stream: str, snapshot: Snapshot) -> pa.Table:
+    """The event times of the last fixes that a snapshot holds: the column `event_ts`."""
+    return _rows(home, stream, snapshot, "object", ["event_ts"])
+
+
 def members_of(
     home: Home, stream: str, snapshot: Snapshot | None, query: str | None = None
 ) -> pa.Table:
@@ -113,6 +114,52 @@ def members_of(
         .rename_columns(MEMBERS.names)
         .cast(MEMBERS)
     )
+
+
+def rows_of(snapshot: Snapshot, objects: pa.Table, members: pa.Table) -> pa.Table:
+    """The rows of the table, objects after answers, so that a reader of one query's answer skips all else.
+
+    Args:
+        snapshot: which one they are of.
+        objects: rows of `LAST`, sorted by object.
+        members: rows of `MEMBERS`, in any order.
+    """
+    schema = load_contract("snapshots").arrow_schema()
+    as_object = objects.rename_columns(
+        ["since_position" if n == "position" else n for n in objects.column_names]
+    )
+    renamed = {"position": "since_position", "since_ts": "event_ts"}
+    as_answer = members.rename_columns(
+        [renamed.get(name, name) for name in members.column_names]
+    )
+    order = [("query", "ascending"), ("object", "ascending"), ("partner", "ascending")]
+    both = [
+        (as_answer.sort_by(order), "answer"),
+        (as_object, "object"),
+    ]
+    return pa.concat_tables(
+        [_filled(rows, kind, snapshot, schema) for rows, kind in both]
+    )
+
+
+def _filled(
+    rows: pa.Table, kind: str, snapshot: Snapshot, schema: pa.Schema
+) -> pa.Table:
+    same = {
+        "snapshot_ts": snapshot.snapshot_ts,
+        "position": snapshot.position,
+        "from_ts": snapshot.from_ts,
+    }
+    n = len(rows)
+    columns = [
+        rows[field.name]
+        if field.name in rows.column_names and field.name not in same
+        else pa.repeat(
+            pa.scalar((same | {"kind": kind}).get(field.name), field.type), n
+        )
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _rows(

@@ -65,11 +65,9 @@ def fixes(
     segment, row = rows["segment"].to_numpy(), rows["row"].to_numpy()
     position = np.asarray(position_of(segment, row.astype(np.int64)))
     rows = pa.table({"position": position} | {name: rows[name] for name in columns})
-    return rows.filter(
-        pc.and_(
-            pc.greater_equal(rows["position"], start), pc.less(rows["position"], end)
-        )
-    )
+    wanted = (position >= start) & (position < end)
+    # Whole segments, as nearly always, are not copied.
+    return rows if wanted.all() else rows.filter(pa.array(wanted))
 
 
 def has_filtered(path: Path) -> bool:
@@ -124,19 +122,27 @@ def parts(
     if start >= end:
         return
     first, last = segment_of(start), segment_of(end - 1) + 1
-    count = min(max(-(-_rows_from(path, start) // rows), 1), last - first)
+    count = min(max(-(-_rows_of(path, start, end) // rows), 1), last - first)
     edges = np.unique(np.linspace(first, last, count + 1).astype(np.int64)).tolist()
     for low, high in pairwise(edges):
         yield max(start, start_of(low)), min(end, start_of(high))
 
 
-def _rows_from(path: Path, start: int) -> int:
-    """How many rows those files have that reach up to a place in the log, or further."""
+def _rows_of(path: Path, start: int, end: int) -> int:
+    """How many rows those files have that reach into a part of the log."""
     table = newest(path)
     actions = pa.table(table.get_add_actions(flatten=True)) if table else pa.table({})
-    bounds = {"max.segment": segment_of(start), "max.position": start}
-    column = next((name for name in bounds if name in actions.column_names), None)
+    bounds = {
+        "segment": (segment_of(start), segment_of(end - 1)),
+        "position": (start, end - 1),
+    }
+    column = next(
+        (name for name in bounds if f"max.{name}" in actions.column_names), None
+    )
     if column is None or "num_records" not in actions.column_names:
         return 0
-    reaches = pc.greater_equal(actions[column], bounds[column]).fill_null(True)  # noqa: FBT003, the value
-    return int(pc.sum(actions.filter(reaches)["num_records"]).as_py() or 0)
+    low, high = bounds[column]
+    before = pc.less(actions[f"max.{column}"], low)
+    behind = pc.greater(actions[f"min.{column}"], high)
+    outside = pc.or_(before, behind).fill_null(False)  # noqa: FBT003, the value
+    return int(pc.sum(actions.filter(pc.invert(outside))["num_records"]).as_py() or 0)

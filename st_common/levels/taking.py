@@ -1,12 +1,15 @@
-"""Taking snapshots: each is made from the one before and what came since, in memory where many are due."""
+"""Snapshots are taken: those of a backlog in one pass over the fixes and the changes.
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+log        ....*......*...*........*......       * a snapshot is due
+read       |------------------||---------|       in parts of about two million rows
+carried    the last fix of every object, and the members of every answer, from place to place
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,24 +17,27 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.contracts import load_contract
-from st_common.errors import FairwayError
+from st_common.errors import ConflictError, FairwayError
 from st_common.home import Home
 from st_common.levels.due import due, multiple_us
 from st_common.levels.fold import fold
 from st_common.levels.snapshots import (
     Snapshot,
+    event_times,
     members_of,
     newest_snapshot,
     objects_of,
+    rows_of,
 )
-from st_common.levels.stored import ROWS, archived_end, changes, fixes, parts
-from st_common.levels.world import COLUMNS, last_fixes
+from st_common.levels.stored import archived_end, changes, fixes, parts
+from st_common.levels.world import COLUMNS, LastFixes
 from st_common.operators.state.fixes import NEVER
 from st_common.settings import StreamSettings
+from st_common.tables.files import write_files
 
-_APP = "snapshots"
+APP = "snapshots"
+TOGETHER = 64  # snapshots in one commit: what a crash lets be taken anew
 _ENGINE = "engine"
-_S = TypeVar("_S")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -49,12 +55,19 @@ def take_snapshot(home: Home, stream: StreamSettings, at_position: int) -> Snaps
     Raises:
         FairwayError: the stream has no `snapshot_s`, engine or archive have not come so far, nothing is there to be
             held, or a later snapshot was taken.
+        ConflictError: somebody else took one meanwhile.
     """
     before = newest_snapshot(home, stream.name)
     if before is not None and before.position == at_position:
         return before
     _check(home, stream, at_position, before)
-    return _take(home, stream, before, [at_position])[0]
+    taken = next(_taken(home, stream, [at_position]), None)
+    if taken is None:
+        raise FairwayError(
+            f"stream {stream.name!r} has no fix before {at_position}",
+            hint="there is nothing to hold",
+        )
+    return taken
 
 
 def take_due(
@@ -62,79 +75,117 @@ def take_due(
 ) -> list[Snapshot]:
     """Takes the snapshots that are due (see `due`) and not yet taken, and gives them in the order of the log.
 
-    Those of a backlog are made one from the other in memory: the table is read once, and written once for many.
+    They are taken in one pass, and committed up to `TOGETHER` at a time. Where no fix was accepted yet there is nothing
+    to be held, and none is taken. When somebody else takes them meanwhile, the rest is left to him.
 
     Args:
         home: where the tables lie.
         stream: the settings; without `snapshot_s` none is ever due.
         most: how many at most; None: all.
     """
-    before = newest_snapshot(home, stream.name)
-    places = list(islice(_due(home, stream, before), most))
-    return _take(home, stream, before, places) if places else []
-
-
-def _take(
-    home: Home, stream: StreamSettings, before: Snapshot | None, places: Sequence[int]
-) -> list[Snapshot]:
-    """The snapshots before some places, rising, all behind the one before."""
     taken: list[Snapshot] = []
-    waiting: list[pa.Table] = []
-    for snapshot, rows in _made(home, stream, before, places):
-        taken.append(snapshot)
-        waiting.append(rows)
-        if sum(map(len, waiting)) >= ROWS:
-            _write(home, stream.name, waiting, snapshot.position)
-            waiting = []
-    if waiting:
-        _write(home, stream.name, waiting, taken[-1].position)
+    places = list(islice(_due(home, stream), most))
+    with suppress(ConflictError):
+        taken.extend(_taken(home, stream, places))  # keeps those that came before
     return taken
 
 
-def _write(home: Home, stream: str, rows: Sequence[pa.Table], version: int) -> None:
-    tables.append(
-        home.table("snapshots", stream),
-        pa.concat_tables(rows),
-        load_contract("snapshots"),
-        app=_APP,
-        version=version,
+def _taken(
+    home: Home, stream: StreamSettings, places: Sequence[int]
+) -> Iterator[Snapshot]:
+    """Takes snapshots at ascending places behind the newest one, each given when it is committed."""
+    path, contract = home.table("snapshots", stream.name), load_contract("snapshots")
+    done = tables.committed(path, APP)
+    after = -1 if done is None else done
+    none = contract.arrow_schema().empty_table()
+    # A file for each: what files say of themselves tells where a snapshot stands.
+    written = (
+        (snapshot, write_files(path, tables.fit(rows, contract), contract))
+        for snapshot, rows in _made(home, stream, places)
     )
+    while group := list(islice(written, TOGETHER)):
+        files = [file for _, of_one in group for file in of_one]
+        version = group[-1][0].position
+        tables.append(
+            path, none, contract, app=APP, version=version, after=after, files=files
+        )
+        after = version
+        yield from (snapshot for snapshot, _ in group)
 
 
 def _made(
-    home: Home, stream: StreamSettings, before: Snapshot | None, places: Sequence[int]
+    home: Home, stream: StreamSettings, places: Sequence[int]
 ) -> Iterator[tuple[Snapshot, pa.Table]]:
-    """Snapshots with their rows, each made from the one before and what came since."""
-    objects = _objects(home, stream.name, before, places)
-    members = _members(home, stream.name, before, places)
-    for place, seen, held in zip(places, objects, members, strict=True):
-        if not len(seen):
-            raise FairwayError(
-                f"stream {stream.name!r} has no fix before {place}",
-                hint="there is nothing to hold",
-            )
-        before = _header(stream, place, seen, held.latest_us, before)
-        yield before, _as_rows(before, seen, held.rows)
+    """Snapshots at ascending places behind the newest one, each with its rows; none where there is nothing to hold."""
+    if not places:
+        return
+    before, changed_us = newest_snapshot(home, stream.name), NEVER
+    objects = objects_of(home, stream.name, before)
+    members = members_of(home, stream.name, before)
+    start = 0 if before is None else before.position
+    for low, high in _parts(home, stream.name, start, places[-1]):
+        last = LastFixes.of(objects, fixes(home, stream.name, low, high, COLUMNS))
+        told = _Told.of(changes(home, stream.name, low, high))
+        within = [place for place in places if low < place <= high]
+        for at in sorted({*within, high}):
+            since, objects = told.before(at), last.before(at)
+            members = fold(since, members) if len(since) else members
+            changed_us = max(changed_us, _latest_us(since))
+            if at in within and len(objects):
+                before = _header(stream, at, objects, changed_us, before)
+                changed_us = NEVER
+                yield before, rows_of(before, objects, members)
 
 
-def _due(home: Home, stream: StreamSettings, before: Snapshot | None) -> Iterator[int]:
+def _parts(home: Home, stream: str, start: int, end: int) -> list[tuple[int, int]]:
+    """A part of the log in pieces of which neither fixes nor changes are many."""
+    cuts = (
+        list(parts(home.table(name, stream), start, end))
+        for name in ("positions", "changes")
+    )
+    return max(cuts, key=len)
+
+
+@dataclass
+class _Told:
+    """Changes by their place in the log, given out up to one place after another.
+
+    Attributes:
+        rows: the changes.
+        order: int64[n], their rows in the order of the log.
+        position: int64[n], their places, ascending.
+    """
+
+    rows: pa.Table
+    order: np.ndarray
+    position: np.ndarray
+    _at: int = 0
+
+    @staticmethod
+    def of(rows: pa.Table) -> "_Told":
+        """From changes in any order."""
+        position = rows["position"].to_numpy()
+        order = np.argsort(position)
+        return _Told(rows, order, position[order])
+
+    def before(self, place: int) -> pa.Table:
+        """Those before a place that were not given out yet, in no order."""
+        start, self._at = self._at, int(np.searchsorted(self.position, place))
+        return self.rows.take(pa.array(self.order[start : self._at]))
+
+
+def _due(home: Home, stream: StreamSettings) -> Iterator[int]:
     if stream.snapshot_s is None:
         return
+    before = newest_snapshot(home, stream.name)
     start, highest = 0, None
     if before is not None:
         start = before.position + 1
         at_it = fixes(
             home, stream.name, before.position, start, ("event_ts",), accepted=False
         )  # it brought the clock past the multiple
-        highest = max(
-            map(
-                _latest_us,
-                [
-                    objects_of(home, stream.name, before),
-                    *([at_it] if len(at_it) else []),
-                ],
-            )
-        )
+        held = event_times(home, stream.name, before)
+        highest = max(_latest_us(rows) for rows in (held, at_it) if len(rows))
     yield from due(
         home,
         stream.name,
@@ -173,103 +224,22 @@ def _check(
         )
 
 
-def _objects(
-    home: Home, stream: str, before: Snapshot | None, places: Sequence[int]
-) -> Iterator[pa.Table]:
-    """The last fixes before each of some places, as rows of `LAST`."""
-
-    def read(low: int, high: int) -> pa.Table:
-        return fixes(home, stream, low, high, COLUMNS)
-
-    return _states(
-        home.table("positions", stream),
-        (before.position if before else 0, *places),
-        read,
-        last_fixes,
-        objects_of(home, stream, before),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """The members of all answers, and the largest event time of a change that was read; None: none was."""
-
-    rows: pa.Table
-    latest_us: int | None = None
-
-    def after(self, rows: pa.Table) -> "_Held":
-        """What they are after more changes."""
-        if not len(rows):
-            return self
-        latest_us = max(_latest_us(rows), self.latest_us or NEVER)
-        return _Held(fold(rows, self.rows), latest_us)
-
-
-def _members(
-    home: Home, stream: str, before: Snapshot | None, places: Sequence[int]
-) -> Iterator[_Held]:
-    """The members before each of some places."""
-
-    def read(low: int, high: int) -> pa.Table:
-        return changes(home, stream, low, high)
-
-    return _states(
-        home.table("changes", stream),
-        (before.position if before else 0, *places),
-        read,
-        _Held.after,
-        _Held(members_of(home, stream, before)),
-    )
-
-
-def _states(
-    path: Path,
-    places: Sequence[int],
-    read: Callable[[int, int], pa.Table],
-    advance: Callable[[_S, pa.Table], _S],
-    state: _S,
-) -> Iterator[_S]:
-    """What a state at the first of some places is at each of the others, rising.
-
-        places 0 40 70, parts of the table 0..50 and 50..70   ->   state + rows 0..40   ->   .. + 40..50 + 50..70
-
-    Args:
-        path: the table that is read, a part that fits into memory at a time.
-        places: positions.
-        read: gives its rows between two of them.
-        advance: gives a state after more rows.
-        state: what it is at the first.
-    """
-    wanted = deque(places[1:])
-    for low, high in parts(path, places[0], places[-1]):
-        rows = read(low, high).sort_by("position")
-        positions, begin = rows["position"].to_numpy(), 0
-        while wanted and wanted[0] <= high:
-            end = int(np.searchsorted(positions, wanted.popleft()))
-            state = advance(state, rows.slice(begin, end - begin))
-            begin = end
-            yield state
-        state = advance(state, rows.slice(begin))
-
-
 def _latest_us(rows: pa.Table) -> int:
-    return int(pc.max(rows["event_ts"].cast(pa.int64())).as_py())
+    """The largest event time; NEVER of no rows."""
+    latest = pc.max(rows["event_ts"].cast(pa.int64())).as_py()
+    return NEVER if latest is None else int(latest)
 
 
 def _header(
     stream: StreamSettings,
     position: int,
     objects: pa.Table,
-    changed_us: int | None,
+    changed_us: int,
     before: Snapshot | None,
 ) -> Snapshot:
     highest_us = _latest_us(objects)
     # whole milliseconds: some writers cut instants in a table's log to them
-    from_ts = _time(
-        multiple_us(
-            max(highest_us, highest_us if changed_us is None else changed_us), 1000
-        )
-    )
+    from_ts = _time(multiple_us(max(highest_us, changed_us), 1000))
     return Snapshot(
         snapshot_ts=_time(
             multiple_us(
@@ -279,46 +249,6 @@ def _header(
         position=position,
         from_ts=from_ts if before is None else max(from_ts, before.from_ts),
     )
-
-
-def _as_rows(snapshot: Snapshot, objects: pa.Table, members: pa.Table) -> pa.Table:
-    """The rows of the table, objects after answers, so that a reader of one query's answer skips all else."""
-    schema = load_contract("snapshots").arrow_schema()
-    as_object = objects.rename_columns(
-        ["since_position" if n == "position" else n for n in objects.column_names]
-    )
-    renamed = {"position": "since_position", "since_ts": "event_ts"}
-    as_answer = members.rename_columns(
-        [renamed.get(name, name) for name in members.column_names]
-    )
-    order = [("query", "ascending"), ("object", "ascending"), ("partner", "ascending")]
-    both = [
-        (as_answer.sort_by(order), "answer"),
-        (as_object.sort_by("object"), "object"),
-    ]
-    return pa.concat_tables(
-        [_filled(rows, kind, snapshot, schema) for rows, kind in both]
-    )
-
-
-def _filled(
-    rows: pa.Table, kind: str, snapshot: Snapshot, schema: pa.Schema
-) -> pa.Table:
-    same = {
-        "snapshot_ts": snapshot.snapshot_ts,
-        "position": snapshot.position,
-        "from_ts": snapshot.from_ts,
-    }
-    n = len(rows)
-    columns = [
-        rows[field.name]
-        if field.name in rows.column_names and field.name not in same
-        else pa.repeat(
-            pa.scalar((same | {"kind": kind}).get(field.name), field.type), n
-        )
-        for field in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _us(seconds: float) -> int:

@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
@@ -26,6 +27,7 @@ from st_common.levels.latest import Focals, flush_latest
 from st_common.levels.snapshots import newest_snapshot, snapshots
 from st_common.levels.taking import take_due, take_snapshot
 from st_common.position import position_of
+from st_common.position_filter import PositionFilter
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.serving.answers import answered
@@ -46,7 +48,6 @@ STREAM = StreamSettings(
     snapshot_s=10.0,
     columns=Columns(object="id", event_ts="t", x="x", y="y", gone="gone"),
 )
-ORDER = [(name, "ascending") for name in ("position", "kind", "query", "object")]
 QUERIES = """
 REGISTER QUERY left AS SELECT * FROM grid INSIDE (0, 0, 5, 10);
 REGISTER QUERY every AS SELECT * FROM grid INSIDE (3, 3, 7, 7) EMIT EVERY;
@@ -102,7 +103,7 @@ def follow(home, stream):
         pass
 
 
-def run(home, stream, history):
+def run(home, stream, history, *, levels=True):
     """The log written and read bit by bit; the levels are written at some of its ends only, in new processes."""
     fixes, cuts, _, _, writes = history
     register(home, {stream.name: stream}, parse(QUERIES), owner="t")
@@ -114,8 +115,9 @@ def run(home, stream, history):
             flush_latest(home, stream)
             take_due(home, stream)
     follow(home, stream)
-    flush_latest(home, stream)
-    take_due(home, stream)
+    if levels:
+        flush_latest(home, stream)
+        take_due(home, stream)
 
 
 def settings_of(history):
@@ -246,6 +248,35 @@ def test_a_snapshot_stands_where_the_clock_passes_a_multiple(history):
         assert [
             (each.position, each.snapshot_ts) for each in snapshots(home, "grid")
         ] == expected
+
+
+def one_by_one(home, stream, places):
+    """Snapshots at places of the log, each by a read of the one before."""
+    return [take_snapshot(home, stream, place) for place in places]
+
+
+@tries(8)
+@given(histories(), st.integers(1, 3), st.integers(1, 20))
+def test_snapshots_taken_together_are_those_that_are_taken_one_by_one(
+    history, together, rows
+):
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        home, stream = Home(Path(folder) / "together"), settings_of(history)
+        run(home, stream, (*history[:4], [False] * len(history[1])), levels=False)
+        alone = Home(Path(folder) / "alone")
+        shutil.copytree(home.root, alone.root)
+        patch.setattr(taking, "TOGETHER", together)
+        patch.setattr(taking, "parts", partial(stored.parts, rows=rows))
+        taken = take_due(home, stream)
+        patch.undo()
+        assert taken == snapshots(home, "grid")
+        assert taken == one_by_one(alone, stream, [each.position for each in taken])
+        paths = [one.table("snapshots", "grid") for one in (home, alone)]
+        assert tables.version(paths[0]) == (-(-len(taken) // together) or None)
+        assert tables.stored(paths[0])[0] == tables.stored(paths[1])[0] == len(taken)
+        if taken:
+            kept = [without_doubts(tables.read(path)) for path in paths]
+            assert kept[0] == kept[1]
 
 
 def latest_all(fixes, every):
@@ -403,26 +434,93 @@ def test_a_snapshot_can_be_taken_anywhere_but_once_and_not_before_another(walked
     )
 
 
-def test_snapshots_of_a_backlog_are_those_that_are_taken_one_by_one(
-    walked, monkeypatch
+@pytest.fixture
+def backlog(tmp_path):
+    """A home in which an object walked for 95 s, of which no snapshot was taken."""
+    home = Home(tmp_path / "backlog")
+    run(home, STREAM, (walk(95), [96], 0.0, None, [False]), levels=False)
+    return home
+
+
+def test_a_crash_between_two_commits_lets_snapshots_be_taken_anew_once(
+    backlog, tmp_path, monkeypatch
 ):
-    path = walked.table("snapshots", "grid")
-    before = tables.read(path)
+    alone = Home(tmp_path / "alone")
+    shutil.copytree(backlog.root, alone.root)
+    whole = take_due(alone, STREAM)
+    monkeypatch.setattr(taking, "TOGETHER", 4)
+    made = taking._made
 
-    def commits(most):
-        shutil.rmtree(path)
-        while take_due(walked, STREAM, most=most):
-            pass
-        rows = tables.read(path)
-        assert rows.sort_by(ORDER).equals(before.sort_by(ORDER))
-        return DeltaTable(path).version()  # the first commit makes the table
+    def dies(*given):
+        for number, one in enumerate(made(*given)):
+            if number == 6:
+                raise InterruptedError
+            yield one
 
-    assert commits(1) == 7
-    assert commits(None) == 1
-    assert commits(5) == 2
-    monkeypatch.setattr(taking, "ROWS", 1)
-    monkeypatch.setattr(taking, "parts", partial(stored.parts, rows=20))
-    assert commits(None) == 7
+    monkeypatch.setattr(taking, "_made", dies)
+    with pytest.raises(InterruptedError):
+        take_due(backlog, STREAM)
+    assert snapshots(backlog, "grid") == whole[:4]
+    monkeypatch.setattr(taking, "_made", made)
+    assert take_due(backlog, STREAM) == whole[4:]
+    rows = [tables.read(home.table("snapshots", "grid")) for home in (backlog, alone)]
+    assert without_doubts(rows[0]) == without_doubts(rows[1])
+
+
+def test_of_two_who_take_snapshots_one_leaves_the_rest_to_the_other(
+    backlog, monkeypatch
+):
+    monkeypatch.setattr(taking, "TOGETHER", 4)
+    made = taking._made
+
+    def overtaken(*given):
+        for number, one in enumerate(made(*given)):
+            if number == 6:
+                monkeypatch.setattr(taking, "_made", made)
+                other.extend(take_due(backlog, STREAM))
+            yield one
+
+    other = []
+    monkeypatch.setattr(taking, "_made", overtaken)
+    own = take_due(backlog, STREAM)
+    assert [len(own), len(other)] == [4, 6]
+    assert own + other == snapshots(backlog, "grid")
+    rows = tables.read(backlog.table("snapshots", "grid"))
+    assert len(rows) == len(set(without_doubts(rows)))
+
+
+def test_a_backlog_is_read_as_often_as_one_snapshot(backlog, monkeypatch):
+    """How often tables are read does not depend on how many snapshots are due."""
+    read, counts = tables.read, []
+
+    def counted(*given, **named):
+        counts[-1] += 1
+        return read(*given, **named)
+
+    monkeypatch.setattr(tables, "read", counted)
+    for most in (1, 8):
+        counts.append(0)
+        assert len(take_due(backlog, STREAM, most=most)) == most
+    assert counts[1] <= counts[0] + 4, "the second time there is one to begin with"
+
+
+def test_where_no_fix_was_accepted_there_is_nothing_to_take(tmp_path):
+    home, log = Home(tmp_path), bare_log(tmp_path / "streams" / "grid" / "log")
+    stream = replace(
+        STREAM,
+        attributes={"error": "double"},
+        units={"error": "m"},
+        position_filter=PositionFilter(accuracy="error", max_accuracy_m=10.0),
+    )
+    register(home, {"grid": stream}, parse(QUERIES), owner="t")
+    epoch = round(T0.timestamp())
+    told = [(1, 99), (15, 99), (25, 99), (35, 1), (45, 1), (55, 99)]
+    lines = [f"a,{epoch + t},1,1,,{error}" for t, error in told]
+    log.append("\n".join(["id,t,x,y,gone,error", *lines]).encode(), arrival_us=0)
+    follow(home, stream)
+    taken = take_due(home, stream)
+    assert [each.position for each in taken] == [position_of(1, 4), position_of(1, 5)]
+    assert take_due(home, stream) == []
 
 
 def test_a_long_history_is_read_in_parts(walked, monkeypatch):

@@ -1,11 +1,14 @@
 """Idioms over runs of rows, against loops."""
 
+from itertools import chain
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.runs import (
     firsts,
+    highest_before,
     is_first,
     is_last,
     last_set,
@@ -52,6 +55,21 @@ def test_the_last_that_is_set_is_found_also_within_runs(rows):
     start = starts_of(first)
     within = [p if p >= start[at] else -1 for at, p in enumerate(anywhere)]
     assert last_set(is_set, start).tolist() == within
+
+
+@given(st.lists(st.lists(st.integers(-3, 9), min_size=1, max_size=6), max_size=4))
+def test_the_highest_before_each_row_of_a_group_counts_what_the_group_began_with(
+    groups,
+):
+    expected, initial = [], []
+    for number, values in enumerate(groups):
+        expected += [max(number, *values[:at], number) for at in range(len(values))]
+        initial += [number] * len(values)
+    group = [7 - number for number, values in enumerate(groups) for _ in values]
+    arrays = [
+        np.array(column, np.int64) for column in (group, list(chain(*groups)), initial)
+    ]
+    assert highest_before(*arrays).tolist() == expected
 
 
 @given(st.lists(st.integers(-5, 5), max_size=6))

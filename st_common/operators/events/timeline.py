@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from st_common.operators.state.fixes import ALIVE, NEVER, Attributes
 from st_common.operators.state.state import Held, State
-from st_common.runs import is_first, is_last, shifted
+from st_common.runs import highest_before, is_first, is_last
 
 LAST = np.iinfo(np.int64).max
 
@@ -233,7 +233,7 @@ def _newer(
         stale = events.ts + silence_us < clock.before(events.position)
     if not len(events):
         return events, none, none
-    before = _previous_max(
+    before = highest_before(
         events.object, events.ts, padded(state.fixes.seen_ts, events.object, NEVER)
     )
     newer = (events.ts > before) & ~stale
@@ -258,23 +258,6 @@ def padded(values: np.ndarray, index: np.ndarray, filler: float) -> np.ndarray:
     out = np.full(len(index), filler, values.dtype)
     out[known] = values[index[known]]
     return out
-
-
-def _previous_max(
-    groups: np.ndarray, ts: np.ndarray, initial: np.ndarray
-) -> np.ndarray:
-    """For rows sorted by group: the largest time before each row in its group, `initial` counted in."""
-    first = is_first(groups)
-    before = np.where(first, initial, shifted(ts, NEVER))
-    if (ts > before).all():
-        return before
-    # Disorder: a running maximum per group is one over rank + group x n, for groups come in rising order.
-    values, rank = np.unique(np.concatenate([ts, initial]), return_inverse=True)
-    n, group = len(values), np.cumsum(first) - 1
-    own, start = rank[: len(ts)], rank[len(ts) :]
-    seen = np.where(first, start, shifted(own, 0))
-    highest = np.maximum.accumulate(np.maximum(seen, start) + group * n)
-    return np.asarray(values[highest - group * n])
 
 
 def _released(
