@@ -80,13 +80,13 @@ def _home() -> Home:
 
 
 def views() -> list[dict[str, Any]]:
-    """The entries in Airflow's navigation: the overview inside of Airflow, the live page in a window of its own."""
+    """The entries in Airflow's navigation: the overview, and below Browse the live page in a new window."""
     overview_ = {
         "name": "Fairway",
         "href": f"{PREFIX.strip('/')}/",
         "destination": "nav",
         "url_route": PREFIX.strip("/"),
     }
-    page = {"name": "Fairway page", "href": address_of("page"), "destination": "nav"}
-    # Else Airflow puts two or more entries into a menu of plugins.
-    return [{**one, "nav_top_level": True} for one in (overview_, page)]
+    # At the top level Airflow makes buttons without effect of addresses that are to open in a window of their own.
+    page = {"name": "Fairway page", "href": address_of("page"), "category": "browse"}
+    return [overview_, {**page, "destination": "nav"}]

@@ -218,13 +218,19 @@ def test_the_live_page_opens_from_the_navigation_or_it_is_said_that_nothing_serv
     address = f"{served.setup.url}/fairway/page"
     assert requests.get(address, timeout=60).status_code == 401
     page.goto(f"{served.setup.url}/")
-    link = page.get_by_role("link", name="Fairway page")
-    assert link.get_attribute("href") == address
-    with page.context.expect_page() as opened:
-        link.click()
-    opened.value.get_by_text("does not answer").wait_for()
-    assert served.page_url in opened.value.inner_text("body")
-    opened.value.close()
+    link = page.locator(f'a[href="{address}"]')
+
+    def open_it() -> Page:
+        """What opens by the entry below Browse."""
+        page.get_by_role("button", name="Browse").click()
+        with page.context.expect_page() as opened:
+            link.click()
+        return opened.value
+
+    absent = open_it()
+    absent.get_by_text("does not answer").wait_for()
+    assert served.page_url in absent.inner_text("body")
+    absent.close()
 
     installation = served.installation
     port = served.page_url.rpartition(":")[2]
@@ -242,11 +248,10 @@ def test_the_live_page_opens_from_the_navigation_or_it_is_said_that_nothing_serv
             ),
             "the page is served",
         )
-        with page.context.expect_page() as opened:
-            link.click()
-        opened.value.wait_for_function("() => globalThis.fairwayPage !== undefined")
-        assert opened.value.url.startswith(served.page_url)
-        opened.value.close()
+        live = open_it()
+        live.wait_for_function("() => globalThis.fairwayPage !== undefined")
+        assert live.url.startswith(served.page_url)
+        live.close()
     finally:
         server.terminate()
         server.wait(timeout=60)
