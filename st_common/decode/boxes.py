@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from st_common.formats.numbers import Mask, Parsed, doubles
@@ -22,14 +23,14 @@ class Boxes:
         x: the middle of the first dimension.
         y: the middle of the second one, or 0.
         crossed: bool[n], a low side is above its high one.
-        corners: the x and y of the low and of the high corner, two or four arrays float64[n].
+        bounds: float64[n, 4], the low x and y and the high ones.
         sides: the sides by name: lo1, hi1, ..
     """
 
     x: Parsed
     y: Parsed
     crossed: Mask
-    corners: Sequence[tuple[np.ndarray, np.ndarray]]
+    bounds: npt.NDArray[np.float64]
     sides: Mapping[str, pa.Array]
 
 
@@ -57,7 +58,7 @@ def boxes_of(fields: Mapping[str, pa.Array], columns: Sequence[str]) -> Boxes:
         x=Parsed(x, missing, bad),
         y=Parsed(y, missing, bad),
         crossed=crossed,
-        corners=[(low[0], low[1]), (high[0], high[1])],
+        bounds=np.column_stack([low[0], low[1], high[0], high[1]]),
         sides={
             name: pa.array(one.values, mask=~known)
             for name, one in zip(names, parsed, strict=True)

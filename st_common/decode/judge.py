@@ -203,8 +203,7 @@ def _boxes(
     boxes = boxes_of(fields, stream.columns.box)
     known = ~(gone | boxes.x.missing | boxes.x.bad)
     faults.mark(boxes.crossed & known, Reason.BAD_BOX)
-    inside = [stream.space.contains(x, y) for x, y in boxes.corners]
-    faults.mark(known & ~np.logical_and.reduce(inside), Reason.OUT_OF_CRS)
+    faults.mark(known & _reaches_out(boxes.bounds, stream), Reason.OUT_OF_CRS)
     return boxes.x, boxes.y, boxes.sides
 
 
@@ -215,11 +214,17 @@ def _shapes(
 
     shapes = shapes_of(values, epsg=stream.epsg)
     faults.mark(shapes.other & ~gone, Reason.NO_SHAPE)
-    west, south, east, north = shapes.bounds.T
-    inside = stream.space.contains(west, south) & stream.space.contains(east, north)
-    outside = ~(inside | shapes.x.missing | shapes.other)
-    faults.mark((shapes.elsewhere | outside) & ~gone, Reason.OUT_OF_CRS)
+    known = ~(gone | shapes.x.missing | shapes.other)
+    outside = shapes.elsewhere | _reaches_out(shapes.bounds, stream)
+    faults.mark(known & outside, Reason.OUT_OF_CRS)
     return shapes.x, shapes.y, {GEOMETRY: shapes.texts}
+
+
+def _reaches_out(bounds: NDArray[np.float64], stream: StreamSettings) -> Mask:
+    """Whether a corner of an extent lies where the stream's coordinates do not reach."""
+    west, south, east, north = bounds.T
+    contains = stream.space.contains
+    return np.asarray(~(contains(west, south) & contains(east, north)), np.bool_)
 
 
 def _coordinates(

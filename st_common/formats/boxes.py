@@ -35,10 +35,9 @@ class Boxes(Format):
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":
         """Chunks of lines."""
-        from st_common.formats.chunk import line_border, whole
-        from st_common.formats.ndjson_chunks import chunks_of_lines
+        from st_common.formats.ndjson_chunks import chunks_of_whole_lines
 
-        return chunks_of_lines(whole(source, b"", size, line_border))
+        return chunks_of_whole_lines(source, size=size)
 
     def records(self, payload: bytes, stream: FormatSettings) -> "Records":
         """The lines of a payload; one with another number of sides than the stream's boxes have is `ragged`."""

@@ -25,6 +25,11 @@ def ndjson_chunks(source: Source, *, size: int) -> Iterator[Chunk]:
     yield from chunks_of_lines(object_lines(source, start, size))
 
 
+def chunks_of_whole_lines(source: Source, *, size: int) -> Iterator[Chunk]:
+    """Chunks of about `size` bytes of a source whose lines are its records."""
+    return chunks_of_lines(whole(source, b"", size, line_border))
+
+
 def chunks_of_lines(portions: Iterator[bytes]) -> Iterator[Chunk]:
     """A chunk of each portion of whole lines; none of what holds no record."""
     for data in portions:

@@ -232,15 +232,12 @@ def _objects(asked: Asked, known: Collection) -> Iterator[dict[str, Any]]:
 
 def _seen(asked: Asked, stream: str) -> pa.Table:
     """Where objects are by all that has come, or were by what is archived; none before anything is."""
-    from st_common import tables
-    from st_common.serving.history import OBJECTS, objects_at
+    from st_common.serving.history import archived_at
 
     settings, at = asked.place.stream(stream), asked.params.get("datetime")
     if at is None:
         return live_places(asked, settings).current()
-    if not tables.exists(asked.place.home.table("positions", stream)):
-        return pa.table({name: [] for name in OBJECTS})
-    return objects_at(asked.place.home, settings, at).rows
+    return archived_at(asked.place.home, settings, at)
 
 
 def _answers(asked: Asked, known: Collection) -> Iterator[dict[str, Any]]:

@@ -96,6 +96,15 @@ def objects_at(
     return Seen(at=when, rows=objects, reads=reads)
 
 
+def archived_at(
+    home: Home, stream: StreamSettings, at: datetime | None = None
+) -> pa.Table:
+    """Where objects are or were, as the rows of `objects_at`; none of a stream of which nothing is archived yet."""
+    if not tables.exists(home.table("positions", stream.name)):
+        return pa.table({name: [] for name in OBJECTS})
+    return objects_at(home, stream, at).rows
+
+
 def chosen(
     rows: pa.Table, space: Space, *, inside: Box | None, nearest: NearestTo | None
 ) -> pa.Table:

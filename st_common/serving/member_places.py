@@ -6,12 +6,11 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common import tables
 from st_common.home import Home
 from st_common.query.lookup import find
 from st_common.query.plan import Plan
 from st_common.serving.answers import answered
-from st_common.serving.history import OBJECTS, objects_at
+from st_common.serving.history import archived_at
 from st_common.serving.places import place_of
 from st_common.settings import StreamSettings, stream_of
 
@@ -49,16 +48,9 @@ def placed_answer(
     if row.plan is not None and not _is_about_objects(row.plan):
         return _with_places(rows, None)
     stream = stream_of(streams, row.stream)
-    is_live = at is None and now is not None
-    seen = now(stream) if is_live and now else _archived(home, stream, at)
-    return _with_places(rows, seen)
-
-
-def _archived(home: Home, stream: StreamSettings, at: datetime | None) -> pa.Table:
-    """Where objects were by what is archived; no rows before anything is."""
-    if not tables.exists(home.table("positions", stream.name)):
-        return pa.table({name: [] for name in OBJECTS})
-    return objects_at(home, stream, at).rows
+    if at is None and now is not None:
+        return _with_places(rows, now(stream))
+    return _with_places(rows, archived_at(home, stream, at))
 
 
 def _with_places(rows: pa.Table, seen: pa.Table | None) -> pa.Table:

@@ -91,7 +91,6 @@ def test_each_corner_must_be_on_the_globe():
 
 
 def test_an_object_that_leaves_needs_no_box():
-    stream = stream_of()
     table = {"object": "id", "event_ts": "t", "box": SIDES[:4], "gone": "gone"}
     stream = stream_of(columns=table)
     told = decoded(stream, "id,t,lo1,hi1,lo2,hi2,gone\na,1,,,,,true\n")

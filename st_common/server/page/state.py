@@ -145,15 +145,14 @@ def _sources(asked: Asked, name: str) -> list[dict[str, Any]]:
 def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]:
     """Its engine: whether it lives, how far it is behind, and the newest time that it has seen."""
     folder = asked.place.home.stream(stream.name)
-    told: dict[str, Any] = {"engine": stream.engine, "why": None}
+    told: dict[str, Any] = {"engine": stream.engine, "why": None, "workers": []}
     try:
         seen = observe(folder, wanted=stream.running, now_us=now_us)
     except FairwayError as error:
         why = asked.place.hidden(error.message)
         lags = dict.fromkeys(("lag_s", "behind_segments", "archive_lag_s"))
         nothing = {**lags, "counts": None, "latest_event_ts": None}
-        wrong = {"state": "unreadable", "why": why, "workers": list[Any]()}
-        return {**told, **nothing, **wrong}
+        return {**told, **nothing, "state": "unreadable", "why": why}
     status = seen.status
     now = None if status is None else presence(folder, status, now_us=now_us)
     counts = ("fixes", "rejects", "late", "double", "cut", "changes", "filtered")
