@@ -1,6 +1,7 @@
 """Elements that are boxes: from columns of sides, and as BBoxDB's generators write them."""
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -152,6 +153,16 @@ def test_lines_of_the_generators_are_boxes():
         *(0.25, 0.75, 3.5, 4.0),
     ]
     assert reasons(told) == {2: "ragged", 3: "ragged", 4: "bad_utf8"}
+
+
+def test_columns_that_no_line_has_are_a_reject_of_each_line():
+    """Settings with such columns are refused; what decodes is total all the same."""
+    table = {"object": "id", "box": SIDES[:4]}
+    stream = replace(generated(), columns=replace(generated().columns, object="id"))
+    told = decode(b"17 1,2,3,4 text\n18 1,2\n", arrival_us=5, stream=stream)
+    assert reasons(told) == {0: "missing_column", 1: "ragged"}
+    with pytest.raises(ConfigError, match="'id' is no column of boxes"):
+        stream_of(format="boxes", time_unit=None, columns=table)
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3, 4])

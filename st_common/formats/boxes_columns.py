@@ -1,0 +1,3 @@
+"""The columns of lines of boxes, beside the sides that settings name."""
+
+OF_LINE = ("key", "text")
