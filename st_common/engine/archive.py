@@ -1,6 +1,7 @@
 """The archive job: every fix into `positions`, every reject into `rejects`, exactly once (docs/architecture.md)."""
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from st_common.controls.rows import Clock
 from st_common.decode.joined import Part
 from st_common.engine.damage import tell_damage
 from st_common.engine.feed import step_settings
+from st_common.engine.handover import Handover
 from st_common.engine.levels import Levels
 from st_common.engine.owner import now_us
 from st_common.engine.pace import Pace, taken
@@ -69,9 +71,16 @@ class Archive:
         totals: what it did since the start.
         failure: what stopped its thread; see `check`.
         levels: the tables that are made from `positions`.
+
+    Args:
+        home: the home folder.
+        stream: the settings of the stream.
+        handover: what the engine in this process has decoded; without one all of the log is decoded here.
     """
 
-    def __init__(self, home: Home, stream: StreamSettings) -> None:
+    def __init__(
+        self, home: Home, stream: StreamSettings, handover: Handover | None = None
+    ) -> None:
         self._home, self._stream, self.log = home, stream, Log(home.log(stream.name))
         self._positions, self._rejects = (
             home.table("positions", stream.name),
@@ -83,6 +92,7 @@ class Archive:
         self.totals = Archived()
         self.failure: Exception | None = None
         self.levels = Levels(home, stream)
+        self.handover = handover
         self._sifting: Sifting | None = None
         self._pace = Pace()
         self._commits = 0
@@ -105,13 +115,10 @@ class Archive:
             ConflictError: a table went back to an older version, or another writer was quicker.
         """
         begun_s, start = time.monotonic(), self.next_segment
-        segments = self.log.segments(
-            start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments
-        )
-        if not segments:
+        read = list(taken(self._read(start), lambda piece: piece.rows))
+        if not read:
             return False
-        read = pieces(self.log, segments, self._stream)
-        known = self._decided(list(taken(read, lambda piece: piece.rows)))
+        known = self._decided(read)
         if not known:
             return False
         self._notice(known)
@@ -120,10 +127,25 @@ class Archive:
         self.next_segment = end + 1
         if self._sifting is not None:
             self._sifting.forget(end + 1)
+        if self.handover is not None:
+            self.handover.forget(end + 1)
         self.log.publish(READER, self.next_segment)
         self.totals.segments += end + 1 - start
         self._pace = self._pace.after(end + 1 - start, time.monotonic() - begun_s)
         return True
+
+    def _read(self, start: int) -> Iterable[Piece]:
+        """Pieces of the log from a segment on: those that the engine has decoded, else decoded here."""
+        held = [] if self.handover is None else self.handover.since(start)
+        if held:
+            return held
+        segments = self.log.segments(
+            start,
+            max_bytes=BATCH_BYTES,
+            max_segments=self._pace.segments,
+            end=None if self.handover is None else self.handover.limit(start),
+        )
+        return pieces(self.log, segments, self._stream)
 
     def _notice(self, known: list[Piece]) -> None:
         """Takes on what the pieces say of time, and tells what is wrong with them."""

@@ -1,9 +1,12 @@
 """The archive beside an engine: a thread that wakes every 30 seconds, and once more at the end.
 
+In a backlog it takes what the engine has decoded as soon as that is a batch (see `Handover`).
+
 After it come the levels that are made from its tables: `latest` and the snapshots.
 """
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,6 +16,8 @@ from st_common.ops.status import Phase, StreamStatus, write_status
 from st_common.position import position_of
 
 EVERY_S = 30.0
+BACKLOG_S = 0.25
+"""Seconds between two looks while the engine hands over what it decodes of a backlog."""
 
 
 @contextmanager
@@ -49,8 +54,13 @@ def archiving(archive: Archive, *, every_s: float | None = None) -> Iterator[Arc
 def _follow(archive: Archive, ended: threading.Event, pause_s: float) -> None:
     """Archives again and again until the stream has ended; what goes wrong is left for the stream's thread."""
     try:
-        while not ended.wait(pause_s):
-            _work(archive)
+        worked_s = time.monotonic()
+        while not ended.wait(min(pause_s, BACKLOG_S)):
+            if time.monotonic() - worked_s >= pause_s:
+                _work(archive)
+                worked_s = time.monotonic()
+            elif archive.handover is not None and archive.handover.is_full:
+                archive.batch()
     except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
         archive.failure = error
 

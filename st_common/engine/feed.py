@@ -74,6 +74,7 @@ def packets_of(
     *,
     shards: int,
     notice: Callable[[str], None] | None = None,
+    seen: Callable[[Piece], None] | None = None,
 ) -> Iterator[list[Packet]]:
     """The packets of some segments, in log order.
 
@@ -87,6 +88,7 @@ def packets_of(
         shards: how many packets each segment gives. Control rows go to all shards. With `moving` every shard gets all
             fixes, otherwise those of the objects whose hash is its own.
         notice: told of each damaged packet that raw bytes stand in for, as a line for people.
+        seen: given each piece as it was decoded.
 
     Yields:
         For a segment or some that were decoded together: a list of `shards` packets, by the number of the shard.
@@ -97,6 +99,8 @@ def packets_of(
     for piece in pieces(log, segments, stream):
         if notice is not None and piece.damage is not None:
             notice(piece.damage)
+        if seen is not None:
+            seen(piece)
         yield _packets_of(log, piece, stream, shards)
 
 
@@ -112,6 +116,7 @@ def packets_in(
     segments: Sequence[Segment],
     stream: StreamSettings,
     notice: Callable[[str], None],
+    seen: Callable[[Piece], None] | None = None,
 ) -> list[Packet]:
     """The packets of one batch for an engine with one shard.
 
@@ -123,11 +128,12 @@ def packets_in(
         segments: adjacent segments, in order.
         stream: as for `packets_of`.
         notice: as for `packets_of`.
+        seen: as for `packets_of`.
 
     Raises:
         LogError: as `packets_of`.
     """
-    made = packets_of(log, segments, stream, shards=1, notice=notice)
+    made = packets_of(log, segments, stream, shards=1, notice=notice, seen=seen)
     return [one[0] for one in taken(made, lambda one: one[0].rows)]
 
 

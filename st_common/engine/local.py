@@ -9,6 +9,7 @@ from typing import Any
 from st_common.engine.committing import APP, Committing
 from st_common.engine.damage import tell_damage
 from st_common.engine.feed import packets_in, step_settings
+from st_common.engine.handover import Handover
 from st_common.engine.orders import orders_of, write_orders
 from st_common.engine.owner import Owner
 from st_common.engine.pace import Pace
@@ -61,6 +62,7 @@ class LocalEngine(Committing):
         stream: the settings, as `topology.begin` gave them: with the key of ids of this stream.
         owner: whose lease the engine works under; without one (in tests) no commit is fenced.
         now_us: the wall clock, us UTC, by which a live stream goes on while it is quiet; the system's when None.
+        handover: given what is decoded, for the archive beside the engine.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class LocalEngine(Committing):
         owner: Owner | None = None,
         *,
         now_us: Callable[[], int] | None = None,
+        handover: Handover | None = None,
     ) -> None:
         super().__init__(home, stream, owner)
         self.settings, self._layer_of = step_settings(stream), layers_of(home, stream)
@@ -86,6 +89,7 @@ class LocalEngine(Committing):
         self._storing: Thread | None = None
         self._failure: Exception | None = None
         self._pace = Pace()
+        self._seen = None if handover is None else handover.put
         self._based_s = time.monotonic()
         self._orders: dict[str, Any] = {}
         self.open()
@@ -117,6 +121,7 @@ class LocalEngine(Committing):
             segments,
             self._stream,
             partial(tell_damage, self._home, self._stream.name),
+            self._seen,
         )
         done = step(self.state, read, self.settings, self._layer_of)
         if done.failures:

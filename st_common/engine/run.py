@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.committing import Committing
+from st_common.engine.handover import Handover
 from st_common.engine.local import LocalEngine
 from st_common.engine.owner import Owner, owned, pulsing
 from st_common.engine.recovery import recover_tables
@@ -76,15 +77,17 @@ def follow(
     """
     keep_freed_memory()
     recover_tables(home, stream.name)
-    engine = LocalEngine(home, stream, owner)
+    handover = Handover()
+    engine = LocalEngine(home, stream, owner, handover=handover)
     for notice in engine.states.notices:
         tell(home, stream.name, notice)
-    with archiving(Archive(home, stream)) as archive:
+    with archiving(Archive(home, stream, handover)) as archive:
         try:
             attend(engine, owner, archive, until_idle=until_idle)
             engine.close()
         finally:
             engine.abandon()
+            handover.close()
     beat(engine, owner, "idle" if until_idle else "stopped", force=True)
     return engine
 
