@@ -178,8 +178,8 @@ def pytest_collection_modifyitems(
 def _leave_to_others(config: pytest.Config, items: list[pytest.Item]) -> None:
     """CI leaves some tests to other commits, by the seed that it prints.
 
-    It runs a third of tests that are run in turn, and of those that start Spark or many processes; half of the laws on
-    cases that are the same each time, the other half on others.
+    It runs a third of tests that are run in turn, that are slow, and that start Spark, a browser or many processes;
+    half of the laws on cases that are the same each time, the other half on others.
     """
     seed = os.environ.get("SEED")
     if not (UNDER_CI and seed):
@@ -192,7 +192,8 @@ def _leave_to_others(config: pytest.Config, items: list[pytest.Item]) -> None:
 def _is_later(item: pytest.Item, seed: int) -> bool:
     number = zlib.crc32(item.nodeid.encode())
     folder = item.path.relative_to(ROOT / "tests").parts[0]
-    if item.get_closest_marker("in_turn") or folder in {"spark", "e2e"}:
+    takes_long = {"in_turn", "slow", "spark", "e2e", "browser"}
+    if any(mark.name in takes_long for mark in item.iter_markers()):
         return number % 3 != seed % 3
     is_chosen = number % 2 == seed % 2
     return folder == "laws" and is_chosen != (PROFILE == "random")
