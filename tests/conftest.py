@@ -16,6 +16,10 @@ pytest.register_assert_rewrite(
 )  # before anything imports it
 ROOT = Path(__file__).resolve().parents[1]
 UNDER_CI = bool(os.environ.get("CI"))
+COMMITS = 5
+"""Of so many commits CI runs at each a share of what takes long, and so all of it once."""
+TAKE_LONG = frozenset((ROOT / "tests" / "takes_long.txt").read_text().split())
+"""Files of tests/unit, without test_, that take more than a second a test: they start processes, or fold large logs."""
 MARKS_OF_FOLDERS = {
     "spark": "spark",
     "dags": "dags",
@@ -178,7 +182,7 @@ def pytest_collection_modifyitems(
 def _leave_to_others(config: pytest.Config, items: list[pytest.Item]) -> None:
     """CI leaves some tests to other commits, by the seed that it prints.
 
-    It runs a third of tests that are run in turn, that are slow, and that start Spark, a browser or many processes;
+    It runs a fifth of tests that are run in turn, that are slow, and that start Spark, a browser or many processes;
     half of the laws on cases that are the same each time, the other half on others.
     """
     seed = os.environ.get("SEED")
@@ -190,13 +194,21 @@ def _leave_to_others(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def _is_later(item: pytest.Item, seed: int) -> bool:
-    number = zlib.crc32(item.nodeid.encode())
     folder = item.path.relative_to(ROOT / "tests").parts[0]
-    takes_long = {"in_turn", "slow", "spark", "e2e", "browser"}
-    if any(mark.name in takes_long for mark in item.iter_markers()):
-        return number % 3 != seed % 3
+    # What is set up for all tests of a file is set up for all or for none.
+    whole = str(item.path.relative_to(ROOT)) if folder in {"browser", "e2e"} else None
+    number = zlib.crc32((whole or item.nodeid).encode())
+    if _takes_long(item):
+        return number % COMMITS != seed % COMMITS
     is_chosen = number % 2 == seed % 2
     return folder == "laws" and is_chosen != (PROFILE == "random")
+
+
+def _takes_long(item: pytest.Item) -> bool:
+    marks = {"in_turn", "slow", "spark", "e2e", "browser"}
+    if any(mark.name in marks for mark in item.iter_markers()):
+        return True
+    return item.path.stem.removeprefix("test_") in TAKE_LONG
 
 
 def _place(item: pytest.Item) -> int:

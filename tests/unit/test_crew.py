@@ -83,7 +83,7 @@ def test_who_stands_in_has_all_shards_until_it_is_relieved(crew):
     crew.relieve()
     later = Plan(number=2, start=3, end=4, committed=-1)
     assert crew.step(later) == [b"0 of 2", b"1 of 2"]
-    assert standing.asked[-2:] == [("end", ()), ("closed", ())]
+    soon(lambda: standing.asked[-2:] == [("end", ()), ("closed", ())])
     assert not crew.can_relieve
     assert crew.is_whole
 
