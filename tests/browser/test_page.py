@@ -120,9 +120,12 @@ def test_a_fence_is_drawn_tried_on_yesterday_registered_and_tells_who_comes(
     page.get_by_role("tab", name="Ask").click()
     draw_depot(page)
     page.get_by_label("Dwell (0: none)").fill("10")
-    page.get_by_label("What it would have told").select_option("yesterday")
+    page.get_by_label("What it would have told").select_option("before")
     told = page.get_by_test_id("told")
     expect(told).to_contain_text("longest 1 h 30 min by truck2", timeout=60_000)
+    expect(told).to_contain_text("2 stayed 10 min or longer")
+    days = page.get_by_label("What it would have told")
+    expect(days).to_contain_text("on 2026-06-19")
     drawn = re.search(
         r"INSIDE \((.*)\) DETECT ENTER, EXIT, DWELL 10 min\n  WITH \(hysteresis = 20 m\)$",
         statement(page),

@@ -31,6 +31,12 @@ max_ahead_s = "off"
 silence_s = 1800
 engine = "local"
 
+[streams.never]
+format = "csv"
+columns = { object = "id", event_ts = "t", x = "x", y = "y" }
+time_unit = "iso"
+engine = "local"
+
 [streams.cars]
 format = "csv"
 columns = { object = "id", event_ts = "t", x = "x", y = "y" }
@@ -162,6 +168,33 @@ def test_a_polygon_is_drawn_and_who_is_in_its_box_alone_is_not_in(
     assert sorted(ring[1:]) == near(sorted(corners))
     told = page.get_by_test_id("told")
     expect(told).to_contain_text(re.compile(r"1 visit of 1 .* by ferry"))
+
+
+def test_a_stream_without_a_past_is_named_and_the_others_are_shown(
+    page: Page, served: Served
+):
+    when, lon = ferry_at(STEPS // 2)
+    open_page(page, served, f"{MAP}&at={when:%Y-%m-%dT%H:%M:%SZ}")
+    ferry = "() => fairwayPage.place.view.placeOf({stream: 'vehicles', name: 'ferry'})"
+    until(page, f"() => Math.abs(({ferry})()?.[0] - {lon}) < 1e-6")
+    said = page.get_by_text("Not on the map at this moment")
+    expect(said).to_contain_text("never")
+    expect(said).not_to_contain_text("vehicles")
+    page.get_by_role("button", name="Now").click()
+    expect(said).to_have_count(0)
+
+
+def test_a_day_without_fixes_says_so_and_leads_to_the_newest_day(
+    page: Page, served: Served
+):
+    open_page(page, served)
+    draw(page, "Rectangle", (WEST, STREET - 0.001), (EAST, STREET + 0.001))
+    page.get_by_label("What it would have told").select_option("before")
+    expect(page.get_by_text("vehicles has no fix from 2026-06-19")).to_be_visible(
+        timeout=60_000
+    )
+    page.get_by_role("button", name="ask about 2026-06-20").click()
+    expect(page.get_by_test_id("told")).to_contain_text("ferry", timeout=60_000)
 
 
 def test_the_past_plays_from_where_the_slider_stands_until_now(

@@ -35,6 +35,7 @@ export interface AppState {
     object: Clicked | null;
     feature: ClickedFeature | null;
     at_ms: number | null; // a moment of the past; null: now
+    unknownPast: string[]; // of which streams that moment is not known, and why
     hidden: string[]; // streams and layers that are not shown, as stream:NAME and layer:NAME
     showsIndex: boolean;
     said: string; // for screen readers
@@ -59,6 +60,7 @@ export const app = new Store<AppState>({
     object: null,
     feature: null,
     at_ms: null,
+    unknownPast: [],
     hidden: [],
     showsIndex: false,
     said: '',

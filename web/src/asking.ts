@@ -1,17 +1,17 @@
 // A question that is being drawn: its shape, its statement, what it would have told, and how it is registered.
 import { app, latest_ms, place, say, streamOf } from './app';
-import { choose } from './choosing';
+import { choose, lookAt } from './choosing';
 import { getJson, isAborted, pathOf, Refused, sendText, wordsOf } from './data/api';
 import { Store } from './data/store';
 import { FIRST_WISH, statementOf, type Shape, type Wish } from './data/statement';
 import { DAY_MS, HOUR_MS, isoOf, MINUTE_MS, msOf, SECOND_MS } from './data/times';
 import type { Place, Visit } from './data/types';
 import { staysOf, type Stay } from './data/visits';
-import { Drawing, type Tool } from './map/draw';
+import { boxOf, Drawing, type Tool } from './map/draw';
 import { MAP_COLOURS } from './map/colours';
 import { metresBetween } from './data/space';
 
-export type Period = 'now' | 'hour' | 'six' | 'day' | 'yesterday' | 'week';
+export type Period = 'now' | 'hour' | 'six' | 'day' | 'newest' | 'before' | 'week';
 
 /** What a question would have told in an interval. */
 export interface Told {
@@ -21,6 +21,9 @@ export interface Told {
     stays: Stay[];
     hasMore: boolean; // there were more rows than are shown
     fixes: number; // that it follows from
+    firstFix_ms: number | null; // of what is stored of the stream
+    lastFix_ms: number | null;
+    dwell_ms: number | null; // of a fence: how long one has to stay
 }
 
 export interface Asking {
@@ -258,18 +261,17 @@ function askSoon(): void {
 }
 
 /** The last time that a question can be about: what has been archived by then is all there is. */
-function answeredUntil_ms(stream: string): number {
+export function answeredUntil_ms(stream: string): number {
     const until = streamOf(stream)?.answers_until;
     return until ? Math.floor(msOf(until) / SECOND_MS) * SECOND_MS : (latest_ms(stream) ?? Date.now());
 }
 
-/** From when to when is asked; of a replay the clock of its fixes counts. */
+/** From when to when is asked; of a replay the clock of its fixes counts: `newest` is the day of its newest fix. */
 export function intervalOf(period: Period, now_ms: number): [number, number] {
     if (period === 'now') return [now_ms, now_ms];
-    if (period === 'yesterday') {
-        const today = Math.floor(now_ms / DAY_MS) * DAY_MS;
-        return [today - DAY_MS, today];
-    }
+    const midnight_ms = Math.floor(now_ms / DAY_MS) * DAY_MS;
+    if (period === 'newest') return [midnight_ms, now_ms];
+    if (period === 'before') return [midnight_ms - DAY_MS, midnight_ms];
     const length = { hour: HOUR_MS, six: 6 * HOUR_MS, day: DAY_MS, week: 7 * DAY_MS }[period];
     return [now_ms - length, now_ms];
 }
@@ -283,10 +285,11 @@ async function ask(): Promise<void> {
     if (text.trim() === '') return asking.set({ state: 'nothing', told: null, problem: '', where: null });
     asking.set({ state: 'asking', words: '' });
     try {
-        if (!(await check(text, signal))) return;
-        const told = await toldOf(text, intervalOf(period, answeredUntil_ms(asking.get().stream)), signal);
-        const before =
-            base === null ? null : await toldOf(await textOf(base.name), [told.from_ms, told.until_ms], signal);
+        const checked = await check(text, signal);
+        if (checked === null) return;
+        const interval = intervalOf(period, answeredUntil_ms(checked.stream));
+        const told = { ...(await toldOf(text, interval, signal)), dwell_ms: dwellOf(checked) };
+        const before = base === null ? null : await toldOf(await textOf(base.name), interval, signal);
         asking.set({ state: 'told', told, base: base === null ? null : { name: base.name, told: before }, stay: null });
         say(`${told.stays.length} visits`);
     } catch (error) {
@@ -294,17 +297,24 @@ async function ask(): Promise<void> {
     }
 }
 
-async function check(text: string, signal: AbortSignal): Promise<boolean> {
+interface Checked {
+    stream: string;
+    dwell_s: number | null;
+}
+
+const dwellOf = ({ dwell_s }: Checked): number | null => (dwell_s === null ? null : dwell_s * SECOND_MS);
+
+async function check(text: string, signal: AbortSignal): Promise<Checked | null> {
     try {
-        const { stream } = await sendText<{ stream: string }>('POST', '/check', text, signal);
-        asking.set({ problem: '', where: null, stream });
-        return true;
+        const checked = await sendText<Checked>('POST', '/check', text, signal);
+        asking.set({ problem: '', where: null, stream: checked.stream });
+        return checked;
     } catch (error) {
         if (!(error instanceof Refused)) throw error;
         const { line, column } = error.body as { line?: number; column?: number };
         const where = line === undefined || column === undefined ? null : { line, column };
         asking.set({ problem: wordsOf(error), where, state: 'nothing', told: null });
-        return false;
+        return null;
     }
 }
 
@@ -317,17 +327,30 @@ interface Answered {
     rows: (Visit & { since_ts?: string })[];
     more: boolean;
     fixes: number;
+    first_fix_ts: string | null;
+    last_fix_ts: string | null;
 }
 
 async function toldOf(text: string, [from_ms, until_ms]: [number, number], signal: AbortSignal): Promise<Told> {
     const isMoment = from_ms === until_ms;
     const when = isMoment ? `AS OF '${isoOf(until_ms)}'` : `BETWEEN '${isoOf(from_ms)}' AND '${isoOf(until_ms)}'`;
     const statement = `${text.trim().replace(/;$/, '')}\n${when}`;
-    const { rows, more, fixes } = await sendText<Answered>('POST', `/ask?limit=${MOST_ROWS}`, statement, signal);
+    const answered = await sendText<Answered>('POST', `/ask?limit=${MOST_ROWS}`, statement, signal);
+    const { rows, more, fixes } = answered;
     const visits = isMoment ? rows.map((one) => ({ ...one, from_ts: one.since_ts!, to_ts: null })) : rows;
     const stays = staysOf(visits, until_ms);
     const first_ms = Math.min(until_ms - MINUTE_MS, ...stays.slice(0, 1).map((one) => one.from_ms));
-    return { from_ms: isMoment ? first_ms : from_ms, until_ms, stays, isMoment, hasMore: more, fixes };
+    return {
+        from_ms: isMoment ? first_ms : from_ms,
+        until_ms,
+        stays,
+        isMoment,
+        hasMore: more,
+        fixes,
+        firstFix_ms: answered.first_fix_ts === null ? null : msOf(answered.first_fix_ts),
+        lastFix_ms: answered.last_fix_ts === null ? null : msOf(answered.last_fix_ts),
+        dwell_ms: null,
+    };
 }
 
 /** Registers the statement under its name; what it tells is followed at once. */
@@ -341,7 +364,7 @@ export async function register(): Promise<void> {
         );
         const version = done.queries[0]?.version ?? 1;
         asking.set({
-            registered: `${name} is registered, version ${version}.`,
+            registered: `${name} is registered, version ${version}. It tells who comes and goes from now on.`,
             problem: '',
             words: done.notices.join(' '),
         });
@@ -350,6 +373,13 @@ export async function register(): Promise<void> {
     } catch (error) {
         asking.set({ registered: '', problem: wordsOf(error) });
     }
+}
+
+/** Goes over to the query that was just registered, and to where it is on the map. */
+export function watch(name: string): void {
+    app.set({ tab: 'queries' });
+    const one = app.get().chosen.find((each) => each.name === name);
+    if (one !== undefined) lookAt(one);
 }
 
 /** Shows the way of one stay on the map. */
@@ -367,7 +397,9 @@ export async function showStay(stay: Stay | null): Promise<void> {
     });
     try {
         const { fixes } = await getJson<{ fixes: [number, number, number][] }>(path);
-        view.showStill('ways', wayOf(fixes.map(([, lon, lat]) => [lon, lat])));
+        const places = fixes.map(([, lon, lat]): Place => [lon, lat]);
+        view.showStill('ways', wayOf(places));
+        if (places.length > 0) view.bring(boxOf(places));
     } catch (error) {
         say(wordsOf(error));
     }

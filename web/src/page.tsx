@@ -63,6 +63,18 @@ function Banner(): JSX.Element | null {
     );
 }
 
+/** What is not on the map while the past is looked at. */
+function UnknownPast(): JSX.Element | null {
+    const at_ms = useStore(app, (one) => one.at_ms);
+    const unknown = useStore(app, (one) => one.unknownPast);
+    if (at_ms === null || unknown.length === 0) return null;
+    return (
+        <p class="banner" role="status">
+            Not on the map at this moment: {unknown.join('; ')}
+        </p>
+    );
+}
+
 /** What is moving now, in one line. */
 function Summary(): JSX.Element {
     const page = useStore(app, (one) => one.page);
@@ -185,6 +197,7 @@ export function Page(): JSX.Element {
             </a>
             <Header />
             <Banner />
+            <UnknownPast />
             <main>
                 <div class="stage">
                     <div class="view">

@@ -111,11 +111,14 @@ function takeObjects(name: string, news: ReturnType<typeof unpackPositions>, tak
 function forgetHidden(): void {
     const view = place.view!;
     const shown = new Set(shownStreams().map((one) => one.name));
-    for (const name of [...view.streams.keys()].filter((one) => !shown.has(one))) {
-        view.streams.delete(name);
-        cursors.delete(name);
-        view.draw();
-    }
+    [...view.streams.keys()].filter((one) => !shown.has(one)).forEach(forgetObjects);
+}
+
+/** Takes the objects of a stream from the map; when it is asked about again, all of them come. */
+function forgetObjects(name: string): void {
+    const view = place.view!;
+    cursors.delete(name);
+    if (view.streams.delete(name)) view.draw();
 }
 
 let asked_ms: number | null = null;
@@ -131,11 +134,9 @@ export async function showPast(at_ms: number): Promise<void> {
             const now_ms: number = asked_ms;
             asked_ms = null;
             if (app.get().page === null) await askState(); // an address leads here before anything is known
-            for (const { name } of shownStreams()) {
-                const news = unpackPositions(await getBytes(pathOf(['page-past', name], { at: isoOf(now_ms) })));
-                if (app.get().at_ms === null) return;
-                takeObjects(name, news, PAST_MS);
-            }
+            const unknown = await showStreamsAt(now_ms);
+            if (app.get().at_ms === null) return;
+            app.set({ unknownPast: unknown });
         }
     } catch (error) {
         app.set({ words: wordsOf(error) });
@@ -144,9 +145,27 @@ export async function showPast(at_ms: number): Promise<void> {
     }
 }
 
+/** Shows where the objects of each stream were; gives of which streams that is not known, and why. */
+async function showStreamsAt(at_ms: number): Promise<string[]> {
+    const unknown: string[] = [];
+    for (const { name } of shownStreams()) {
+        try {
+            const news = unpackPositions(await getBytes(pathOf(['page-past', name], { at: isoOf(at_ms) })));
+            if (app.get().at_ms === null) break;
+            takeObjects(name, news, PAST_MS);
+        } catch (error) {
+            if (app.get().at_ms === null) break;
+            forgetObjects(name); // they are where they are now: not what the map says that it shows
+            unknown.push(`${name}: ${wordsOf(error)}`);
+        }
+    }
+    return unknown;
+}
+
 /** Back to now: everything is asked for anew. */
 export function forgetPast(): void {
     cursors.clear();
+    app.set({ unknownPast: [] });
 }
 
 let layersKey = '';

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from functools import cached_property
 from itertools import pairwise
 
@@ -282,3 +282,22 @@ def count_fixes(home: Home, stream: str, first: date | None, last: date) -> int:
     if first is not None:
         wanted = pc.and_(wanted, pc.greater_equal(day, first))
     return int(pc.sum(files.filter(wanted)["num_records"]).as_py() or 0)
+
+
+def stored_span(home: Home, stream: str) -> tuple[datetime, datetime] | None:
+    """The times of the first and the last fix that are archived, from what files say of themselves; None without any.
+
+    Args:
+        home: where the table of positions lies.
+        stream: whose.
+    """
+    table = newest(home.table("positions", stream))
+    if table is None:
+        return None
+    files = pa.table(table.get_add_actions(flatten=True))
+    if not {"min.event_ts", "max.event_ts"} <= set(files.column_names):
+        return None
+    first, last = pc.min(files["min.event_ts"]), pc.max(files["max.event_ts"])
+    if not first.is_valid or not last.is_valid:
+        return None
+    return first.as_py(), last.as_py()

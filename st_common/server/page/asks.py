@@ -11,7 +11,7 @@ from starlette.responses import Response
 from st_common import tables
 from st_common.engine.batch.asking import asked as asked_of_the_past
 from st_common.engine.batch.asking import known_until
-from st_common.engine.batch.ordered import count_fixes
+from st_common.engine.batch.ordered import count_fixes, stored_span
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.query.area_store import HomeAreas
@@ -51,7 +51,8 @@ def ask(asked: Asked) -> Response:
         row["lat"] = None if y is None else frame.lat(y)
     is_interval = past is not None and past.since is not None
     beside = {"stream": stream.name, "interval": is_interval, "more": more}
-    beside["fixes"] = fixes
+    first, last = stored_span(home, stream.name) or (None, None)
+    beside |= {"fixes": fixes, "first_fix_ts": first, "last_fix_ts": last}
     return value_reply({**beside, "rows": shown})
 
 
@@ -115,8 +116,9 @@ def check(asked: Asked) -> Response:
     statement = _select(asked)
     plan = statement.plan
     assert plan is not None  # noqa: S101 - a SELECT has one
+    dwell_s = None if plan.fence is None else plan.fence.dwell_s
     told = {"ok": True, "stream": plan.stream, "kind": kind_of(plan)}
-    return value_reply({**told, "text": select_text(plan)})
+    return value_reply({**told, "dwell_s": dwell_s, "text": select_text(plan)})
 
 
 def _select(asked: Asked) -> Statement:

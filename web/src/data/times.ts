@@ -5,11 +5,11 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** 2 h 05 min, 3 min 20 s, 45 s. */
+/** 2 h 05 min, 3 min 20 s, 3 min, 45 s. */
 export function sayDuration(ms: number): string {
     const s = Math.round(ms / SECOND_MS);
     if (s < 60) return `${s} s`;
-    if (s < 3600) return `${Math.floor(s / 60)} min ${String(s % 60).padStart(2, '0')} s`;
+    if (s < 3600) return s % 60 === 0 ? `${s / 60} min` : `${Math.floor(s / 60)} min ${s % 60} s`;
     if (s < 2 * 86400) return `${Math.floor(s / 3600)} h ${String(Math.floor((s % 3600) / 60)).padStart(2, '0')} min`;
     return `${Math.floor(s / 86400)} days ${Math.floor((s % 86400) / 3600)} h`;
 }
@@ -17,6 +17,13 @@ export function sayDuration(ms: number): string {
 export const sayTime = (ms: number): string => new Date(ms).toISOString().slice(11, 19);
 export const sayDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 export const sayMoment = (ms: number): string => `${sayDay(ms)} ${sayTime(ms)}`;
+
+/** A day as people name it: today, 2026-06-20; yesterday, 2026-06-19; on 2026-05-01. */
+export function sayNamedDay(ms: number, now_ms: number): string {
+    const daysAgo = Math.floor(now_ms / DAY_MS) - Math.floor(ms / DAY_MS);
+    const name = ['today,', 'yesterday,'][daysAgo] ?? 'on';
+    return `${name} ${sayDay(ms)}`;
+}
 
 /** A moment as statements and addresses have it, to the second. */
 export const isoOf = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;

@@ -106,6 +106,13 @@ export class MapView {
         );
     }
 
+    /** Moves the map to a box unless all of it is in sight. */
+    bring(box: Box): void {
+        const bounds = this.map.getBounds();
+        const [west, south, east, north] = box;
+        if (!bounds.contains([west, south]) || !bounds.contains([east, north])) this.fit(box);
+    }
+
     /** The object at a place of the screen, if there is one. */
     objectAt(x: number, y: number): Clicked | null {
         const place = this.map.unproject([x, y]);

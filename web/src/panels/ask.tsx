@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { app } from '../app';
 import {
+    answeredUntil_ms,
     asking,
     clear,
     edit,
@@ -16,11 +17,12 @@ import {
     setWish,
     take,
     undoEdit,
+    watch,
     type Asking,
     type Period,
 } from '../asking';
 import { useStore } from '../data/store';
-import { sayNumber } from '../data/times';
+import { DAY_MS, sayMoment, sayNamedDay, sayNumber } from '../data/times';
 import type { Kind, Shape, Wish } from '../data/statement';
 import { Editor } from '../parts/editor';
 import { Choice, Field, Notice, NumberField } from '../parts/small';
@@ -45,14 +47,18 @@ const KINDS: [Kind, string][] = [
     ['aggregate', 'How many are inside'],
 ];
 
-const PERIODS: [Period, string][] = [
-    ['now', 'now, once'],
-    ['hour', 'in the last hour'],
-    ['six', 'in the last 6 hours'],
-    ['day', 'in the last 24 hours'],
-    ['yesterday', 'yesterday'],
-    ['week', 'in the last 7 days'],
-];
+/** What can be chosen: times up to the newest fix of the stream, and days by their dates. */
+function periodsOf(until_ms: number, now_ms: number): [Period, string][] {
+    return [
+        ['now', 'now, once'],
+        ['hour', 'in the last hour'],
+        ['six', 'in the last 6 hours'],
+        ['day', 'in the last 24 hours'],
+        ['newest', sayNamedDay(until_ms, now_ms)],
+        ['before', sayNamedDay(until_ms - DAY_MS, now_ms)],
+        ['week', 'in the last 7 days'],
+    ];
+}
 
 function Tools({ state }: { state: Asking }): JSX.Element {
     return (
@@ -70,8 +76,8 @@ function Tools({ state }: { state: Asking }): JSX.Element {
 }
 
 const HOW: Record<string, string> = {
-    rectangle: 'Click a corner on the map, then the opposite one.',
-    circle: 'Click the centre on the map, then how far it reaches.',
+    rectangle: 'Click a corner on the map, then the opposite one, or drag from one to the other.',
+    circle: 'Click the centre on the map, then how far it reaches, or drag.',
     polygon: 'Click corner by corner; click the first one again to close it.',
     corridor: 'Click along the line; click its end again when it is done.',
     point: 'Click a place on the map.',
@@ -253,7 +259,7 @@ function Registering({ state }: { state: Asking }): JSX.Element {
             {state.registered === '' ? null : (
                 <Notice kind="good">
                     {state.registered} {state.words}{' '}
-                    <button type="button" class="link" onClick={() => app.set({ tab: 'queries' })}>
+                    <button type="button" class="link" onClick={() => watch(state.name)}>
                         Watch it
                     </button>
                 </Notice>
@@ -314,6 +320,23 @@ function Undo({ state }: { state: Asking }): JSX.Element {
     );
 }
 
+function PeriodChoice({ state, now_ms }: { state: Asking; now_ms: number }): JSX.Element {
+    const until_ms = answeredUntil_ms(state.stream);
+    return (
+        <>
+            <Choice
+                label="What it would have told"
+                value={state.period}
+                options={periodsOf(until_ms, now_ms)}
+                onChange={(period) => setPeriod(period as Period)}
+            />
+            <p class="quiet">
+                Now is the newest fix of {state.stream}: {sayMoment(until_ms)} UTC.
+            </p>
+        </>
+    );
+}
+
 function NoStream(): JSX.Element {
     return (
         <Notice>
@@ -335,12 +358,7 @@ export function Ask(): JSX.Element {
             <Editor text={state.text} problem={state.problem} where={state.where} onEdit={edit} />
             <Undo state={state} />
             <Registering state={state} />
-            <Choice
-                label="What it would have told"
-                value={state.period}
-                options={PERIODS}
-                onChange={(period) => setPeriod(period as Period)}
-            />
+            <PeriodChoice state={state} now_ms={Date.parse(page.now)} />
             <Result state={state} />
         </div>
     );

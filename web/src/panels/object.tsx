@@ -183,6 +183,9 @@ function ObjectCard({ which }: { which: Clicked }): JSX.Element {
                     ✕
                 </button>
             </header>
+            {at_ms === null ? null : (
+                <Notice>Its way ends at {sayMoment(at_ms)} UTC. Everything below is as of now.</Notice>
+            )}
             {words === '' ? null : <Notice kind="error">{words}</Notice>}
             {known === null ? (
                 words === '' ? (

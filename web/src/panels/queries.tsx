@@ -6,7 +6,7 @@ import { startFrom } from '../asking';
 import { drop, lookAt, toggle } from '../choosing';
 import { recording } from '../data/recorded';
 import { useStore } from '../data/store';
-import { sayNumber, sayTime } from '../data/times';
+import { sayMoment, sayNumber, sayTime } from '../data/times';
 import type { Change, QueryState } from '../data/types';
 import { QUERY_COLOURS } from '../map/colours';
 import { Chart } from '../parts/chart';
@@ -115,9 +115,11 @@ function Groups({ one }: { one: Chosen }): JSX.Element {
 }
 
 function Members({ one, query }: { one: Chosen; query: QueryState | undefined }): JSX.Element {
+    const at_ms = useStore(app, (state) => state.at_ms);
     if (one.refused !== '') return <Notice kind="error">{one.refused}</Notice>;
     if (!one.isAnswered) return <Notice kind="loading">Asking who is in …</Notice>;
     if (one.members.length === 0 && recording !== null) return <Notice>Nobody was in.</Notice>;
+    if (one.members.length === 0 && at_ms !== null) return <Notice>Nobody was in at {sayMoment(at_ms)} UTC.</Notice>;
     if (one.members.length === 0) return <Notice>Nobody is in now. Who comes in appears here at once.</Notice>;
     if (query?.kind === 'aggregate') return <Groups one={one} />;
     const open = (object: string): void => app.set({ object: { stream: query?.stream ?? '', name: object } });

@@ -2,9 +2,9 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { app } from '../app';
-import { setPeriod, showStay, type Asking, type Told } from '../asking';
+import { setPeriod, showStay, type Asking, type Period, type Told } from '../asking';
 import { useStore } from '../data/store';
-import { sayDuration, sayMoment, sayNumber } from '../data/times';
+import { sayDay, sayDuration, sayMoment, sayNumber } from '../data/times';
 import { countsOf, type Stay } from '../data/visits';
 import { MAP_COLOURS } from '../map/colours';
 import { Chart } from '../parts/chart';
@@ -37,7 +37,21 @@ function Figures({ told }: { told: Told }): JSX.Element {
                     · longest <b>{sayDuration(longest.to_ms - longest.from_ms)}</b> by <b>{longest.object}</b>
                 </>
             )}
+            <Dwelt told={told} />
         </p>
+    );
+}
+
+/** Of a fence with dwell: how many stayed that long, for the list has all. */
+function Dwelt({ told }: { told: Told }): JSX.Element | null {
+    const { dwell_ms, stays } = told;
+    if (dwell_ms === null) return null;
+    const long = stays.filter((one) => one.to_ms - one.from_ms >= dwell_ms);
+    return (
+        <>
+            {' '}
+            · <b>{sayNumber(long.length)}</b> stayed {sayDuration(dwell_ms)} or longer
+        </>
     );
 }
 
@@ -83,13 +97,29 @@ function Compared({ before, told, name }: { before: Told; told: Told; name: stri
     );
 }
 
-function Nobody({ told }: { told: Told }): JSX.Element {
+function PeriodLink({ period, words }: { period: Period; words: string }): JSX.Element {
+    return (
+        <button class="link" onClick={() => setPeriod(period)}>
+            {words}
+        </button>
+    );
+}
+
+/** Why there is nothing to show: no fix in that time, or nobody in that place. */
+function Nobody({ told, stream }: { told: Told; stream: string }): JSX.Element {
+    const { from_ms, until_ms, firstFix_ms, lastFix_ms } = told;
+    const span = `from ${sayMoment(from_ms)} to ${sayMoment(until_ms)} UTC`;
+    if (firstFix_ms === null || lastFix_ms === null) return <Notice>No fix of {stream} is stored yet.</Notice>;
+    if (until_ms <= firstFix_ms || from_ms > lastFix_ms)
+        return (
+            <Notice>
+                {stream} has no fix {span}. Its fixes are from {sayMoment(firstFix_ms)} to {sayMoment(lastFix_ms)}:{' '}
+                <PeriodLink period="newest" words={`ask about ${sayDay(lastFix_ms)}`} />.
+            </Notice>
+        );
     return (
         <Notice>
-            Nobody, from {sayMoment(told.from_ms)} to {sayMoment(told.until_ms)}. Draw it larger, or look further back:{' '}
-            <button class="link" onClick={() => setPeriod('week')}>
-                last 7 days
-            </button>
+            Nobody was in {span}. Draw it larger, or look further back: <PeriodLink period="week" words="last 7 days" />
             .
         </Notice>
     );
@@ -100,7 +130,7 @@ function Shown({ state, told }: { state: Asking; told: Told }): JSX.Element {
     const [times, counts] = useMemo(() => countsOf(told.stays, told.from_ms, told.until_ms), [told]);
     const seconds = useMemo(() => times.map((ms) => ms / 1000), [times]);
     const most = Math.max(0, ...counts.slice(0, 100_000));
-    if (told.stays.length === 0) return <Nobody told={told} />;
+    if (told.stays.length === 0) return <Nobody told={told} stream={state.stream} />;
     return (
         <div class="told">
             <Figures told={told} />
@@ -113,6 +143,7 @@ function Shown({ state, told }: { state: Asking; told: Told }): JSX.Element {
                 stays={told.stays}
                 from_ms={told.from_ms}
                 until_ms={told.until_ms}
+                dwell_ms={told.dwell_ms}
                 chosen={state.stay}
                 onChoose={(stay) => void showStay(stay)}
             />

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { app, latest_ms } from '../app';
 import { recording } from '../data/recorded';
 import { useStore } from '../data/store';
-import { DAY_MS, HOUR_MS, isoOf, MINUTE_MS, msOf, sayMoment } from '../data/times';
+import { DAY_MS, HOUR_MS, MINUTE_MS, msOf, sayMoment } from '../data/times';
 import { goTo, sayWhere } from '../moments';
 
 const LIVE_SPANS: [string, number][] = [
@@ -40,11 +40,17 @@ function usePlay(isPlaying: boolean, stop: () => void, step_ms: number): void {
 
 function Moment({ at_ms }: { at_ms: number | null }): JSX.Element {
     const take = (event: TargetedEvent<HTMLInputElement>): void => {
-        const ms = msOf(event.currentTarget.value);
-        if (!Number.isNaN(ms)) goTo(ms);
+        const ms = msOf(event.currentTarget.value.trim().replace(' ', 'T'));
+        if (Number.isNaN(ms)) event.currentTarget.value = value;
+        else goTo(ms);
     };
-    const value = isoOf(at_ms ?? latest_ms() ?? Date.now()).slice(0, 19);
-    return <input type="datetime-local" step="1" aria-label="The moment, in UTC" value={value} onChange={take} />;
+    const value = sayMoment(at_ms ?? latest_ms() ?? Date.now());
+    return (
+        <label class="moment">
+            <input type="text" size={19} aria-label="The moment, in UTC" value={value} onChange={take} />
+            UTC
+        </label>
+    );
 }
 
 /** The line itself; its right end is now. */

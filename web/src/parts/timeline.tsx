@@ -9,6 +9,7 @@ interface Props {
     stays: Stay[];
     from_ms: number;
     until_ms: number;
+    dwell_ms: number | null; // who stayed less is shown paler
     chosen: Stay | null;
     onChoose: (stay: Stay | null) => void;
 }
@@ -17,6 +18,7 @@ function Row({
     stay,
     from_ms,
     until_ms,
+    dwell_ms,
     isChosen,
     onChoose,
 }: Omit<Props, 'stays' | 'chosen'> & { stay: Stay; isChosen: boolean }): JSX.Element {
@@ -26,10 +28,16 @@ function Row({
     const length = sayDuration(stay.to_ms - stay.from_ms);
     const who = stay.partner === null ? stay.object : `${stay.object} · ${stay.partner}`;
     const end = stay.isOpen ? 'and is still in' : `to ${sayTime(stay.to_ms)}`;
-    const title = `${who}: ${length}, from ${sayMoment(stay.from_ms)} ${end}`;
+    const isShort = dwell_ms !== null && stay.to_ms - stay.from_ms < dwell_ms;
+    const title = `${who}: ${length}, from ${sayMoment(stay.from_ms)} ${end}${isShort ? ', less than the dwell' : ''}`;
     return (
         <li>
-            <button class="stay" aria-pressed={isChosen} title={title} onClick={() => onChoose(isChosen ? null : stay)}>
+            <button
+                class={isShort ? 'stay short' : 'stay'}
+                aria-pressed={isChosen}
+                title={title}
+                onClick={() => onChoose(isChosen ? null : stay)}
+            >
                 <span class="who">{who}</span>
                 <span class="bar" aria-hidden="true">
                     <i
@@ -65,7 +73,7 @@ export function Timeline(props: Props): JSX.Element {
                 ))}
             </ol>
             <div class="ticks" aria-hidden="true">
-                <span />
+                <span class="quiet">UTC</span>
                 <span class="scale">
                     {ends.map((ms) => (
                         <i key={ms}>{say(ms)}</i>
