@@ -1,7 +1,6 @@
 """What is read by HTTP: answers, objects, layers, explanations, SQL, the state of streams."""
 
 import dataclasses
-import time
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
@@ -208,38 +207,10 @@ def _stream_of(asked: Asked, text: str) -> str:
 
 def status(asked: Asked) -> Response:
     """Each stream: its state, how far it is, what it counted, and its sources."""
-    return value_reply(
-        {"streams": [_stream_status(asked, name) for name in asked.place.streams()]}
-    )
+    from st_common.serving.stream_state import state_of
 
-
-def _stream_status(asked: Asked, name: str) -> dict[str, Any]:
-    from st_common.capture.log import Log
-    from st_common.feeds.note import read_notes
-    from st_common.ops.presence import presence, workers_of
-    from st_common.ops.status import read_status
-    from st_common.position import segment_of
-
-    home, now_us = asked.place.home, time.time_ns() // 1000
-    known, end = read_status(home.stream(name)), Log(home.log(name)).end()
-    sources = []
-    for note in read_notes(home, name):
-        shown = dataclasses.asdict(note)
-        del shown["owner"]
-        sources.append(shown)
-    told: dict[str, Any] = {"stream": name, "segments": end, "sources": sources}
-    if known is None:
-        return {**told, "state": "never run", "segments_done": 0}
-    now = presence(home.stream(name), known, now_us=now_us)
-    counts = ("fixes", "rejects", "late", "double", "cut", "changes")
-    return {
-        **told,
-        "state": now.state,
-        "engine": known.engine,
-        "position": known.position,
-        "segments_done": segment_of(known.position),
-        "clock_us": known.now_ts,
-        "beat_us": known.beat_ts,
-        **{one: getattr(known, one) for one in counts},
-        "workers": workers_of(known, now),
-    }
+    home, place = asked.place.home, asked.place
+    states = [state_of(home, name).to_json() for name in place.streams()]
+    for told in states:
+        told["why"] = None if told["why"] is None else place.hidden(told["why"])
+    return value_reply({"streams": states})

@@ -451,7 +451,7 @@ def test_fixes_of_the_past_do_not_let_time_go_on(place, client):
 
 
 def test_an_engine_runs_once_its_stream_has_begun(place, client):
-    engines = Engines(place)
+    engines = Engines(place, print)
     assert not any(one.running for one in engines.streams().values())
     post(client, fix("a", 1, 1, 1))
     client.put("/queries/near", content="SELECT * FROM cars INSIDE (0, 0, 1, 1)")
