@@ -115,6 +115,7 @@ class HttpClient:
         *,
         inside: Rectangle | None = None,
         nearest: tuple[int, float, float] | None = None,
+        where: str | None = None,
     ) -> Result:
         """See `interface.Client`."""
         params = {"stream": stream, **_at(at)}
@@ -122,6 +123,8 @@ class HttpClient:
             params["bbox"] = ",".join(map(str, inside))
         if nearest is not None:
             params["near"] = f"{nearest[1]},{nearest[2]},{nearest[0]}"
+        if where is not None:
+            params["where"] = where
         return self._rows("GET", "/objects", params)
 
     def changes(

@@ -48,15 +48,19 @@ def objects(asked: Asked) -> Response:
 def _objects_now(asked: Asked, stream: StreamSettings) -> Response:
     from st_common.client.result import placed
     from st_common.regions.registry import Box
-    from st_common.serving.history import chosen
+    from st_common.serving.history import Choice, chosen
+    from st_common.serving.object_conditions import condition_of
 
-    box, near = asked.params.get("bbox"), asked.params.get("near")
-    rows = chosen(
-        live_places(asked, stream).current(),
-        stream.space,
+    home, given = asked.place.home, asked.params
+    box, near, where = (given.get(name) for name in ("bbox", "near", "where"))
+    if where is not None:
+        where = condition_of(home, asked.place.streams(), stream.name, where)
+    wanted = Choice(
         inside=None if box is None else Box.of_corners(*box),
         nearest=None if near is None else _nearest_to(*near),
+        where=where,
     )
+    rows = chosen(home, stream, live_places(asked, stream).current(), wanted)
     table = placed(rows, stream.crs).table
     return rows_reply(asked, table, stream=stream.name, at=None)
 
@@ -79,6 +83,7 @@ def _objects_then(asked: Asked, stream: StreamSettings) -> Response:
         given.get("at"),
         inside=given.get("bbox"),
         nearest=None if near is None else (int(near[2]), near[0], near[1]),
+        where=given.get("where"),
     )
     return rows_reply(asked, seen.table, stream=stream.name, at=given.get("at"))
 
