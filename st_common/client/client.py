@@ -2,7 +2,6 @@
 
 import getpass
 import re
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +28,7 @@ from st_common.query.derived import roll_forward
 from st_common.query.grammar.words import quoted
 from st_common.query.lookup import find
 from st_common.query.parameter_table import table_of
+from st_common.query.passing import passing_name
 from st_common.query.plan import Plan
 from st_common.query.plan_json import builder_of
 from st_common.query.registry import drop, fitted, register
@@ -230,12 +230,14 @@ class Client:
     ) -> Statement:
         if not isinstance(what, str):
             built, places = builder_of(what)
-            return statement_of(built, name or made_name(), places=places)
+            return statement_of(built, name or passing_name(), places=places)
         if is_select(what):
             select_of(
                 what, areas=HomeAreas(self._home)
             )  # errors point into what was given
-            return self._one(f"REGISTER QUERY {quoted(name or made_name())} AS {what}")
+            return self._one(
+                f"REGISTER QUERY {quoted(name or passing_name())} AS {what}"
+            )
         statement = self._one(what)
         if name not in (None, statement.name):
             hint = "leave one of them out"
@@ -255,8 +257,3 @@ class Client:
 def is_select(text: str) -> bool:
     """Whether a text is a SELECT alone, behind whatever comments."""
     return _SELECT.match(text) is not None
-
-
-def made_name() -> str:
-    """The name of a query that nobody named."""
-    return f"client_{uuid.uuid4().hex[:12]}"
