@@ -1,6 +1,8 @@
 """Of which objects a condition of the language holds, by their last fixes: the WHERE of a SELECT, by itself."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -12,6 +14,7 @@ from st_common.query.binding import bound, columns_of
 from st_common.query.fix_columns import BUILTINS
 from st_common.query.grammar.words import quoted
 from st_common.query.plan import Plan
+from st_common.query.problem import TextError
 from st_common.query.registry import fitted
 from st_common.query.text import select_of
 from st_common.serving.fix_values import with_values
@@ -35,9 +38,10 @@ def condition_of(
         QueryError: it is no condition, names what the stream does not have, or what needs an object's fix before; a
             TextError where the language can show the place.
     """
-    select = f"SELECT * FROM {quoted(stream)} WHERE {text}"  # noqa: S608 - of our language, which our parser reads
-    statement = select_of(select, areas=HomeAreas(home))
-    ((known,), _) = fitted(home, streams, [statement])
+    select = f"SELECT * FROM {quoted(stream)} WHERE\n{text}"  # noqa: S608 - of our language, which our parser reads
+    with _in_own_lines():
+        statement = select_of(select, areas=HomeAreas(home))
+        ((known,), _) = fitted(home, streams, [statement])
     plan = known.plan
     if plan is None or plan != Plan(stream=plan.stream, where=plan.where):
         raise QueryError(
@@ -47,6 +51,16 @@ def condition_of(
     condition = str(plan.where)
     _require_one_fix(streams[stream], condition)
     return condition
+
+
+@contextmanager
+def _in_own_lines() -> Iterator[None]:
+    """Lets errors count lines from that of the condition on, which is the second of the statement."""
+    try:
+        yield
+    except TextError as error:
+        problems = [replace(one, line=one.line - 1) for one in error.problems]
+        raise TextError(problems) from None
 
 
 def _require_one_fix(stream: StreamSettings, condition: str) -> None:

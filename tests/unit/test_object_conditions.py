@@ -146,7 +146,8 @@ def test_the_nearest_are_those_of_whom_it_holds(client, fixes):
 @pytest.mark.parametrize(
     ("condition", "said"),
     [
-        ("sped > 5", "sped"),
+        ("sped > 5", "line 1, column 1: unknown column 'sped' (did you mean speed?)"),
+        ("crew > 5 AND\n  sped > 5", "line 2, column 3: unknown column 'sped'"),
         ("speed >", "expected"),
         ("speed + 1", "condition"),
         ("speed > 5 AND INSIDE (0, 0, 1, 1)", ""),
