@@ -9,6 +9,7 @@ import re
 import shutil
 import sysconfig
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from st_common.settings import jars_dir
@@ -28,8 +29,8 @@ _VARIABLES = (
 def basis_of(conf: Path) -> str:
     """A digest of the files in `conf`, of what is installed, and of the environment.
 
-    Packages count by their folders' last change, which every installation or removal of one is. Of variables that the
-    settings name, secrets as a rule, it counts whether they are set.
+    Packages count by what pip notes of each, and when it did: an engine may leave files of its own beside them. Of
+    variables that the settings name, secrets as a rule, it counts whether they are set.
 
     Args:
         conf: the folder of the settings; one that is absent counts as empty.
@@ -49,11 +50,12 @@ def digest(*parts: bytes | str) -> str:
 
 
 def _installed() -> Iterator[str]:
-    """Folders of packages and jars with the time of their last change, and which Java there is."""
+    """Packages and jars with the times of their installation, and which Java there is."""
     packages = {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")}
-    for folder in (*sorted(packages), jars_dir()):
-        changed_ns = folder.stat().st_mtime_ns if folder.is_dir() else 0
-        yield f"{folder} {changed_ns}"
+    noted = [path for folder in packages for path in folder.glob("*.dist-info")]
+    for path in sorted([*noted, *jars_dir().glob("*.jar")]):
+        with suppress(FileNotFoundError):  # it is being replaced
+            yield f"{path} {path.stat().st_mtime_ns}"
     yield str(shutil.which("java"))
 
 

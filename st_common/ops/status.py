@@ -2,13 +2,13 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from st_common.errors import FairwayError
+from st_common.errors import FairwayError, StorageError
 from st_common.extras import missing
 from st_common.ops.process import Owner, this_process
 from st_common.ops.records import read_record, write_record
@@ -185,9 +185,12 @@ def failure_recorded(folder: Path) -> Iterator[None]:
     except Exception as error:
         told = missing(refused(error))
         code = told.exit_code if isinstance(told, FairwayError) else 1
+        message = str(told) or type(told).__name__
         if folder.is_dir():
-            message = str(told) or type(told).__name__
-            write_exit(folder, code=code, message=message)
+            with suppress(
+                StorageError, OSError
+            ):  # a full disk: the error itself counts
+                write_exit(folder, code=code, message=message)
         raise
 
 

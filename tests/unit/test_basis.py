@@ -1,5 +1,7 @@
 """The digest of what a start depends on changes with settings, packages and environment, and with nothing else."""
 
+import os
+
 import pytest
 
 from st_common.ops.basis import basis_of, digest
@@ -50,8 +52,14 @@ def test_a_package_that_is_installed_changes_it(conf, tmp_path, monkeypatch):
     packages.mkdir()
     monkeypatch.setattr("sysconfig.get_path", lambda _name: str(packages))
     before = basis_of(conf)
-    (packages / "pyspark").mkdir()
-    assert basis_of(conf) != before
+    (packages / "spark-warehouse").mkdir()
+    assert basis_of(conf) == before
+    noted = packages / "pyspark-4.0.0.dist-info"
+    noted.mkdir()
+    with_it = basis_of(conf)
+    assert with_it != before
+    os.utime(noted, ns=(1, 1))
+    assert basis_of(conf) != with_it, "installed anew"
 
 
 def test_parts_do_not_run_into_each_other():
