@@ -11,7 +11,7 @@ from airflow_runs import DemoError
 from pipeline import BIN, MARKER
 from rich.console import Console
 
-from st_common.cli.serve import PORT
+from st_common.loopback import SERVE_PORT
 
 HOME = Path(__file__).resolve().parent / "home"
 
@@ -46,10 +46,10 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", PORT))
+            probe.bind(("127.0.0.1", SERVE_PORT))
         except OSError:
             return 0
-    return PORT
+    return SERVE_PORT
 
 
 def main() -> int:

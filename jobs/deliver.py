@@ -10,6 +10,7 @@ from st_common.delivery.deliver import deliver as deliver_to
 from st_common.delivery.feeders import feed, feeders_of
 from st_common.delivery.settings import delivery_of
 from st_common.home import Home
+from st_common.ops.status import failure_recorded
 from st_common.query.created_streams import known_streams
 from st_common.settings import conf_dir, home_dir
 
@@ -17,6 +18,11 @@ from st_common.settings import conf_dir, home_dir
 def deliver(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Hands the changes of a stream to its receiver, a stream or what the settings name, from where it ended before."""
     home = Home(home_dir(arguments.home))
+    with failure_recorded(home.delivery(arguments.delivery)):
+        return _deliver(arguments, home)
+
+
+def _deliver(arguments: argparse.Namespace, home: Home) -> Mapping[str, Any]:
     conf = conf_dir(home.root, arguments.conf)
     streams = known_streams(home, conf)
     fed = feeders_of(streams).get(arguments.delivery)

@@ -9,6 +9,7 @@ from jobs.entry import finish, job_parser
 from st_common.extras import require_engine
 from st_common.home import Home
 from st_common.lineage.telling import telling_stream
+from st_common.ops.status import failure_recorded
 from st_common.query.created_streams import known_streams
 from st_common.settings import conf_dir, home_dir, stream_of
 
@@ -16,6 +17,11 @@ from st_common.settings import conf_dir, home_dir, stream_of
 def run_stream(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Runs the stream with the engine that is asked for, or else the one of its settings; imports only that one."""
     home = Home(home_dir(arguments.home))
+    with failure_recorded(home.stream(arguments.stream)):
+        return _run(arguments, home)
+
+
+def _run(arguments: argparse.Namespace, home: Home) -> Mapping[str, Any]:
     conf = conf_dir(home.root, arguments.conf)
     stream = stream_of(known_streams(home, conf), arguments.stream)
     engine = arguments.engine or stream.engine

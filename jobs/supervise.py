@@ -13,7 +13,7 @@ from typing import Any
 from jobs.entry import finish, job_parser, streams_of
 from st_common.delivery.look import look_after
 from st_common.home import Home
-from st_common.ops.supervisor import reset
+from st_common.ops.forgiving import retry
 from st_common.settings import conf_dir, home_dir
 
 
@@ -23,7 +23,7 @@ def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
     conf = conf_dir(home.root, arguments.conf)
     streams = streams_of(home, conf)
     if arguments.reset:
-        reset(home, arguments.reset)
+        retry(home, arguments.reset)
     done = look_after(home, conf, streams, now_us=time.time_ns() // 1000)
     if done.notified is not None and done.notified.reason:
         print(f"WRONG: alerts: {done.notified.reason}", file=sys.stderr, flush=True)
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, ticks once or on and on, gives back the exit code."""
     parser = job_parser("supervise", supervise.__doc__)
     parser.add_argument(
-        "--reset", metavar="STREAM", help="let a stream that was given up start again"
+        "--reset", metavar="STREAM", help="let a stream that was given up start at once"
     )
     parser.add_argument(
         "--every",

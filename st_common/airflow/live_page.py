@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from urllib.parse import urlencode, urlsplit
 
 from st_common.errors import ConfigError
+from st_common.loopback import SERVE_PORT
 
 VARIABLE = "FAIRWAY_PAGE_URL"
-DEFAULT = "http://127.0.0.1:8640"
+DEFAULT = f"http://127.0.0.1:{SERVE_PORT}"
 """Where `fairway serve` listens when nothing else was said."""
 _PATIENCE_S = 5.0
 _TITLE = "<title>Fairway</title>"

@@ -146,6 +146,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_streams, "list"): streams.list_streams,
     (_streams, "reshard"): streams.reshard,
     (_streams, "reset"): streams.reset,
+    (_streams, "retry"): streams.retry,
     (_streams, "skip"): streams.skip,
     (_quality, "report"): quality.report,
     (_quality, "propose"): quality.propose,

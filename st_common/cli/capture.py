@@ -211,6 +211,7 @@ def _capture_sources(
     from st_common.feeds.running import run_until_stopped
 
     chosen = tuple(names or settings.sources)
+    _warn_of_others(context.home(ctx), settings.name, chosen)
     notes = asyncio.run(
         run_until_stopped(context.home(ctx), settings, chosen, seconds=seconds)
     )
@@ -220,6 +221,22 @@ def _capture_sources(
             f"{settings.name}: {note.records:,} records from {note.source} "
             f"in {note.segments:,} segments{skipped}"
         )
+
+
+def _warn_of_others(home: "Home", stream: str, sources: "Sequence[str]") -> None:
+    """Says on stderr which of some sources another process captures now."""
+    import time
+
+    from st_common.feeds.note import read_notes
+
+    now_us = time.time_ns() // 1000
+    for note in read_notes(home, stream):
+        if note.source in sources and note.is_captured(now_us=now_us):
+            pid = note.owner and note.owner.pid
+            typer.echo(
+                f"note: process {pid} captures {note.source} of {stream} already; one is enough",
+                err=True,
+            )
 
 
 def _capture_query(

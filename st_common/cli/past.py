@@ -36,6 +36,16 @@ _NEAREST = Annotated[
 ]
 
 
+_WHERE = Annotated[
+    str | None,
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help='Only objects of whose last fix this holds, as behind WHERE: "speed > 5".',
+    ),
+]
+
+
 def answer(
     ctx: typer.Context,
     query: QueryName,
@@ -83,6 +93,7 @@ def objects(
     ] = None,
     inside: _INSIDE = None,
     nearest: _NEAREST = None,
+    where: _WHERE = None,
     *,
     explain: Explain = False,
     form: ExportForm = "table",
@@ -93,20 +104,26 @@ def objects(
     without_pandas(ctx)
     from st_common.regions.registry import Box
     from st_common.serving.history import NearestTo, objects_at
+    from st_common.serving.object_conditions import condition_of
 
     settings = context.stream(ctx, stream)
     if nearest is not None and nearest[0] < 1:
         raise ConfigError(
             f"--nearest {nearest[0]} is no number of objects", hint="at least 1"
         )
+    home, condition = context.home(ctx, must_exist=True), None
+    if where is not None:
+        condition = condition_of(home, context.streams(ctx), stream, where)
     objects_then = objects_at(
-        context.home(ctx, must_exist=True),
+        home,
         settings,
         None if at is None else time_of(at),
         inside=None if inside is None else Box.of_corners(*inside),
         nearest=None
         if nearest is None
         else NearestTo(k=nearest[0], x=nearest[1], y=nearest[2]),
+        where=condition,
+        shapes=form in ("geojson", "geoparquet"),
     )
     form = "jsonl" if json_lines else form
     export(objects_then.rows, form, out, epsg=lambda: settings.epsg)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from st_common.query.registry import Outcome
-    from st_common.query.row_writing import Seeding
     from st_common.query.text import Statement
 
 _FILE = Annotated[
@@ -96,32 +95,14 @@ def carried_out(ctx: typer.Context, statements: "Sequence[Statement]") -> "Outco
     Raises:
         TextError: what is wrong with them; nothing is done.
     """
-    from st_common.query.registry import carry_out
+    from st_common.engine.carrying_out import carry_out
 
-    done = carry_out(
-        context.home(ctx),
-        context.streams(ctx),
-        statements,
-        owner=getpass.getuser(),
-        seeding=_seeding(ctx, statements),
-    )
-    if done.rows:
-        _roll_forward(ctx)
-    write_outcome(ctx, done)
-    _tell_beginnings(ctx, done)
-    return done
-
-
-def _seeding(ctx: typer.Context, statements: "Sequence[Statement]") -> "Seeding | None":
-    """What finds what queries know that are registered FROM somewhere; None where there are none."""
-    if all(one.beginning is None for one in statements):
-        return None
-    from st_common.engine.backfill import backfill_of
-    from st_common.query.registry import check as check_all
-
-    # What is wrong is said before minutes are spent.
-    check_all(context.home(ctx), context.streams(ctx), statements)
-    return backfill_of(context.home(ctx), context.streams(ctx), statements)
+    home, streams = context.home(ctx), context.streams(ctx)
+    done = carry_out(home, streams, statements, owner=getpass.getuser())
+    _tell_late(done.late)
+    write_outcome(ctx, done.outcome)
+    _tell_beginnings(ctx, done.outcome)
+    return done.outcome
 
 
 def _tell_beginnings(ctx: typer.Context, done: "Outcome") -> None:
@@ -246,18 +227,14 @@ def show(
 
 def drop(ctx: typer.Context, name: _NAME) -> None:
     """Drop one query: its members leave its answer."""
-    from st_common.query.registry import drop as drop_one
+    from st_common.engine.carrying_out import drop as drop_one
 
-    row = drop_one(context.home(ctx, must_exist=True), name)
-    _roll_forward(ctx)
+    row, late = drop_one(context.home(ctx, must_exist=True), name)
+    _tell_late(late)
     typer.echo(f"dropped {row.name} (version {row.version})")
 
 
-def _roll_forward(ctx: typer.Context) -> None:
-    """Brings the derived table up to date, for those who read it by other tools; the logs have the queries already."""
-    from st_common.query.derived import roll_forward
-
-    try:
-        roll_forward(context.home(ctx))
-    except FairwayError as error:
+def _tell_late(error: FairwayError | None) -> None:
+    """Says why the table of queries will follow later, where it does."""
+    if error is not None:
         typer.echo(f"note: the table of queries will follow later: {error}", err=True)

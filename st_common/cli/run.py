@@ -1,7 +1,7 @@
 """`fairway run`, `verify`, `status`, `doctor`: streams as they run, and whether what they say holds."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from st_common.engine.summary import RunSummary
+    from st_common.feeds.note import CaptureNote
     from st_common.home import Home
-    from st_common.ops.presence import Presence
-    from st_common.ops.status import StreamStatus
+    from st_common.serving.stream_state import StreamState
     from st_common.serving.verify import Verified
     from st_common.settings import StreamSettings
 
@@ -154,116 +154,67 @@ def _audited(home: "Home", stream: "StreamSettings", *, json_lines: bool) -> int
 def status(ctx: typer.Context, *, json_lines: Json = False) -> None:
     """Show each stream: its state, the process that runs it, how far it is, its clock, what it counted."""
     from st_common.cli.output import write_listing
+    from st_common.serving.stream_state import COUNTS, state_of
 
     home = context.home(ctx, must_exist=True)
-    rows, records = [], []
-    notes: list[str] = []
-    for name in context.streams(ctx):
-        row, record, said = _status_of(home, name)
-        rows.append(row)
-        records.append(record)
-        notes += [*said, *_sources(home, name)]
-    write_listing((*_SEEN, *_COUNTS), rows, records, json_lines=json_lines)
+    states = [state_of(home, name) for name in context.streams(ctx)]
+    write_listing(
+        (*_SEEN, *COUNTS),
+        [_row(state) for state in states],
+        [state.to_json() for state in states],
+        json_lines=json_lines,
+    )
     context.write_broken(ctx)
-    for note in () if json_lines else notes:
+    for note in () if json_lines else chain.from_iterable(map(_notes, states)):
         typer.echo(note)
 
 
-def _status_of(
-    home: "Home", stream: str
-) -> tuple[tuple[str, ...], dict[str, object], list[str]]:
-    """A stream as cells, as values, and what is said below the table."""
-    import time
-
-    from st_common.capture.log import Log
-    from st_common.ops.presence import presence
-    from st_common.ops.status import read_status
-
-    known, end = read_status(home.stream(stream)), Log(home.log(stream)).end()
-    if known is None:
-        unknown = [""] * (len(_SEEN) + len(_COUNTS) - 6)
-        row = (stream, "never run", "", "", "", f"0/{end}", *unknown)
-        return row, {"stream": stream, "state": "never run", "segments": end}, []
-    now = presence(home.stream(stream), known, now_us=time.time_ns() // 1000)
-    row = (stream, *_who(now, known), *_how_far(known, end))
-    record = _status_record(stream, now, known, end)
-    return row, record, list(_notes(stream, known))
-
-
-def _status_record(
-    stream: str, now: "Presence", known: "StreamStatus", end: int
-) -> dict[str, object]:
-    """What is known of a stream, as values."""
-    from st_common.ops.presence import workers_of
-    from st_common.position import segment_of
-
-    return {
-        "stream": stream,
-        "state": now.state,
-        "segments": end,
-        "segments_done": segment_of(known.position),
-        "position": known.position,
-        "pid": now.owner and now.owner.pid,
-        "host": now.owner and now.owner.host,
-        "beat_age_s": round(now.age_s, 3),
-        "engine": known.engine,
-        "clock": None if known.now_ts is None else _stamp(known.now_ts),
-        **{name: getattr(known, name) for name in _COUNTS},
-        "nulled": known.nulled,
-        "filtered": known.filtered,
-        "caches": known.caches,
-        "workers": workers_of(known, now),
-    }
-
-
-def _sources(home: "Home", stream: str) -> "Iterator[str]":
-    """A line for each source that was captured."""
-    import time
-
-    from st_common.feeds.note import read_notes
-
-    for note in read_notes(home, stream):
-        skipped = f", {note.skipped:,} skipped" if note.skipped else ""
-        last = ""
-        if note.arrived_us is not None:
-            last = (
-                f", the last {_ago((time.time_ns() // 1000 - note.arrived_us) / 1e6)}"
-            )
-        wrong = f"; {note.error}" if note.error else ""
-        yield f"{stream}: source {note.source} ({note.kind}): {note.records:,} records{skipped}{last}{wrong}"
-
-
 _SEEN = ("stream", "state", "process", "last beat", "engine", "segments", "clock")
-_COUNTS = ("fixes", "rejects", "late", "double", "cut", "changes")
 
 
-def _who(now: "Presence", known: "StreamStatus") -> tuple[str, ...]:
-    """Whether the process lives, which it is, when it was heard last, and which engine."""
+def _row(state: "StreamState") -> tuple[str, ...]:
+    """A stream as cells: who runs it, when it was heard last, how far it is, its counts."""
+    from st_common.serving.stream_state import COUNTS, stamp
+
+    now, said = state.now, state.said
+    segments = f"{state.segments_done}/{state.segments}"
+    if said is None:
+        unknown = [""] * (1 + len(COUNTS))
+        return (state.stream, now.state, "", "", "", segments, *unknown)
     process = f"{now.owner.pid} on {now.owner.host}" if now.owner else ""
-    return now.state, process, _ago(now.age_s), known.engine
+    heard = "" if now.age_s is None else _ago(now.age_s)
+    clock = "" if said.now_ts is None else stamp(said.now_ts)
+    counts = [f"{getattr(said, name):,}" for name in COUNTS]
+    seen = (state.stream, now.state, process, heard, said.engine, segments, clock)
+    return (*seen, *counts)
 
 
-def _how_far(known: "StreamStatus", end: int) -> tuple[str, ...]:
-    """Segments that were judged and that there are, the clock, the counts."""
-    from st_common.position import segment_of
-
-    clock = "" if known.now_ts is None else _stamp(known.now_ts)
-    counts = [f"{getattr(known, name):,}" for name in _COUNTS]
-    return f"{segment_of(known.position)}/{end}", clock, *counts
-
-
-def _notes(stream: str, known: "StreamStatus") -> "Iterator[str]":
-    """What is said below the table."""
-    if known.nulled:
-        yield _nulled(stream, known.nulled)
-    if known.filtered:
-        yield _filtered(stream, known.filtered)
-    if not known.caches:
-        return
+def _notes(state: "StreamState") -> "Iterator[str]":
+    """What is said of a stream below the table."""
     from st_common.operators.skeleton.cache_counts import lines_of
 
-    for line in lines_of(known.caches).values():
-        yield f"{stream}: caches {line}"
+    said, stream = state.said, state.stream
+    if state.now.why is not None:
+        yield f"{stream}: {state.now.state}: {state.now.why}"
+    if said is not None and said.nulled:
+        yield _nulled(stream, said.nulled)
+    if said is not None and said.filtered:
+        yield _filtered(stream, said.filtered)
+    if said is not None and said.caches:
+        for line in lines_of(said.caches).values():
+            yield f"{stream}: caches {line}"
+    for note in state.sources:
+        yield f"{stream}: {_source(note, state.asked_us)}"
+
+
+def _source(note: "CaptureNote", now_us: int) -> str:
+    """What a source that was captured says of itself."""
+    skipped = f", {note.skipped:,} skipped" if note.skipped else ""
+    last = ""
+    if note.arrived_us is not None:
+        last = f", the last {_ago((now_us - note.arrived_us) / 1e6)}"
+    wrong = f"; {note.error}" if note.error else ""
+    return f"source {note.source} ({note.kind}): {note.records:,} records{skipped}{last}{wrong}"
 
 
 def _ago(age_s: float) -> str:
@@ -346,8 +297,3 @@ def _filtered(stream: str, counts: dict[str, int]) -> str:
 def _nulled(stream: str, counts: dict[str, int]) -> str:
     listed = ", ".join(f"{name} in {count:,}" for name, count in sorted(counts.items()))
     return f"{stream}: attributes that are null because their text was of another type: {listed} fixes"
-
-
-def _stamp(time_us: int) -> str:
-    seconds, us = divmod(time_us, 1_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{us:06d}Z"

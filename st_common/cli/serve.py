@@ -8,11 +8,10 @@ import typer
 
 from st_common.cli import context
 from st_common.errors import ConfigError
+from st_common.loopback import SERVE_PORT
 
 if TYPE_CHECKING:
     from st_common.server.place import Place
-
-PORT = 8640
 
 _ENGINE = Annotated[
     str | None,
@@ -57,7 +56,7 @@ def serve(
     *,
     engine: _ENGINE = None,
     host: _HOST = "127.0.0.1",
-    port: _PORT = PORT,
+    port: _PORT = SERVE_PORT,
     token_env: _TOKEN = None,
     stream: _STREAMS = None,
     no_engines: _ANSWER_ONLY = False,

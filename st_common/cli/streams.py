@@ -55,6 +55,7 @@ def reshard(
     from st_common.engine.reshard import of_local
     from st_common.engine.reshard import reshard as go_over
     from st_common.engine.topology import topology_of
+    from st_common.ops.forgiving import forgive
 
     home = context.home(ctx, must_exist=True)
     settings, export = context.stream(ctx, stream), of_local
@@ -63,6 +64,7 @@ def reshard(
     if now is not None and now.engine == "spark":
         from st_common.spark.export import of_spark as export
     done = go_over(home, settings, engine=wanted[0], shards=wanted[1], export=export)
+    forgive(home, stream)
     if done.before == done.after:
         typer.echo(f"{stream} runs on {done.after} already")
     else:
@@ -81,6 +83,7 @@ def reset(
 ) -> None:
     """Begin a stream anew from its log: the next run decodes and judges all of it with the settings of now."""
     from st_common.engine.reset import reset as begin_anew
+    from st_common.ops.forgiving import forgive
 
     home = context.home(ctx, must_exist=True)
     context.stream(ctx, stream)
@@ -88,11 +91,28 @@ def reset(
     if not yes and not typer.confirm(f"{what} Its log and its queries stay. Go on?"):
         raise typer.Exit(1)
     done = begin_anew(home, stream)
+    forgive(home, stream)
     typer.echo(f"{stream} begins anew: the next run reads {done.segments:,} segments")
     if done.kept:
         typer.echo(
             f"{done.kept:,} of them stay as they were decoded when they were captured: raw bytes are gone"
         )
+
+
+def retry(
+    ctx: typer.Context,
+    stream: Annotated[
+        str,
+        typer.Argument(
+            metavar="STREAM", help="A stream, or a delivery as deliveries/NAME."
+        ),
+    ],
+) -> None:
+    """Let a stream or delivery that was given up start again at once, at the next look of who runs it."""
+    from st_common.ops.forgiving import retry as start_again
+
+    start_again(context.home(ctx, must_exist=True), stream)
+    typer.echo(f"{stream}: it is started at the next look")
 
 
 def skip(
@@ -113,10 +133,12 @@ def skip(
     """Pass over a segment that is damaged or missing: what it held is lost, and every reader of the log knows it."""
     from st_common.capture.log import Log
     from st_common.ops.alerts import tell
+    from st_common.ops.forgiving import forgive
 
     home = context.home(ctx, must_exist=True)
     context.stream(ctx, stream)
     Log(home.log(stream)).skip(segment, why)
+    forgive(home, stream)
     text = f"segment {segment} of its log is passed over: {why}"
     tell(home, stream, text)
     typer.echo(f"{stream}: {text}")

@@ -2,9 +2,7 @@
 
 import getpass
 import re
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,9 @@ import pyarrow as pa
 
 from st_common.client.interface import Subscription
 from st_common.client.registration import QueryId, Registration
-from st_common.engine.backfill import backfill_of
 from st_common.engine.batch.asking import asked
-from st_common.errors import FairwayError, QueryError
+from st_common.engine.carrying_out import carry_out, drop
+from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.query.area_store import HomeAreas
 from st_common.query.builder import QueryBuilder
@@ -25,13 +23,13 @@ from st_common.query.created_streams import (
     created_streams,
     known_streams,
 )
-from st_common.query.derived import roll_forward
 from st_common.query.grammar.words import quoted
 from st_common.query.lookup import find
 from st_common.query.parameter_table import table_of
+from st_common.query.passing import passing_name
 from st_common.query.plan import Plan
 from st_common.query.plan_json import builder_of
-from st_common.query.registry import drop, fitted, register
+from st_common.query.registry import fitted
 from st_common.query.text import Statement, parse, select_of
 from st_common.serving.follow import POLL_S
 from st_common.settings import Streams, StreamSettings, conf_dir, home_dir
@@ -166,7 +164,6 @@ class Client:
                 f"version {version} of query {name!r} was replaced", hint=hint
             )
         drop(self._home, name)
-        self._roll_forward()
         for registration in self._open:
             if registration.id == (name, version):
                 registration.close()
@@ -201,15 +198,8 @@ class Client:
     def _rows_of(self, statements: Sequence[Statement]) -> list[QueryRow]:
         """Registers queries, and gives the row of each."""
         self._require_known(statements)
-        seeding = backfill_of(self._home, self._streams, statements)
-        rows = register(
-            self._home,
-            self._streams,
-            statements,
-            owner=self._owner,
-            seeding=seeding,
-        )
-        self._roll_forward()
+        done = carry_out(self._home, self._streams, statements, owner=self._owner)
+        rows = list(done.outcome.rows)
         if len(rows) == len(statements):
             return rows
         written = {row.name.casefold(): row for row in rows}
@@ -219,23 +209,19 @@ class Client:
             for one in statements
         ]
 
-    def _roll_forward(self) -> None:
-        with suppress(
-            FairwayError
-        ):  # the derived table follows later; the logs have the query already
-            roll_forward(self._home)
-
     def _statement(
         self, what: Plan | QueryBuilder | str, name: str | None
     ) -> Statement:
         if not isinstance(what, str):
             built, places = builder_of(what)
-            return statement_of(built, name or made_name(), places=places)
+            return statement_of(built, name or passing_name(), places=places)
         if is_select(what):
             select_of(
                 what, areas=HomeAreas(self._home)
             )  # errors point into what was given
-            return self._one(f"REGISTER QUERY {quoted(name or made_name())} AS {what}")
+            return self._one(
+                f"REGISTER QUERY {quoted(name or passing_name())} AS {what}"
+            )
         statement = self._one(what)
         if name not in (None, statement.name):
             hint = "leave one of them out"
@@ -255,8 +241,3 @@ class Client:
 def is_select(text: str) -> bool:
     """Whether a text is a SELECT alone, behind whatever comments."""
     return _SELECT.match(text) is not None
-
-
-def made_name() -> str:
-    """The name of a query that nobody named."""
-    return f"client_{uuid.uuid4().hex[:12]}"

@@ -19,6 +19,7 @@ from st_common.query.tried import tried_plans
 from st_common.regions.registry import Box
 from st_common.serving.history import NearestTo, objects_at
 from st_common.serving.member_places import placed_answer
+from st_common.serving.object_conditions import condition_of
 from st_common.serving.sql import sql
 from st_common.settings import StreamSettings, stream_of
 
@@ -40,6 +41,7 @@ class HomeClient(Client):
         *,
         inside: Rectangle | None = None,
         nearest: tuple[int, float, float] | None = None,
+        where: str | None = None,
     ) -> Result:
         """See `interface.Client`."""
         settings = self._stream(stream)
@@ -49,7 +51,13 @@ class HomeClient(Client):
             if nearest is None
             else NearestTo(k=nearest[0], x=nearest[1], y=nearest[2])
         )
-        seen = objects_at(self._home, settings, at, inside=box, nearest=to)
+        condition = None
+        if where is not None:
+            known = self._known_streams()
+            condition = condition_of(self._home, known, stream, where)
+        seen = objects_at(
+            self._home, settings, at, inside=box, nearest=to, where=condition
+        )
         return placed(seen.rows, settings.crs)
 
     def changes(

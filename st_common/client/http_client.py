@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from st_common.client.changes import Change, change_of
-from st_common.client.client import is_select, made_name
+from st_common.client.client import is_select
 from st_common.client.http_errors import raise_for
 from st_common.client.http_events import HttpEvents
 from st_common.client.interface import Rectangle
@@ -32,6 +32,7 @@ from st_common.errors import ConfigError, QueryError, TransientError
 from st_common.position import segment_of
 from st_common.query.builder import QueryBuilder
 from st_common.query.built import statement_of
+from st_common.query.passing import passing_name
 from st_common.query.plan import Plan
 from st_common.query.plan_json import builder_of
 from st_common.query.text import to_text
@@ -115,6 +116,7 @@ class HttpClient:
         *,
         inside: Rectangle | None = None,
         nearest: tuple[int, float, float] | None = None,
+        where: str | None = None,
     ) -> Result:
         """See `interface.Client`."""
         params = {"stream": stream, **_at(at)}
@@ -122,6 +124,8 @@ class HttpClient:
             params["bbox"] = ",".join(map(str, inside))
         if nearest is not None:
             params["near"] = f"{nearest[1]},{nearest[2]},{nearest[0]}"
+        if where is not None:
+            params["where"] = where
         return self._rows("GET", "/objects", params)
 
     def changes(
@@ -350,7 +354,7 @@ def _at(at: datetime | None) -> dict[str, str]:
 
 def _text(what: Plan | QueryBuilder | str, name: str | None) -> str:
     """A statement that registers a query."""
-    own = name or made_name()
+    own = name or passing_name()
     if not isinstance(what, str):
         built, places = builder_of(what)
         statement = statement_of(built, own, places=places)

@@ -118,6 +118,7 @@ class Client(Protocol):
         *,
         inside: Rectangle | None = None,
         nearest: tuple[int, float, float] | None = None,
+        where: str | None = None,
     ) -> Result:
         """Where the objects of a stream are, or were at a time, each by its last fix up to then.
 
@@ -126,6 +127,7 @@ class Client(Protocol):
             at: the time, with a time zone; None: the largest event time that is archived.
             inside: x1, y1, x2, y2 in the stream's coordinates: only objects in this rectangle, whose border is in it.
             nearest: k, x, y: of those only the k nearest to a point, nearest first.
+            where: a condition over attributes, as behind WHERE: only objects of whose last fix it holds.
 
         Returns:
             `object`, `event_ts`, `x`, `y`, `geometry`, by object; with `nearest` also `distance`: metres on longitude
@@ -133,7 +135,7 @@ class Client(Protocol):
 
         Raises:
             ConfigError: there is no such stream.
-            QueryError: nothing of the stream was archived yet.
+            QueryError: nothing of the stream was archived yet, or the condition is wrong.
         """
 
     def changes(

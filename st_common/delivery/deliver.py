@@ -5,7 +5,6 @@ import random
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 import pyarrow as pa
@@ -162,11 +161,7 @@ class Delivery:
 
     def _batches(self, rows: pa.Table) -> Iterator[Messages]:
         names = pc.unique(rows["query"]).to_pylist()
-        wanted = [
-            name
-            for name in names
-            if any(fnmatchcase(name, glob) for glob in self._delivery.queries)
-        ]
+        wanted = [name for name in names if self._delivery.takes(name)]
         chosen = rows.filter(
             pc.is_in(rows["query"], value_set=pa.array(wanted, pa.string()))
         )

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -12,6 +13,7 @@ from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError
 from st_common.home import checked_name
 from st_common.ops.settings import operations_table
+from st_common.query.passing import is_passing
 from st_common.settings import StreamSettings, broken_of
 from st_common.toml_values import (
     Check,
@@ -35,6 +37,7 @@ _MOST_ROWS = 50_000
 class DeliverySettings:
     """One delivery: changes of the queries of one stream that match one of the globs `queries`, to one receiver.
 
+    Without `queries` it takes all but those that programs register for themselves (see `query.passing`).
     Without `dead_letter` a refused change stops the delivery. `retry_max_s` is the longest pause between two tries.
     `start` says where a new delivery begins: at the first change that the table has, or with those that come from now
     on. With `after_quality` only changes of closed days go that kept their contract. `sink` has all that is known of
@@ -44,13 +47,19 @@ class DeliverySettings:
     name: str
     stream: str
     sink: Sink
-    queries: tuple[str, ...] = ("*",)
+    queries: tuple[str, ...] = ()
     batch_rows: int = 500
     retry_max_s: float = 60.0
     dead_letter: bool = True
     start: Start = "first"
     after_quality: bool = False
     running: bool = False
+
+    def takes(self, query: str) -> bool:
+        """Whether changes of a query go to the receiver."""
+        if not self.queries:
+            return not is_passing(query)
+        return any(fnmatchcase(query, glob) for glob in self.queries)
 
     @property
     def to(self) -> str:

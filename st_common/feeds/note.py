@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from st_common.home import Home
-from st_common.ops.process import Owner, this_process
+from st_common.ops.process import Owner, lives, this_process
 from st_common.ops.records import read_record, write_record
 from st_common.redaction import redacted
 
 _FOLDER = "captures"
+_SILENT_US = (
+    20_000_000  # a capture that has said nothing for so long has ended, or hangs
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,11 @@ class CaptureNote:
     error: str | None
     beat_us: int = 0
     owner: Owner | None = None
+
+    def is_captured(self, *, now_us: int) -> bool:
+        """Whether the process that wrote this lives and still captures the source: it says so every two seconds."""
+        is_young = abs(now_us - self.beat_us) < _SILENT_US
+        return is_young and self.owner is not None and lives(self.owner)
 
 
 class Notes:

@@ -16,14 +16,21 @@ from st_common.ops.health import (
     phase_of,
     remember,
 )
-from st_common.ops.status import Phase
+from st_common.ops.process import start_of
+from st_common.ops.status import Exit, Phase, ended_well
 
-_BAD_CONFIG = FairwayError.exit_code
+BAD_CONFIG = "bad_config"
+CRASH_LOOP = "crash_loop"
+_MOST_DOUBLED = (
+    16  # starts of a crash loop that are remembered: the pause is the longest by then
+)
 _GOOD = ("ok", "stopped")
 _TOLD = (
     "stuck",
     "unseen",
-)  # it was asked to end, or cannot be started: dead is no news
+    BAD_CONFIG,
+    CRASH_LOOP,
+)  # it was asked to end, or cannot be started, or is tried again: dead is no news
 
 
 class ActionKind(StrEnum):
@@ -82,14 +89,19 @@ class Memory:
     """What the supervisor keeps of a stream between its looks.
 
     Attributes:
-        starts_us: when it started the stream within the breaker's window, us since 1970, ascending.
-        tripped: why it starts the stream no more, `bad_config` or `crash_loop`; "": it does.
+        starts_us: when it started the stream within the breaker's window, us since 1970, ascending; of a crash loop
+            the newest of all.
+        tripped: why it starts the stream no more (`bad_config`) or seldom (`crash_loop`); "": neither.
+        why: the error that the engine ended with when it tripped.
+        basis: what the last start depended on, see `Observation.basis`.
         condition: what was alerted last.
         progress: how far the stream was at the last look.
     """
 
     starts_us: tuple[int, ...] = ()
     tripped: str = ""
+    why: str = ""
+    basis: str = ""
     condition: str = "stopped"
     progress: Progress = field(default_factory=Progress)
 
@@ -131,11 +143,12 @@ def decide(
 
     A stream that is not wanted, or that a person's marker holds, is asked to stop and killed after a grace time, if it
     was launched from here; an engine that a person started is left alone. A wanted one is started when it is dead and
-    restarted when it is stuck, each time after a longer pause; too many starts in a window, or an engine that ended
-    because its settings are wrong, stop that until a person looks. An alert is given only when the condition changes.
+    restarted when it is stuck, each time after a longer pause. Too many starts in a window are a crash loop, whose
+    pauses go on growing. An engine that ended because its settings are wrong is not started again. Both are over when
+    what a start depends on has changed, or an engine works. An alert is given only when the condition changes.
 
-        starts so far in the window            0   1   2    3    4    5
-        seconds from the last one to another   0   0   10   20   40   none: `crash_loop`
+        starts so far in the window            0   1   2    3    4    5: `crash_loop`   6     7      8
+        seconds from the last one to another   0   0   10   20   40   300               600   1200   2400
 
     Args:
         seen: what a look saw.
@@ -145,42 +158,45 @@ def decide(
     """
     progress = remember(seen, memory.progress, now_us=now_us)
     health = judge(seen, progress, now_us=now_us, limits=limits)
+    told_before = (memory.condition, memory.why)
     memory = replace(memory, progress=progress)
     if not seen.wanted:
         # A stream that shall not run is forgiven: wanted again, it starts as if nothing had been.
         memory = replace(memory, starts_us=(), tripped="")
-    elif seen.running is None and not memory.tripped:
+    else:
+        memory = _forgiven(seen, memory, health, now_us=now_us, limits=limits)
         memory = _trip(seen, memory, health, now_us=now_us, limits=limits)
     actions, memory = _act(seen, memory, health, now_us=now_us, limits=limits)
-    alert = _alert(seen, memory, health)
-    memory = replace(memory, condition=alert[1])
-    return Decision(health=health, actions=(*alert[0], *actions), memory=memory)
+    told = _alert(seen, memory, health, told_before=told_before)
+    memory = replace(memory, condition=told[1])
+    return Decision(health=health, actions=(*told[0], *actions), memory=memory)
 
 
 def _act(
     seen: Observation, memory: Memory, health: Health, *, now_us: int, limits: Limits
 ) -> tuple[list[Action], Memory]:
     if seen.running is not None:
-        return _act_on_living(
-            seen, memory, health, now_us=now_us, limits=limits
-        ), memory
+        return _act_on_living(seen, health, now_us=now_us, limits=limits), memory
     held = seen.marker is not None and not seen.marker.by_supervisor
     clear = (
         [Action(stream=seen.stream, kind=ActionKind.CLEAR, reason="it has stopped")]
         if _asked(seen)
         else []
     )
-    if not seen.wanted or held or memory.tripped or health is not Health.DEAD:
+    is_hopeless = held or memory.tripped == BAD_CONFIG
+    if not seen.wanted or is_hopeless or health is not Health.DEAD:
         return clear, memory
     if now_us < _next_start_us(memory, limits):
         return clear, memory
     kind = ActionKind.RESTART if memory.starts_us else ActionKind.START
     start = Action(stream=seen.stream, kind=kind, reason=_why_dead(seen))
-    return [*clear, start], replace(memory, starts_us=(*memory.starts_us, now_us))
+    most = limits.breaker_starts + _MOST_DOUBLED
+    starts_us = (*memory.starts_us, now_us)[-most:]
+    return [*clear, start], replace(memory, starts_us=starts_us, basis=seen.basis)
 
 
 def _act_on_living(
-    seen: Observation, memory: Memory, health: Health, *, now_us: int, limits: Limits
+    seen: Observation, health: Health, *, now_us: int, limits: Limits
 ) -> list[Action]:
     # An engine that a person started is left to that person.
     if seen.running is None or not seen.running.launched:
@@ -196,7 +212,7 @@ def _act_on_living(
                 )
             ]
         return []
-    reason = _why_stop(seen, memory, health)
+    reason = _why_stop(seen, health)
     return (
         [Action(stream=seen.stream, kind=ActionKind.STOP, reason=reason)]
         if reason
@@ -214,62 +230,90 @@ def _stop_grace_s(
     return max(limits.stop_grace_s, patience_s(seen, now_us=now_us, limits=limits))
 
 
-def _why_stop(seen: Observation, memory: Memory, health: Health) -> str:
+def _why_stop(seen: Observation, health: Health) -> str:
     if not seen.wanted:
         return "it shall not run"
     if health is Health.STUCK:
         return f"stuck at segment {seen.next_segment}, {seen.waiting} wait"
-    return memory.tripped and "it was given up"
+    return ""
 
 
 def _trip(
     seen: Observation, memory: Memory, health: Health, *, now_us: int, limits: Limits
 ) -> Memory:
-    """Drops starts that are too old to count, and gives the stream up when there is no hope in another one."""
-    window_us = int(limits.breaker_window_s * 1e6)
-    recent = tuple(start for start in memory.starts_us if now_us - start < window_us)
-    tripped = ""
-    if (
-        health is Health.DEAD
-        and recent
-        and _ended_since(seen, recent[-1]) == _BAD_CONFIG
-    ):
-        tripped = "bad_config"
-    elif health is Health.DEAD and len(recent) >= limits.breaker_starts:
-        tripped = "crash_loop"
-    return replace(memory, starts_us=recent, tripped=tripped)
+    """Drops starts that are too old to count, and says when there is no hope in another one, or little."""
+    if seen.running is not None or memory.tripped == BAD_CONFIG:
+        return memory
+    if not memory.tripped:
+        since_us = now_us - limits.breaker_window_s * 1e6
+        recent = tuple(start for start in memory.starts_us if start > since_us)
+        memory = replace(memory, starts_us=recent)
+    recent = memory.starts_us
+    if health is not Health.DEAD or not recent:
+        return memory
+    ended = _ended_since(seen, recent[-1])
+    why = ended.message if ended is not None else ""
+    if ended is not None and ended.code == FairwayError.exit_code:
+        return replace(memory, tripped=BAD_CONFIG, why=why)
+    if len(recent) >= limits.breaker_starts:
+        return replace(memory, tripped=CRASH_LOOP, why=why)
+    return memory
 
 
-def _ended_since(seen: Observation, start_us: int) -> int | None:
-    """The exit code of an engine that was started at or after `start_us` and ended by itself; None when killed."""
+def _forgiven(
+    seen: Observation, memory: Memory, health: Health, *, now_us: int, limits: Limits
+) -> Memory:
+    """Forgets why a stream was given up when its settings or the installation changed, or an engine works, or did."""
+    if not memory.tripped:
+        return memory
+    is_over = seen.basis != memory.basis
+    if seen.running is not None:
+        age_s = (now_us - start_of(seen.running.owner)) / 1e6
+        works = health in (Health.IDLE, Health.HEALTHY, Health.SLOW)
+        is_over |= works and age_s >= limits.start_grace_s
+    elif memory.starts_us:
+        ended = _ended_since(seen, memory.starts_us[-1])
+        is_over |= ended is not None and ended.code == 0
+    return replace(memory, starts_us=(), tripped="") if is_over else memory
+
+
+def _ended_since(seen: Observation, start_us: int) -> Exit | None:
+    """How an engine ended that was started at or after `start_us` and ended by itself; None when killed."""
     # Two seconds of grace: start times shift a little when the clock is corrected.
     if seen.ended is None or seen.ended.owner.started_s * 1e6 < start_us - 2e6:
         return None
-    return seen.ended.code
+    return seen.ended
 
 
 def _next_start_us(memory: Memory, limits: Limits) -> int:
-    """When the next start is allowed: at once for the first two in a window, then after pauses that double."""
+    """When the next start is allowed, us since 1970: at once for the first two, then after pauses that double."""
     again = len(memory.starts_us) - 1
-    if again < 1:
+    if again < 1 and memory.tripped != CRASH_LOOP:
         return 0
-    pause_s = min(limits.back_off_s * 2 ** (again - 1), limits.back_off_max_s)
+    if memory.tripped == CRASH_LOOP:
+        beyond = max(len(memory.starts_us) - limits.breaker_starts, 0)
+        pause_s = min(limits.back_off_max_s * 2**beyond, limits.crash_pause_max_s)
+    else:
+        pause_s = min(limits.back_off_s * 2 ** (again - 1), limits.back_off_max_s)
     return memory.starts_us[-1] + int(pause_s * 1e6)
 
 
 def _alert(
-    seen: Observation, memory: Memory, health: Health
+    seen: Observation,
+    memory: Memory,
+    health: Health,
+    *,
+    told_before: tuple[str, str],
 ) -> tuple[list[Action], str]:
     """The alert for a changed condition, if it changed, and the condition.
 
     While an engine starts, and while a supervisor's stop is under way, the condition stays what it was: so a stream
     that dies again and again gives one alert and not one for each death, and one that was stuck no second one when it
-    ends, as it was asked to.
+    ends, as it was asked to. One that is given up again with another error is told again.
     """
     condition, level, reason = _condition(seen, memory, health)
-    if condition == memory.condition or (
-        condition in _GOOD and memory.condition in _GOOD
-    ):
+    is_same = (condition, memory.why) == told_before
+    if is_same or (condition in _GOOD and memory.condition in _GOOD):
         return [], condition
     if condition in _GOOD:
         reason = f"no longer {memory.condition}: {reason}"
@@ -288,12 +332,7 @@ def _condition(
     if not seen.wanted:
         return "stopped", "info", "it shall not run"
     if memory.tripped:
-        message = seen.ended.message if seen.ended else ""
-        return (
-            memory.tripped,
-            "error",
-            message or f"{len(memory.starts_us)} starts did not help",
-        )
+        return memory.tripped, "error", _why_tripped(seen, memory)
     if seen.marker is not None and not seen.marker.by_supervisor:
         return "stopped", "info", "a stop marker holds it"
     return _condition_by_health(seen, memory, health)
@@ -305,10 +344,12 @@ def _condition_by_health(
     if health is Health.DEAD and memory.condition in _TOLD:
         return memory.condition, "error", ""
     if health is Health.DEAD:
-        first = memory.condition == "stopped"
-        return (
-            ("ok", "info", "it starts") if first else ("dead", "error", _why_dead(seen))
+        is_orderly = memory.condition == "stopped" or ended_well(
+            seen.status, seen.ended
         )
+        if is_orderly:
+            return "ok", "info", "it starts"
+        return "dead", "error", _why_dead(seen)
     if health is Health.STUCK:
         return "stuck", "error", f"at segment {seen.next_segment}, {seen.waiting} wait"
     if health is Health.SLOW:
@@ -320,6 +361,19 @@ def _condition_by_health(
 
 def _asked(seen: Observation) -> bool:
     return seen.marker is not None and seen.marker.by_supervisor
+
+
+def _why_tripped(seen: Observation, memory: Memory) -> str:
+    """What was wrong, and what to do about it."""
+    name = seen.stream.replace("delivery ", "deliveries/")
+    retry = f"`fairway streams retry {name}`"
+    if memory.tripped == BAD_CONFIG:
+        return (
+            f"{memory.why}; tried again when settings or packages change, or by {retry}"
+        )
+    error = f": {memory.why}" if memory.why else ""
+    count = len(memory.starts_us)
+    return f"{count} starts did not help{error}; tried again after longer and longer pauses, or by {retry}"
 
 
 def _why_dead(seen: Observation) -> str:

@@ -56,8 +56,9 @@ class Limits:
             batch has the time for that.
         back_off_s: the first pause between starts; each one after it is twice as long.
         back_off_max_s: the longest pause.
-        breaker_starts: after so many starts within `breaker_window_s` the stream is given up.
+        breaker_starts: so many starts within `breaker_window_s` are a crash loop.
         breaker_window_s: starts that are older than this count no more.
+        crash_pause_max_s: the longest pause between the starts of a crash loop; the first is `back_off_max_s`.
     """
 
     start_grace_s: float = 180.0
@@ -73,6 +74,7 @@ class Limits:
     back_off_max_s: float = 300.0
     breaker_starts: int = 5
     breaker_window_s: float = 1800.0
+    crash_pause_max_s: float = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,7 @@ class Observation:
         waiting_since_us: when the first of them arrived; None when nothing waits.
         slowest: what that slowest job said last; None when no job said anything.
         rejoins: control rows that are no clocks wait, for which all objects may be joined anew.
+        basis: a digest of what a start depends on: settings, packages, environment.
     """
 
     stream: str
@@ -105,6 +108,7 @@ class Observation:
     waiting_since_us: int | None
     slowest: StreamStatus | None = None
     rejoins: bool = False
+    basis: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

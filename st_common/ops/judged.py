@@ -1,21 +1,23 @@
 """How streams and deliveries are: as the last tick judged them, corrected by whether a process lives now."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from st_common.errors import TransientError
 from st_common.home import Home
+from st_common.ops.decide import BAD_CONFIG, CRASH_LOOP, Memory
 from st_common.ops.health import Health
 from st_common.ops.launcher import find
 from st_common.ops.records import read_record
+from st_common.ops.status import ended_well, read_exit, read_status
 from st_common.settings import StreamSettings, broken_of
 
 MEMORY_FILE = "supervisor.json"
 """What a tick leaves for the next one, in the folder of the stream or delivery."""
 
 UNSEEN = "unseen"
-BAD_CONFIG = "bad_config"
-CRASH_LOOP = "crash_loop"
 STOPPED = "stopped"
 ALL_HEALTHS = (
     *(str(health) for health in Health),
@@ -33,7 +35,7 @@ def healths(
     """How each stream is, by name: as the last tick judged it, corrected by whether a process lives now.
 
     Beside the healths there are `stopped` (no process, and none is wanted), `unseen` (its log cannot be read, or no
-    tick looked yet) and the reasons for which a stream was given up: `crash_loop`, `bad_config`.
+    tick looked yet), `crash_loop`, and `bad_config`, with which it is not started again.
 
     Args:
         home: the home folder.
@@ -62,10 +64,41 @@ def all_healths(
     return {"streams": healths(home, streams, now_us=now_us), "deliveries": judged}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp:
+    """Why a stream or delivery does not run although it should.
+
+    Attributes:
+        health: `bad_config` or `crash_loop`.
+        why: the error that its process ended with; "": it left none.
+    """
+
+    health: str
+    why: str
+
+
+def given_up(folder: Path, *, now_us: int) -> GivenUp | None:
+    """Why nothing runs in the folder of a stream or delivery; None when something does, or nothing was given up.
+
+    Raises:
+        TransientError: a cluster was handed the engine, and its master does not answer.
+    """
+    memory = Memory.from_json(memory_record(folder))
+    if not memory.tripped or find(folder, now_us=now_us) is not None:
+        return None
+    return GivenUp(health=memory.tripped, why=memory.why)
+
+
+def memory_record(folder: Path) -> dict[str, Any]:
+    """What the last tick left in a folder as `Memory` has it; empty when no tick looked."""
+    record = read_record(folder / MEMORY_FILE) or {}
+    return {key: value for key, value in record.items() if key != "health"}
+
+
 def _health_now(folder: Path, *, wanted: bool, now_us: int) -> str:
     record = read_record(folder / MEMORY_FILE) or {}
-    judged = str(record.get("tripped") or record.get("health", UNSEEN))
-    dead = judged in (Health.DEAD, Health.FINISHED, UNSEEN)
+    judged = str(record.get("health", UNSEEN))
+    dead = judged in (Health.DEAD, Health.FINISHED, UNSEEN, CRASH_LOOP, BAD_CONFIG)
     try:
         running = find(folder, now_us=now_us)
     except TransientError:
@@ -73,6 +106,7 @@ def _health_now(folder: Path, *, wanted: bool, now_us: int) -> str:
     if running is not None:
         return str(Health.STARTING) if dead else judged
     # What ended in order, or was given up, is not dead for want of a process.
-    if judged in (Health.FINISHED, record.get("tripped")):
-        return judged
-    return str(Health.DEAD) if wanted else STOPPED
+    if record.get("tripped") or judged == Health.FINISHED:
+        return str(record.get("tripped") or judged)
+    is_orderly = not wanted or ended_well(read_status(folder), read_exit(folder))
+    return STOPPED if is_orderly else str(Health.DEAD)

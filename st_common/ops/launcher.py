@@ -4,15 +4,17 @@ It is a process of this machine, in a session of its own, or a driver that a clu
 `engine.json`, so that settings may change while it runs: whoever looks for it, or kills it, asks the record.
 """
 
+import os
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol
 
-from st_common.errors import FencedError, TransientError
+from st_common.errors import FencedError, StorageError, TransientError
 from st_common.ops import standalone
 from st_common.ops.lease import current, is_held, named
 from st_common.ops.process import (
@@ -24,11 +26,13 @@ from st_common.ops.process import (
     this_host,
 )
 from st_common.ops.records import held_lock, private_append, read_record, write_record
+from st_common.ops.status import read_exit, write_exit
 from st_common.spark_keys import SparkSettings
 
 ENGINE_FILE = "engine.json"
 LOG_FILE = "engine.log"
 _LOG_LIMIT = 16 << 20
+_LAST_BYTES = 4096
 _LOST_S = 180.0  # a driver whose id was lost with the master's answer counts as living so long
 
 
@@ -217,14 +221,40 @@ def launch(
                 # It outlives this process, and a kill of its session takes all that it started.
                 start_new_session=True,
             )
-        threading.Thread(
-            target=process.wait, daemon=True
-        ).start()  # or it stays a zombie while this process lives
         owner = owner_of(process.pid) or Owner(
             host=this_host(), pid=process.pid, started_s=now_us / 1e6
         )
         _record(folder, owner, command)
+        threading.Thread(
+            target=_collect, args=(process, folder, owner), daemon=True
+        ).start()
         return owner
+
+
+def _collect(process: subprocess.Popen[bytes], folder: Path, owner: Owner) -> None:
+    """Waits for a process, or it stays a zombie while this one lives; records how it ended where it did not itself.
+
+    A process says how it ended when its own code sees the end: not of an unknown option, nor where a library ended it.
+    """
+    code = process.wait()
+    left = read_exit(folder)
+    said = left is not None and _is_same(left.owner, owner)
+    if code <= 0 or said or not folder.is_dir():
+        return
+    with suppress(StorageError, OSError):  # a full disk: the next look sees it dead
+        write_exit(folder, code=code, message=_last_line(folder), owner=owner)
+
+
+def _is_same(one: Owner, other: Owner) -> bool:
+    return (one.pid, one.ticks) == (other.pid, other.ticks)
+
+
+def _last_line(folder: Path) -> str:
+    """The last line that an engine wrote that says something; "" when there is none."""
+    with (folder / LOG_FILE).open("rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - _LAST_BYTES, 0))
+        lines = file.read().decode(errors="replace").splitlines()
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def _refuse_second(folder: Path, command: Sequence[str], *, now_us: int) -> None:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from st_common.errors import TransientError
+from st_common.ops.judged import GivenUp, given_up
 from st_common.ops.lease import Lease, current, is_held
 from st_common.ops.process import Owner
 from st_common.ops.status import StreamStatus, read_exit
@@ -16,17 +18,20 @@ class Presence:
     """Who runs a stream.
 
     Attributes:
-        state: what the engine said, while it lives; else `dead`, `ended` or `failed`.
+        state: what the engine said, while it lives; else `dead`, `ended` or `failed`, and `bad_config` or `crash_loop`
+            when it was given up; `never run` when it has said nothing yet.
+        why: the error that it ended with; None: there is none.
         owner: the process that lives, or that died; None: nobody's.
-        age_s: seconds since it spoke last.
+        age_s: seconds since it spoke last; None: it has not.
     """
 
     state: str
+    why: str | None
     owner: Owner | None
-    age_s: float
+    age_s: float | None
 
 
-def presence(folder: Path, status: StreamStatus, *, now_us: int) -> Presence:
+def presence(folder: Path, status: StreamStatus | None, *, now_us: int) -> Presence:
     """How the engine of a stream is, given what it said last.
 
     One that said it was running and whose process is gone is `dead`: it was killed, or its machine stopped. One that
@@ -35,24 +40,43 @@ def presence(folder: Path, status: StreamStatus, *, now_us: int) -> Presence:
 
     Args:
         folder: the stream's folder.
-        status: what it said last.
+        status: what it said last; None: nothing yet.
         now_us: now, us since 1970.
     """
     lease = current(folder)
     held = lease is not None and is_held(lease, now_us=now_us)
-    state = status.state
+    state = "never run" if status is None else status.state
     if state in _LIVING and not held:
         state = (
             _ended(folder, lease) if lease is not None and lease.released else "dead"
         )
-    spoke = max(status.beat_ts, lease.beat_ts if lease is not None else 0)
-    owner = lease.owner if lease is not None and (held or state == "dead") else None
-    return Presence(state=state, owner=owner, age_s=max(now_us - spoke, 0) / 1e6)
+    spoke = (
+        None if status is None else max(status.beat_ts, lease.beat_ts if lease else 0)
+    )
+    given = None if held else _given_up(folder, now_us=now_us)
+    return Presence(
+        state=state if given is None else given.health,
+        why=_error_of(folder, state) if given is None else given.why or None,
+        owner=lease.owner if lease is not None and (held or state == "dead") else None,
+        age_s=None if spoke is None else max(now_us - spoke, 0) / 1e6,
+    )
 
 
-def workers_of(status: StreamStatus, now: Presence) -> list[dict[str, Any]]:
+def workers_of(status: StreamStatus | None, now: Presence) -> list[dict[str, Any]]:
     """The processes at a stream as they spoke of themselves last; none of a stream that nobody runs."""
-    return status.workers if now.state in _LIVING else []
+    return status.workers if status is not None and now.state in _LIVING else []
+
+
+def _given_up(folder: Path, *, now_us: int) -> GivenUp | None:
+    try:
+        return given_up(folder, now_us=now_us)
+    except TransientError:  # a master that is silent: nobody knows more than was said
+        return None
+
+
+def _error_of(folder: Path, state: str) -> str | None:
+    end = read_exit(folder) if state == "failed" else None
+    return end.message or None if end is not None else None
 
 
 def _ended(folder: Path, lease: Lease) -> str:

@@ -103,6 +103,7 @@ _ORDERED = (
     ("batch_s", "rejoin_s"),
     ("stuck_s", "start_up_s"),
     ("back_off_s", "back_off_max_s"),
+    ("back_off_max_s", "crash_pause_max_s"),
 )  # a limit, and the one that is never shorter
 
 _OWN_CHECKS: dict[str, Check] = {

@@ -1,15 +1,19 @@
 """What an engine says about itself: `status.json` after each batch, `exit.json` when it ends."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from st_common.errors import FairwayError, StorageError
+from st_common.extras import missing
 from st_common.ops.process import Owner, this_process
 from st_common.ops.records import read_record, write_record
 from st_common.redaction import redacted
+from st_common.storage import refused
 
 STATUS_FILE = "status.json"
 EXIT_FILE = "exit.json"
@@ -151,19 +155,50 @@ class Exit:
     message: str
 
 
-def write_exit(folder: Path, *, code: int, message: str) -> None:
-    """Leaves behind how this process ends, for whoever looks after the stream; only its owner may read it.
+def write_exit(
+    folder: Path, *, code: int, message: str, owner: Owner | None = None
+) -> None:
+    """Leaves behind how a process ends, for whoever looks after the stream; only its owner may read it.
 
     Args:
         folder: the stream's folder.
         code: the exit code.
         message: the error, for people; secrets in it are replaced.
+        owner: the process; None: this one.
     """
-    write_record(
-        folder / EXIT_FILE,
-        {**this_process().to_json(), "code": code, "message": redacted(message)},
-        private=True,
-    )
+    record = {
+        **(owner or this_process()).to_json(),
+        "code": code,
+        "message": redacted(message),
+    }
+    write_record(folder / EXIT_FILE, record, private=True)
+
+
+@contextmanager
+def failure_recorded(folder: Path) -> Iterator[None]:
+    """Leaves behind how this process fails in the body of a `with`, also before it owns the stream.
+
+    Nothing is left where there is no folder: a name that was mistyped makes none.
+    """
+    try:
+        yield
+    except Exception as error:
+        told = missing(refused(error))
+        code = told.exit_code if isinstance(told, FairwayError) else 1
+        message = str(told) or type(told).__name__
+        if folder.is_dir():
+            with suppress(
+                StorageError, OSError
+            ):  # a full disk: the error itself counts
+                write_exit(folder, code=code, message=message)
+        raise
+
+
+def ended_well(status: StreamStatus | None, ended: Exit | None) -> bool:
+    """Whether who spoke last ended in order: it was asked to, or came to the end of what there was."""
+    if status is None or ended is None:
+        return False
+    return ended.code == 0 and ended.owner.pid == status.pid
 
 
 def read_exit(folder: Path) -> Exit | None:

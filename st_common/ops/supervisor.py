@@ -16,7 +16,6 @@ from functools import partial
 from pathlib import Path
 
 from st_common.errors import (
-    ConfigError,
     FairwayError,
     FencedError,
     StorageError,
@@ -24,9 +23,10 @@ from st_common.errors import (
 )
 from st_common.home import Home
 from st_common.ops.alerts import Alert, append_alert
-from st_common.ops.decide import Action, ActionKind, Memory, decide
+from st_common.ops.basis import basis_of, digest
+from st_common.ops.decide import BAD_CONFIG, Action, ActionKind, Memory, decide
 from st_common.ops.health import Limits, observe
-from st_common.ops.judged import BAD_CONFIG, MEMORY_FILE, UNSEEN
+from st_common.ops.judged import MEMORY_FILE, UNSEEN, memory_record
 from st_common.ops.launcher import (
     Detached,
     Launcher,
@@ -35,7 +35,7 @@ from st_common.ops.launcher import (
     kill_launched,
 )
 from st_common.ops.lease import Lease
-from st_common.ops.records import held_lock, read_record, write_record
+from st_common.ops.records import held_lock, write_record
 from st_common.ops.settings import limits_of
 from st_common.ops.stop import clear_marker, place_marker
 from st_common.ops.supervising import is_mine
@@ -67,6 +67,7 @@ class _Ward:
     """What the supervisor looks after: `wanted` says whether it shall run; no `start`: it cannot be started.
 
     `wrong` says what is wrong with its settings: then nobody knows whether it shall run, and it is left as it is.
+    `basis` is a digest of what a start depends on.
     """
 
     label: str
@@ -74,6 +75,7 @@ class _Ward:
     wanted: bool
     start: Callable[[int], None] | None
     wrong: str = ""
+    basis: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +86,13 @@ class Supervisor:
         home: the home folder.
         engines: how engines are started.
         limits: how patient to be with them.
+        basis: a digest of what every start depends on, see `basis_of`.
     """
 
     home: Home
     engines: Engines
     limits: Limits = field(default_factory=Limits)
+    basis: str = ""
 
 
 def job_supervisor(home: Home, conf: Path) -> Supervisor:
@@ -125,7 +129,9 @@ def job_supervisor(home: Home, conf: Path) -> Supervisor:
         return OnCluster(place=stream.spark) if _is_on_cluster(stream) else here
 
     engines = Engines(command=command, launcher=launcher, deliver=deliver, here=here)
-    return Supervisor(home=home, engines=engines, limits=limits_of(conf))
+    return Supervisor(
+        home=home, engines=engines, limits=limits_of(conf), basis=basis_of(conf)
+    )
 
 
 def _is_on_cluster(stream: StreamSettings) -> bool:
@@ -207,6 +213,7 @@ def _wards(
             start=_starter(
                 engines.here, home.delivery(name), partial(engines.deliver, name)
             ),
+            basis=supervisor.basis,
         )
 
 
@@ -242,6 +249,7 @@ def _wards_of_streams(
             folder=home.stream(name),
             wanted=stream is not None and stream.running,
             start=start,
+            basis=digest(supervisor.basis, repr(stream)),
         )
 
 
@@ -255,29 +263,6 @@ def _starter(
         launcher.launch(folder, command(), now_us=now_us)
 
     return start
-
-
-def reset(home: Home, stream: str) -> None:
-    """Lets a stream that was given up, or a delivery by the name `deliveries/NAME`, start again at the next tick.
-
-    Raises:
-        ConfigError: no supervisor has ever looked at such a stream.
-    """
-    kind, _, name = stream.rpartition("/")
-    path = (
-        home.delivery(name) if kind == "deliveries" else home.stream(stream)
-    ) / MEMORY_FILE
-    if not path.exists():
-        raise ConfigError(
-            f"no stream {stream!r} was given up",
-            hint="see the streams in the job's summary",
-        )
-    with held_lock(home.root / ".supervisor.lock"):
-        memory = Memory.from_json(read_record(path))
-        write_record(
-            path,
-            replace(memory, tripped="", starts_us=(), condition="stopped").to_json(),
-        )
 
 
 def _launched(home: Home, kind: str) -> list[str]:
@@ -295,15 +280,14 @@ def _tended(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]
 
 
 def _tend(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
-    memory = Memory.from_json(_known(read_record(ward.folder / MEMORY_FILE)))
+    memory = Memory.from_json(memory_record(ward.folder))
     if ward.wrong:
         return _set_aside(
             supervisor, ward, memory, (BAD_CONFIG, ward.wrong), now_us=now_us
         )
     try:
-        seen = replace(
-            observe(ward.folder, wanted=ward.wanted, now_us=now_us), stream=ward.label
-        )
+        looked = observe(ward.folder, wanted=ward.wanted, now_us=now_us)
+        seen = replace(looked, stream=ward.label, basis=ward.basis)
     except (FairwayError, OSError) as error:
         return _set_aside(supervisor, ward, memory, (UNSEEN, str(error)), now_us=now_us)
     decision = decide(seen, memory, now_us=now_us, limits=supervisor.limits)
@@ -323,10 +307,6 @@ def _tend(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
         kept = replace(decision.memory, starts_us=memory.starts_us)
         write_record(ward.folder / MEMORY_FILE, {**kept.to_json(), "health": UNSEEN})
         return _set_aside(supervisor, ward, kept, (UNSEEN, str(error)), now_us=now_us)
-
-
-def _known(record: Mapping[str, object] | None) -> dict[str, object]:
-    return {key: value for key, value in (record or {}).items() if key != "health"}
 
 
 def _set_aside(

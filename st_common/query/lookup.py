@@ -118,6 +118,6 @@ def find_brief(home: Home, name: str, *, store: bool = False) -> QueryRow:
     if called not in latest:
         raise QueryError(
             f"unknown query {name!r}",
-            hint=did_you_mean(name, latest) or "see fairway query list",
+            hint=did_you_mean(name, latest) or "`fairway query list` names all",
         )
     return latest[called]

@@ -196,7 +196,8 @@ def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:
         row = find_brief(home, name, store=True)
         if not row.live:
             raise QueryError(
-                f"query {row.name!r} was dropped already", hint="see fairway query list"
+                f"query {row.name!r} was dropped already",
+                hint="`fairway query list` names all",
             )
         arrival_us = time.time_ns() // 1000 if now_us is None else now_us
         dropped = replace(

@@ -102,6 +102,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
                 about="x,y,k: the k objects nearest to a point",
                 read=numbers_of(3),
             ),
+            Param(
+                name="where",
+                about="a condition over attributes, as behind WHERE: speed > 5 AND kind = 'bus'",
+            ),
         ),
     ),
     Endpoint(

@@ -5,23 +5,22 @@ and while another server does, this one answers and captures, but starts no engi
 """
 
 import asyncio
-import logging
 import time
 from dataclasses import replace
 
-from st_common.capture.log import Log
 from st_common.delivery.look import look_after
 from st_common.delivery.settings import wanted
 from st_common.errors import FairwayError, FencedError
 from st_common.feeds.capture import capture_all
 from st_common.ops import lease
+from st_common.ops.forgiving import forgive_all
 from st_common.ops.launcher import find, kill_launched
 from st_common.ops.stop import clear_marker, place_marker
 from st_common.ops.supervising import supervising
 from st_common.server.place import Place
+from st_common.server.said import Once, Say, changes_of, has_begun
 from st_common.settings import Streams, StreamSettings
 
-_LOG = logging.getLogger(__name__)
 _TICK_S = 2.0
 _END_S = 30.0
 _AGAIN_S = 5.0
@@ -36,12 +35,14 @@ class Engines:
 
     Args:
         place: where the server works.
+        say: is told of engines that start, end or cannot start, a line each.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, say: Say) -> None:
         self._place = place
         self._lease: lease.Lease | None = None
-        self._is_waiting = False
+        self._say = say
+        self._trouble = Once(say)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Ticks until it is asked to stop, and stops what it runs then."""
@@ -50,7 +51,7 @@ class Engines:
                 try:
                     await asyncio.to_thread(self._tick)
                 except (FairwayError, OSError) as error:
-                    _LOG.warning("engines: %s", error)
+                    self._trouble(f"engines: {error}")
                 await _waited(stop, _TICK_S)
         finally:
             await asyncio.to_thread(self._end)
@@ -63,36 +64,37 @@ class Engines:
         """
         known = self._place.served()
         chosen = {
-            name: replace(stream, running=self._has_begun(stream))
+            name: replace(stream, running=has_begun(self._place, stream))
             for name, stream in known.items()
         }
         return Streams(chosen, known.broken)
-
-    def _has_begun(self, stream: StreamSettings) -> bool:
-        return Log(self._place.home.log(stream.name)).end() > 0
 
     def _tick(self) -> None:
         """Looks at every stream once."""
         if not self._holds():
             return
         home, conf = self._place.home, self._place.conf
-        look_after(home, conf, self.streams(), now_us=_now_us(), by=self._lease)
+        look = look_after(home, conf, self.streams(), now_us=_now_us(), by=self._lease)
+        self._trouble.over()
+        for line in changes_of(look.told):
+            self._say(line)
 
     def _holds(self) -> bool:
-        """Whether this server is the supervisor of its home; it becomes it when nobody is."""
+        """Whether this server is the supervisor of its home; it becomes it when nobody is.
+
+        Then it tries everything anew: whoever starts a server may have mended what was wrong.
+        """
         folder = supervising(self._place.home)
         try:
             if self._lease is None:
                 self._lease = lease.take(folder, now_us=_now_us())
+                forgive_all(self._place.home)
             else:
                 self._lease = lease.beat(self._lease, now_us=_now_us())
         except FencedError as error:
             self._lease = None
-            if not self._is_waiting:
-                _LOG.warning("engines are started by somebody else: %s", error)
-            self._is_waiting = True
+            self._trouble(f"engines are started by somebody else: {error}")
             return False
-        self._is_waiting = False
         return True
 
     def _end(self) -> None:
@@ -116,8 +118,18 @@ class Engines:
         lease.release(self._lease)
 
 
-async def capture(place: Place, stream: StreamSettings, stop: asyncio.Event) -> None:
-    """Runs the sources of a stream until it is asked to stop; one that cannot go on is told, and tried again later."""
+async def capture(
+    place: Place, stream: StreamSettings, stop: asyncio.Event, say: Say
+) -> None:
+    """Runs the sources of a stream until it is asked to stop; one that cannot go on is told, and tried again later.
+
+    Args:
+        place: where the server works.
+        stream: the stream.
+        stop: set when it shall end.
+        say: is told why sources cannot go on, each error once.
+    """
+    trouble = Once(say)
     while not stop.is_set():
         over = asyncio.Event()
         ending = asyncio.create_task(_passed_on(stop, over))
@@ -125,7 +137,7 @@ async def capture(place: Place, stream: StreamSettings, stop: asyncio.Event) -> 
             names = tuple(stream.sources)
             await capture_all(place.home, stream, names, over)
         except (FairwayError, OSError) as error:
-            _LOG.error("stream %s: its sources: %s", stream.name, error)
+            trouble(f"{stream.name}: its sources: {error}")
             await _waited(stop, _AGAIN_S)
         finally:
             ending.cancel()

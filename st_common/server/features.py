@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pyarrow as pa
+import shapely
 from starlette.responses import Response
 
 from st_common.errors import ConfigError
@@ -15,6 +16,7 @@ from st_common.server.asked import AbsentError, Asked
 from st_common.server.page.lives import live_places
 from st_common.server.placed import answer_with_places
 from st_common.server.replies import value_reply
+from st_common.stream_columns import GEOMETRY
 
 _GEOJSON = "application/geo+json"
 _CLASSES = (
@@ -225,19 +227,33 @@ def _point(row: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _objects(asked: Asked, known: Collection) -> Iterator[dict[str, Any]]:
-    """Where objects are, or were at `datetime`."""
-    for row in _seen(asked, known.name).to_pylist():
-        yield _point(row, row["object"])
+    """Where objects are, or were at `datetime`: the geometry of those that have one, else a point."""
+    rows = _seen(asked, known.name)
+    if GEOMETRY not in rows.column_names:
+        for row in rows.to_pylist():
+            yield _point(row, row["object"])
+        return
+    shapes = shapely.from_wkt(rows[GEOMETRY].to_numpy(zero_copy_only=False))
+    rows = rows.drop_columns(GEOMETRY)
+    for row, shape in zip(rows.to_pylist(), shapes, strict=True):
+        yield {
+            "type": "Feature",
+            "id": row["object"],
+            "geometry": json.loads(shapely.to_geojson(shape)),
+            "bbox": list(shape.bounds),
+            "properties": row,
+        }
 
 
 def _seen(asked: Asked, stream: str) -> pa.Table:
     """Where objects are by all that has come, or were by what is archived; none before anything is."""
-    from st_common.serving.history import archived_at
+    from st_common.serving.history import Choice, archived_at, chosen
 
     settings, at = asked.place.stream(stream), asked.params.get("datetime")
     if at is None:
-        return live_places(asked, settings).current()
-    return archived_at(asked.place.home, settings, at)
+        rows = live_places(asked, settings).current()
+        return chosen(asked.place.home, settings, rows, Choice(shapes=True))
+    return archived_at(asked.place.home, settings, at, shapes=True)
 
 
 def _answers(asked: Asked, known: Collection) -> Iterator[dict[str, Any]]:
@@ -264,8 +280,6 @@ _VISITS = "SELECT * FROM visits_{} ORDER BY ALL"
 
 def _layers(asked: Asked, known: Collection) -> Iterator[dict[str, Any]]:
     """Features of a layer, each once."""
-    import shapely
-
     from st_common import tables
     from st_common.layers.announce import newest_version
 

@@ -1,12 +1,11 @@
 """Queries by HTTP: what there are, registered, replaced, dropped."""
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
 from st_common.client.client import is_select
-from st_common.errors import FairwayError, QueryError
+from st_common.errors import QueryError
 from st_common.query.control import QueryRow
 from st_common.server.asked import Asked, known_query
 from st_common.server.replies import value_reply
@@ -89,22 +88,15 @@ def _carried_out(asked: Asked, text: str) -> dict[str, Any]:
     Raises:
         TextError: what is wrong with them, with places; nothing is done.
     """
-    from st_common.engine.backfill import backfill_of
+    from st_common.engine.carrying_out import carry_out
     from st_common.query.area_store import HomeAreas
-    from st_common.query.derived import roll_forward
-    from st_common.query.registry import carry_out
     from st_common.query.text import parse
 
     home, streams = asked.place.home, asked.place.streams()
     statements = parse(text, areas=HomeAreas(home))
     if not statements:
         raise QueryError("there is no statement", hint="REGISTER QUERY name AS SELECT")
-    seeding = backfill_of(home, streams, statements)
-    done = carry_out(home, streams, statements, owner=OWNER, seeding=seeding)
-    if done.rows:
-        with suppress(FairwayError):  # the derived table follows later
-            roll_forward(home)
-    return _done(done)
+    return _done(carry_out(home, streams, statements, owner=OWNER).outcome)
 
 
 def _done(done: "Outcome") -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """What is read by HTTP: answers, objects, layers, explanations, SQL, the state of streams."""
 
 import dataclasses
-import time
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
@@ -49,15 +48,19 @@ def objects(asked: Asked) -> Response:
 def _objects_now(asked: Asked, stream: StreamSettings) -> Response:
     from st_common.client.result import placed
     from st_common.regions.registry import Box
-    from st_common.serving.history import chosen
+    from st_common.serving.history import Choice, chosen
+    from st_common.serving.object_conditions import condition_of
 
-    box, near = asked.params.get("bbox"), asked.params.get("near")
-    rows = chosen(
-        live_places(asked, stream).current(),
-        stream.space,
+    home, given = asked.place.home, asked.params
+    box, near, where = (given.get(name) for name in ("bbox", "near", "where"))
+    if where is not None:
+        where = condition_of(home, asked.place.streams(), stream.name, where)
+    wanted = Choice(
         inside=None if box is None else Box.of_corners(*box),
         nearest=None if near is None else _nearest_to(*near),
+        where=where,
     )
+    rows = chosen(home, stream, live_places(asked, stream).current(), wanted)
     table = placed(rows, stream.crs).table
     return rows_reply(asked, table, stream=stream.name, at=None)
 
@@ -80,6 +83,7 @@ def _objects_then(asked: Asked, stream: StreamSettings) -> Response:
         given.get("at"),
         inside=given.get("bbox"),
         nearest=None if near is None else (int(near[2]), near[0], near[1]),
+        where=given.get("where"),
     )
     return rows_reply(asked, seen.table, stream=stream.name, at=given.get("at"))
 
@@ -208,38 +212,10 @@ def _stream_of(asked: Asked, text: str) -> str:
 
 def status(asked: Asked) -> Response:
     """Each stream: its state, how far it is, what it counted, and its sources."""
-    return value_reply(
-        {"streams": [_stream_status(asked, name) for name in asked.place.streams()]}
-    )
+    from st_common.serving.stream_state import state_of
 
-
-def _stream_status(asked: Asked, name: str) -> dict[str, Any]:
-    from st_common.capture.log import Log
-    from st_common.feeds.note import read_notes
-    from st_common.ops.presence import presence, workers_of
-    from st_common.ops.status import read_status
-    from st_common.position import segment_of
-
-    home, now_us = asked.place.home, time.time_ns() // 1000
-    known, end = read_status(home.stream(name)), Log(home.log(name)).end()
-    sources = []
-    for note in read_notes(home, name):
-        shown = dataclasses.asdict(note)
-        del shown["owner"]
-        sources.append(shown)
-    told: dict[str, Any] = {"stream": name, "segments": end, "sources": sources}
-    if known is None:
-        return {**told, "state": "never run", "segments_done": 0}
-    now = presence(home.stream(name), known, now_us=now_us)
-    counts = ("fixes", "rejects", "late", "double", "cut", "changes")
-    return {
-        **told,
-        "state": now.state,
-        "engine": known.engine,
-        "position": known.position,
-        "segments_done": segment_of(known.position),
-        "clock_us": known.now_ts,
-        "beat_us": known.beat_ts,
-        **{one: getattr(known, one) for one in counts},
-        "workers": workers_of(known, now),
-    }
+    home, place = asked.place.home, asked.place
+    states = [state_of(home, name).to_json() for name in place.streams()]
+    for told in states:
+        told["why"] = None if told["why"] is None else place.hidden(told["why"])
+    return value_reply({"streams": states})

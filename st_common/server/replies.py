@@ -19,6 +19,7 @@ from st_common.errors import (
 )
 from st_common.server.asked import AbsentError, Asked, UnsupportedError
 from st_common.server.place import Place
+from st_common.server.spoken import by_http
 from st_common.serving.json_rows import json_line
 
 _LOG = logging.getLogger(__name__)
@@ -71,7 +72,10 @@ def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
 
 
 def error_reply(place: Place, error: Exception) -> Response:
-    """What went wrong: `error` and `hint`, without a path of this machine; of a defect nothing but that."""
+    """What went wrong: `error` and `hint`, without a path of this machine; of a defect nothing but that.
+
+    What a hint says to type at a terminal it names as a request, where there is one.
+    """
     if not isinstance(error, FairwayError):
         _LOG.error("a defect", exc_info=error)
         return JSONResponse(
@@ -80,7 +84,8 @@ def error_reply(place: Place, error: Exception) -> Response:
     status = next(
         (status for kind, status in _STATUS if isinstance(error, kind)), _WRONG
     )
-    told = {"error": place.hidden(error.message), "hint": place.hidden(error.hint)}
+    hint = by_http(place.hidden(error.hint))
+    told = {"error": place.hidden(error.message), "hint": hint}
     return JSONResponse(told, status)
 
 

@@ -15,6 +15,7 @@ from st_common.server.app import application
 from st_common.server.engines import Engines, capture
 from st_common.server.guard import Limits
 from st_common.server.place import Place
+from st_common.server.said import stream_lines
 
 _GRACE_S = 3
 _BACKLOG = 2048
@@ -73,7 +74,7 @@ async def serve(
         limits: of bodies and requests.
         runs_engines: whether it runs engines and sources, or only answers.
         stop: set when it shall end.
-        told: is given the address once it answers.
+        told: is given the address once it answers, and then a line for each stream, and for what changes.
     """
     app = application(place, version=version, token=token, limits=limits)
     config = uvicorn.Config(
@@ -83,16 +84,18 @@ async def serve(
         timeout_graceful_shutdown=_GRACE_S,
         server_header=False,
     )
-    server, engines = _Quiet(config), Engines(place)
+    server, engines = _Quiet(config), Engines(place, told)
     work = [asyncio.create_task(server.serve(sockets=[listener]))]
+    told(_address(listener))
+    for line in stream_lines(place, runs_engines=runs_engines):
+        told(line)
     if runs_engines:
         work.append(asyncio.create_task(engines.run(stop)))
         work += [
-            asyncio.create_task(capture(place, stream, stop))
+            asyncio.create_task(capture(place, stream, stop, told))
             for stream in place.served().values()
             if stream.sources
         ]
-    told(_address(listener))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait((*work, stopping), return_when=asyncio.FIRST_COMPLETED)
     stop.set()

@@ -6,16 +6,25 @@ from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import shapely
 
 from st_common.crs import WGS84
 from st_common.errors import ConfigError
 from st_common.serving.json_rows import json_line
+from st_common.stream_columns import GEOMETRY
 
 _VERSION = "1.1.0"
-_GEOMETRY = "geometry"
-_WKB_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])
 _ROWS = 10_000  # written at a time
+_KINDS = (
+    "Point",
+    "LineString",
+    "LinearRing",
+    "Polygon",
+    "MultiPoint",
+    "MultiLineString",
+    "MultiPolygon",
+    "GeometryCollection",
+)  # by shapely's numbers
 
 
 def write_parquet(rows: pa.Table, out: IO[bytes]) -> None:
@@ -26,30 +35,30 @@ def write_parquet(rows: pa.Table, out: IO[bytes]) -> None:
 
 
 def write_geoparquet(rows: pa.Table, out: IO[bytes], *, epsg: int) -> None:
-    """Writes rows as GeoParquet 1.1: a column `geometry` of points (WKB) in the place of `x` and `y`.
+    """Writes rows as GeoParquet 1.1: a column `geometry` (WKB) of points in the place of `x` and `y`, or of shapes.
 
     Args:
-        rows: with `x` and `y`; a row without them has no geometry.
+        rows: with `x` and `y`; a row without them has no geometry. With `geometry` (WKT) that is written, and `x` and
+            `y` stay.
         out: where to.
         epsg: of the coordinates; 0 for a plane without a place on Earth, whose CRS is unknown.
     """
     import pyarrow.parquet as pq
 
-    x, y = _places(rows)
-    table = rows.drop_columns(["x", "y"]).append_column(_GEOMETRY, _wkb(x, y))
+    shapes, table = _shapes(rows), _others(rows)
+    table = table.append_column(GEOMETRY, pa.array(shapely.to_wkb(shapes), pa.binary()))
+    known = shapes[~shapely.is_missing(shapes)]
     about: dict[str, Any] = {
         "encoding": "WKB",
-        "geometry_types": ["Point"],
+        "geometry_types": _kinds(known),
         "crs": _projjson(epsg),
     }
-    known = ~np.isnan(x)
-    if known.any():
-        edges = (x[known].min(), y[known].min(), x[known].max(), y[known].max())
-        about["bbox"] = [float(edge) for edge in edges]
+    if len(known):
+        about["bbox"] = shapely.total_bounds(known).tolist()
     geo = {
         "version": _VERSION,
-        "primary_column": _GEOMETRY,
-        "columns": {_GEOMETRY: about},
+        "primary_column": GEOMETRY,
+        "columns": {GEOMETRY: about},
     }
     pq.write_table(table.replace_schema_metadata({"geo": json.dumps(geo)}), out)
 
@@ -68,10 +77,11 @@ def require_on_earth(epsg: int) -> None:
 
 
 def write_geojson(rows: pa.Table, out: IO[bytes], *, epsg: int) -> None:
-    """Writes rows as one GeoJSON collection: a point each, in longitude and latitude, all other columns its properties.
+    """Writes rows as one GeoJSON collection in longitude and latitude: a point each, all other columns its properties.
 
     Args:
-        rows: with `x` and `y`; a row without them has the geometry null.
+        rows: with `x` and `y`; a row without them has the geometry null. With `geometry` (WKT) that is written, and `x`
+            and `y` are properties.
         out: where to.
         epsg: of the coordinates, which are converted.
 
@@ -79,27 +89,23 @@ def write_geojson(rows: pa.Table, out: IO[bytes], *, epsg: int) -> None:
         ConfigError: the coordinates have no place on Earth.
     """
     require_on_earth(epsg)
-    longitude, latitude = _on_earth(*_places(rows), epsg)
-    others = rows.drop_columns(["x", "y"])
+    shapes, others = _on_earth(_shapes(rows), epsg), _others(rows)
     out.write(b'{"type": "FeatureCollection", "features": [')
     between = b"\n"
     for start in range(0, len(others), _ROWS):
         part = others.slice(start, _ROWS).to_pylist()
         ends = slice(start, start + len(part))
-        lines = _features(part, longitude[ends], latitude[ends])
+        lines = _features(part, shapes[ends])
         out.write(between + b",\n".join(lines))
         between = b",\n"
     out.write(b"\n]}\n")
 
 
-def _features(
-    rows: list[dict[str, Any]], longitude: np.ndarray, latitude: np.ndarray
-) -> Iterator[bytes]:
-    for row, x, y in zip(rows, longitude.tolist(), latitude.tolist(), strict=True):
-        known = {"type": "Point", "coordinates": [round(x, 9), round(y, 9)]}
+def _features(rows: list[dict[str, Any]], shapes: np.ndarray) -> Iterator[bytes]:
+    for row, written in zip(rows, shapely.to_geojson(shapes), strict=True):
         feature = {
             "type": "Feature",
-            "geometry": None if np.isnan(x) else known,
+            "geometry": None if written is None else json.loads(written),
             "properties": _properties(row),
         }
         yield json_line(feature).encode()
@@ -111,34 +117,43 @@ def _properties(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "fields": json.loads(fields)} if fields else dict(row)
 
 
-def _places(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+def _shapes(rows: pa.Table) -> np.ndarray:
+    """The geometry of each row, None where there is none: as it is written, else the point of x and y."""
+    if GEOMETRY in rows.column_names:
+        texts = rows[GEOMETRY].to_numpy(zero_copy_only=False)
+        return np.asarray(shapely.from_wkt(texts), object)
     x, y = (rows[name].to_numpy().astype(np.float64) for name in "xy")
-    return x, y
+    shapes = np.full(len(x), None, object)
+    known = ~np.isnan(x)
+    shapes[known] = shapely.points(x[known], y[known])
+    return shapes
 
 
-def _on_earth(x: np.ndarray, y: np.ndarray, epsg: int) -> tuple[np.ndarray, np.ndarray]:
-    if epsg == WGS84:
-        return x, y
+def _kinds(shapes: np.ndarray) -> list[str]:
+    """The kinds of some geometries, as GeoParquet calls them; points where there are none."""
+    pairs = np.stack([shapely.get_type_id(shapes), shapely.has_z(shapes)], axis=1)
+    kinds = np.unique(pairs.astype(np.int64), axis=0).tolist()
+    return [f"{_KINDS[kind]}{' Z' * has_z}" for kind, has_z in kinds] or ["Point"]
+
+
+def _others(rows: pa.Table) -> pa.Table:
+    """All columns but those of the geometry."""
+    own = [GEOMETRY] if GEOMETRY in rows.column_names else ["x", "y"]
+    return rows.drop_columns(own)
+
+
+def _on_earth(shapes: np.ndarray, epsg: int) -> np.ndarray:
+    """Geometries in longitude and latitude, to nine digits behind the point."""
     from pyproj import Transformer
 
-    known = ~np.isnan(x)
-    longitude, latitude = x.copy(), y.copy()
     change = Transformer.from_crs(epsg, WGS84, always_xy=True)
-    longitude[known], latitude[known] = change.transform(x[known], y[known])
-    return longitude, latitude
 
+    def moved(places: np.ndarray) -> np.ndarray:
+        if epsg != WGS84:
+            places[:, :2] = np.column_stack(change.transform(*places[:, :2].T))
+        return places.round(9)
 
-def _wkb(x: np.ndarray, y: np.ndarray) -> pa.Array:
-    """Points as WKB, null where there is none."""
-    points = np.zeros(len(x), _WKB_POINT)
-    points["order"], points["kind"], points["x"], points["y"] = 1, 1, x, y
-    data = pa.py_buffer(points.tobytes())
-    fixed = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(_WKB_POINT.itemsize), len(x), [None, data]
-    )
-    missing = pa.array(np.isnan(x))
-    nothing = pa.scalar(None, pa.binary())
-    return pc.if_else(missing, nothing, fixed.cast(pa.binary()))
+    return shapely.transform(shapes, moved, include_z=bool(shapely.has_z(shapes).any()))
 
 
 def _projjson(epsg: int) -> dict[str, Any] | None:

@@ -19,7 +19,10 @@ from st_common.levels.stored import FILTERED, archived_end, fixes, has_filtered,
 from st_common.levels.world import COLUMNS, LAST, last_fixes
 from st_common.regions.registry import Box
 from st_common.serving.answers import Reads
+from st_common.serving.fix_values import with_values
+from st_common.serving.object_conditions import holding
 from st_common.settings import StreamSettings
+from st_common.stream_columns import GEOMETRY
 
 OBJECTS = ("object", "event_ts", "x", "y")
 
@@ -61,6 +64,8 @@ def objects_at(
     *,
     inside: Box | None = None,
     nearest: NearestTo | None = None,
+    where: str | None = None,
+    shapes: bool = False,
 ) -> Seen:
     """Where the objects of a stream were at a time, each by its last fix up to then; by object, or by distance.
 
@@ -74,9 +79,11 @@ def objects_at(
         at: the time, with a time zone; None is the largest event time that is archived.
         inside: only objects in this box; its border belongs to it.
         nearest: of those only the nearest to a point.
+        where: only objects of whose last fix this condition holds, see `condition_of`; before `nearest` chooses.
+        shapes: with the column `geometry`, WKT, of a stream whose elements have one (see `has_shapes`).
 
     Raises:
-        QueryError: nothing of the stream was archived yet.
+        QueryError: nothing of the stream was archived yet, or the condition cannot be evaluated.
         FairwayError: fixes that the answer at that time follows from were purged.
     """
     if not tables.exists(home.table("positions", stream.name)):
@@ -91,39 +98,65 @@ def objects_at(
         stream=stream.name, snapshot=snapshot, snapshot_rows=len(held), after_rows=after
     )
     when = at if at is not None else pc.max(rows["event_ts"]).as_py()
-    alive = _alive(home, rows, stream, when).select(OBJECTS)
-    objects = chosen(alive, stream.space, inside=inside, nearest=nearest)
-    return Seen(at=when, rows=objects, reads=reads)
+    alive = _alive(home, rows, stream, when)
+    asked = Choice(inside=inside, nearest=nearest, where=where, shapes=shapes)
+    return Seen(at=when, rows=chosen(home, stream, alive, asked), reads=reads)
 
 
 def archived_at(
-    home: Home, stream: StreamSettings, at: datetime | None = None
+    home: Home,
+    stream: StreamSettings,
+    at: datetime | None = None,
+    *,
+    shapes: bool = False,
 ) -> pa.Table:
     """Where objects are or were, as the rows of `objects_at`; none of a stream of which nothing is archived yet."""
     if not tables.exists(home.table("positions", stream.name)):
         return pa.table({name: [] for name in OBJECTS})
-    return objects_at(home, stream, at).rows
+    return objects_at(home, stream, at, shapes=shapes).rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which objects are asked for; see `objects_at`."""
+
+    inside: Box | None = None
+    nearest: NearestTo | None = None
+    where: str | None = None
+    shapes: bool = False
+
+
+def has_shapes(stream: StreamSettings) -> bool:
+    """Whether the elements of a stream are lines, areas or the like, of which x and y are merely a point."""
+    return stream.columns.shape is not None
 
 
 def chosen(
-    rows: pa.Table, space: Space, *, inside: Box | None, nearest: NearestTo | None
+    home: Home, stream: StreamSettings, rows: pa.Table, asked: Choice
 ) -> pa.Table:
-    """Those of some objects that are in a box, and of these the nearest to a point.
+    """Those of some objects that are in a box, of these those of which a condition holds, of these the nearest.
 
     Args:
-        rows: `OBJECTS` as columns.
-        space: what their coordinates mean.
-        inside: see `objects_at`.
-        nearest: see `objects_at`.
+        home: where the attributes of their fixes lie.
+        stream: whose objects.
+        rows: last fixes: `OBJECTS` and `position`.
+        asked: which.
 
     Returns:
-        By object; of the nearest by `distance`, which is another column then.
+        `OBJECTS`, and `geometry` where shapes are asked for and there are some; by object, of the nearest by
+        `distance`, which is another column then.
     """
-    if inside is not None:
-        rows = rows.filter(_inside(rows, inside))
-    if nearest is None:
-        return rows.sort_by("object")
-    return _nearest(rows, nearest, space=space)
+    if asked.inside is not None:
+        rows = rows.filter(_inside(rows, asked.inside))
+    if asked.where is not None:
+        rows = holding(home, stream, rows, asked.where)
+    shown = rows.select(OBJECTS)
+    if asked.shapes and has_shapes(stream):
+        shapes = with_values(home, stream, rows)[GEOMETRY]
+        shown = shown.append_column(GEOMETRY, shapes)
+    if asked.nearest is None:
+        return shown.sort_by("object")
+    return _nearest(shown, asked.nearest, space=stream.space)
 
 
 def _since(

@@ -1,5 +1,6 @@
 """How long a stream's segments waited from their arrival until their changes were committed to the Delta table."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,22 +25,32 @@ def latency_s(home: Home, stream: str) -> npt.NDArray[np.float64]:
     Returns:
         float64, seconds, an entry for each data segment that is committed, in log order; empty when there are none.
     """
-    return waits_s(home, stream)
+    return waits_of(home, stream).seconds
 
 
-def waits_s(
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Waits:
+    """How long data segments waited; in log order.
+
+    Attributes:
+        seconds: float64[n], from the arrival of each until its changes were committed.
+        is_live: bool[n], whether a feed brought it as it happened; what a replay puts there at once has to wait.
+    """
+
+    seconds: npt.NDArray[np.float64]
+    is_live: npt.NDArray[np.bool_]
+
+
+def waits_of(
     home: Home, stream: str, *, since: int = -1, upto: int | None = None
-) -> npt.NDArray[np.float64]:
-    """As `latency_s`, of the segments that commits behind one position, up to another, have brought.
+) -> Waits:
+    """The waits of the segments that commits behind one position, up to another, have brought; see `latency_s`.
 
     Args:
         home: the home folder.
         stream: the name of the stream.
         since: the position of a commit, whose segments are left out; -1 for none.
         upto: the position of the last commit that counts; None for the newest.
-
-    Returns:
-        float64, seconds, an entry for each data segment, in log order.
     """
     table = home.table("changes", stream)
     positions, times_us = _commits(table)
@@ -60,7 +71,10 @@ def waits_s(
     # A commit names the last position that it brought, so a segment's is the first one past its beginning.
     commit = np.searchsorted(positions, starts, side="right")
     known = commit < len(positions)
-    return (times_us[commit[known]] - arrivals_us[known]) / 1e6
+    return Waits(
+        seconds=(times_us[commit[known]] - arrivals_us[known]) / 1e6,
+        is_live=np.array([segment.live for segment in segments], bool)[known],
+    )
 
 
 def _commits(table: Path) -> tuple[Ints, Ints]:

@@ -165,16 +165,18 @@ class LivePlaces:
             )
 
     def current(self) -> pa.Table:
-        """Where the objects are that are there: columns object, event_ts, x and y, by object."""
+        """Where the objects are that are there: object, event_ts, x, y and position (in the log), by object."""
         with self._lock:
             self._read_on()
             moved = self.places.moved()
             names = self.places.names[moved.index]
+            position = self.places.positions_of(moved.index)
         rows = {
             "object": pa.array(names, pa.string()),
             "event_ts": pa.array(moved.event_us).cast(pa.timestamp("us", "UTC")),
             "x": moved.x,
             "y": moved.y,
+            "position": position,
         }
         return pa.table(rows).sort_by("object")
 

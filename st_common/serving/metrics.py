@@ -103,7 +103,7 @@ class Metrics(Collector):
             families.gauge("stream_look_timestamp_seconds", looked_s, labels)
         self._add_lag(families, labels, seen)
         for status in read_all_status(folder):
-            self._add_job(families, labels, status)
+            self._add_job(families, labels, status, lives=seen.running is not None)
         if seen.status is not None:
             _add_counts(families, labels, seen.status)
         _add_tallies(families, labels, tallies)
@@ -121,14 +121,19 @@ class Metrics(Collector):
         families.gauge("log_segments", seen.next_segment + seen.waiting, labels)
 
     def _add_job(
-        self, families: Families, labels: dict[str, str], status: StreamStatus
+        self,
+        families: Families,
+        labels: dict[str, str],
+        status: StreamStatus,
+        *,
+        lives: bool,
     ) -> None:
         of_job = {**labels, "job": status.job}
         families.gauge("job_beat_timestamp_seconds", status.beat_ts / 1e6, of_job)
         families.gauge("job_segment", segment_of(status.position), of_job)
         if status.now_ts is not None:
             families.gauge("job_clock_timestamp_seconds", status.now_ts / 1e6, of_job)
-        for number, worker in enumerate(status.workers):
+        for number, worker in enumerate(status.workers if lives else ()):
             _add_worker(families, {**labels, "worker": str(number)}, worker)
 
     def _add_table(self, families: Families, table: str, stream: str) -> None:

@@ -135,6 +135,11 @@ class MovingPlaces:
         columns = self._columns
         return int(columns["position"][number]), int(columns["event_us"][number])
 
+    def positions_of(self, numbers: npt.NDArray[np.uint32]) -> Ints:
+        """Where in the log the last fixes of some objects stand; int64, in their order."""
+        positions: Ints = self._columns["position"][numbers]
+        return positions
+
     def take(self, rows: pa.Table, accepted: Bools | None = None) -> None:
         """Moves objects on to fixes that stand later in the log than those before.
 

@@ -14,7 +14,7 @@ from st_common.engine.committing import APP
 from st_common.home import Home
 from st_common.levels.purged import kept_snapshot
 from st_common.levels.snapshots import Snapshot, members_of
-from st_common.serving.latency import waits_s
+from st_common.serving.latency import Waits, waits_of
 
 BOUNDS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
 """The upper bounds of the histogram of latencies; beyond the last one it has another bucket."""
@@ -33,7 +33,7 @@ class Tallies:
         latency: int64[bounds + 1], segments by bucket of how long they waited for the commit of their changes. The
             first look knows the commits that the table's log still has.
         latency_sum_s: the sum of these times.
-        recent_s: the last 1,000 of them.
+        recent_s: the last 1,000 of those that a live feed brought.
     """
 
     changes: Counter[str] = field(default_factory=Counter)
@@ -68,9 +68,9 @@ class Tallies:
         if position < self._position or segment < self._segment:
             return Tallies().look(home, stream)
         if position > self._position:
-            waited_s = waits_s(home, stream, since=self._position, upto=position)
+            waits = waits_of(home, stream, since=self._position, upto=position)
             self._count_changes(home, stream, position, snapshot)
-            self._count_latency(waited_s)
+            self._count_latency(waits)
         if segment > self._segment:
             self._count_rejects(home, stream, segment)
         return self
@@ -118,11 +118,12 @@ class Tallies:
             self.rejects[row["reason"]] += row["reason_count"]
         self._segment = segment
 
-    def _count_latency(self, waited_s: npt.NDArray[np.float64]) -> None:
+    def _count_latency(self, waits: Waits) -> None:
+        waited_s = waits.seconds
         bucket = np.searchsorted(BOUNDS_S, waited_s)
         self.latency += np.bincount(bucket, minlength=len(self.latency))
         self.latency_sum_s += float(waited_s.sum())
-        self.recent_s.extend(waited_s[-_RECENT:].tolist())
+        self.recent_s.extend(waited_s[waits.is_live][-_RECENT:].tolist())
 
 
 def _or_none(place: int | None) -> int:

@@ -6,6 +6,7 @@ that was due.
 """
 
 import json
+import time
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -14,8 +15,10 @@ import pandas as pd
 
 from st_common import tables
 from st_common.capture.log import Log
-from st_common.errors import QueryError
+from st_common.engine.archiver import EVERY_S
+from st_common.errors import QueryError, TransientError
 from st_common.home import Home
+from st_common.ops.launcher import find
 from st_common.position import position_of
 from st_common.query.fence import Fence
 from st_common.query.incident import Incident
@@ -77,7 +80,8 @@ def verify(
     """The answer of one query, or of all that are registered, checked up to where both tables reach.
 
     Raises:
-        QueryError: there is no such query at that position, or nothing was archived yet.
+        QueryError: there is no such query at that position, or nothing was archived and nothing runs.
+        TransientError: nothing is archived yet, and the engine will.
     """
     end = _reached(home, stream)
     controls = controls_of(Log(home.log(stream.name)), end)
@@ -129,12 +133,23 @@ def _reached(home: Home, stream: StreamSettings) -> int:
     archive = tables.committed(
         home.table("positions", stream.name), f"archive-{stream.name}"
     )
+    if (engine is None or archive is None) and _is_run(home, stream):
+        raise TransientError(
+            f"stream {stream.name!r} is not archived yet",
+            hint=f"try again in {EVERY_S:g} s",
+        )
     if engine is None or archive is None:
         raise QueryError(
             f"stream {stream.name!r} has nothing to verify yet",
             hint=f"`fairway run {stream.name}` first",
         )
     return min(engine + 1, position_of(archive + 1, 0))
+
+
+def _is_run(home: Home, stream: StreamSettings) -> bool:
+    """Whether an engine lives, which will archive what it has read."""
+    folder = home.stream(stream.name)
+    return find(folder, now_us=time.time_ns() // 1000) is not None
 
 
 _SEEDED = "it began with what came before it (REGISTER .. FROM), which brute force does not know"

@@ -28,8 +28,8 @@ def served(place: Place, *, port: int = 0, **how: Any) -> Iterator[httpx.Client]
     async def run() -> None:
         begun["stop"], begun["loop"] = asyncio.Event(), asyncio.get_running_loop()
 
-        def told(address: str) -> None:
-            begun["address"] = address
+        def told(line: str) -> None:
+            begun.setdefault("address", line)  # the first line is the address
             has_begun.set()
 
         await serve(

@@ -180,3 +180,42 @@ def test_nothing_is_lost_or_told_twice_while_the_server_is_killed_and_ctrl_c_end
     assert len(told) == len(set(told)) == len(expected)
     assert set(told) == expected
     assert "Traceback" not in (tmp_path / "serve.log").read_text()
+
+
+def test_an_engine_that_cannot_start_is_named_and_starts_once_its_settings_are_mended(
+    tmp_path,
+):
+    port, harbour = free_port(), free_port()
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "streams.toml").write_text(SETTINGS.format(port=harbour))
+    (conf / "operations.toml").write_text('[lineage]\nto = "http"\n')
+    log, errors = tmp_path / "serve.log", tmp_path / "home/streams/ships/engine.log"
+
+    def is_in(state):
+        (told,) = httpx.get(f"http://127.0.0.1:{port}/status").json()["streams"]
+        return told["state"] in state and (told["why"] or "url is missing")
+
+    def tries():
+        return errors.read_text().count("error:") if errors.exists() else 0
+
+    with serving(tmp_path, port) as server:
+        lines = log.read_text()
+        assert "ships: engine local, waits for its first fix or query" in lines
+        assert "; sources: harbour (tcp)" in lines
+        fix = json.dumps({"id": "a", "t": 1, "x": 1, "y": 1})
+        httpx.post(f"http://127.0.0.1:{port}/streams/ships/fixes", content=fix)
+        until(lambda: is_in(("bad_config",)))
+        (why,) = {is_in(("bad_config",))}
+        assert "url" in why
+        assert log.read_text().count("ships: bad_config: ") == 1
+        time.sleep(3)  # a look later it is not tried again
+        assert tries() == 1
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=100) == 0
+    with serving(tmp_path, port):
+        until(lambda: tries() == 2)  # whoever starts a server may have mended it
+        until(lambda: is_in(("bad_config",)))
+        (conf / "operations.toml").unlink()
+        until(lambda: is_in(("running", "idle")))
+        assert tries() == 2

@@ -4,6 +4,7 @@ There is no Java, no Spark, no compiler, and nothing of this checkout on any pat
 """
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -13,6 +14,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 import tomllib
 from pathlib import Path
 
@@ -86,6 +88,55 @@ def test_the_wheel_registers_replays_runs_answers_and_verifies(environment, tmp_
     assert max(map(len, wide)) == 40
     assert wide[1].startswith("taxis")
     assert "\x1b[" not in "".join(wide)
+
+
+def test_a_stream_whose_engine_is_not_installed_is_tried_once_and_again_when_mended(
+    environment, tmp_path
+):
+    told, home = command(environment, tmp_path), tmp_path / "home"
+    told("init", "--home", "home")
+    (home / "conf" / "streams.toml").write_text(ON_SPARK + "running = true\n")
+    (tmp_path / "fixes.csv").write_text("id,t,lon,lat\na,2024-01-01T00:00:00Z,1,1\n")
+    told("replay", "buses", "fixes.csv", "--home", "home")
+
+    def look():
+        program = [environment / "bin" / "python", "-m", "jobs.supervise"]
+        done = subprocess.run(
+            [*program, "--home", home],
+            cwd=tmp_path,
+            env=clean(environment),
+            capture_output=True,
+            check=True,
+        )
+        told = json.loads(done.stdout)
+        return [one["kind"] for one in told["actions"]], told["streams"]["buses"]
+
+    assert look()[0] == ["start"]
+    until(lambda: look() == ([], "bad_config"))
+    status = told("status", "--home", "home")
+    assert "buses: bad_config: stream 'buses' runs on the engine spark" in status
+    assert look() == ([], "bad_config")
+    on_local = (ON_SPARK + "running = true\n").replace(
+        "format", 'engine = "local"\nformat'
+    )
+    (home / "conf" / "streams.toml").write_text(on_local)
+    assert look()[0] == ["start"]
+    until(lambda: '"changes"' in told("status", "--json", "--home", "home"))
+    stop(home, look)
+
+
+def until(is_so):
+    end_s = time.monotonic() + 100
+    while not is_so():
+        assert time.monotonic() < end_s
+        time.sleep(0.2)
+
+
+def stop(home: Path, look) -> None:
+    """Has the stream stopped by looks that find it unwanted."""
+    settings = home / "conf" / "streams.toml"
+    settings.write_text(settings.read_text().replace("running = true", ""))
+    until(lambda: look() == ([], "stopped"))
 
 
 @pytest.mark.spec("S9")

@@ -23,6 +23,7 @@ from st_common.home import Home
 from st_common.ops import lease
 from st_common.ops.alerts import read_alerts
 from st_common.ops.retry import pause_s
+from st_common.query.passing import passing_name
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.serving.follow import Follower
@@ -112,6 +113,23 @@ def test_every_change_once_and_in_order_when_nothing_fails(tmp_path):
         assert deliver(home, settings(receiver.url), until_idle=True).delivered == 3
         assert deliver(home, settings(receiver.url), until_idle=True).delivered == 0
         assert taken_ids(receiver) == all_ids(home)
+
+
+@pytest.mark.spec("X7")
+def test_what_a_program_registers_for_itself_goes_only_where_the_globs_say_so(tmp_path):
+    passing = passing_name()
+    home = prepare(tmp_path, queries=("qa", passing, "client_side"))
+    some_changes(home)
+    for globs, expected in (
+        ((), {"qa", "client_side"}),
+        (("*",), {"qa", "client_side", passing}),
+        (("client_*",), {"client_side", passing}),
+    ):
+        with http_receiver() as receiver:
+            name = f"d{len(globs)}{len(expected)}"
+            given = settings(receiver.url, name=name, queries=globs)
+            deliver(home, given, until_idle=True)
+            assert {change["query"] for change in receiver.taken} == expected
 
 
 @pytest.mark.spec("X7")

@@ -37,7 +37,7 @@ def test_what_is_not_said_has_its_default(conf):
     }
     alarms = found["alarms"]
     assert (alarms.queries, alarms.dead_letter, alarms.start, alarms.running) == (
-        ("*",),
+        (),
         True,
         "first",
         False,

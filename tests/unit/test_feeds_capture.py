@@ -228,6 +228,30 @@ def test_sigterm_stores_what_has_arrived(settings, tmp_path):
     assert (note.records, note.error) == (1, None)
 
 
+def test_a_source_that_another_process_captures_is_named(settings, tmp_path):
+    command = [sys.executable, "-m", "st_common.cli", *settings, "capture", "ships"]
+    home = Home(tmp_path / "home")
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as first:
+        while not read_notes(home, "ships"):
+            assert first.poll() is None
+        beside = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=100,
+            check=True,
+        )
+        first.communicate(timeout=100)
+    said = f"note: process {first.pid} captures piped of ships already; one is enough\n"
+    assert beside.stderr.decode() == said
+    alone = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=100, check=True
+    )
+    assert alone.stderr == b"", "the first one has ended"
+
+
 @pytest.mark.parametrize(
     ("arguments", "wrong"),
     [

@@ -1,6 +1,7 @@
 """Where Airflow finds the live page, whether it answers, and where on it the work of a job is seen."""
 
 import http.server
+import inspect
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from st_common.airflow.live_page import DEFAULT, VARIABLE, answers, page_url, place_of
-from st_common.cli.serve import PORT
+from st_common.cli.serve import serve
 from st_common.errors import ConfigError
 
 
@@ -35,7 +36,8 @@ def saying(text: str, status: int = 200) -> Iterator[str]:
 
 def test_the_page_is_where_serve_listens_unless_the_variable_says_another_place():
     assert page_url({}) == page_url({VARIABLE: " "}) == DEFAULT
-    assert DEFAULT.endswith(f":{PORT}")
+    port = inspect.signature(serve).parameters["port"].default
+    assert DEFAULT.endswith(f":{port}")
     named = {VARIABLE: "https://map.example.org/fairway/"}
     assert page_url(named) == "https://map.example.org/fairway"
 

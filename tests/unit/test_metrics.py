@@ -24,7 +24,7 @@ from st_common.home import Home
 from st_common.ops.alerts import tell
 from st_common.query.plan import Box, Plan
 from st_common.serving import metrics as metrics_module
-from st_common.serving.latency import waits_s
+from st_common.serving.latency import latency_s
 from st_common.serving.metrics import Metrics, registry_of
 from st_common.serving.tallies import Tallies
 from st_common.settings import load_streams
@@ -164,12 +164,12 @@ def test_a_purge_beside_the_engine_s_commits_changes_no_latency(stage: Stage) ->
     for second in (4, 5):
         stage.feed(f"a,{second},{second % 2},1")
         stage.fairway("run", "cars", "--until-idle")
-    waited_s = waits_s(stage.home, "cars").tolist()
+    waited_s = latency_s(stage.home, "cars").tolist()
     changes = stage.home.table("changes", "cars")
     purge(changes, lambda files: np.arange(len(files)) == 0, before=1)
     stage.feed("a,6,20,1")
     stage.fairway("run", "cars", "--until-idle")
-    assert waits_s(stage.home, "cars").tolist()[:-1] == waited_s
+    assert latency_s(stage.home, "cars").tolist()[:-1] == waited_s
     assert len(waited_s) == 3
 
 

@@ -97,15 +97,38 @@ def test_pauses_between_starts_double() -> None:
     assert gaps[:7] == [1, 10, 20, 40, 80, 160, 300]
 
 
-def test_a_crash_loop_ends_with_one_error_and_no_more_starts() -> None:
-    memory, done = RUNNING, []
-    for second in range(60, 60 * 60, 60):
+def test_a_crash_loop_gives_one_error_and_pauses_that_go_on_growing() -> None:
+    memory, alerts, starts = RUNNING, [], []
+    for second in range(60, 6 * 3600, 60):
         decision = at(DEAD, memory, second)
         memory = decision.memory
-        done += kinds(decision)
-    assert done.count("restart") == LIMITS.breaker_starts - 1
-    assert done.count("alert") == 2
+        alerts += [one.reason for one in decision.actions if one.kind == "alert"]
+        starts += [second] if "restart" in kinds(decision) else []
+    assert [alert.split(":")[0] for alert in alerts] == ["dead", "crash_loop"]
+    assert "`fairway streams retry taxis`" in alerts[1]
     assert (memory.tripped, memory.condition) == ("crash_loop", "crash_loop")
+    gaps = [later - earlier for earlier, later in pairwise(starts)]
+    assert gaps[LIMITS.breaker_starts - 2 :][:6] == [300, 600, 1200, 2400, 3600, 3600]
+
+
+def test_a_crash_loop_is_over_once_an_engine_has_worked_for_a_while() -> None:
+    starts_us = tuple(START - n * S for n in range(LIMITS.breaker_starts))[::-1]
+    looping = Memory(condition="crash_loop", tripped="crash_loop", starts_us=starts_us)
+    young = at(BASE, looping, LIMITS.start_grace_s - 1)
+    assert young.memory.tripped == "crash_loop"
+    well = at(BASE, young.memory, LIMITS.start_grace_s + 1)
+    assert (well.memory.tripped, well.memory.starts_us) == ("", ())
+    assert [one.reason for one in well.actions] == ["ok: no longer crash_loop: idle"]
+
+
+def test_a_crash_loop_is_over_when_a_person_ran_the_engine_to_an_orderly_end() -> None:
+    looping = Memory(condition="crash_loop", tripped="crash_loop", starts_us=(START,))
+    by_hand = replace(ENGINE, started_s=START / S + 50)
+    well = replace(DEAD, ended=Exit(owner=by_hand, code=0, message=""))
+    decision = at(well, looping, 60)
+    assert (kinds(decision), decision.memory.tripped) == (["start"], "")
+    failed = replace(DEAD, ended=Exit(owner=by_hand, code=1, message="no"))
+    assert at(failed, looping, 60).memory.tripped == "crash_loop"
 
 
 def test_old_crashes_do_not_count_towards_the_breaker() -> None:
@@ -130,6 +153,47 @@ def test_wrong_settings_are_not_tried_again() -> None:
     assert kinds(at(replace(DEAD, ended=ended), off.memory, 180)) == ["start"], (
         "off and on again is a fresh try"
     )
+
+
+WRONG = Exit(
+    owner=replace(ENGINE, started_s=START / S + 1), code=2, message="unknown key"
+)
+
+
+def test_wrong_settings_are_tried_once_more_when_what_a_start_depends_on_changed() -> (
+    None
+):
+    first = at(replace(DEAD, status=None, basis="a"), Memory(), 0)
+    given_up = at(replace(DEAD, ended=WRONG, basis="a"), first.memory, 60)
+    assert kinds(given_up) == ["alert"]
+    assert "`fairway streams retry taxis`" in given_up.actions[0].reason
+    same = at(replace(DEAD, ended=WRONG, basis="a"), given_up.memory, 120)
+    assert kinds(same) == []
+    mended = at(replace(DEAD, ended=WRONG, basis="b"), same.memory, 180)
+    assert kinds(mended) == ["start"]
+    well = at(replace(BASE, basis="b"), mended.memory, 400)
+    assert [one.reason for one in well.actions] == ["ok: no longer bad_config: idle"]
+
+
+def test_what_is_still_wrong_after_a_change_is_told_again_only_if_the_error_is_new() -> (
+    None
+):
+    first = at(replace(DEAD, basis="a"), replace(RUNNING, basis="a"), 0).memory
+    memory = at(replace(DEAD, ended=WRONG, basis="a"), first, 60).memory
+    for second, basis, message in ((180, "b", "unknown key"), (300, "c", "no port")):
+        tried = at(replace(DEAD, ended=WRONG, basis=basis), memory, second)
+        assert "start" in kinds(tried)
+        owner = replace(ENGINE, started_s=START / S + second + 1)
+        ended = Exit(owner=owner, code=2, message=message)
+        again = at(replace(DEAD, ended=ended, basis=basis), tried.memory, second + 60)
+        memory = again.memory
+        assert memory.tripped == "bad_config"
+        assert kinds(again) == ([] if message == "unknown key" else ["alert"])
+
+
+def test_an_engine_that_ended_in_order_is_started_again_without_an_alert() -> None:
+    ended = Exit(owner=ENGINE, code=0, message="")
+    assert kinds(at(replace(DEAD, ended=ended), RUNNING, 400)) == ["restart"]
 
 
 def test_an_old_exit_says_nothing_about_a_later_start() -> None:

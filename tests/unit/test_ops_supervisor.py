@@ -19,12 +19,13 @@ from st_common.errors import ConfigError, FencedError
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.decide import Action
+from st_common.ops.forgiving import retry
 from st_common.ops.health import Limits
 from st_common.ops.judged import healths
 from st_common.ops.launcher import find, launch, recorded
 from st_common.ops.process import kill_session, lives, this_process
 from st_common.ops.status import read_exit, read_status
-from st_common.ops.supervisor import Engines, Supervisor, reset, tick
+from st_common.ops.supervisor import Engines, Supervisor, tick
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.log_writer import bare_log
 
@@ -228,8 +229,8 @@ def test_a_crash_loop_is_given_up_until_somebody_resets_it(stage: Stage) -> None
     assert healths(stage.home, {"taxis": TAXIS}, now_us=0) == {"taxis": "crash_loop"}
     stage.mode("work")
     with pytest.raises(ConfigError, match="no stream 'busses'"):
-        reset(stage.home, "busses")
-    reset(stage.home, "taxis")
+        retry(stage.home, "busses")
+    retry(stage.home, "taxis")
     assert "start" in stage.tick()
     stage.until(stage.speaks)
 
@@ -241,6 +242,18 @@ def test_wrong_settings_are_tried_once(stage: Stage) -> None:
     assert stage.tick() == ["alert"]
     assert alerted(stage) == ["error bad_config"]
     assert stage.tick() == []
+
+
+def test_an_option_that_an_engine_does_not_know_is_a_wrong_setting_too(
+    stage: Stage,
+) -> None:
+    stage.command = [sys.executable, "-m", "jobs.run_stream", "taxis", "--speed=9"]
+    assert stage.tick() == ["start"]
+    stage.until(lambda: read_exit(stage.folder) is not None)
+    assert stage.tick() == ["alert"]
+    (alert,) = read_alerts(stage.home)
+    assert "unrecognized arguments: --speed=9" in alert.text
+    assert alerted(stage) == ["error bad_config"]
 
 
 @pytest.mark.spec("X6")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from st_common.capture.log import Log
+from st_common.capture.reading import log_for
 from st_common.layers.load import load
 from st_common.ops.status import StreamStatus, write_status
 from st_common.position import position_of
@@ -95,6 +96,19 @@ def test_queries_are_grouped_by_kind_and_counted_with_their_members(place, clien
     client.delete("/queries/box")
     state = until(client, lambda state: len(state["queries"]) == len(KINDS) - 1)
     assert "range" not in state["query_kinds"]
+
+
+def test_a_replay_has_no_latency_of_a_live_feed(place, client):
+    log = log_for(place.home, place.stream("ships"))
+    log.append(fix("a", 1, 1, 1).encode(), arrival_us=1)
+    client.put("/queries/box", content=KINDS["box"][0])
+    engine = Engine(place, "ships")
+    try:
+        engine.work()
+    finally:
+        engine.close()
+    state = until(client, lambda state: state["queries"][0]["members"] == 1)
+    assert stream_of(state, "ships")["latency_ms"] is None
 
 
 def test_a_stream_that_somebody_looks_at_says_how_many_objects_and_where(client):

@@ -14,6 +14,7 @@ import pytest
 from st_common.capture.log import Log
 from st_common.errors import ConfigError
 from st_common.home import Home
+from st_common.ops import lease
 from st_common.server import changes as server_changes
 from st_common.server.endpoints import ENDPOINTS
 from st_common.server.engines import Engines
@@ -359,6 +360,34 @@ def test_what_is_wrong_is_told_in_one_line_without_paths_of_the_machine(
     assert str(place.home.root) not in told.text
 
 
+def test_a_hint_names_a_request_and_no_command(client):
+    for path in ("/changes/none", "/answers/none", "/queries/none"):
+        told = client.get(path).json()
+        assert told["hint"] == "`GET /queries` names all", path
+
+
+def test_a_query_is_verified_once_its_fixes_are_archived_and_not_before(
+    place, client, engine_of
+):
+    client.put("/queries/zone", content=ZONE)
+    nobody = client.post("/verify")
+    assert (nobody.status_code, nobody.json()["error"]) == (
+        400,
+        "stream 'ships' has nothing to verify yet",
+    )
+    held = lease.take(place.home.stream("ships"), now_us=time.time_ns() // 1000)
+    waiting = client.post("/verify")
+    lease.release(held)
+    assert (waiting.status_code, waiting.json()["error"]) == (
+        503,
+        "stream 'ships' is not archived yet",
+    )
+    assert waiting.json()["hint"] == "try again in 30 s"
+    post(client, fix("a", 1, 1, 1))
+    engine_of().work()
+    assert client.post("/verify").json()["holds"] is True
+
+
 def test_a_broken_setting_is_told_without_its_path(place, client):
     (place.conf / "streams.toml").write_text(
         SETTINGS.replace("[streams.cars]\nformat", "[streams.cars]\nfromat")
@@ -451,7 +480,7 @@ def test_fixes_of_the_past_do_not_let_time_go_on(place, client):
 
 
 def test_an_engine_runs_once_its_stream_has_begun(place, client):
-    engines = Engines(place)
+    engines = Engines(place, print)
     assert not any(one.running for one in engines.streams().values())
     post(client, fix("a", 1, 1, 1))
     client.put("/queries/near", content="SELECT * FROM cars INSIDE (0, 0, 1, 1)")

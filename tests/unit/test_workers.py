@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from importlib import metadata
 
 import psutil
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from st_common.cli import app
 from st_common.engine.run import run
 from st_common.home import Home
+from st_common.ops import lease
 from st_common.ops.status import read_status
 from st_common.ops.workers import Meter
 from st_common.testing.feeding import stream_with
@@ -58,6 +60,12 @@ def test_an_engine_writes_it_and_status_shows_it_only_while_it_lives(tmp_path):
     told = CliRunner().invoke(app, [*places, "status", "--json"])
     assert json.loads(told.stdout)["workers"] == []
     told = CliRunner().invoke(app, [*places, "metrics"])
+    assert "fairway_log_segments{" in told.stdout
+    assert "fairway_worker_" not in told.stdout, "nobody runs it"
+    folder, now_us = home.stream("ships"), time.time_ns() // 1000
+    held = lease.take(folder, now_us=now_us)
+    told = CliRunner().invoke(app, [*places, "metrics"])
+    lease.release(held)
     labels = '{stream="ships",worker="0"}'
     assert f"fairway_worker_memory_bytes{labels}" in told.stdout
     assert f"fairway_worker_cpu_seconds_total{labels}" in told.stdout

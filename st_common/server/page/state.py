@@ -145,7 +145,7 @@ def _sources(asked: Asked, name: str) -> list[dict[str, Any]]:
 def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]:
     """Its engine: whether it lives, how far it is behind, and the newest time that it has seen."""
     folder = asked.place.home.stream(stream.name)
-    told: dict[str, Any] = {"engine": stream.engine, "why": None, "workers": []}
+    told: dict[str, Any] = {"engine": stream.engine, "workers": []}
     try:
         seen = observe(folder, wanted=stream.running, now_us=now_us)
     except FairwayError as error:
@@ -154,19 +154,20 @@ def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]
         nothing = {**lags, "counts": None, "latest_event_ts": None}
         return {**told, **nothing, "state": "unreadable", "why": why}
     status = seen.status
-    now = None if status is None else presence(folder, status, now_us=now_us)
+    now = presence(folder, status, now_us=now_us)
     counts = ("fixes", "rejects", "late", "double", "cut", "changes", "filtered")
     return {
         **told,
         "engine": stream.engine if status is None else status.engine or stream.engine,
-        "state": "never run" if now is None else now.state,
+        "state": now.state,
+        "why": None if now.why is None else asked.place.hidden(now.why),
         **_behind(folder, status, now_us),
         "archive_lag_s": _age_s(seen.waiting_since_us, now_us),
         "latest_event_ts": None if status is None else iso(status.now_ts),
         "counts": None
         if status is None
         else {name: getattr(status, name) for name in counts},
-        "workers": [] if status is None or now is None else workers_of(status, now),
+        "workers": workers_of(status, now),
     }
 
 

@@ -39,7 +39,8 @@ class Figures:
         members: of the answer of each query.
         changes_per_min: of each query, over the last minute or as long as somebody looks.
         rejects: by reason.
-        latency_ms: p50, p95 and p99 of the last 1,000 segments, from arrival until their changes were in the table.
+        latency_ms: p50, p95 and p99 of the last 1,000 segments of a live feed, from arrival until their changes were in
+            the table; None of a replay, whose segments arrive faster than they can be judged.
         fixes_per_s: that the engine took, over the last ten seconds.
         extent: minx, miny, maxx, maxy of nearly all objects.
     """

@@ -1,0 +1,72 @@
+"""Statements carried out by whoever sends them, from a terminal, a program or by HTTP: checks, beginnings, tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from st_common.engine.backfill import backfill_of
+from st_common.errors import FairwayError
+from st_common.home import Home
+from st_common.query import registry
+from st_common.query.control import QueryRow
+from st_common.query.derived import roll_forward
+from st_common.query.registry import Outcome
+from st_common.query.text import Statement
+from st_common.settings import StreamSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedOut:
+    """What statements did.
+
+    Attributes:
+        outcome: rows, areas and streams that were written, and what is to be shown.
+        late: why the table of queries will follow later; None: it has. Logs have the queries already.
+    """
+
+    outcome: Outcome
+    late: FairwayError | None
+
+
+def carry_out(
+    home: Home,
+    streams: Mapping[str, StreamSettings],
+    statements: Sequence[Statement],
+    *,
+    owner: str,
+) -> CarriedOut:
+    """Carries out statements in their order, all or none, with what queries know that begin before they are registered.
+
+    Args:
+        home: the home folder.
+        streams: the settings by name.
+        statements: as `parse` gives them.
+        owner: who registers.
+
+    Raises:
+        TextError: what is wrong with them, with places; nothing is done.
+        FairwayError: what a query that begins earlier would know cannot be found; nothing is done.
+    """
+    if any(one.beginning is not None for one in statements):
+        registry.check(home, streams, statements)  # before minutes are spent
+    seeding = backfill_of(home, streams, statements)
+    done = registry.carry_out(home, streams, statements, owner=owner, seeding=seeding)
+    return CarriedOut(outcome=done, late=_rolled_forward(home) if done.rows else None)
+
+
+def drop(home: Home, name: str) -> tuple[QueryRow, FairwayError | None]:
+    """Drops one query; gives its control row, and why the table of queries will follow later.
+
+    Raises:
+        QueryError: no such query is registered.
+    """
+    row = registry.drop(home, name)
+    return row, _rolled_forward(home)
+
+
+def _rolled_forward(home: Home) -> FairwayError | None:
+    """Brings the table of queries up to date, for those who read it by other tools; gives what kept it from that."""
+    try:
+        roll_forward(home)
+    except FairwayError as error:
+        return error
+    return None

@@ -1,0 +1,82 @@
+"""What a server says on its terminal beside its address: how each stream stands at the start, then what changes."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from st_common.capture.log import Log
+from st_common.errors import ConfigError
+from st_common.extras import require_engine
+from st_common.ops.decide import ActionKind
+from st_common.ops.launcher import find
+from st_common.server.place import Place
+from st_common.settings import StreamSettings
+
+Say = Callable[[str], None]
+
+
+def has_begun(place: Place, stream: StreamSettings) -> bool:
+    """Whether a stream's log holds something, a fix or a query: from then on it needs an engine."""
+    return Log(place.home.log(stream.name)).end() > 0
+
+
+def stream_lines(place: Place, *, runs_engines: bool) -> Iterator[str]:
+    """A line for each stream that a server runs: `ships: engine local, starts; sources: gps (tcp)`.
+
+    Args:
+        place: where the server works.
+        runs_engines: whether it runs engines and sources, or only answers.
+    """
+    for stream in place.served().values():
+        how = _how(place, stream) if runs_engines else "not run here (--no-engines)"
+        line = f"{stream.name}: engine {stream.engine}, {how}"
+        sources = [f"{name} ({one.kind})" for name, one in stream.sources.items()]
+        is_shown = sources and runs_engines
+        yield f"{line}; sources: {', '.join(sources)}" if is_shown else line
+
+
+def _how(place: Place, stream: StreamSettings) -> str:
+    try:
+        require_engine(stream.engine, stream.name)
+    except ConfigError as error:
+        return f"cannot start: {error}"
+    if not has_begun(place, stream):
+        return "waits for its first fix or query"
+    folder, now_us = place.home.stream(stream.name), time.time_ns() // 1000
+    is_alive = find(folder, now_us=now_us) is not None
+    return "runs" if is_alive else "starts"
+
+
+def changes_of(told: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each engine or delivery that a look started, or whose condition it saw change.
+
+    Args:
+        told: what a look did and saw, `Look.told`.
+    """
+    for one in told["alerts"]:
+        yield f"{one['stream']}: {one['text']}"
+    for one in told["actions"]:
+        if one["kind"] == ActionKind.START:
+            yield f"{one['stream']}: it starts"
+
+
+class Once:
+    """Says a text again only after another one.
+
+    Args:
+        say: what says it.
+    """
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._last: str | None = None
+
+    def __call__(self, text: str) -> None:
+        """Says a text, unless it is what was said last."""
+        if text != self._last:
+            self._say(text)
+        self._last = text
+
+    def over(self) -> None:
+        """What was said last holds no more: the same text is news again."""
+        self._last = None
