@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from st_common.extras import require_engine
 from st_common.memory import let_arrow_give_back
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from st_common.engine.summary import RunSummary
     from st_common.feeds.note import CaptureNote
@@ -191,8 +191,6 @@ def _row(state: "StreamState") -> tuple[str, ...]:
 
 def _notes(state: "StreamState") -> "Iterator[str]":
     """What is said of a stream below the table."""
-    from st_common.operators.skeleton.cache_counts import lines_of
-
     said, stream = state.said, state.stream
     if state.now.why is not None:
         yield f"{stream}: {state.now.state}: {state.now.why}"
@@ -201,10 +199,16 @@ def _notes(state: "StreamState") -> "Iterator[str]":
     if said is not None and said.filtered:
         yield _filtered(stream, said.filtered)
     if said is not None and said.caches:
-        for line in lines_of(said.caches).values():
-            yield f"{stream}: caches {line}"
+        yield from (f"{stream}: caches {line}" for line in _cache_lines(said.caches))
     for note in state.sources:
         yield f"{stream}: {_source(note, state.asked_us)}"
+
+
+def _cache_lines(caches: "Mapping[str, Any]") -> "Iterable[str]":
+    """What is said of caches; it needs NumPy, which a look at the state does without."""
+    from st_common.operators.skeleton.cache_counts import lines_of
+
+    return lines_of(caches).values()
 
 
 def _source(note: "CaptureNote", now_us: int) -> str:

@@ -132,8 +132,17 @@ def underlined(line: str, start: int, width: int) -> str:
     return f"  {shown.rstrip()}\n  {' ' * (start - cut)}{'^' * width}"
 
 
+_WKT = frozenset({"POINT", "LINESTRING", "POLYGON", "MULTIPOLYGON"})
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint that names the known word nearest to `word`; empty when none is near. Case does not count."""
     by_fold = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(word.casefold(), by_fold, n=1, cutoff=0.6)
     return f"did you mean {by_fold[near[0]]}?" if near else ""
+
+
+def wkt_hint(word: str) -> str:
+    """A hint that WKT stands in quotes, when a word is how WKT begins; else empty."""
+    name = word.upper()
+    return f"WKT stands in quotes: INSIDE '{name} ((..))'" if name in _WKT else ""

@@ -32,7 +32,9 @@ def test_init_writes_settings_that_load_and_leaves_alone_what_is_there(tmp_path)
     assert {path.name for path in conf.iterdir()} == {
         path.name for path in (ROOT / "conf").glob("*.toml")
     }
-    assert load_streams(conf)
+    assert load_streams(conf) == {}  # the examples are comments
+    text = (conf / "streams.toml").read_text()
+    assert '# [streams.taxis]\n# format = "csv"\n' in text
     (conf / "streams.toml").write_text("# mine")
     again = run("init", "--home", str(tmp_path / "home"))
     assert "wrote" not in again.stdout

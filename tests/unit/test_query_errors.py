@@ -51,6 +51,9 @@ SELECT = "REGISTER QUERY q AS SELECT "
             "Self-intersection[0.5 0.5]",
         ),
         (FROM + "INSIDE 'POLYGON((0 0, 1e999 0, 1 1, 0 0))'", "'POLYGON", ""),
+        (FROM + "WITHIN (0, 0, 1, 1)", "WITHIN", "did you mean INSIDE?"),
+        (FROM + "NEAREST (3, 1, 1)", "NEAREST", "did you mean KNN?"),
+        (FROM + "INSIDE (0, 0, 1, 1) DWELL 2 min", "DWELL", "mean DETECT DWELL?"),
         # KNN
         (FROM + "KNN (0, 1, 2)", "0, 1", "k is a whole number from 1 to 10000"),
         (FROM + "KNN (2.5, 1, 2)", "2.5", "whole number"),
@@ -604,6 +607,16 @@ def test_what_does_not_fit_the_stream_is_pointed_at(
 )
 def test_what_fits_the_stream_passes(tmp_path: Path, text: str):
     check(Home(tmp_path), STREAMS, parse(text))
+
+
+@pytest.mark.spec("X3")
+def test_wkt_without_quotes_is_known_for_what_it_is():
+    with pytest.raises(TextError) as caught:
+        parse(FROM + "INSIDE POLYGON((0 0, 1 0, 1 1, 0 0))")
+    assert all(
+        "WKT stands in quotes: INSIDE 'POLYGON ((..))'" in problem.hint
+        for problem in caught.value.problems
+    )
 
 
 def test_all_that_is_wrong_with_a_statement_comes_at_once(tmp_path: Path):

@@ -12,7 +12,7 @@ from st_common.query.grammar.reading import UnexpectedError, stack_behind
 from st_common.query.grammar.terminals import terminals, tokens_in
 from st_common.query.grammar.tokens import SEMICOLON, Token
 from st_common.query.grammar.words import is_plain
-from st_common.query.problem import did_you_mean
+from st_common.query.problem import did_you_mean, wkt_hint
 
 Taken = Mapping[str, Sequence[str]]
 """The terminals that may come next, each with the rules that it begins."""
@@ -88,6 +88,16 @@ _OPERATORS = frozenset(
 _MANY = 5  # operators
 _UNTOLD = ("GPAC_IN", "GPAC_KNN")  # other words for INSIDE and KNN
 STATEMENTS = ("REGISTER", "REPLACE", "DROP")
+_MEANT = {
+    "WITHIN": "INSIDE",
+    "CONTAINS": "INSIDE",
+    "NEARBY": "KNN",
+    "NEAREST": "KNN",
+    "ENTER": "DETECT ENTER",
+    "EXIT": "DETECT EXIT",
+    "DWELL": "DETECT DWELL",
+}
+"""What words of other systems, and words that are one short, are here."""
 _NESTED = "a query has no place inside of an expression"
 
 
@@ -121,7 +131,8 @@ def _hint(error: UnexpectedError, taken: Taken) -> str:
     """What to do about an unexpected token."""
     tokens, index = error.tokens, error.index
     other, before = tokens[index], tokens[max(index - 1, 0)]
-    near = _nearest(other, taken)
+    unquoted = wkt_hint(before) if other == "(" else ""
+    near = unquoted or _meant(other, taken) or _nearest(other, taken)
     if near:
         return near
     if other.type in STATEMENTS:
@@ -143,7 +154,7 @@ def _meant_before(error: UnexpectedError) -> Refusal | None:
         return None
     word, stack = tokens[index - 1], stack_behind(tokens[: index - 1], start)
     taken = taken_by(stack)
-    near = _nearest(word, taken)
+    near = _meant(word, taken) or _nearest(word, taken)
     other = tokens_in(near.removeprefix("did you mean ").removesuffix("?"))
     try:
         stack_behind([*tokens[: index - 1], *other, *tokens[index : index + 1]], start)
@@ -154,6 +165,14 @@ def _meant_before(error: UnexpectedError) -> Refusal | None:
     message = f"expected {_listed(taken, start)}, not {str(word)!r}"
     earlier = UnexpectedError(tokens, index - 1, stack, start)
     return Refusal(Refused(message, word.span, near), earlier)
+
+
+def _meant(token: Token, taken: Taken) -> str:
+    """The words that stand here in the place of a word of another system, as a hint; none where they may not stand."""
+    words = _MEANT.get(token.upper(), "")
+    known = terminals()
+    may = {word for name in taken for word in known.words_of(name)}
+    return f"did you mean {words}?" if words and words.split()[0] in may else ""
 
 
 def _nearest(token: Token, taken: Taken) -> str:

@@ -24,7 +24,7 @@ from st_common.query.neighbours import (
     Place,
     ReverseNearest,
 )
-from st_common.query.problem import did_you_mean
+from st_common.query.problem import did_you_mean, wkt_hint
 from st_common.regions.combining import DEEPEST, depth_of
 from st_common.regions.forecast import STANDS, By, Forecast
 from st_common.regions.region import MovingRegion, Region, ShapeError
@@ -193,6 +193,7 @@ def _named(name: exp.Expr, areas: Areas, *, is_frozen: bool) -> Region:
     if area is None:
         hint = (
             did_you_mean(name.name, areas.names())
+            or wkt_hint(name.name)
             or f"CREATE AREA {name.name} AS (x1, y1, x2, y2)"
         )
         raise Refused(f"unknown area {name.name!r}", span_of(name), hint)

@@ -110,7 +110,7 @@ export class MapView {
     bring(box: Box): void {
         const bounds = this.map.getBounds();
         const [west, south, east, north] = box;
-        if (!bounds.contains([west, south]) || !bounds.contains([east, north])) this.fit(box);
+        if (!bounds.contains([west, south]) || !bounds.contains([east, north])) this.fit(box, 16);
     }
 
     /** The object at a place of the screen, if there is one. */
