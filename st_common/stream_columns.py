@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from st_common.errors import ConfigError
 from st_common.formats.format_settings import Column, parts
+from st_common.regions.by_extent import Extent
 from st_common.stream_keys import column_checks
 from st_common.toml_values import checked
 
@@ -59,6 +60,13 @@ class Columns:
     def of_attribute(self, name: str) -> str:
         """The column that holds an attribute."""
         return self.attributes.get(name, name)
+
+    @property
+    def extent(self) -> Extent:
+        """What the elements are; of a box the first two dimensions lie where x and y do."""
+        if self.shape is not None:
+            return "shape"
+        return ("box" if len(self.box) > 2 else "interval") if self.box else ""
 
     @property
     def own_attributes(self) -> Mapping[str, Literal["double", "string"]]:

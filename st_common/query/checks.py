@@ -9,6 +9,7 @@ from st_common.geometry.space import Space
 from st_common.query.cell_checks import complaints_of_cells
 from st_common.query.complaint import Complaint
 from st_common.query.earth import complaints_of_places, complaints_of_plane
+from st_common.query.extents import complaints_of_extents
 from st_common.query.fence_checks import complaints_of_fence
 from st_common.query.frame_checks import complaints_of_frame
 from st_common.query.incident_checks import complaints_of_incident
@@ -80,6 +81,7 @@ def complaints_of_values(plan: Plan, space: Space) -> Iterator[Complaint]:
     yield from _beside_features(plan)
     yield from _without_place(plan)
     yield from _beside_forecast(plan)
+    yield from complaints_of_extents(plan)
 
 
 def _beside_features(plan: Plan) -> Iterator[Complaint]:

@@ -17,6 +17,7 @@ from st_common.query.area_drafting import (
 from st_common.query.checks import all_complaints
 from st_common.query.control import QueryRow
 from st_common.query.drafted import Draft
+from st_common.query.extents import with_extent
 from st_common.query.layer_change import (
     GoneError,
     newest_of,
@@ -46,7 +47,7 @@ from st_common.query.stream_drafting import (
     with_its_place,
 )
 from st_common.query.terms import notices_of, problems_of, types_of
-from st_common.settings import broken_of
+from st_common.settings import StreamSettings, broken_of
 
 if TYPE_CHECKING:
     from st_common.query.text import Statement
@@ -84,7 +85,7 @@ def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statemen
     known: list[Statement] = []
     for statement in statements:
         done = resolved(statement, draft.streams, draft.layers, draft.tags_of)
-        whole = _with_surfaces(draft, done.statement)
+        whole = _with_extent(draft, _with_surfaces(draft, done.statement))
         if statement.op == "create_stream":
             whole = with_its_place(draft, whole)
             declare(draft, whole)
@@ -113,6 +114,16 @@ def _with_surfaces(draft: Draft, statement: "Statement") -> "Statement":
         draft.problems.append(statement.problem(str(gone), at=place, hint=hint))
         return statement
     return replace(statement, plan=plan, region=region)
+
+
+def _with_extent(draft: Draft, statement: "Statement") -> "Statement":
+    """The statement with a region that is asked about what the elements of its stream are."""
+    plan = statement.plan
+    stream = draft.streams.get(plan.stream) if plan is not None else None
+    if plan is None or not isinstance(stream, StreamSettings):
+        return statement  # an unknown stream is a problem of its own
+    asked = with_extent(plan, stream.columns.extent)
+    return statement if asked is plan else replace(statement, plan=asked)
 
 
 def _carry_out(draft: Draft, statement: "Statement") -> None:

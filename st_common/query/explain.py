@@ -203,8 +203,8 @@ def _count(value: float) -> str:
 def _order(
     plan: Plan, known: Estimates, running: Running | None
 ) -> tuple[Chosen | None, str]:
-    if plan.where is None or plan.inside is None or plan.inside.asks_way:
-        # Of ways ahead nothing is estimated: they are looked up first.
+    if plan.where is None or plan.inside is None or plan.inside.asks_beyond_place:
+        # Of ways ahead and of extents nothing is estimated: they are looked up first.
         return None, ""
     if plan.frame is not None or plan.fence is not None:
         # Of a frame the condition is on its fixes and the region on the objects; of a fence it belongs to the region.

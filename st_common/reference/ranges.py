@@ -17,12 +17,14 @@ import shapely
 
 from st_common.query.neighbours import Place
 from st_common.reference.columns import Fixes
+from st_common.reference.extents import in_extent
 from st_common.reference.forecast import entering
 from st_common.reference.metric import Bools, Floats, Members, Metric, Point, certain
 from st_common.reference.shapes import distances
 from st_common.regions.registry import (
     Area,
     Box,
+    ByExtent,
     Circle,
     Combined,
     Complement,
@@ -60,6 +62,8 @@ def inside(region: Region, fixes: Fixes) -> Members:
         return metric.at_most_from_shape(np.min(turned, axis=0), region.width_m)
     if isinstance(region, Forecast):
         return entering(region, fixes) & ~inside(region.part, fixes)
+    if isinstance(region, ByExtent):
+        return in_extent(region, fixes)
     if isinstance(region, Combined | MovingCombined):
         return joined(region, lambda part: inside(part, fixes))
     return _around(region, fixes)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from st_common.regions.box import Corners, corners_text
 from st_common.regions.earth import HALF_TURN, leaps, off_earth
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     import shapely
 
+    from st_common.geometry.elements import Tested
     from st_common.geometry.space import Space
 
 _LIKE = "'POLYGON ((x y, x y, x y, x y))'"
@@ -48,6 +49,7 @@ class Area(StillRegion):
 
     kind = "area"
     noun = "area"
+    takes_extents: ClassVar[bool] = True
     drawn = "outline"
 
     wkt: str
@@ -184,6 +186,14 @@ class Area(StillRegion):
         from st_common.geometry.areas import AreaIndex  # with shapely: slow to import
 
         return AreaIndex([area.wkt for area in regions])
+
+    @classmethod
+    def for_extents(cls, regions: Sequence[Self], *, space: "Space") -> "Tested":  # noqa: ARG003
+        """The polygons."""
+        from st_common.geometry.areas import prepared
+        from st_common.geometry.elements import Surfaces
+
+        return Surfaces(prepared([area.wkt for area in regions]))
 
     @classmethod
     def borders(cls, regions: Sequence[Self], *, space: "Space") -> Borders:

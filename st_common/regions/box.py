@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from st_common.regions.earth import HALF_TURN, off_earth
 from st_common.regions.region import Borders, Checks, Exits, Index, StillRegion, Wrong
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     import shapely
 
+    from st_common.geometry.elements import Tested
     from st_common.geometry.space import Space
 
 Corners = tuple[float, float, float, float]
@@ -28,6 +29,7 @@ class Box(StillRegion):
 
     kind = "box"
     noun = "box"
+    takes_extents: ClassVar[bool] = True
     drawn = "rectangle"
 
     minx: float
@@ -113,6 +115,13 @@ class Box(StillRegion):
         from st_common.geometry.grid import BoxIndex  # with NumPy: slow to import
 
         return BoxIndex(_edges(regions))
+
+    @classmethod
+    def for_extents(cls, regions: Sequence[Self], *, space: "Space") -> "Tested":  # noqa: ARG003
+        """The rectangles."""
+        from st_common.geometry.elements import Rectangles
+
+        return Rectangles(_edges(regions))
 
     @classmethod
     def borders(cls, regions: Sequence[Self], *, space: "Space") -> Borders:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     import shapely
 
+    from st_common.geometry.elements import Tested
     from st_common.geometry.space import Space
 
 
@@ -34,6 +35,7 @@ class Circle(StillRegion):
 
     kind = "circle"
     noun = "circle"
+    takes_extents: ClassVar[bool] = True
     limits: ClassVar[Limits] = {"radius_m": {"minimum": 0}}
     drawn = "ellipse"
 
@@ -73,6 +75,13 @@ class Circle(StillRegion):
         from st_common.geometry.circles import CircleIndex  # with NumPy: slow to import
 
         return CircleIndex(*_columns(regions), space=space)
+
+    @classmethod
+    def for_extents(cls, regions: Sequence[Self], *, space: "Space") -> "Tested":
+        """The circles."""
+        from st_common.geometry.elements import Discs
+
+        return Discs(*_columns(regions), space=space)
 
     @classmethod
     def borders(cls, regions: Sequence[Self], *, space: "Space") -> Borders:

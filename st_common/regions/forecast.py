@@ -43,7 +43,7 @@ class Forecast(OfOne):
 
     kind = "forecast"
     noun = "forecast of a region"
-    asks_way: ClassVar[bool] = True
+    asks_beyond_place: ClassVar[bool] = True
     limits: ClassVar[Limits] = {"within_s": {"exclusiveMinimum": 0}}
 
     within_s: float

@@ -125,7 +125,7 @@ class MovingCombined(MovingRegion):
 def joined_region(region: Region) -> Region:
     """A region whose parts may go with objects: as a whole it goes with objects then, or else stands still."""
     bare = _bare(region)
-    if not isinstance(bare, Combined) or bare.asks_way:
+    if not isinstance(bare, Combined) or bare.asks_beyond_place:
         return bare
     moves = any(isinstance(leaf, MovingRegion) for leaf in bare.leaves())
     return MovingCombined(of=bare) if moves else bare

@@ -14,11 +14,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
+from st_common.errors import StateError
+
 if TYPE_CHECKING:  # values are read and written by programs that never start a kernel
     import numpy as np
     import shapely
 
     from st_common.geometry.borders import Segments
+    from st_common.geometry.elements import Tested
     from st_common.geometry.space import Space
     from st_common.geometry.until import Motion
 
@@ -187,7 +190,8 @@ class Region(ABC):
         drawn: how a map shows it.
         no_until: what cannot be said together with WITH VALID UNTIL; empty where that can be said.
         no_border: what cannot be said together with a hysteresis and CROSS; empty where these can be said.
-        asks_way: whether who is in it follows from where a fix came from, and from its place alone nothing does.
+        asks_beyond_place: whether the place of a fix alone does not say if it is in: where it came from, or its extent,
+            does.
         joined_by: how it is made of others, its `operands`: those that are in all, in any, or not in one of them.
     """
 
@@ -196,7 +200,7 @@ class Region(ABC):
     noun: ClassVar[str]
     limits: ClassVar[Limits] = {}
     drawn: ClassVar[Drawn]
-    asks_way: ClassVar[bool] = False
+    asks_beyond_place: ClassVar[bool] = False
     joined_by: ClassVar[Literal["", "all", "any", "not"]] = ""
 
     @property
@@ -268,14 +272,28 @@ class Region(ABC):
 
 
 class StillRegion(Region):
-    """A region whose anchor is a place: it stands still."""
+    """A region whose anchor is a place: it stands still.
+
+    Attributes:
+        takes_extents: whether elements with an extent are held against it; then it has `for_extents`.
+    """
 
     __slots__ = ()
+    takes_extents: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
     def index(cls, regions: Sequence[Self], *, space: "Space") -> Index:
         """An index of many regions of this kind, exact; pairs name them by their places."""
+
+    @classmethod
+    def for_extents(cls, regions: Sequence[Self], *, space: "Space") -> "Tested":  # noqa: ARG003
+        """Many regions of this kind that extents of elements are held against; pairs name them by their places.
+
+        Raises:
+            StateError: regions of this kind take none.
+        """
+        raise StateError(f"a {cls.noun} is not held against the extents of elements")
 
     @classmethod
     @abstractmethod

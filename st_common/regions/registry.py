@@ -8,6 +8,7 @@ from st_common.errors import StateError
 from st_common.record import values_of
 from st_common.regions.area import Area
 from st_common.regions.box import Box
+from st_common.regions.by_extent import ByExtent
 from st_common.regions.circle import Circle
 from st_common.regions.combined import Complement, Intersection, Union
 from st_common.regions.combining import Combined
@@ -34,6 +35,7 @@ REGIONS: tuple[type[Region], ...] = (
     Union,
     Complement,
     Forecast,
+    ByExtent,
 )
 """All kinds of regions as they are written; who asks for one that is not among them gets an error that names it.
 
@@ -200,6 +202,7 @@ __all__ = [
     "REGIONS",
     "Area",
     "Box",
+    "ByExtent",
     "Circle",
     "Combined",
     "Complement",

@@ -116,8 +116,8 @@ def _of_stream(home: Home, stream: StreamSettings) -> QueriesAndObjects:
     by_kind: dict[type[Region], dict[int, Region]] = {}
     for number, row in enumerate(rows):
         region = None if row.plan is None else row.plan.inside
-        # Who will enter a region is in none yet.
-        if region is not None and not region.asks_way:
+        # Places do not say who will enter a region, nor whose extent is in it.
+        if region is not None and not region.asks_beyond_place:
             region = region.in_units(stream.unit_m)
             by_kind.setdefault(type(region), {})[number] = region
     for of_kind in by_kind.values():

@@ -101,7 +101,7 @@ def _leg(
 
 def _standing(region: Region, rows: pa.Table, stream: StreamSettings) -> Region | None:
     """A region where it is now: that of a focal object stands around its last fix."""
-    if region.asks_way:
+    if region.asks_beyond_place:
         return None  # last places alone do not say who is in
     if not isinstance(region, MovingRegion):
         return region

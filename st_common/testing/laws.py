@@ -22,10 +22,11 @@ from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.operators.turn.part import Counters
 from st_common.position import position_of
+from st_common.settings import AttributeType
 from st_common.testing import oracle
 from st_common.testing.layer_tables import index_of
 from st_common.testing.oracle import Change, Control, Fix, Row, Rules
-from st_common.testing.oracle_expressions import ATTRIBUTES
+from st_common.testing.oracle_expressions import ATTRIBUTES, EXTENTS
 from st_common.testing.shapely_layer import ShapelyLayer
 from st_common.testing.strategies import Case, Course, Segmentation
 
@@ -234,10 +235,17 @@ def _fixes(rows: Sequence[Fix]) -> pa.Table:
             "gone": pa.array([row.gone for row in rows], pa.bool_()),
             **{
                 name: pa.array([row.attributes.get(name) for row in rows], _ARROW[kind])
-                for name, kind in ATTRIBUTES.items()
+                for name, kind in _attributes_of(rows).items()
             },
         }
     )
+
+
+def _attributes_of(rows: Sequence[Fix]) -> dict[str, AttributeType]:
+    """Those of random streams, and what elements of these rows have for an extent."""
+    said = {name for row in rows for name in row.attributes}
+    extents = {name: kind for name, kind in EXTENTS.items() if name in said}
+    return {**ATTRIBUTES, **extents}
 
 
 def batched(

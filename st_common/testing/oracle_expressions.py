@@ -7,6 +7,7 @@ from typing import Any
 
 from st_common.query.plan import Plan
 from st_common.settings import AttributeType
+from st_common.stream_columns import GEOMETRY, sides_of
 from st_common.testing.oracle_readings import Reading
 
 Near = tuple[int, float]
@@ -21,6 +22,12 @@ ATTRIBUTES: dict[str, AttributeType] = {
     "free": "bool",
 }
 """The attributes of random streams, as settings declare them."""
+
+EXTENTS: dict[str, AttributeType] = {
+    GEOMETRY: "string",
+    **dict.fromkeys(sides_of(4), "double"),
+}
+"""The attributes of elements with an extent, which nobody declares."""
 
 
 def value_of(text: str, reading: Reading, partner: str | None = None) -> Any:
@@ -308,6 +315,7 @@ EXPRESSIONS: dict[str, Meaning] = {
     "epoch_us(event_ts)": lambda reading, _: reading.fix.event_us,
     **CONDITIONS,
     **MOTION,
+    **{name: _attribute(name) for name in EXTENTS},
     **PLACES,
     **NUMBERS,
     **GROUPS,

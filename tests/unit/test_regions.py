@@ -25,6 +25,7 @@ from st_common.regions.registry import (
     REGIONS,
     Area,
     Box,
+    ByExtent,
     Circle,
     Complement,
     Corridor,
@@ -58,9 +59,10 @@ EXAMPLES: dict[type[Region], Region] = {
     Union: Union(parts=(BOX, ROUND)),
     Complement: Complement(part=BOX),
     Forecast: Forecast(part=ROUND, within_s=90.0, by="speed"),
+    ByExtent: ByExtent(part=ROUND, how="intersects"),
 }
-# A forecast is asked about velocities: tests/unit/test_forecast.py.
-OF_PLACES = [one for kind, one in EXAMPLES.items() if kind is not Forecast]
+# Others are asked about velocities and extents: test_forecast.py, test_extents.py.
+OF_PLACES = [one for one in EXAMPLES.values() if not one.asks_beyond_place]
 STILL = [region for region in OF_PLACES if isinstance(region, StillRegion)]
 MOVING = [region for region in EXAMPLES.values() if isinstance(region, MovingRegion)]
 NEAR_A = joined_region(

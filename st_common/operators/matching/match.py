@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from st_common.operators.expressions.filters.protocol import Features
 from st_common.operators.expressions.index import find_pairs
 from st_common.operators.expressions.screens import objects_of, passes
 from st_common.operators.matching.beside import hold_beside
+from st_common.operators.matching.extents import looked_up
 from st_common.operators.matching.forecasts import will_enter
 from st_common.operators.matching.layer import Layer, LayerOf
 from st_common.operators.matching.meeting import Points, met_features
@@ -129,9 +131,10 @@ def _unit(
     """Points, queries and partners of one unit, before the predicates; `chosen` are the points that come to it."""
     whole = len(chosen) == len(points.x)
     x, y = (points.x, points.y) if whole else (points.x[chosen], points.y[chosen])
+    readings_of = partial(points.asked.readings.take, chosen)
     out = []
     for numbers, index in unit.parts:
-        point, row = index.probe(x, y)
+        point, row = looked_up(index, x, y, readings_of)
         out.append(
             _screened(queries, points, point if whole else chosen[point], numbers[row])
         )
@@ -234,7 +237,8 @@ def _join(
     near = chosen if asks_all else unique(met[0])
     pairs = [*_everywhere(group, queries, points, near)]
     for numbers, index in group.parts:
-        point, row = index.probe(points.x[near], points.y[near])
+        x, y = points.x[near], points.y[near]
+        point, row = looked_up(index, x, y, partial(points.asked.readings.take, near))
         pairs.append((near[point], numbers[row]))
     point, query = (_concat([part[i] for part in pairs]) for i in range(2))
     if group.join.chooses:

@@ -129,8 +129,8 @@ def placed(
 
 
 def _is_open(plan: Plan) -> bool:
-    """Whether selection or region may come first; ways are looked up first, for places alone give no estimate."""
-    if not plan.where or plan.inside is None or plan.inside.asks_way:
+    """Whether selection or region may come first; ways and extents do, for places alone give no estimate of them."""
+    if not plan.where or plan.inside is None or plan.inside.asks_beyond_place:
         return False
     return plan.order == "auto" and plan.join is None
 

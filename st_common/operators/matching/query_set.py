@@ -22,13 +22,13 @@ from st_common.operators.expressions.conditions import Conditions, compile_condi
 from st_common.operators.expressions.index import ConditionIndex, index_conditions
 from st_common.operators.expressions.predicates import Predicates, predicates_of
 from st_common.operators.expressions.screens import Screens, compile_screens
+from st_common.operators.matching.extents import Compiled, compiled_index
 from st_common.operators.matching.forecasts import Forecasts, compile_forecasts
 from st_common.operators.state.registered import Registered
 from st_common.query.plan import LayerJoin, Region
 from st_common.query.sides import alone, sides_of
 from st_common.regions.forecast import Forecast
-from st_common.regions.region import Index
-from st_common.regions.registry import has_index, index_of
+from st_common.regions.registry import has_index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class JoinGroup:
     growth: Growth
     everywhere: np.ndarray
     conditions: ConditionIndex | None
-    parts: tuple[tuple[np.ndarray, Index], ...]
+    parts: tuple[tuple[np.ndarray, Compiled], ...]
 
     @property
     def queries(self) -> np.ndarray:
@@ -75,7 +75,7 @@ class Indexes:
 
     below: int
     everywhere: np.ndarray
-    parts: tuple[tuple[np.ndarray, Index], ...]
+    parts: tuple[tuple[np.ndarray, Compiled], ...]
     joins: tuple[JoinGroup, ...]
     ahead: tuple[Forecasts, ...]
     conditions: ConditionIndex | None
@@ -307,12 +307,12 @@ def _join_group(
 
 def _parts(
     kinds: dict[type, list[int]], views: _Views
-) -> tuple[tuple[np.ndarray, Index], ...]:
+) -> tuple[tuple[np.ndarray, Compiled], ...]:
     """The numbers of queries whose regions have an index, by type of region, with it."""
     return tuple(
         (
             np.array(of, np.int64),
-            index_of([views.region(n) for n in of], space=views.space),
+            compiled_index([views.region(n) for n in of], space=views.space),
         )
         for kind, of in kinds.items()
         if has_index(kind)

@@ -9,11 +9,12 @@ from st_common.geometry.space import Space
 from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.comparing import NO_STEPS, Steps
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
+from st_common.operators.matching.extents import Compiled, compiled_index
 from st_common.operators.matching.query_set import QuerySet, compile_queries
 from st_common.operators.state.registered import Registered
 from st_common.query.plan import LayerJoin, Plan
-from st_common.regions.region import Index, MovingRegion, Region
-from st_common.regions.registry import by_kind, index_of
+from st_common.regions.region import MovingRegion, Region
+from st_common.regions.registry import by_kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ class Rules:
     condition: np.ndarray
     stands: np.ndarray
     moves: np.ndarray
-    still: tuple[tuple[np.ndarray, Index], ...]
+    still: tuple[tuple[np.ndarray, Compiled], ...]
     stepped: np.ndarray
     joining: QuerySet
 
@@ -109,10 +110,10 @@ def _joining(rules: Sequence[Rule], *, space: Space) -> QuerySet:
 
 def _indexes(
     rules: Sequence[Rule], numbers: np.ndarray, *, space: Space
-) -> tuple[tuple[np.ndarray, Index], ...]:
+) -> tuple[tuple[np.ndarray, Compiled], ...]:
     """The numbers of rules whose regions are of one kind, and the index of these regions; a pair for each kind."""
     regions = [rules[number - 1].region for number in numbers.tolist()]
     return tuple(
-        (numbers[places], index_of([regions[at] for at in places], space=space))
+        (numbers[places], compiled_index([regions[at] for at in places], space=space))
         for places in by_kind(regions).values()
     )

@@ -65,9 +65,10 @@ class Joined(Mapping[str, pa.Array]):
 
     def __getitem__(self, name: str) -> pa.Array:
         if name not in self._made:
-            kind = next(
-                part[name].type for part in reversed(self._parts) if name in part
-            )
+            kinds = [part[name].type for part in self._parts if name in part]
+            if not kinds:
+                raise KeyError(name)
+            kind = kinds[-1]
             self._made[name] = pa.concat_arrays(
                 [
                     part[name].cast(kind, safe=False)

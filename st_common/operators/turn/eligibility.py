@@ -14,6 +14,7 @@ What is asked as bits is asked of every fix, whoever wants it, so that what fail
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from st_common.operators.arrays.keys import MASK, is_in, merged, packed
 from st_common.operators.expressions.general import MOST_PAIRS, General, Source
 from st_common.operators.expressions.screens import Asked, satisfied
 from st_common.operators.expressions.truth import hold
+from st_common.operators.matching.extents import looked_up
 from st_common.operators.matching.match import pairs_of
 from st_common.operators.skeleton.kind_queries import KindQueries
 from st_common.operators.skeleton.kinds import KINDS
@@ -268,7 +270,7 @@ def _held(of: "_Asking", before: Held | None, changed: np.ndarray) -> Held:
     return Held(
         asked=of.asked,
         bits=_bits(of, which, before),
-        keys=_still_keys(of.rules, of.world, which, before, changed),
+        keys=_still_keys(of, which, before, changed),
     )
 
 
@@ -348,16 +350,15 @@ def _by_layer(
 
 
 def _still_keys(
-    rules: Rules,
-    world: World,
+    of: "_Asking",
     which: np.ndarray,
     before: Held | None,
     changed: np.ndarray,
 ) -> np.ndarray:
     """What lies in regions that stand still: of some objects now, of the others as it was before."""
-    x, y, fresh = world.x[which], world.y[which], [np.empty(0, np.int64)]
-    for numbers, index in rules.still:
-        point, row = index.probe(x, y)
+    x, y, fresh = of.world.x[which], of.world.y[which], [np.empty(0, np.int64)]
+    for numbers, index in of.rules.still:
+        point, row = looked_up(index, x, y, partial(of.fixes.readings, which))
         fresh.append(packed(numbers[row], which[point]))
     new = np.sort(np.concatenate(fresh))
     if before is None:

@@ -244,6 +244,10 @@ class Building(BuildingExpressions, BuildingPlaces):
         (region,) = parts
         return _Clause("inside", region, region.meta[FIRST])
 
+    def meets(self, parts: Parts) -> _Clause:
+        made = Inside(expressions=[parts[1]], form=exp.Var(this="meets"))
+        return _clause("inside", made, parts)
+
     def ahead(self, parts: Parts) -> _Clause:
         _, region, _, lasting, *by = parts
         said = [region, lasting, *by[1:]]

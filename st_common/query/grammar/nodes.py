@@ -146,8 +146,8 @@ class Reach(exp.Expression):
 class Inside(exp.Expression):
     """A region: (expressions), CIRCLE (..), CORRIDOR (..), FEATURE (..), 'WKT', or a name; `form` says which.
 
-    Of the forms "all", "any" and "not" the expressions are regions themselves; of "ahead" (WILL ENTER) they are a
-    region, a time, and perhaps by what.
+    Of the forms "all", "any", "not" and "meets" (INTERSECTS) the expressions are regions; of "ahead" (WILL ENTER) they
+    are a region, a time, and perhaps by what.
     """
 
     arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "form": True}

@@ -31,6 +31,7 @@ from st_common.regions.region import MovingRegion, Region, ShapeError
 from st_common.regions.registry import (
     Area,
     Box,
+    ByExtent,
     Circle,
     Complement,
     Corridor,
@@ -60,8 +61,8 @@ def region_of(inside: Inside, areas: Areas) -> Region:
 
 def _region(inside: Inside, areas: Areas) -> Region:
     parts, form = inside.expressions, inside.args["form"].name
-    if form == "ahead":
-        return _forecast(parts, areas)
+    if form in _ASKED:
+        return _ASKED[form](parts, areas)
     if form in _JOINED:
         return _JOINED[form](tuple(_region(part, areas) for part in parts))
     if form in _FORMS:
@@ -96,6 +97,19 @@ def _forecast(parts: Sequence[exp.Expr], areas: Areas) -> Forecast:
         raise Refused(message, span_of(region), "register one query for each region")
     within_s = duration(cast("Quantity", lasting), "WITHIN")
     return Forecast(part=part, within_s=within_s, by=cast("By", by))
+
+
+def _meeting(parts: Sequence[exp.Expr], areas: Areas) -> ByExtent:
+    """Whose extent meets a region; on a stream of places who is in it."""
+    part = joined_region(_region(cast("Inside", parts[0]), areas))
+    return ByExtent(part=part, how="intersects")
+
+
+_ASKED: Mapping[str, Callable[[Sequence[exp.Expr], Areas], Region]] = {
+    "ahead": _forecast,
+    "meets": _meeting,
+}
+"""What is asked of a region in a clause of its own, by the form in which it is written."""
 
 
 def _complement(parts: tuple[Region, ...]) -> Region:
