@@ -17,7 +17,7 @@ from st_common.ops.health import (
     remember,
 )
 from st_common.ops.process import start_of
-from st_common.ops.status import Exit, Phase, ended_well
+from st_common.ops.status import Exit, Phase, StreamStatus, ended_well, is_newer
 
 BAD_CONFIG = "bad_config"
 CRASH_LOOP = "crash_loop"
@@ -376,11 +376,15 @@ def _why_tripped(seen: Observation, memory: Memory) -> str:
     return f"{count} starts did not help{error}; tried again after longer and longer pauses, or by {retry}"
 
 
+def _is_of(ended: Exit, status: StreamStatus | None) -> bool:
+    return status is not None and ended.owner.pid == status.pid
+
+
 def _why_dead(seen: Observation) -> str:
+    ended, status = seen.ended, seen.status
+    if ended is not None and (is_newer(ended, status) or _is_of(ended, status)):
+        said = f": {ended.message}" if ended.message else ""
+        return f"its process ended with code {ended.code}{said}"
     if seen.status is None:
         return "it has not run yet"
-    if seen.ended is not None and seen.ended.owner.pid == seen.status.pid:
-        return f"its process ended with code {seen.ended.code}: {seen.ended.message}".rstrip(
-            ": "
-        )
     return f"its process {seen.status.pid} is gone"

@@ -8,7 +8,7 @@ from st_common.errors import TransientError
 from st_common.ops.judged import GivenUp, given_up
 from st_common.ops.lease import Lease, current, is_held
 from st_common.ops.process import Owner
-from st_common.ops.status import StreamStatus, read_exit
+from st_common.ops.status import Exit, StreamStatus, is_newer, read_exit
 
 _LIVING = ("starting", "running", "idle")
 
@@ -35,8 +35,8 @@ def presence(folder: Path, status: StreamStatus | None, *, now_us: int) -> Prese
     """How the engine of a stream is, given what it said last.
 
     One that said it was running and whose process is gone is `dead`: it was killed, or its machine stopped. One that
-    gave its lease back has `ended`, or `failed`. An engine on another host counts as living for two minutes after its
-    last beat.
+    gave its lease back has `ended`, or `failed`, as one that ended with an error before it said anything. An engine on
+    another host counts as living for two minutes after its last beat.
 
     Args:
         folder: the stream's folder.
@@ -45,18 +45,19 @@ def presence(folder: Path, status: StreamStatus | None, *, now_us: int) -> Prese
     """
     lease = current(folder)
     held = lease is not None and is_held(lease, now_us=now_us)
+    end = read_exit(folder)
     state = "never run" if status is None else status.state
     if state in _LIVING and not held:
-        state = (
-            _ended(folder, lease) if lease is not None and lease.released else "dead"
-        )
+        state = _ended(end, lease) if lease is not None and lease.released else "dead"
+    if not held and end is not None and end.code and is_newer(end, status):
+        state = "failed"
     spoke = (
         None if status is None else max(status.beat_ts, lease.beat_ts if lease else 0)
     )
     given = None if held else _given_up(folder, now_us=now_us)
     return Presence(
         state=state if given is None else given.health,
-        why=_error_of(folder, state) if given is None else given.why or None,
+        why=_error_of(end, state) if given is None else given.why or None,
         owner=lease.owner if lease is not None and (held or state == "dead") else None,
         age_s=None if spoke is None else max(now_us - spoke, 0) / 1e6,
     )
@@ -74,15 +75,10 @@ def _given_up(folder: Path, *, now_us: int) -> GivenUp | None:
         return None
 
 
-def _error_of(folder: Path, state: str) -> str | None:
-    end = read_exit(folder) if state == "failed" else None
-    return end.message or None if end is not None else None
+def _error_of(end: Exit | None, state: str) -> str | None:
+    return end.message or None if end is not None and state == "failed" else None
 
 
-def _ended(folder: Path, lease: Lease) -> str:
-    end = read_exit(folder)
-    return (
-        "failed"
-        if end is not None and end.owner == lease.owner and end.code
-        else "ended"
-    )
+def _ended(end: Exit | None, lease: Lease) -> str:
+    failed = end is not None and end.owner == lease.owner and end.code
+    return "failed" if failed else "ended"

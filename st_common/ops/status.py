@@ -194,6 +194,11 @@ def failure_recorded(folder: Path) -> Iterator[None]:
         raise
 
 
+def is_newer(ended: Exit, status: StreamStatus | None) -> bool:
+    """Whether a process ended that said nothing, or was started after who spoke last."""
+    return status is None or ended.owner.started_s * 1e6 > status.beat_ts
+
+
 def ended_well(status: StreamStatus | None, ended: Exit | None) -> bool:
     """Whether who spoke last ended in order: it was asked to, or came to the end of what there was."""
     if status is None or ended is None:

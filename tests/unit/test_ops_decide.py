@@ -196,6 +196,12 @@ def test_an_engine_that_ended_in_order_is_started_again_without_an_alert() -> No
     assert kinds(at(replace(DEAD, ended=ended), RUNNING, 400)) == ["restart"]
 
 
+def test_an_alert_says_how_an_engine_ended_that_had_said_nothing() -> None:
+    ended = replace(WRONG, code=1, message="no memory")
+    (alert, _) = at(replace(DEAD, status=None, ended=ended), RUNNING, 60).actions
+    assert alert.reason == "dead: its process ended with code 1: no memory"
+
+
 def test_an_old_exit_says_nothing_about_a_later_start() -> None:
     ended = Exit(owner=replace(ENGINE, started_s=START / S - 500), code=2, message="")
     assert kinds(at(replace(DEAD, ended=ended), RUNNING, 60)) == ["alert", "restart"]

@@ -167,7 +167,8 @@ class Names:
         return self.partners[number] if number >= 0 else none
 
     def pairs(self, keys, high, low):
-        return sorted((high[key >> 32], low[key & 0xFFFFFFFF]) for key in keys.tolist())
+        pairs = ((high[key >> 32], low[key & 0xFFFFFFFF]) for key in keys.tolist())
+        return sorted(pairs, key=repr)  # of LEFT JOIN a target may have no partner
 
 
 def rows_of(memory, *columns):
