@@ -315,6 +315,7 @@ def test_the_server_side_counts_streams_queries_and_rejects(page: Page, served: 
     stream = page.get_by_role("region", name="Stream vehicles")
     expect(stream).to_contain_text(f"{OBJECTS}")
     expect(stream).to_contain_text("Rejected:")
+    expect(stream).to_contain_text(re.compile(r"lag of the map\s*\d+ s"))
     workers = page.get_by_role("list", name="Workers of vehicles")
     version = re.escape(metadata.version("fairway"))
     expect(workers).to_contain_text(re.compile(rf"engine \d+ on .*{version}"))

@@ -66,8 +66,15 @@ export const app = new Store<AppState>({
     said: '',
 });
 
-/** The map, once it is there, and the time of the newest fix of each stream on it. */
-export const place: { view: MapView | null; latest: Map<string, number> } = { view: null, latest: new Map() };
+/**
+ * The map, once it is there; of each stream on it the time of the newest fix, and up to when, by the machine's clock,
+ * what had come is on it.
+ */
+export const place: { view: MapView | null; latest: Map<string, number>; mapped: Map<string, number> } = {
+    view: null,
+    latest: new Map(),
+    mapped: new Map(),
+};
 
 export const say = (said: string): void => app.set({ said });
 export const streamOf = (name: string): PageState['streams'][number] | undefined =>

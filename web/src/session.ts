@@ -88,10 +88,12 @@ async function askObjects(): Promise<void> {
     if (view === null || app.get().at_ms !== null) return;
     forgetHidden();
     for (const { name } of shownStreams()) {
+        const began_ms = Date.now();
         const bytes = await getBytes(pathOf(['live', name], { since: cursors.get(name) ?? null }));
         if (app.get().at_ms !== null) return; // meanwhile somebody looks at the past
         const news = unpackPositions(bytes);
         cursors.set(name, news.cursor);
+        if (news.lag_s !== null) place.mapped.set(name, began_ms - news.lag_s * 1000);
         if (news.latestEvent !== null) place.latest.set(name, Date.parse(news.latestEvent));
         takeObjects(name, news, LIVE_MS);
     }

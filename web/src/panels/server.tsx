@@ -39,6 +39,12 @@ const sayShort = (value: number | null): string =>
 
 const lagOf = (lag_s: number | null): string => (lag_s === null ? '–' : sayDuration(lag_s * 1000));
 
+/** How old what is on the map is: the server's lag when it was asked, and the time since, also while it answers. */
+function lagOfMap(stream: string): string {
+    const mapped_ms = place.mapped.get(stream);
+    return mapped_ms === undefined || app.get().at_ms !== null ? '–' : sayDuration(Math.max(0, Date.now() - mapped_ms));
+}
+
 function sayLatency(stream: StreamState): string {
     const told = stream.latency_ms;
     return told === null ? '–' : `${sayShort(told.p50)} · ${sayShort(told.p99)}`;
@@ -62,6 +68,7 @@ function factsOf(stream: StreamState): [string, string][] {
         ['fixes a second', sayNumber(stream.fixes_per_s)],
         ['behind', sayBehind(stream)],
         ['lag', lagOf(stream.lag_s)],
+        ['lag of the map', lagOfMap(stream.name)],
         ['archive lag', lagOf(stream.archive_lag_s)],
         ['latency p50 · p99', sayLatency(stream)],
         ['engine', stream.engine ?? '–'],
