@@ -62,6 +62,7 @@ class StreamSettings:
         units: of attributes that have one, such as "km/h": numbers with a unit are compared in it.
         quote: of CSV; "" for none.
         skip_lines: how many lines at the beginning of a file are no records; they never reach the log.
+        records: the key under which a JSON document has its records; None: they stand by themselves.
         nulls: texts that stand for a missing value in any field, beside the empty one.
         position_filter: which fixes change nothing.
         lateness_s: how far the clock stays behind the largest event time: so long a fix may come out of order.
@@ -101,6 +102,7 @@ class StreamSettings:
     delimiter: str = ","
     quote: str = '"'
     skip_lines: int = 0
+    records: str | None = None
     nulls: tuple[str, ...] = ()
     position_filter: PositionFilter | None = None
     lateness_s: float = 0.0

@@ -237,6 +237,7 @@ STREAM_KEYS: dict[str, Check] = {
     "header": flag,
     "delimiter": _character,
     "quote": _quote,
+    "records": text,
     "skip_lines": whole(least=0, most=_MOST_SKIPPED),
     "nulls": words,
     "position_filter": _table,

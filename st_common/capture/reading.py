@@ -39,11 +39,15 @@ NAMES = (
     "header",
     "delimiter",
     "quote",
+    "records",
     "nulls",
     "max_ahead_s",
     "position_filter",
 )
-_WHEN_SET = ("position_filter",)  # younger than many logs: what is off is not said
+_WHEN_SET = (
+    "position_filter",
+    "records",
+)  # younger than many logs: what is off is not said
 KEY = "reading.json"
 _AT_ONCE = 64  # segments: among the first there are records, as a rule
 

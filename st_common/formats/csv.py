@@ -25,7 +25,7 @@ class Csv(Format):
 
     written_as = "delimited"
 
-    takes = frozenset(FORMAT_KEYS)
+    takes = frozenset(FORMAT_KEYS) - {"records"}
 
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from st_common.formats.said_before import Said
     from st_common.formats.spans import Ints
 
-FORMAT_KEYS = ("header", "delimiter", "quote", "skip_lines", "time_unit")
+FORMAT_KEYS = ("header", "delimiter", "quote", "records", "skip_lines", "time_unit")
 """The keys of a stream that some formats have no use for."""
 
 

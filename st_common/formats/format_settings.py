@@ -96,6 +96,11 @@ class FormatSettings(Protocol):
         """What quotes fields; "" for none."""
         ...
 
+    @property
+    def records(self) -> str | None:
+        """The key under which a document has its records, a list; None: they stand by themselves."""
+        ...
+
 
 class Source(Protocol):
     """Gives bytes, one portion after the other."""

@@ -1,5 +1,6 @@
-"""NDJSON: a JSON object a line, or one JSON array of objects."""
+"""NDJSON: a JSON object a line, one JSON array of objects, or a list of them that is a member of a document."""
 
+import io
 from typing import TYPE_CHECKING
 
 from st_common.formats.format import Format
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 class Ndjson(Format):
     """JSON objects; see `ndjson_records` and `ndjson_chunks`."""
 
-    takes = frozenset({"skip_lines", "time_unit"})
+    takes = frozenset({"records", "skip_lines", "time_unit"})
     takes_objects = True
 
     written_as = "objects"
@@ -23,15 +24,27 @@ class Ndjson(Format):
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":
-        """Chunks of lines; the elements of an array become lines."""
-        from st_common.formats.ndjson_chunks import ndjson_chunks
+        """Chunks of lines; the elements of an array become lines, and those of documents' lists."""
+        from st_common.formats.member_lines import member_lines
+        from st_common.formats.ndjson_chunks import (
+            LEAST_CHUNK,
+            chunks_of_lines,
+            ndjson_chunks,
+        )
 
-        return ndjson_chunks(source, size=size)
+        if stream.records is None:
+            return ndjson_chunks(source, size=size)
+        size = max(size, LEAST_CHUNK)
+        return chunks_of_lines(member_lines(source, stream.records, size=size))
 
     def records(self, payload: bytes, stream: FormatSettings) -> "Records":
         """The records of a payload."""
+        from st_common.formats.member_lines import member_lines
         from st_common.formats.ndjson_records import read_ndjson
 
+        if stream.records is not None:
+            source, size = io.BytesIO(payload), len(payload) + 1
+            payload = b"".join(member_lines(source, stream.records, size=size))
         return read_ndjson(payload, stream)
 
     def whole_bytes(self, payload: bytes) -> int:
@@ -41,8 +54,9 @@ class Ndjson(Format):
         return len(payload) if is_array(payload) else super().whole_bytes(payload)
 
     def shared_head(self, payload: bytes, stream: FormatSettings) -> bytes | None:
-        """No header; an array must be read by itself."""
-        return None if payload.lstrip()[:1] == b"[" else b""
+        """No header; an array must be read by itself, and so must what may be a document."""
+        is_alone = payload.lstrip()[:1] == b"[" or stream.records is not None
+        return None if is_alone else b""
 
     def joined_records(
         self, payload: bytes, stream: FormatSettings

@@ -9,7 +9,7 @@ from st_common.formats.format_settings import Source
 from st_common.formats.json_array import is_array, split
 from st_common.formats.spans import Spans, lines
 
-_LEAST_CHUNK = 1 << 18  # bytes
+LEAST_CHUNK = 1 << 18  # bytes
 _LF, _CR, _BLANK = 10, 13, 32
 
 
@@ -20,7 +20,7 @@ def ndjson_chunks(source: Source, *, size: int) -> Iterator[Chunk]:
 
         b'[{"a":1},\n {"a":2}]'   ->   b'{"a":1}\n  {"a":2}\n'
     """
-    size = max(size, _LEAST_CHUNK)
+    size = max(size, LEAST_CHUNK)
     start = source.read(size)
     yield from chunks_of_lines(object_lines(source, start, size))
 

@@ -68,6 +68,7 @@ class _Lines:
     header: bool = False
     delimiter: str = ","
     quote: str = ""
+    records: str | None = None
 
 
 LINES = _Lines()

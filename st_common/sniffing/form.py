@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from st_common.errors import ConfigError
+from st_common.formats.member_lines import list_of, member_lines
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LINES = 100
@@ -122,11 +123,25 @@ def _of_json(begun: bytes, place: str) -> Form:
     if re.match(rb'\{\s*"time"\s*:\s*\d+\s*,\s*"states"\s*:', begun):
         return Form(format="opensky")
     records = list(_objects(begun))[:_LINES]
+    member = _member_of(begun) if len(records) <= 1 else None
+    settings = {} if member is None else {"records": member}
+    if member is not None:
+        inside = member_lines(io.BytesIO(begun), member, size=len(begun) + 1)
+        records = list(_objects(b"".join(inside)))[:_LINES]
     if not records:
         raise ConfigError(f"{place} is JSON without objects", hint="an object a line")
     rows = [_flat(record) for record in records]
     names = tuple(dict.fromkeys(name for row in rows for name in row))
-    return Form(format="ndjson", names=names, rows=rows)
+    return Form(format="ndjson", settings=settings, names=names, rows=rows)
+
+
+def _member_of(text: bytes) -> str | None:
+    """The key of a JSON document under which it has a list of objects; None: there is none, or no document."""
+    for found in re.finditer(rb'"([^"\\]+)"\s*:\s*\[\s*\{', text):
+        name = found[1].decode("utf-8", "replace")
+        if list_of(text, name) is not None:
+            return name
+    return None
 
 
 def _objects(text: bytes) -> Any:

@@ -59,6 +59,9 @@ def test_real_files_are_known_and_read(shared, file, form, owner, time_unit, crs
         ("note,id,t,x,y\n,a,1700000000,10,50\n", {"columns": {"object": "id", "event_ts": "t", "x": "x", "y": "y"}}),
         ('/hfp/v2/journey/ongoing/vp/bus/1/6 {"VP": {"tst": "2024-05-01", "lat": 6, "long": 2}}\n', {"format": "hfp"}),
         ('{"VP": {"veh": 7, "lat": 60, "long": 24, "tst": "2024-05-01T12:00:00Z"}}\n', {"time_unit": "iso"}),
+        ('{"vehicles": [{"id": "a", "ts": 1700000000, "lon": 10, "lat": 50}]}',
+         {"records": "vehicles", "columns": {"x": "lon", "y": "lat", "event_ts": "ts", "object": "id"}}),
+        ('{"id": "a", "ts": 1700000000, "lon": 10, "lat": 50, "stops": [{"n": 1}]}\n' * 2, {"records": None}),
     ],
 )  # fmt: skip
 def test_settings_follow_from_what_stands_in_a_file(tmp_path, text, settings):
