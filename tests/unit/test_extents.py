@@ -14,6 +14,7 @@ from st_common.errors import StateError
 from st_common.geometry.elements import boxes_as_shapes
 from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators.state.taken import Joined
+from st_common.query.builder import around, query
 from st_common.query.explain import explain, lines
 from st_common.query.extents import with_extent
 from st_common.query.plan import Aggregate, Plan
@@ -128,6 +129,14 @@ def test_what_a_clause_means_depends_on_what_the_elements_are(clause, extent, ex
         assert clause in to_text(plan, "q")
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
     assert plan_from_json(json.dumps(plan.to_json())) == plan
+
+
+@pytest.mark.spec("B14")
+def test_text_and_builder_say_the_same():
+    (one,) = parse("REGISTER QUERY q AS SELECT * FROM s INTERSECTS (0, 0, 10, 10)")
+    assert query("s").intersects((0, 0, 10, 10)).build() == one.plan
+    (one,) = parse("REGISTER QUERY q AS SELECT * FROM s INTERSECTS ('M', 'a', 5 m)")
+    assert query("s").intersects(around("a", 5)).build() == one.plan
 
 
 def test_what_moves_or_will_enter_asks_about_places():
