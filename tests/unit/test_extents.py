@@ -295,6 +295,27 @@ def test_what_is_not_known_of_extents_is_refused(tmp_path, clauses, message):
     assert message in shown
 
 
+@pytest.mark.spec("B17")
+def test_the_price_of_a_stock_above_100(tmp_path):
+    """A stream of one dimension, a key filter and a range: BBoxDB 5.5.1."""
+    conf = CONF.format(crs="planar").replace('shape = "way"', 'box = ["low", "high"]')
+    prices = "id,t,load,low,high\nApple,1,0,97,99\nShell,2,0,101,104\n"
+    home = ran_home(tmp_path, conf, "walks", prices)
+    fairway = commands_in(home)
+    text = (
+        "REGISTER QUERY q AS SELECT * FROM walks INTERSECTS (100, 0, 9999, 0) USING key('Apple');"
+        "REGISTER QUERY every AS SELECT * FROM walks INTERSECTS (100, 0, 9999, 0)"
+    )
+    assert fairway("query", "register", "--text", text)[0] == 0
+    (tmp_path / "more.csv").write_text("id,t,load,low,high\nApple,3,0,98,100\n")
+    assert fairway("replay", "walks", str(tmp_path / "more.csv"))[0] == 0
+    assert fairway("run", "walks", "--until-idle")[0] == 0
+    for query_, expected in (("q", {"Apple"}), ("every", {"Apple", "Shell"})):
+        assert fairway("verify", query_)[0] == 0
+        shown = fairway("answer", query_, "--json")[1].splitlines()
+        assert {json.loads(one)["object"] for one in shown} == expected
+
+
 def test_a_region_of_extents_stands_in_no_other_region():
     said = {"kind": "complement", "part": {"kind": "by_extent", "how": "intersects"}}
     said["part"]["part"] = {"kind": "circle", "x": 1, "y": 1, "radius_m": 1}
