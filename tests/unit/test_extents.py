@@ -74,6 +74,19 @@ def test_who_lies_in_a_region_may_touch_its_border_from_within():
     ]
 
 
+@pytest.mark.parametrize("how", ["intersects", "covered"])
+def test_a_geometry_counts_and_not_the_box_around_it(how):
+    """A line from corner to corner of its box, beside a circle in the other corner; then one in the circle."""
+    circle = Circle(x=0, y=8, radius_m=3)
+    plan = Plan(stream="s", inside=region(circle, how, "shape"))
+    rows = [
+        fix("a", 1, 4, 4, geometry="LINESTRING (0 0, 8 8)"),
+        fix("a", 2, 0, 8, geometry="LINESTRING (-2 8, 2 8)"),
+    ]
+    (line,) = told(by_both(log(register("q", plan), *rows)))
+    assert line.startswith("2 @2 q +a")
+
+
 def test_of_one_dimension_y_is_0():
     low = Box(minx=0, miny=0, maxx=10, maxy=0)
     plan = Plan(stream="s", inside=region(low, extent="interval"))
