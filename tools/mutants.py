@@ -33,6 +33,13 @@ CPU_S = 200
 UNIT, LAWS = "tests/unit/test_", "tests/laws/test_"
 NEAR = f"{LAWS}degrees.py::test_among_near_places_caches_and_restarts_tell_what_brute_force_tells"
 WAYS = f"{LAWS}degrees.py::test_ways_on_the_globe_tell_what_brute_force_tells"
+EXTENTS = "test_pairs_are_those_whose_geometries_meet_or_lie_in_each_other"
+BY_HAND = (
+    "test_boxes_without_width_or_height_are_lines_and_points",
+    "test_who_touches_a_region_meets_it",
+    "test_who_lies_in_a_region_may_touch_its_border_from_within",
+    "test_a_geometry_counts_and_not_the_box_around_it",
+)
 CACHES = "test_caches_that_stay_in_memory_tell_what_brute_force_tells"
 A_KIND = f"{LAWS}ticks.py::test_a_kind_tells_what_brute_force_tells_however_it_is_run"
 TESTS: dict[str, tuple[str, ...]] = {
@@ -48,6 +55,10 @@ TESTS: dict[str, tuple[str, ...]] = {
         f"{LAWS}comparing.py",
         f"{UNIT}comparing.py",
         f"{UNIT}layers_index.py",
+    ),
+    "geometry/elements": (
+        f"{LAWS}extents.py::{EXTENTS}",
+        *(f"{UNIT}extents.py::{name}" for name in BY_HAND),
     ),
     "geometry/near": (f"{UNIT}geometry_distance.py", f"{UNIT}layers_index.py"),
     "geometry/group": (f"{UNIT}kernels_group.py", f"{LAWS}ticks.py"),
@@ -91,6 +102,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         f"{A_KIND}[counting]",
     ),
     "query/order": (f"{UNIT}query_order.py", f"{UNIT}placing.py"),
+    "operators/matching/extents": (f"{LAWS}extents.py",),
     "operators/matching/placing": (f"{UNIT}placing.py", f"{LAWS}step.py"),
     "operators/runtime/reshape": (f"{UNIT}reshape.py",),
     "operators/turn/valid": (f"{UNIT}kernels_valid_until.py", f"{LAWS}ticks.py"),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from st_common.query.comparing import Transform
 from st_common.query.complaint import Complaint
 from st_common.query.plan import Plan
 from st_common.regions.by_extent import ByExtent, Extent
@@ -52,7 +53,7 @@ def complaints_of_extents(plan: Plan) -> Iterator[Complaint]:
     if not isinstance(plan.inside, ByExtent):
         return
     parts = {
-        "USING": plan.transforms or None,
+        "USING": next(filter(_looks_at_boxes, plan.transforms), None),
         "COMPARE WITH": plan.compare,
         "a window in brackets": plan.frame,
     }
@@ -62,6 +63,11 @@ def complaints_of_extents(plan: Plan) -> Iterator[Complaint]:
             message=f"{name} and a region that looks at extents exclude each other",
             hint=f"{name} looks at the places of elements; conditions on x and y do too",
         )
+
+
+def _looks_at_boxes(step: Transform) -> bool:
+    """Whether a step looks at the box around a place; one by key or properties does not."""
+    return step.kind != "key" and step.name not in ("key", "property")
 
 
 def _nests_extents(region: Region) -> bool:

@@ -13,6 +13,7 @@ from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.matching.extents import compiled_index, looked_up
 from st_common.operators.state.fixes import NEVER
+from st_common.query.comparing import Transform
 from st_common.query.fence import Debounce, Fence
 from st_common.query.incident import Incident
 from st_common.query.neighbours import Nearest, Place
@@ -202,6 +203,7 @@ def plans_of(region, other):
         Plan(**only, where="x + y < 8"),
         Plan(**only, where="x + y < 8", order="select_first"),
         Plan(**only, emit="every"),
+        Plan(**only, transforms=(Transform(kind="key", text="a"),)),
         Plan(**only, aggregate=Aggregate(function="count")),
         Plan(**only, window=Window(seconds=3.0)),
         Plan(**only, fence=Fence(events=("enter", "exit"))),

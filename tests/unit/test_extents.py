@@ -14,6 +14,7 @@ from st_common.errors import StateError
 from st_common.geometry.elements import boxes_as_shapes
 from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators.state.taken import Joined
+from st_common.query.builder import around, query
 from st_common.query.explain import explain, lines
 from st_common.query.extents import with_extent
 from st_common.query.plan import Aggregate, Plan
@@ -73,6 +74,19 @@ def test_who_lies_in_a_region_may_touch_its_border_from_within():
     ]
 
 
+@pytest.mark.parametrize("how", ["intersects", "covered"])
+def test_a_geometry_counts_and_not_the_box_around_it(how):
+    """A line from corner to corner of its box, beside a circle in the other corner; then one in the circle."""
+    circle = Circle(x=0, y=8, radius_m=3)
+    plan = Plan(stream="s", inside=region(circle, how, "shape"))
+    rows = [
+        fix("a", 1, 4, 4, geometry="LINESTRING (0 0, 8 8)"),
+        fix("a", 2, 0, 8, geometry="LINESTRING (-2 8, 2 8)"),
+    ]
+    (line,) = told(by_both(log(register("q", plan), *rows)))
+    assert line.startswith("2 @2 q +a")
+
+
 def test_of_one_dimension_y_is_0():
     low = Box(minx=0, miny=0, maxx=10, maxy=0)
     plan = Plan(stream="s", inside=region(low, extent="interval"))
@@ -128,6 +142,14 @@ def test_what_a_clause_means_depends_on_what_the_elements_are(clause, extent, ex
         assert clause in to_text(plan, "q")
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
     assert plan_from_json(json.dumps(plan.to_json())) == plan
+
+
+@pytest.mark.spec("B14")
+def test_text_and_builder_say_the_same():
+    (one,) = parse("REGISTER QUERY q AS SELECT * FROM s INTERSECTS (0, 0, 10, 10)")
+    assert query("s").intersects((0, 0, 10, 10)).build() == one.plan
+    (one,) = parse("REGISTER QUERY q AS SELECT * FROM s INTERSECTS ('M', 'a', 5 m)")
+    assert query("s").intersects(around("a", 5)).build() == one.plan
 
 
 def test_what_moves_or_will_enter_asks_about_places():
@@ -284,6 +306,27 @@ def test_what_is_not_known_of_extents_is_refused(tmp_path, clauses, message):
     code, shown = commands_in(home)("query", "register", "--text", text)
     assert code == 2
     assert message in shown
+
+
+@pytest.mark.spec("B17")
+def test_the_price_of_a_stock_above_100(tmp_path):
+    """A stream of one dimension, a key filter and a range: BBoxDB 5.5.1."""
+    conf = CONF.format(crs="planar").replace('shape = "way"', 'box = ["low", "high"]')
+    prices = "id,t,load,low,high\nApple,1,0,97,99\nShell,2,0,101,104\n"
+    home = ran_home(tmp_path, conf, "walks", prices)
+    fairway = commands_in(home)
+    text = (
+        "REGISTER QUERY q AS SELECT * FROM walks INTERSECTS (100, 0, 9999, 0) USING key('Apple');"
+        "REGISTER QUERY every AS SELECT * FROM walks INTERSECTS (100, 0, 9999, 0)"
+    )
+    assert fairway("query", "register", "--text", text)[0] == 0
+    (tmp_path / "more.csv").write_text("id,t,load,low,high\nApple,3,0,98,100\n")
+    assert fairway("replay", "walks", str(tmp_path / "more.csv"))[0] == 0
+    assert fairway("run", "walks", "--until-idle")[0] == 0
+    for query_, expected in (("q", {"Apple"}), ("every", {"Apple", "Shell"})):
+        assert fairway("verify", query_)[0] == 0
+        shown = fairway("answer", query_, "--json")[1].splitlines()
+        assert {json.loads(one)["object"] for one in shown} == expected
 
 
 def test_a_region_of_extents_stands_in_no_other_region():

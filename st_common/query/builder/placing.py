@@ -9,6 +9,7 @@ from st_common.query.builder.regions import RegionLike, region_of
 from st_common.query.builder.step import Step
 from st_common.query.lowering.space import MOST_NEIGHBOURS
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
+from st_common.regions.by_extent import ByExtent
 
 Total = Literal["sum", "max", "min"]
 
@@ -22,6 +23,12 @@ class PlaceSteps(Step):
         """Objects inside a region: corners, WKT, or what `circle`, `around` and `box_around` make."""
         step = "inside(..)"
         return self._next(step, inside=region_of(region, step))
+
+    def intersects(self, region: RegionLike) -> Self:
+        """Elements that have a point in a region, touching included; of a stream of places what `inside` gives."""
+        step = "intersects(..)"
+        asked = ByExtent(part=region_of(region, step), how="intersects")
+        return self._next(step, inside=asked)
 
     def nearest(
         self,
