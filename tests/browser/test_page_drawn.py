@@ -197,6 +197,26 @@ def test_a_day_without_fixes_says_so_and_leads_to_the_newest_day(
     expect(page.get_by_test_id("told")).to_contain_text("ferry", timeout=60_000)
 
 
+def test_a_move_that_news_cut_short_is_drawn_at_its_end(page: Page, served: Served):
+    """Where frames are slow, news comes before the last one: the object must not stay between two places."""
+    open_page(page, served)
+    drawn = """() => {
+        const objects = fairwayPage.place.view.streams.get('vehicles');
+        const news = (index, lon) => ({
+            isWhole: false, names: {from: 0, names: []}, index: Uint32Array.from(index),
+            lon: Float64Array.from(lon), lat: Float64Array.from(lon, () => 60.17),
+            event_s: Float64Array.from(lon, () => 1),
+            heading: new Float32Array(lon.length), speed: new Float32Array(lon.length),
+        });
+        const now = performance.now();
+        objects.move(now + 1e9);
+        objects.take(news([0], [24.95]), now, 1000);
+        objects.take(news([], []), now, 1000);
+        return [objects.move(now), objects.move(now)];
+    }"""
+    assert page.evaluate(drawn) == [True, False]
+
+
 def test_the_past_plays_from_where_the_slider_stands_until_now(
     page: Page, served: Served
 ):

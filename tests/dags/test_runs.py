@@ -79,11 +79,11 @@ def test_a_stream_that_joins_objects_is_started_watched_restarted_and_stopped(
     killed = installation.pid()
     os.kill(killed, signal.SIGKILL)
     wait(lambda: installation.pid() is None, "the engine is gone")
+    position = installation.committed()
     installation.arrives(
         "a,2024-03-09T23:59:40Z,8.6,47.3", "b,2024-03-09T23:59:41Z,8.6,47.3"
     )
     assert supervised(run, alerts="failed") == ["restart"]
-    position = installation.committed()
     wait(lambda: installation.committed() > position, "the second segment is committed")
     assert installation.pid() != killed
     assert read_status(installation.folder).epoch == 2

@@ -70,6 +70,7 @@ export class Objects {
     private from: Float64Array<ArrayBufferLike> = new Float64Array(0);
     private to: Float64Array<ArrayBufferLike> = new Float64Array(0);
     private moved: Uint32Array<ArrayBufferLike> = new Uint32Array(0);
+    private wasCutShort = false; // news came before the last frame of a move: its end is not drawn yet
     private began_ms = 0;
     private takes_ms = 0;
     private byName = new Map<string, number>();
@@ -83,6 +84,7 @@ export class Objects {
 
     /** Takes what came; who moved goes there within takes_ms. */
     take(news: Positions, now_ms: number, takes_ms: number): void {
+        this.wasCutShort ||= this.moved.length > 0;
         this.finish();
         const before = news.isWhole ? this.forget() : null;
         this.learn(news.names.from, news.names.names);
@@ -92,9 +94,16 @@ export class Objects {
         this.takes_ms = takes_ms;
     }
 
-    /** Whether anything still moves; `shown` is as of now. */
+    /** Whether `shown`, which is as of now, is to be drawn: something moves, or has come to where it goes. */
     move(now_ms: number): boolean {
-        if (this.moved.length === 0) return false;
+        const isDue = this.moved.length > 0 || this.wasCutShort;
+        this.glide(now_ms);
+        this.wasCutShort = false;
+        return isDue;
+    }
+
+    private glide(now_ms: number): void {
+        if (this.moved.length === 0) return;
         const share = this.takes_ms === 0 ? 1 : Math.min(1, (now_ms - this.began_ms) / this.takes_ms);
         const { shown, from, to, moved } = this;
         for (let i = 0; i < moved.length; i += 1) {
@@ -103,7 +112,6 @@ export class Objects {
             shown[at + 1] = from[at + 1]! + (to[at + 1]! - from[at + 1]!) * share;
         }
         if (share === 1) this.moved = new Uint32Array(0);
-        return true;
     }
 
     /** The nearest object within some degrees; longitudes count by the cosine of the latitude. */
@@ -121,7 +129,7 @@ export class Objects {
     }
 
     private finish(): void {
-        this.move(Number.POSITIVE_INFINITY);
+        this.glide(Number.POSITIVE_INFINITY);
     }
 
     /** Forgets all objects; gives back where each was, so that it goes on from there. */
