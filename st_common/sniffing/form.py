@@ -13,6 +13,7 @@ from typing import Any
 
 from st_common.errors import ConfigError
 from st_common.formats.member_lines import list_of, member_lines
+from st_common.sniffing.columns import Rows, guessed
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LINES = 100
@@ -122,26 +123,41 @@ def _of_json(begun: bytes, place: str) -> Form:
         return _of_geojson(begun)
     if re.match(rb'\{\s*"time"\s*:\s*\d+\s*,\s*"states"\s*:', begun):
         return Form(format="opensky")
-    records = list(_objects(begun))[:_LINES]
-    member = _member_of(begun) if len(records) <= 1 else None
-    settings = {} if member is None else {"records": member}
-    if member is not None:
-        inside = member_lines(io.BytesIO(begun), member, size=len(begun) + 1)
-        records = list(_objects(b"".join(inside)))[:_LINES]
-    if not records:
+    rows = _rows_of(begun)
+    settings = {}
+    if len(rows) <= 1 and not _are_fixes(rows):
+        lists = _lists_in(begun)
+        fixes = (name for name, inside in lists.items() if _are_fixes(inside))
+        member = next(fixes, next(iter(lists), None))
+        if member is not None:
+            settings, rows = {"records": member}, lists[member]
+    if not rows:
         raise ConfigError(f"{place} is JSON without objects", hint="an object a line")
-    rows = [_flat(record) for record in records]
-    names = tuple(dict.fromkeys(name for row in rows for name in row))
-    return Form(format="ndjson", settings=settings, names=names, rows=rows)
+    return Form(format="ndjson", settings=settings, names=_names_of(rows), rows=rows)
 
 
-def _member_of(text: bytes) -> str | None:
-    """The key of a JSON document under which it has a list of objects; None: there is none, or no document."""
+def _rows_of(text: bytes) -> list[dict[str, str]]:
+    return [_flat(record) for record in list(_objects(text))[:_LINES]]
+
+
+def _names_of(rows: Rows) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for row in rows for name in row))
+
+
+def _are_fixes(rows: Rows) -> bool:
+    """Whether records have columns that look like those of a fix."""
+    return not guessed(_names_of(rows), rows).missing
+
+
+def _lists_in(text: bytes) -> dict[str, list[dict[str, str]]]:
+    """The lists of objects that are members of a JSON document, by their keys; none where it is no document."""
+    lists = {}
     for found in re.finditer(rb'"([^"\\]+)"\s*:\s*\[\s*\{', text):
         name = found[1].decode("utf-8", "replace")
-        if list_of(text, name) is not None:
-            return name
-    return None
+        if name not in lists and list_of(text, name) is not None:
+            inside = member_lines(io.BytesIO(text), name, size=len(text) + 1)
+            lists[name] = _rows_of(b"".join(inside))
+    return lists
 
 
 def _objects(text: bytes) -> Any:

@@ -62,6 +62,9 @@ def test_real_files_are_known_and_read(shared, file, form, owner, time_unit, crs
         ('{"vehicles": [{"id": "a", "ts": 1700000000, "lon": 10, "lat": 50}]}',
          {"records": "vehicles", "columns": {"x": "lon", "y": "lat", "event_ts": "ts", "object": "id"}}),
         ('{"id": "a", "ts": 1700000000, "lon": 10, "lat": 50, "stops": [{"n": 1}]}\n' * 2, {"records": None}),
+        ('{"id": "a", "ts": 1700000000, "lon": 10, "lat": 50, "stops": [{"n": 1}]}\n', {"records": None}),
+        ('{"agencies": [{"n": 1}], "vehicles": [{"id": "a", "ts": 1700000000, "lon": 10, "lat": 50}]}',
+         {"records": "vehicles"}),
     ],
 )  # fmt: skip
 def test_settings_follow_from_what_stands_in_a_file(tmp_path, text, settings):
