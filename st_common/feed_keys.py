@@ -1,6 +1,6 @@
 """Where records of a stream come from: the keys of `[streams.NAME.sources.SOURCE]` in `conf/streams.toml`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -91,28 +91,35 @@ class SourceSettings:
     retry_max_s: float = 60.0
 
 
-def source_settings(tables: Mapping[str, Any], place: str) -> dict[str, SourceSettings]:
+def source_settings(
+    tables: Mapping[str, Any], place: str, *, above: Collection[str] = ()
+) -> dict[str, SourceSettings]:
     """The sources of a stream, by name.
 
     Args:
         tables: what the file says: a table for each.
         place: where they stand, for errors.
+        above: the keys of a stream, which may have slipped into a source.
 
     Raises:
         ConfigError: a key is unknown, missing, wrong, or has no meaning for the kind of a source; the message names it.
     """
     return {
-        checked_name(name, "source"): _source(name, table, f"{place} source {name!r}:")
+        checked_name(name, "source"): _source(
+            name, table, f"{place} source {name!r}:", above
+        )
         for name, table in tables.items()
     }
 
 
-def _source(name: str, table: object, place: str) -> SourceSettings:
+def _source(
+    name: str, table: object, place: str, above: Collection[str]
+) -> SourceSettings:
     if not isinstance(table, dict):
         raise ConfigError(f"{place} must be a table", hint='kind = "tcp", ..')
     if "kind" not in table:
         raise ConfigError(f"{place} kind is missing", hint=f"one of {', '.join(KINDS)}")
-    known(table, tuple(SOURCE_KEYS), place)
+    known(table, tuple(SOURCE_KEYS), place, above=above)
     kind = str(table["kind"])
     must, may = KINDS.get(kind, ((), ()))
     for key in table if kind in KINDS else ():

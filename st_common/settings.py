@@ -324,7 +324,9 @@ def stream_of_table(name: str, table: object, path: Path) -> StreamSettings:
     if "position_filter" in values:
         values["position_filter"] = position_filter_of(values["position_filter"], place)
     values["spark"] = spark_settings(values.get("spark", {}), place)
-    values["sources"] = source_settings(values.get("sources", {}), place)
+    values["sources"] = source_settings(
+        values.get("sources", {}), place, above=STREAM_KEYS
+    )
     values |= _attributes_of(values.get("attributes", {}), values["columns"])
     stream = StreamSettings(name=name, **{**form.defaults, **values})
     _check_together(stream, table, place)

@@ -4,7 +4,7 @@ import difflib
 import math
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -78,18 +78,30 @@ def checked(
     return values
 
 
-def known(table: Mapping[str, Any], keys: tuple[str, ...], place: str) -> None:
+def known(
+    table: Mapping[str, Any],
+    keys: tuple[str, ...],
+    place: str,
+    *,
+    above: Collection[str] = (),
+) -> None:
     """Makes sure that every key of a table is known.
 
     Args:
         table: what the file says.
         keys: those that are known.
         place: where the table stands, for errors.
+        above: those of the table that this one belongs to; TOML gives a line to the table that is named last above it.
 
     Raises:
         ConfigError: one is not; with a guess at what was meant.
     """
     for key in table:
+        if key in above and key not in keys:
+            raise ConfigError(
+                f"{place} {key!r} is a key of the stream",
+                hint="put it above the table of its first source",
+            )
         if key not in keys:
             near = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
             hint = (

@@ -107,7 +107,10 @@ def _note_of_others(names: Sequence[str], rows: Rows) -> list[str]:
     if not plain:
         return []
     types = ", ".join(f'{name} = "{_type_of(name, rows)}"' for name in plain)
-    return [f"other columns are dropped; to query them, add attributes = {{ {types} }}"]
+    return [
+        "other columns are dropped; to query them, put below [streams.NAME], above its sources: "
+        f"attributes = {{ {types} }}"
+    ]
 
 
 def _type_of(name: str, rows: Rows) -> str:

@@ -172,7 +172,7 @@ def test_other_columns_are_named_as_attributes_that_settings_take(tmp_path):
     path = tmp_path / "fixes.csv"
     path.write_text("id,t,lon,lat,kmh,line,a b\na,1700000000,10,50,4.5,7b,1\n")
     (note,) = sniff(str(path)).notes
-    attributes = note.partition("add ")[2]
+    attributes = note.partition("sources: ")[2]
     assert attributes == 'attributes = { kmh = "double", line = "string" }'
     settings = CliRunner().invoke(
         app, ["--home", str(tmp_path / "home"), "check", str(path)]
@@ -184,3 +184,14 @@ def test_other_columns_are_named_as_attributes_that_settings_take(tmp_path):
         "kmh": "double",
         "line": "string",
     }
+
+
+def test_a_key_of_the_stream_that_slipped_into_its_source_is_sent_above(tmp_path):
+    (tmp_path / "streams.toml").write_text(
+        '[streams.s]\nformat = "ndjson"\ncolumns = { object = "id", x = "x", y = "y" }\n'
+        '[streams.s.sources.feed]\nkind = "http"\nurl = "http://127.0.0.1/v"\n'
+        'attributes = { line = "string" }\n'
+    )
+    (error,) = load_streams(tmp_path).broken.values()
+    assert "source 'feed': 'attributes' is a key of the stream" in error.message
+    assert error.hint == "put it above the table of its first source"
