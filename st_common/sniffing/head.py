@@ -1,5 +1,6 @@
 """The first bytes of a file or of what an address answers, unpacked."""
 
+import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from st_common.decode.gzipped import MAGIC
 from st_common.errors import ConfigError, TransientError
 
 HEAD_BYTES = 1 << 18
+_KINDS = {"ws": "websocket", "wss": "websocket", "mqtts": "mqtt"}
+_SCHEME = re.compile(r"(tcp|udp|mqtts?|kafka|wss?)://")
 _GZIP = 16 + zlib.MAX_WBITS
 _TIMEOUT_S = 30.0
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -38,9 +41,15 @@ def read_head(place: str) -> Head:
     """The beginning of a file, or of what an address answers.
 
     Raises:
-        ConfigError: it cannot be read, is empty, or is UTF-16.
+        ConfigError: it cannot be read, is empty, is UTF-16, or is an address of another kind than http.
         TransientError: the address does not answer.
     """
+    if scheme := _SCHEME.match(place):
+        kind = _KINDS.get(scheme[1], scheme[1])
+        raise ConfigError(
+            f"{place}: check reads files and http(s) addresses, not {kind}",
+            hint=f"save some of it in a file and check that; docs/feeds.md has sources of kind {kind}",
+        )
     raw = _answered(place) if is_address(place) else _read(Path(place))
     data, is_whole = _unpacked(raw)
     if data.startswith(_UTF16):

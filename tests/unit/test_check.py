@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
+from st_common.errors import ConfigError
 from st_common.settings import load_streams
 from st_common.sniffing.columns import guessed
 from st_common.sniffing.form import form_of
@@ -195,3 +196,20 @@ def test_a_key_of_the_stream_that_slipped_into_its_source_is_sent_above(tmp_path
     (error,) = load_streams(tmp_path).broken.values()
     assert "source 'feed': 'attributes' is a key of the stream" in error.message
     assert error.hint == "put it above the table of its first source"
+
+
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ("tcp://127.0.0.1:5055", "tcp"),
+        ("mqtts://broker/topic", "mqtt"),
+        ("wss://feed.example.org/v", "websocket"),
+    ],
+)
+def test_an_address_that_check_does_not_read_is_told_where_its_source_is_shown(
+    place, kind
+):
+    with pytest.raises(ConfigError) as caught:
+        sniff(place)
+    assert f"{place}: check reads files and http(s) addresses" in caught.value.message
+    assert f"sources of kind {kind}" in str(caught.value.hint)
