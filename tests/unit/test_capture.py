@@ -316,7 +316,7 @@ def cut(
 ) -> list[Chunk]:
     with monkeypatch.context() as patch:
         patch.setattr("st_common.formats.csv_chunks._LEAST_CHUNK", 1)
-        patch.setattr("st_common.formats.ndjson_chunks._LEAST_CHUNK", 1)
+        patch.setattr("st_common.formats.ndjson_chunks.LEAST_CHUNK", 1)
         patch.setattr("st_common.formats.csv_chunks.HEADER_LIMIT", 64)
         return list(chunks(Bytes(data), settings_, size=size))
 

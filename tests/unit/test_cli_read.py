@@ -203,7 +203,7 @@ def test_sql_answers_from_the_tables(run):
     [
         (
             ("changes", "nobody"),
-            "error: unknown query 'nobody' (see fairway query list)",
+            "error: unknown query 'nobody' (`fairway query list` names all)",
         ),
         (("answer", "qq"), "error: unknown query 'qq' (did you mean q?)"),
         (
