@@ -217,7 +217,7 @@ def _source(note: "CaptureNote", now_us: int) -> str:
     last = ""
     if note.arrived_us is not None:
         last = f", the last {_ago((now_us - note.arrived_us) / 1e6)}"
-    wrong = f"; {note.error}" if note.error else ""
+    wrong = "".join(f"; {said}" for said in (note.error, note.warning) if said)
     return f"source {note.source} ({note.kind}): {note.records:,} records{skipped}{last}{wrong}"
 
 

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from st_common.capture.files import wall_clock
 from st_common.errors import ConfigError, TransientError
 from st_common.feed_keys import SourceSettings
 from st_common.feeds.arrival import Arrival
@@ -60,13 +61,14 @@ class Capture:
     def __init__(
         self, home: Home, stream: StreamSettings, settings: SourceSettings
     ) -> None:
-        self._settings = settings
+        self._stream, self._settings = stream.name, settings
         self._source: Source = source_of(settings, stream)
         self._writer = Writer(home, stream, settings.name)
         is_skipping = settings.overload == "skip"
         self._buffer = Buffer(settings.buffer_mb * _MB, skips=is_skipping)
         self._tries, self._has_moved = _Tries(), False
         self._notes = Notes(home, stream.name, settings.name)
+        self._warning: str | None = None
         self._chance = random.Random()  # noqa: S311 - a pause is no secret
 
     @property
@@ -83,6 +85,7 @@ class Capture:
             reconnects=self._tries.reconnects,
             arrived_us=self._writer.arrived_us,
             error=self._tries.error,
+            warning=self._warning,
         )
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -108,6 +111,7 @@ class Capture:
             ended.set()
             await asyncio.wait((beating,))
             await writing
+            self._judge()
             self._notes.write(self.note)
         if not reading.cancelled():
             reading.result()
@@ -149,7 +153,11 @@ class Capture:
             tries.failures, most_s=self._settings.retry_max_s, chance=self._chance
         )
         _LOG.warning(
-            "source %s: %s; again in %.1f s", self._settings.name, tries.error, wait_s
+            "%s: source %s: %s; again in %.1f s",
+            self._stream,
+            self._settings.name,
+            tries.error,
+            wait_s,
         )
         await asyncio.sleep(wait_s)
 
@@ -172,10 +180,22 @@ class Capture:
     async def _beat(self, ended: asyncio.Event) -> None:
         """Says every few seconds how far it is, until it has ended."""
         while not ended.is_set():
+            self._judge()
             await asyncio.to_thread(self._notes.write, self.note)
             await asyncio.to_thread(self._forget)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), _BEAT_S)
+
+    def _judge(self) -> None:
+        """Warns when most of what comes cannot be read, and says so when it can again."""
+        name = self._settings.name
+        warning = self._writer.judge.warning(now_us=wall_clock())
+        if warning is not None and self._warning is None:
+            _LOG.warning("%s: source %s: %s", self._stream, name, warning)
+        if warning is None and self._warning is not None:
+            again = "what it brings can be read again"
+            _LOG.warning("%s: source %s: %s", self._stream, name, again)
+        self._warning = warning
 
     def _forget(self) -> None:
         """Lets go of the places of parts that are gone, when there are many."""

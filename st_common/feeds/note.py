@@ -31,6 +31,7 @@ class CaptureNote:
         reconnects: how often it had to connect again.
         arrived_us: when something arrived last, us UTC; None: not yet.
         error: why the connection broke off, until something arrives again; None: all is well.
+        warning: why most of what it brings cannot be read; None: it can.
         beat_us: when this was said, us UTC.
         owner: the process.
     """
@@ -45,6 +46,7 @@ class CaptureNote:
     reconnects: int
     arrived_us: int | None
     error: str | None
+    warning: str | None = None
     beat_us: int = 0
     owner: Owner | None = None
 
@@ -74,7 +76,8 @@ class Notes:
             StorageError: the disk is full, or refuses.
         """
         record = dataclasses.asdict(note)
-        record["error"] = None if note.error is None else redacted(note.error)
+        for key in ("error", "warning"):
+            record[key] = None if record[key] is None else redacted(record[key])
         record |= {"beat_us": time.time_ns() // 1000, "owner": self._owner.to_json()}
         write_record(self._path, record)
 

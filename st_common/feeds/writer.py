@@ -8,6 +8,7 @@ from st_common.capture.files import append_records, wall_clock
 from st_common.capture.memory import Memory
 from st_common.capture.reading import log_for, settle
 from st_common.feeds.arrival import Arrival
+from st_common.feeds.judge import Judge
 from st_common.feeds.places import MovedError, Places
 from st_common.home import Home
 from st_common.position import position_of
@@ -42,6 +43,7 @@ class Writer:
         self._stream, self._clock = stream, clock
         self.log = log_for(home, stream)
         self.places = Places(self.log, source)
+        self.judge = Judge(stream, source)
         self._memory = Memory(stream)
         self.records = self.bytes = self.segments = 0
         self.arrived_us: int | None = None
@@ -64,6 +66,7 @@ class Writer:
             self.records += rows[-1]
             self.bytes += len(payload)
             self.segments += 1
+            self.judge.look(payload, arrival_us=self._clock())
         return positions
 
     def _append(

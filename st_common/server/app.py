@@ -84,7 +84,9 @@ class Server:
         records, position = await intake.put(
             asked.body, asked.media, key, is_live=asked.params.get("live", True)
         )
-        return value_reply({"records": records, "position": position}, 202)
+        warning = intake.warning
+        told = {} if warning is None else {"warning": warning}
+        return value_reply({"records": records, "position": position, **told}, 202)
 
     async def follow_query(self, asked: Asked) -> Response:
         """The changes of one query as events."""

@@ -4,6 +4,7 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import replace
 
+from st_common.capture.files import wall_clock
 from st_common.errors import TransientError
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.buffer import Buffer
@@ -43,6 +44,11 @@ class Intake:
         self._pending: set[asyncio.Future[int]] = set()
         self._failed: Exception | None = None
         self._task = asyncio.create_task(self._store())
+
+    @property
+    def warning(self) -> str | None:
+        """Why most of what is sent cannot be read; None: it can."""
+        return self._writer.judge.warning(now_us=wall_clock())
 
     async def put(
         self, body: bytes, media: str, key: str | None, *, is_live: bool = True

@@ -90,6 +90,13 @@ def post(client, *fixes, stream="ships", **headers):
     )
 
 
+def test_whoever_posts_what_cannot_be_read_is_warned(place, client):
+    told = post(client, '{"id": "a", "when": 1, "x": 1, "y": 1}\n')
+    assert told.status_code == 202
+    assert "mostly missing_time" in told.json()["warning"]
+    assert "warning" not in post(client, fix("a", 1, 1, 1), stream="vans").json()
+
+
 def test_a_query_is_put_fixes_are_posted_and_its_changes_and_answer_are_read(
     place, client, engine_of
 ):

@@ -89,11 +89,24 @@ function StreamCard({ stream }: { stream: StreamState }): JSX.Element {
             <Workers stream={stream.name} workers={stream.workers ?? []} />
             <Rejects rejects={stream.rejects} />
             {stream.sources.map((one, i) => (
-                <p class="quiet" key={i}>
-                    source {sayRecord(one)}
-                </p>
+                <Source source={one} key={i} />
             ))}
         </section>
+    );
+}
+
+function Source({ source }: { source: Record<string, unknown> }): JSX.Element {
+    const { error, warning, ...counts } = source;
+    const wrong = [error, warning].filter((said) => typeof said === 'string');
+    return (
+        <>
+            <p class="quiet">source {sayRecord(counts)}</p>
+            {wrong.map((said) => (
+                <Notice kind="error" key={said}>
+                    {said}
+                </Notice>
+            ))}
+        </>
     );
 }
 

@@ -1,0 +1,100 @@
+"""What some records of a stream are, fixes or rejects, and what is likely to mend it where most are rejects."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pyarrow.compute as pc
+
+from st_common.decode import Reason, decode
+from st_common.formats.registry import format_of, names_of_formats
+from st_common.settings import StreamSettings
+
+_SHOWN = 80  # characters of a record
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_NO_POSITION = Reason.NO_POSITION.name.lower()
+_MENDS = {
+    "missing_column": "columns in the settings are spelled as in the header; delimiter says what separates them",
+    "ragged": "delimiter and quote say how fields are separated; header = false when there is no header",
+    "missing_object": "columns.object names the column of ids",
+    "missing_time": "columns.event_ts names the column of times; without it the arrival is the time",
+    "bad_time": "time_unit says how times are written: s, ms, us, iso or a format",
+    "missing_position": "columns.x and columns.y name the coordinates",
+    "bad_number": "columns.x and columns.y name the coordinates; their numbers have a decimal point",
+    "out_of_crs": "x is the longitude and y the latitude: are they exchanged? crs says in which system they are",
+    "no_point": "a fix is a point, POINT (x y) or WKB, in columns.place; fairway layer load takes lines and areas, "
+    "columns.shape makes elements of them",
+    "bad_box": "columns.box names the sides in pairs, the low one first: lo1, hi1, lo2, hi2",
+    "no_shape": "columns.shape names a column of WKT, WKB or GeoJSON geometries, and they must be valid",
+    "bad_json": f"format says what the file is: {names_of_formats()}",
+    "no_json_object": f"format says what the file is: {names_of_formats()}",
+    "bad_utf8": "the file must be UTF-8: convert it, as with iconv -f LATIN1 -t UTF-8",
+    "nul": "the file must be UTF-8, without NUL bytes: convert it, as with iconv -t UTF-8",
+}
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of records that were looked at.
+
+    Attributes:
+        records: how many there were.
+        reasons: of each reason how many rejects.
+        examples: of each reason the first record, and the first bytes of what it came in.
+    """
+
+    records: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
+
+    def add(
+        self, payload: bytes, head: bytes, stream: StreamSettings, *, arrival_us: int
+    ) -> None:
+        """Decodes the records of a payload, and counts them.
+
+        Args:
+            payload: of a segment.
+            head: its first bytes, or those of what it came in: a header, or a record.
+            stream: the settings.
+            arrival_us: when it came, us UTC.
+        """
+        decoded = decode(payload, stream, arrival_us=arrival_us)
+        self.records += decoded.rows
+        rejects = decoded.rejects
+        found = pc.value_counts(rejects["reason"].combine_chunks()).to_pylist()
+        for reason, count in ((str(one["values"]), one["counts"]) for one in found):
+            self.reasons[reason] += count
+            if reason not in self.examples:
+                of_it = rejects.filter(pc.equal(rejects["reason"], reason))
+                self.examples[reason] = (of_it["raw"][0].as_py(), head)
+
+    @property
+    def is_mostly_rejected(self) -> bool:
+        """Whether more than half cannot be read of the records that are about positions, or none of them all is."""
+        others = self.reasons[_NO_POSITION]
+        about, bad = self.records - others, self.reasons.total() - others
+        return 2 * bad > about or (about == 0 and others > 0)
+
+    def message(self, stream: str, of_what: str) -> str:
+        """What is wrong with most of them: counts, the main reason, and a record that has it.
+
+        Args:
+            stream: its name.
+            of_what: which records these are, such as `the first 20 records of fixes.csv`.
+        """
+        reason = self._main_reason()
+        raw, _ = self.examples[reason]
+        shown = raw.decode("utf-8", "replace")[:_SHOWN]
+        what = f"{self.reasons.total():,} of {of_what}"
+        return f"{what} are nothing that stream {stream!r} can read: mostly {reason}, such as {shown!r}"
+
+    def mend(self, stream: StreamSettings) -> str:
+        """What is likely to mend it."""
+        reason = self._main_reason()
+        _, head = self.examples[reason]
+        if head.startswith(_UTF16):
+            return "the file is UTF-16: convert it, as with iconv -f UTF-16 -t UTF-8"
+        usual = _MENDS.get(reason, "compare the records with the stream's settings")
+        return format_of(stream.format).mend(reason, head, stream) or usual
+
+    def _main_reason(self) -> str:
+        return self.reasons.most_common(1)[0][0]

@@ -1,0 +1,84 @@
+"""Whether what a feed brings can be read: samples of it are decoded as they come, and most rejects are a warning.
+
+arrivals   ||||||||||||||||||||||||||||    one each 2 s is looked at, 256 KiB of it
+verdicts       ^                 ^         the first soon, each further one of 30 s
+"""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+
+from st_common.capture.tally import Tally
+from st_common.errors import ConfigError
+from st_common.formats.registry import format_of
+from st_common.settings import StreamSettings
+
+_SAMPLE_BYTES = 1 << 18
+_HEAD_BYTES = 1 << 12
+_SAMPLE_EACH_US = 2_000_000
+_PERIOD_US = 30_000_000
+_LEAST_RECORDS = 10
+"""A feed that was judged is judged again by so many records at least: one odd record is no change of mind."""
+
+
+class Judge:
+    """Looks at samples of what a source brings (SPEC B6).
+
+    Args:
+        stream: the settings that say how it is read.
+        source: the name of the source.
+    """
+
+    def __init__(self, stream: StreamSettings, source: str) -> None:
+        # A payload begins behind the lines that are skipped.
+        self._stream, self._source = replace(stream, skip_lines=0), source
+        self._tally = Tally()
+        self._looked_us = self._begun_us = 0
+        self._is_judged = False
+        self._warning: str | None = None
+
+    def look(self, payload: bytes, *, arrival_us: int) -> None:
+        """Decodes the first records of a payload, unless it looked at another one a moment ago."""
+        if arrival_us - self._looked_us < _SAMPLE_EACH_US:
+            return
+        self._looked_us = arrival_us
+        self._begun_us = self._begun_us or arrival_us
+        sample = _first_records(payload, self._stream)
+        head = payload[:_HEAD_BYTES]
+        self._tally.add(sample, head, self._stream, arrival_us=arrival_us)
+
+    def warning(self, *, now_us: int) -> str | None:
+        """What is wrong with most of what comes, and what is likely to mend it; None: it can be read."""
+        tally = self._tally
+        is_young = now_us - self._begun_us < _PERIOD_US
+        if self._is_judged and (is_young or tally.records < _LEAST_RECORDS):
+            return self._warning
+        if tally.records:
+            self._is_judged = True
+            self._warning = self._said() if tally.is_mostly_rejected else None
+            self._tally, self._begun_us = Tally(), now_us
+        return self._warning
+
+    def _said(self) -> str:
+        of_what = f"{self._tally.records:,} records that source {self._source} brought"
+        told = self._tally.message(self._stream.name, of_what)
+        return f"{told} ({self._tally.mend(self._stream)})"
+
+
+def _first_records(payload: bytes, stream: StreamSettings) -> bytes:
+    """The first records of a payload, as a payload; all of one that is small, or of another format."""
+    if len(payload) <= _SAMPLE_BYTES:
+        return payload
+    cut = format_of(stream.format).chunks(
+        io.BytesIO(payload), stream, size=_SAMPLE_BYTES
+    )
+    try:
+        first = next(cut, None)
+    except ConfigError:
+        return payload
+    if first is None:
+        return payload
+    # Chunks may be larger than was asked for.
+    count = int(np.searchsorted(first.spans.starts, _SAMPLE_BYTES))
+    return first.payload(0, count)
