@@ -55,9 +55,17 @@ def changes_of(told: Mapping[str, Any]) -> Iterator[str]:
     """
     for one in told["alerts"]:
         yield f"{one['stream']}: {one['text']}"
+    said = {
+        ActionKind.START: "it starts",
+        ActionKind.RESTART: "it starts again",
+        ActionKind.STOP: "it is asked to stop",
+        ActionKind.KILL: "it is killed",
+    }
     for one in told["actions"]:
-        if one["kind"] == ActionKind.START:
-            yield f"{one['stream']}: it starts"
+        what = said.get(one["kind"])
+        if what is not None:
+            why = "" if one["kind"] == ActionKind.START else f": {one['reason']}"
+            yield f"{one['stream']}: {what}{why}"
 
 
 class Once:
