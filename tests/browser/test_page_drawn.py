@@ -7,6 +7,7 @@
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import httpx
 import pytest
@@ -349,3 +350,28 @@ def colours(page: Page) -> int:
     clip = {"x": x - 6, "y": y - 6, "width": 12, "height": 12}
     drawn = Image.open(io.BytesIO(page.screenshot(clip=clip))).convert("RGB")
     return len(drawn.getcolors() or ())
+
+
+SLOW_FRAMES = """() => {
+    const { view } = fairwayPage.place;
+    const draw = view.overlay.setProps.bind(view.overlay);
+    window.frames_ms = [];
+    view.overlay.setProps = (layers) => {
+        const began = performance.now();
+        while (performance.now() - began < 150);
+        draw(layers);
+        window.frames_ms.push([began, performance.now()]);
+    };
+    setInterval(() => view.draw(), 10);
+}"""
+
+
+def test_after_a_slow_frame_there_is_time_for_what_the_server_sends(
+    page: Page, served: Served
+):
+    open_page(page, served)
+    page.evaluate(SLOW_FRAMES)
+    until(page, "() => window.frames_ms.length >= 5")
+    frames_ms = page.evaluate("window.frames_ms")
+    pauses_ms = [after[0] - before[1] for before, after in pairwise(frames_ms)]
+    assert min(pauses_ms) >= 3 * 150

@@ -3,6 +3,7 @@ import { COORDINATE_SYSTEM, type Layer } from '@deck.gl/core';
 import { PolygonLayer, ScatterplotLayer } from '@deck.gl/layers';
 import type { Objects } from '../data/live';
 import type { Place } from '../data/types';
+import { DotsLayer } from './dots';
 import { MAP_COLOURS, QUERY_COLOURS, rgbOf, type Rgb, type Theme } from './colours';
 
 /** Members of a query that is chosen, as indexes of objects, and its regions that go with objects. */
@@ -44,6 +45,20 @@ function dots(
         getLineWidth: look.edge_px,
         stroked: look.edge_px > 0,
         filled: look.filled ?? true,
+    });
+}
+
+function objectsLayer(stream: string, objects: Objects, theme: Theme): Layer {
+    const colours = MAP_COLOURS[theme];
+    const isMany = objects.count > MANY;
+    return new DotsLayer({
+        id: `objects:${stream}`,
+        data: { length: objects.count, attributes: { getPosition: { value: objects.shown, size: 2 } } },
+        coordinateSystem: COORDINATE_SYSTEM.LNGLAT,
+        radius_px: isMany ? 1.6 : SMALL_PX,
+        fill: rgbOf(colours.object),
+        edge: rgbOf(colours.objectEdge),
+        edge_px: isMany ? 0 : 0.75,
     });
 }
 
@@ -98,17 +113,8 @@ function selectedLayer(objects: Objects, name: string, theme: Theme): Layer {
 /** All layers of what moves, as it is now; they are cheap to make, for arrays are handed on and not copied. */
 export function movingLayers(streams: Map<string, Objects>, look: Look): Layer[] {
     const layers: Layer[] = [];
-    const colours = MAP_COLOURS[look.theme];
     for (const [name, objects] of streams) {
-        const radius = objects.count > MANY ? 1.6 : SMALL_PX;
-        const edge_px = objects.count > MANY ? 0 : 0.75;
-        layers.push(
-            dots(`objects:${name}`, objects.shown as Float64Array, objects.count, rgbOf(colours.object), {
-                radius,
-                edge: rgbOf(colours.objectEdge),
-                edge_px,
-            }),
-        );
+        layers.push(objectsLayer(name, objects, look.theme));
         for (const marked of look.marked.filter((one) => one.stream === name)) {
             if (marked.moving.length > 0) layers.unshift(movingLayer(marked, objects, look.theme));
             layers.push(membersLayer(marked, objects, look.theme));

@@ -25,6 +25,8 @@ const EMPTY: GeoJSON.FeatureCollection = { type: 'FeatureCollection', features: 
 export type Still = 'index' | 'shapes' | 'ways' | 'drawn';
 const STILL: Still[] = ['index', 'shapes', 'drawn', 'ways'];
 const CLICK_PX = 12;
+const SLOW_FRAME_MS = 60;
+const REST_SHARE = 3; // so long, in frames, after a slow one
 
 /** A feature of a layer that was clicked, with what its tile says of it. */
 export interface ClickedFeature {
@@ -50,6 +52,9 @@ export class MapView {
     private layers: LayerState[] = [];
     private theme: Theme;
     private styleKey = '';
+    private drawn_ms: number | null = null; // when the last frame was begun that is not known to be over
+    private rests_until_ms = 0;
+    private isDue = false;
     private isReady = false; // whether the style takes sources
 
     constructor(container: HTMLElement, theme: Theme) {
@@ -142,8 +147,12 @@ export class MapView {
         return this.streams.get(which.stream)?.placeOf(which.name) ?? null;
     }
 
-    /** Draws what moves once; while something does, it is drawn at each frame. */
+    /** Draws what moves at the next frame; while something does, it is drawn at each. */
     draw(): void {
+        this.isDue = true;
+    }
+
+    private drawNow(): void {
         const began = performance.now();
         const look = { theme: this.theme, selected: this.selected, marked: this.marked };
         this.overlay.setProps({ layers: movingLayers(this.streams, look) });
@@ -152,11 +161,26 @@ export class MapView {
 
     private readonly drawFrame = (): void => {
         const now = performance.now();
-        let moves = false;
-        for (const objects of this.streams.values()) moves = objects.move(now) || moves;
-        if (moves) this.draw();
+        if (this.drawn_ms !== null) this.rest(now - this.drawn_ms, now);
+        this.drawn_ms = null;
+        if (now >= this.rests_until_ms && (this.moveAll(now) || this.isDue)) {
+            this.isDue = false;
+            this.drawNow();
+            this.drawn_ms = now;
+        }
         requestAnimationFrame(this.drawFrame);
     };
+
+    private moveAll(now_ms: number): boolean {
+        let moves = false;
+        for (const objects of this.streams.values()) moves = objects.move(now_ms) || moves;
+        return moves;
+    }
+
+    /** A frame that took long, as without a graphics card, leaves time for what comes from the server: it is read between frames. */
+    private rest(took_ms: number, now_ms: number): void {
+        if (took_ms > SLOW_FRAME_MS) this.rests_until_ms = now_ms + REST_SHARE * took_ms;
+    }
 
     /** After a new style its sources are gone: they are put back. */
     private putStill(): void {
