@@ -26,6 +26,12 @@ _STREAM = Annotated[
         "--stream", metavar="S", help="Try the settings of this stream instead."
     ),
 ]
+_OBJECT = Annotated[
+    str | None,
+    typer.Option(
+        "--object", metavar="COLUMN", help="The column of objects, if its name is rare."
+    ),
+]
 
 
 def check(
@@ -34,14 +40,17 @@ def check(
     *,
     write: _WRITE = None,
     stream: _STREAM = None,
+    object_column: _OBJECT = None,
 ) -> None:
     """Say what a file or a feed is: format, columns, unit of time, system; five fixes, and why records are none."""
     from st_common.sniffing.report import sniff, source_to_toml, to_toml
 
     if write is not None and stream is not None:
         raise ConfigError("--write and --stream do not go together")
+    if object_column is not None and stream is not None:
+        raise ConfigError("--object and --stream do not go together")
     given = None if stream is None else context.stream(ctx, stream)
-    seen = sniff(file, given)
+    seen = sniff(file, given, owner=object_column)
     name = write or "NAME"
     source = source_to_toml(name, file)
     settings = to_toml(name, _with_engine(seen.table)) + source

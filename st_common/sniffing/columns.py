@@ -68,12 +68,13 @@ class Guess:
     missing: tuple[str, ...]
 
 
-def guessed(names: Sequence[str], rows: Rows) -> Guess:
+def guessed(names: Sequence[str], rows: Rows, *, owner: str | None = None) -> Guess:
     """The columns of a fix among those that there are.
 
     Args:
         names: of all columns; a path such as `VP.veh` counts by its last part.
         rows: some records as texts.
+        owner: the column of objects, where somebody has named it.
     """
     columns: dict[str, str | list[str]] = {}
     notes: list[str] = []
@@ -86,7 +87,7 @@ def guessed(names: Sequence[str], rows: Rows) -> Guess:
         crs = _take_coordinates(columns, names, rows, notes)
     time_unit = _take_time(columns, names, rows, notes)
     known = {one for value in columns.values() for one in _listed(value)}
-    owner = _named(_OBJECT, [name for name in names if name not in known])
+    owner = owner or _named(_OBJECT, [name for name in names if name not in known])
     if owner is not None:
         columns["object"] = owner
     known = {one for value in columns.values() for one in _listed(value)}

@@ -60,12 +60,15 @@ class Sniffed:
         return self.good > 0 and 2 * self.good >= about
 
 
-def sniff(place: str, given: StreamSettings | None = None) -> Sniffed:
+def sniff(
+    place: str, given: StreamSettings | None = None, *, owner: str | None = None
+) -> Sniffed:
     """What a file, or the answer of an address, is.
 
     Args:
         place: the file or the address.
         given: settings that are tried in place of guessed ones.
+        owner: the column of objects; None: it is guessed.
 
     Raises:
         ConfigError: it cannot be read, or is of no format that is known, or has no column of objects or places.
@@ -75,27 +78,30 @@ def sniff(place: str, given: StreamSettings | None = None) -> Sniffed:
     if given is not None:
         return _tried(head, given, {}, ())
     form = form_of(head.data, place)
-    guess = _guess(form, place)
+    guess = _guess(form, place, owner)
     table = _table_of(form, guess)
     stream = stream_of_table(_NAME, table, Path(place))
     return _tried(head, stream, table, guess.notes if guess else ())
 
 
-def _guess(form: Form, place: str) -> Guess | None:
+def _guess(form: Form, place: str, owner: str | None) -> Guess | None:
     """The columns of a format whose columns have any names; None for others.
 
     Raises:
         ConfigError: a part of a fix is in no column that can be told.
     """
+    if owner is not None and owner not in form.names:
+        names = ", ".join(form.names[:20]) or f"the columns of {form.format}"
+        raise ConfigError(f"{place} has no column {owner!r}", hint=f"it has {names}")
     if not form.names:
         return None
     known = format_of(form.format).columns
-    guess = guessed(form.names, form.rows)
+    guess = guessed(form.names, form.rows, owner=owner)
     missing = [key for key in guess.missing if key not in known]
     if missing:
         raise ConfigError(
             f"{place}: no column looks like {', '.join(missing)}",
-            hint=f"it has {', '.join(form.names[:20])}: name them in the settings",
+            hint=f"it has {', '.join(form.names[:20])}: --object names that of objects, settings name any",
         )
     return guess
 

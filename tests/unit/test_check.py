@@ -213,3 +213,15 @@ def test_an_address_that_check_does_not_read_is_told_where_its_source_is_shown(
         sniff(place)
     assert f"{place}: check reads files and http(s) addresses" in caught.value.message
     assert f"sources of kind {kind}" in str(caught.value.hint)
+
+
+def test_the_column_of_objects_can_be_named(tmp_path):
+    path = tmp_path / "fixes.csv"
+    path.write_text("truck,time,lon,lat,driver\n7,2024-05-01T12:00:00Z,10,50,ann\n")
+    with pytest.raises(ConfigError, match="no column looks like object") as caught:
+        sniff(str(path))
+    assert "--object" in str(caught.value.hint)
+    invoke_check(tmp_path, str(path), "--object", "truck", "--write", "trucks")
+    assert load_streams(tmp_path / "conf")["trucks"].columns.object == "truck"
+    with pytest.raises(ConfigError, match="has no column 'lorry'"):
+        sniff(str(path), owner="lorry")
