@@ -100,6 +100,13 @@ def _character(value: object) -> str:
     return value
 
 
+@takes("keys with dots between them")
+def _path(value: object) -> str:
+    if not isinstance(value, str) or not all(value.split(".")):
+        raise WrongError('must be a path of keys, as "data.vehicles"')
+    return value
+
+
 @takes("one ASCII character, or `off`")
 def _quote(value: object) -> str:
     return "" if value in ("", OFF) else _character(value)
@@ -237,7 +244,7 @@ STREAM_KEYS: dict[str, Check] = {
     "header": flag,
     "delimiter": _character,
     "quote": _quote,
-    "records": text,
+    "records": _path,
     "skip_lines": whole(least=0, most=_MOST_SKIPPED),
     "nulls": words,
     "position_filter": _table,

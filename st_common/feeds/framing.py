@@ -84,7 +84,7 @@ def of_message(message: bytes, stream: StreamSettings) -> list[Arrival]:
         message: one record, or some lines of them; a document in other formats.
         stream: the format.
     """
-    if not is_of_lines(stream):
+    if not is_of_lines(stream) or stream.records is not None:
         return of_document(message, stream)
     text = message.strip(b"\r\n\0 ")
     if format_of(stream.format).takes_objects:

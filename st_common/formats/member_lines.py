@@ -37,7 +37,7 @@ def member_lines(source: Source, member: str, *, size: int) -> Iterator[bytes]:
 
     Args:
         source: the bytes.
-        member: the key of the list in each document.
+        member: the key of the list in each document; by path where it lies deeper: `data.vehicles`.
         size: the most bytes that are held; a longer element is cut.
     """
     data = source.read(size)
@@ -52,14 +52,35 @@ def member_lines(source: Source, member: str, *, size: int) -> Iterator[bytes]:
             data = data[behind:]
             data += source.read(max(size - len(data), 0))
             continue
-        document = _Document(source, size)
+        document = _Document(source, size, _levels(member))
         yield from document.elements(data[opened:])
         data = document.rest
     yield from object_lines(source, data, size) if data else ()
 
 
 def list_of(data: bytes, member: str) -> int | None:
-    """Where the list of the document that the bytes begin with opens, or `null` in its place; None: there is none."""
+    """Where the list of the document that the bytes begin with opens, or `null` in its place; None: there is none.
+
+    {"data": {"vehicles": [..]}}   and   data.vehicles   ->   22
+    """
+    *outer, name = member.split(".")
+    at = 0
+    for one in outer:
+        inner = _value_of(data[at:], one, rb"\{")
+        if inner is None:
+            return None
+        at += inner
+    listed = _value_of(data[at:], name, rb"\[|null")
+    return None if listed is None else at + listed
+
+
+def _levels(member: str) -> int:
+    """How many objects lie around the list."""
+    return member.count(".") + 1
+
+
+def _value_of(data: bytes, member: str, opening: bytes) -> int | None:
+    """Where the value of a member of the object that the bytes begin with stands; None: it has none that opens so."""
     start = len(data) - len(data.removeprefix(_MARK).lstrip(_BLANK))
     if data[start : start + 1] != b"{":
         return None
@@ -67,7 +88,7 @@ def list_of(data: bytes, member: str) -> int | None:
     buffer = np.frombuffer(head, np.uint8)
     brackets, depths = nesting(buffer)
     ended = brackets[depths <= 0]
-    pattern = rb'"%s"\s*:\s*(?=\[|null)' % re.escape(member.encode())
+    pattern = rb'"%s"\s*:\s*(?=%s)' % (re.escape(member.encode()), opening)
     places = np.array([place.span() for place in re.finditer(pattern, head)], np.int64)
     places = places.reshape(-1, 2)
     behind = depths[np.searchsorted(brackets, places[:, 0]) - 1]
@@ -97,7 +118,7 @@ def _first_document(data: bytes, at: int, member: str) -> tuple[bytes, int] | No
         window = data[start : start + size]
         opened = list_of(window, member)
         if opened is not None:
-            lines, end = _read_whole(window, opened)
+            lines, end = _read_whole(window, opened, _levels(member))
             if end:
                 return lines, start + end
         elif _is_other(window):
@@ -107,8 +128,8 @@ def _first_document(data: bytes, at: int, member: str) -> tuple[bytes, int] | No
         size *= 4
 
 
-def _read_whole(window: bytes, opened: int) -> tuple[bytes, int]:
-    """The elements of a document whose list opens there, and where it ends; 0 where it goes on."""
+def _read_whole(window: bytes, opened: int, levels: int) -> tuple[bytes, int]:
+    """The elements of a document whose list opens there, in so many objects, and where it ends; 0 where it goes on."""
     listed, lines = window[opened:], b""
     if listed.startswith(_NULL):
         behind = opened + len(_NULL)
@@ -118,10 +139,11 @@ def _read_whole(window: bytes, opened: int) -> tuple[bytes, int]:
             return b"", 0
         lines = as_lines(elements.select(elements.starts <= close))
         behind = opened + close + 1
-    size = _end_of(window[behind:])
+    size = _end_of(window[behind:], levels)
     if size is None:
         return b"", 0
-    return lines + _wrong_tail(window[behind : behind + size]), behind + size
+    tail = _wrong_tail(window[behind : behind + size], levels)
+    return lines + tail, behind + size
 
 
 def _is_other(window: bytes) -> bool:
@@ -134,9 +156,9 @@ def _is_other(window: bytes) -> bool:
 class _Document:
     """Reads the list of a document; `rest` is what was read behind the document."""
 
-    def __init__(self, source: Source, size: int) -> None:
+    def __init__(self, source: Source, size: int, levels: int) -> None:
         self.rest = b""
-        self._source, self._size = source, size
+        self._source, self._size, self._levels = source, size, levels
 
     def elements(self, data: bytes) -> Iterator[bytes]:
         """The elements as lines; then what stands behind the list, if it is nothing that ends a document."""
@@ -160,26 +182,26 @@ class _Document:
 
     def _behind(self, data: bytes) -> Iterator[bytes]:
         data += self._source.read(max(self._size - len(data), 0))
-        ends = _end_of(data)
+        ends = _end_of(data, self._levels)
         if ends is None:
             self.rest = data.lstrip(_BLANK)
             return
         self.rest = data[ends:].lstrip(_BLANK)
         self.rest += self._source.read(max(self._size - len(self.rest), 0))
-        yield _wrong_tail(data[:ends])
+        yield _wrong_tail(data[:ends], self._levels)
 
 
-def _end_of(data: bytes) -> int | None:
-    """How many bytes close the document whose list was read; None: none of them does."""
+def _end_of(data: bytes, levels: int) -> int | None:
+    """How many bytes close the document whose list was read in so many objects; None: none of them does."""
     brackets, depths = nesting(np.frombuffer(data[:HEAD], np.uint8))
-    closing = brackets[depths < 0]
+    closing = brackets[depths <= -levels]
     return int(closing[0]) + 1 if len(closing) else None
 
 
-def _wrong_tail(data: bytes) -> bytes:
+def _wrong_tail(data: bytes, levels: int) -> bytes:
     """A line of what stands behind a list up to the document's end; nothing where that is other members and the end."""
     try:
-        json.loads(b'{"":[]' + data)
+        json.loads(b'{"":' * levels + b"[]" + data)
     except (ValueError, RecursionError):
         return data.translate(_OF_SEQUENCE) + b"\n"
     return b""

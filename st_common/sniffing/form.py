@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from st_common.errors import ConfigError
-from st_common.formats.member_lines import list_of, member_lines
+from st_common.formats.member_lines import member_lines
 from st_common.sniffing.columns import Rows, guessed
+from st_common.sniffing.documents import lists_in
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LINES = 100
@@ -85,7 +86,7 @@ def _of_geojson(begun: bytes) -> Form:
     """The properties of the first features."""
     at = begun.find(b"[", begun.find(b'"features"')) if b'"features"' in begun else 0
     features = list(_objects(begun[at:]))[:_LINES]
-    rows = [_flat(one.get("properties") or {}) for one in features]
+    rows = [_properties(one) for one in features]
     names = dict.fromkeys(name for row in rows for name in row)
     if any("id" in one for one in features):
         names.setdefault("id")
@@ -94,6 +95,13 @@ def _of_geojson(begun: bytes) -> Form:
             for one, row in zip(features, rows, strict=True)
         ]
     return Form(format="geojson", names=tuple(names), rows=rows)
+
+
+def _properties(feature: dict[str, Any]) -> dict[str, str]:
+    """The properties of a feature; `id` alone would be the feature's own."""
+    values = _flat(feature.get("properties") or {})
+    own = "properties.id"
+    return {own if name == "id" else name: text for name, text in values.items()}
 
 
 def _of_xml(begun: bytes, place: str) -> Form:
@@ -149,14 +157,12 @@ def _are_fixes(rows: Rows) -> bool:
     return not guessed(_names_of(rows), rows).missing
 
 
-def _lists_in(text: bytes) -> dict[str, list[dict[str, str]]]:
-    """The lists of objects that are members of a JSON document, by their keys; none where it is no document."""
+def _lists_in(document: bytes) -> dict[str, list[dict[str, str]]]:
+    """The records of each list of objects in a JSON document, by its path; none where it is no document."""
     lists = {}
-    for found in re.finditer(rb'"([^"\\]+)"\s*:\s*\[\s*\{', text):
-        name = found[1].decode("utf-8", "replace")
-        if name not in lists and list_of(text, name) is not None:
-            inside = member_lines(io.BytesIO(text), name, size=len(text) + 1)
-            lists[name] = _rows_of(b"".join(inside))
+    for path in lists_in(document):
+        inside = member_lines(io.BytesIO(document), path, size=len(document) + 1)
+        lists[path] = _rows_of(b"".join(inside))
     return lists
 
 

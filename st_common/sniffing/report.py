@@ -153,7 +153,7 @@ def _payloads(head: Head, stream: StreamSettings) -> list[bytes]:
     data = head.data
     if format_of(stream.format).is_told_at_end:
         data = Path(head.place).read_bytes()
-    elif not head.is_whole:
+    elif not head.is_whole and stream.records is None:
         data = data[: format_of(stream.format).whole_bytes(data)]
     return [one.header + one.body for one in of_document(data, stream)]
 
