@@ -25,6 +25,7 @@ EXTRA_OF = MappingProxyType(
         "pyais": "feeds",
         "pyogrio": "layers",
         "openlineage": "lineage",
+        "scipy": "simulate",
     }
 )
 """The extra of each module that the core does without, by the module's first name."""

@@ -4,6 +4,7 @@ A k-d tree (in the plane, or of unit vectors on the globe) bounds the k-th dista
 bound are then ranked by exact distances.
 """
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Pairs = tuple[Ints, Ints]
 
+_LEAF = 32  # places in a leaf of the tree
 _FEW_PAIRS = 1 << 13  # so few places times objects are compared without a tree
 _MOST_LOOKED = (
     1 << 20
@@ -72,12 +74,12 @@ class Neighbours:
     __slots__ = ("_space", "_tree", "size")
 
     def __init__(self, x: Floats, y: Floats, *, space: Space) -> None:
-        from scipy.spatial import cKDTree  # slow to import, and seldom needed
+        # Its threads would wait for each other on cores that other shards use.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        from pykdtree.kdtree import KDTree  # seldom needed
 
         self._space = space
-        self._tree = cKDTree(
-            space.vectors(x, y), balanced_tree=False, compact_nodes=False
-        )
+        self._tree = KDTree(space.vectors(x, y), leafsize=_LEAF)
         self.size = len(x)
 
     def bound(self, x: Floats, y: Floats, k: Ints) -> Floats:
@@ -94,11 +96,23 @@ class Neighbours:
             sizes
         ).tolist():  # those who ask for few do not wait for those who ask for many
             rows = np.flatnonzero(sizes == size)
-            ranks, column = np.unique(k[rows], return_inverse=True)
-            places = self._space.vectors(x[rows], y[rows])
-            ranks_of_kth = self._tree.query(places, k=ranks)[0]
-            bound[rows] = ranks_of_kth[np.arange(len(rows)), column]
+            for part in blocks(np.full(len(rows), 1 << int(size)), _MOST_LOOKED):
+                some = rows[part]
+                bound[some] = self._chord_of_kth(x[some], y[some], k[some])
         return self._space.rank_of_chord(bound)
+
+    def _chord_of_kth(self, x: Floats, y: Floats, k: Ints) -> Floats:
+        """How far the k-th nearest place is from each point; infinite when there are fewer."""
+        most = min(int(k.max()), self.size)
+        chords, _ = self._query(x, y, most)
+        kth = chords[np.arange(len(k)), np.minimum(k, most) - 1]
+        return np.where(k <= self.size, kth, np.inf)
+
+    def _query(self, x: Floats, y: Floats, k: int) -> tuple[Floats, Ints]:
+        """The k nearest places of each point, the nearest first: how far, and which; float64 and int64[m, k]."""
+        chords, places = self._tree.query(self._space.vectors(x, y), k=k)
+        shape = (len(x), k)
+        return chords.reshape(shape), places.reshape(shape).astype(np.int64)
 
     def nearest(self, x: Floats, y: Floats, k: int) -> Ints:
         """The places that are nearest to points; int64[m, k], each once in a row.
@@ -108,8 +122,7 @@ class Neighbours:
             y: see `x`.
             k: from 1 to the number of places.
         """
-        places = self._tree.query(self._space.vectors(x, y), k=[*range(1, k + 1)])[1]
-        return np.asarray(places, np.int64)
+        return self._query(x, y, k)[1]
 
 
 def kth_nearest(
