@@ -11,17 +11,21 @@ import json
 from st_common.capture.chunks import chunks
 from st_common.errors import ConfigError
 from st_common.feeds.arrival import Arrival
+from st_common.formats.csv import NO_HEADER
 from st_common.formats.registry import format_of
 from st_common.settings import StreamSettings
 
 LONGEST_LINE = 1 << 20
 """Bytes of a line at most; what goes on for longer is taken as one record, which will be a reject."""
 _CHUNK_BYTES = 4 << 20
-_LINE_END = b"\n"
+_LINE_END, _BLANK_LINES = b"\n", b"\r\n"
 
 
 class Lines:
     """The whole lines of one connection or file, whose first may be a header.
+
+    One that names no column of the settings is a record as all others, behind a header that has no column either: all
+    of them will be rejects, and none is lost.
 
     Args:
         stream: its settings say whether there is a header.
@@ -29,7 +33,7 @@ class Lines:
     """
 
     def __init__(self, stream: StreamSettings, *, header: bytes = b"") -> None:
-        self._form = format_of(stream.format)
+        self._stream, self._form = stream, format_of(stream.format)
         self._awaits_header = has_header(stream) and not header
         self.header = header
         self._rest = b""
@@ -57,14 +61,24 @@ class Lines:
     def _given(self, lines: bytes, *, taken: int, rest: bytes) -> Arrival | None:
         self._rest = rest
         self.taken += taken
-        if self._awaits_header and lines:
-            self.header, _, lines = lines.partition(_LINE_END)
-            self.header += _LINE_END
-            self._awaits_header = False
+        if self._awaits_header:
+            lines = self._behind_header(lines.lstrip(_BLANK_LINES))
         records = self._form.record_count(lines)
         if not records and not lines.strip():
             return None
         return Arrival(header=self.header, body=lines, records=records)
+
+    def _behind_header(self, lines: bytes) -> bytes:
+        """The lines behind the header, which is kept; all of them where the first is none."""
+        if not lines:
+            return lines
+        self._awaits_header = False
+        first, _, behind = lines.partition(_LINE_END)
+        if self._form.is_header(first, self._stream):
+            self.header = first + _LINE_END
+            return behind
+        self.header = NO_HEADER + _LINE_END
+        return lines
 
 
 def has_header(stream: StreamSettings) -> bool:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
 
+NO_HEADER = b"(no header)"
+"""The header of what begins without one, though the settings say that it has one: it names no column."""
 _DELIMITERS = {b",": "comma", b";": "semicolon", b"\t": "tab", b"|": "bar"}
 
 
@@ -70,10 +72,19 @@ class Csv(Format):
             return wrong, "give one of them another character"
         return None
 
+    def is_header(self, line: bytes, stream: FormatSettings) -> bool:
+        """Whether a first line names at least one column of the settings."""
+        from st_common.formats.csv_records import names_in
+        from st_common.formats.records import columns_read
+
+        return not set(columns_read(stream)).isdisjoint(names_in(line, stream))
+
     def mend(self, reason: str, head: bytes, stream: FormatSettings) -> str | None:
         """The delimiter that the first line seems to have, when it is not that of the settings."""
         if reason not in ("missing_column", "ragged"):
             return None
+        if head.startswith(NO_HEADER):
+            return "a connection begins with a line that names its columns; header = false says that there is none"
         own = stream.delimiter.encode()
         line = head.split(b"\n", 1)[0]
         best = max(_DELIMITERS, key=line.count)

@@ -78,6 +78,12 @@ def _body(payload: bytes, stream: FormatSettings) -> _Body:
     )
 
 
+def names_in(line: bytes, stream: FormatSettings) -> tuple[str, ...]:
+    """The names of columns in a first line."""
+    line = line.removeprefix(_BOM).rstrip(b"\r\n")
+    return _names(line, Dialect(stream.delimiter, stream.quote))
+
+
 def _names(header: bytes, dialect: Dialect) -> tuple[str, ...]:
     text = io.StringIO(header.decode("utf-8", "replace").replace("\r", " "))
     try:

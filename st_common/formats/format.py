@@ -92,6 +92,10 @@ class Format(ABC):
         """What of a stream's settings cannot be with this format, and a hint; None when all can."""
         return None
 
+    def is_header(self, line: bytes, stream: FormatSettings) -> bool:
+        """Whether a first line names columns of the settings, where a format has such a line."""
+        return True
+
     def mend(self, reason: str, head: bytes, stream: FormatSettings) -> str | None:
         """What is likely to mend a file whose first bytes are `head`, mostly rejected for `reason`."""
         return None

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.decode import decode
 from st_common.feeds.framing import Lines, of_document, of_message
 from st_common.testing.feeding import stream_with
 
@@ -31,23 +32,48 @@ def filled(lines):
     return [line for line in lines if line.removesuffix(b"\r")]
 
 
-@given(LINES, st.lists(st.integers(0, 60), max_size=6), st.booleans(), st.booleans())
+@given(
+    LINES,
+    st.lists(st.integers(0, 60), max_size=6),
+    st.booleans(),
+    st.sampled_from([None, b"id,t,x,y", b"x;id,t", b"(no header)"]),
+)
 def test_lines_are_the_same_wherever_a_connection_is_cut(
-    lines, places, is_ended, has_header
+    lines, places, is_ended, header
 ):
     data = "\n".join(lines).encode() + b"\n" * is_ended
-    framing = Lines(CSV if has_header else BARE)
+    if header is not None:
+        data = data.lstrip(b"\r\n")
+    sent = b"" if header in (None, b"(no header)") else header + b"\n"
+    data = sent + data
+    framing = Lines(BARE if header is None else CSV)
     given_out = [framing.feed(one) for one in cut(data, places)] + [framing.end()]
     arrivals = [one for one in given_out if one is not None]
     expected = list(data.split(b"\n"))
-    header, rest = (expected[0], expected[1:]) if has_header else (b"", expected)
+    rest = expected[1:] if sent else expected
     got = b"".join(one.body for one in arrivals).split(b"\n")
     assert filled(got) == filled(rest)
     assert sum(one.records for one in arrivals) == len(filled(rest))
     assert framing.taken == len(data)
     for one in arrivals:
         assert one.body.endswith(b"\n")
-        assert one.header == (header + b"\n" if has_header else b"")
+        assert one.header == (b"" if header is None else header + b"\n")
+
+
+def test_blank_lines_in_front_of_a_header_are_no_header():
+    framing = Lines(CSV)
+    assert framing.feed(b"\r\n\n") is None
+    arrival = framing.feed(b"\nid,t,x,y\na,1,2,3\n")
+    assert (arrival.header, arrival.body) == (b"id,t,x,y\n", b"a,1,2,3\n")
+
+
+def test_no_record_is_lost_of_a_connection_that_names_no_column():
+    framing = Lines(CSV)
+    arrival = framing.feed(b"444,1,2,3\n555,1,2,3\n")
+    assert arrival.records == 2
+    decoded = decode(arrival.header + arrival.body, CSV, arrival_us=0)
+    assert decoded.rejects["reason"].to_pylist() == ["missing_column"] * 2
+    assert decoded.rejects["raw"].to_pylist() == [b"444,1,2,3", b"555,1,2,3"]
 
 
 def test_a_line_that_never_ends_is_taken_as_one_record():

@@ -99,3 +99,9 @@ def test_a_running_feed_with_a_wrong_column_is_told_of_by_status(tmp_path, caplo
     shown = CliRunner().invoke(app, [*places, "status"])
     assert "source feed (files): 1 records, the last " in shown.stdout
     assert f"; {note.warning}\n" in shown.stdout
+
+
+def test_a_connection_without_a_header_is_told_so() -> None:
+    (said,) = judged((10, b"(no header)\n444,1,2,3\n"))
+    assert said is not None
+    assert said.endswith("header = false says that there is none)")
