@@ -32,6 +32,18 @@ _OBJECT = Annotated[
         "--object", metavar="COLUMN", help="The column of objects, if its name is rare."
     ),
 ]
+_ATTRIBUTES = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMNS", help="Columns to keep, with commas between; or `all`."
+    ),
+]
+_FOR = Annotated[
+    float,
+    typer.Option(
+        "--for", metavar="SECONDS", min=0.1, help="How long a socket or - is read."
+    ),
+]
 
 
 def check(
@@ -41,16 +53,20 @@ def check(
     write: _WRITE = None,
     stream: _STREAM = None,
     object_column: _OBJECT = None,
+    attributes: _ATTRIBUTES = None,
+    seconds: _FOR = 5.0,
 ) -> None:
     """Say what a file or a feed is: format, columns, unit of time, system; five fixes, and why records are none."""
     from st_common.sniffing.report import sniff, source_to_toml, to_toml
 
     if write is not None and stream is not None:
         raise ConfigError("--write and --stream do not go together")
-    if object_column is not None and stream is not None:
-        raise ConfigError("--object and --stream do not go together")
+    for option, value in (("--object", object_column), ("--attributes", attributes)):
+        if value is not None and stream is not None:
+            raise ConfigError(f"{option} and --stream do not go together")
     given = None if stream is None else context.stream(ctx, stream)
-    seen = sniff(file, given, owner=object_column)
+    kept = [] if attributes is None else attributes.replace(" ", "").split(",")
+    seen = sniff(file, given, owner=object_column, kept=kept, seconds=seconds)
     name = write or "NAME"
     source = source_to_toml(name, file)
     settings = to_toml(name, _with_engine(seen.table)) + source
@@ -64,17 +80,23 @@ def check(
         )
     if write is not None:
         _write(ctx, write, settings)
-        typer.echo(f"next: {_next(name, file, has_source=bool(source))}")
+        typer.echo(f"next: {_next(ctx, name, file, has_source=bool(source))}")
 
 
-def _next(name: str, file: str, *, has_source: bool) -> str:
+def _next(ctx: typer.Context, name: str, file: str, *, has_source: bool) -> str:
     from st_common.sniffing.head import is_address
 
     if has_source:
-        return f"fairway capture {name}"
+        return f"fairway capture {name}{_at_home(ctx)}"
     if is_address(file):
         return "a source of kind http; the address may hold a key, so it is not written"
-    return f"fairway replay {name} {file}"
+    return f"fairway replay {name} {file}{_at_home(ctx)}"
+
+
+def _at_home(ctx: typer.Context) -> str:
+    """The options that say where, as they were given; with a blank in front."""
+    given = (("--home", ctx.obj.home), ("--conf", ctx.obj.conf))
+    return "".join(f" {option} {value}" for option, value in given if value is not None)
 
 
 def _with_engine(table: dict[str, Any]) -> dict[str, Any]:
@@ -93,6 +115,9 @@ def _tell(seen: "Sniffed") -> None:
     typer.echo(f"{seen.good:,} of {seen.records:,} records looked at are fixes")
     for reason, count in seen.reasons.items():
         typer.echo(f"{count:,} are {reason}")
+    if seen.extent is not None:
+        sides = ", ".join(f"{side:.10g}" for side in seen.extent)
+        typer.echo(f"all of them are INSIDE ({sides})")
     for note in seen.notes:
         typer.echo(f"note: {note}", err=True)
 

@@ -20,6 +20,7 @@ from st_common.feeds.buffer import Buffer
 from st_common.feeds.note import CaptureNote, Notes
 from st_common.feeds.places import MovedError
 from st_common.feeds.registry import source_of
+from st_common.feeds.trouble import said
 from st_common.feeds.writer import Writer
 from st_common.home import Home
 from st_common.ops.retry import pause_s
@@ -131,7 +132,7 @@ class Capture:
                     return
                 await self._end_of_connection()
             except (OSError, TransientError) as error:
-                self._tries.error = str(error) or type(error).__name__
+                self._tries.error = said(error)
             await self._pause(is_steady=time.monotonic() - begun_s >= _STEADY_S)
 
     async def _end_of_connection(self) -> None:

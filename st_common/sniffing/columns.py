@@ -59,6 +59,7 @@ class Guess:
         crs: "EPSG:4326", or "planar" where numbers are no degrees.
         notes: what people should look at.
         missing: keys for which no column was seen.
+        others: the columns that are no part of a fix and could be attributes, with their types.
     """
 
     columns: dict[str, str | list[str]]
@@ -66,6 +67,7 @@ class Guess:
     crs: str
     notes: tuple[str, ...]
     missing: tuple[str, ...]
+    others: Mapping[str, str]
 
 
 def guessed(names: Sequence[str], rows: Rows, *, owner: str | None = None) -> Guess:
@@ -87,11 +89,12 @@ def guessed(names: Sequence[str], rows: Rows, *, owner: str | None = None) -> Gu
         crs = _take_coordinates(columns, names, rows, notes)
     time_unit = _take_time(columns, names, rows, notes)
     known = {one for value in columns.values() for one in _listed(value)}
-    owner = owner or _named(_OBJECT, [name for name in names if name not in known])
+    left = [name for name in names if name not in known]
+    owner = owner or _named(_OBJECT, left) or _only_text(left, rows, notes)
     if owner is not None:
         columns["object"] = owner
-    known = {one for value in columns.values() for one in _listed(value)}
-    notes += _note_of_others([name for name in names if name not in known], rows)
+    others = _others([name for name in left if name != owner], rows)
+    notes += _note_of_others(others)
     must = ("object",) if place is not None else ("object", "x", "y")
     return Guess(
         columns=columns,
@@ -99,17 +102,33 @@ def guessed(names: Sequence[str], rows: Rows, *, owner: str | None = None) -> Gu
         crs=crs,
         notes=tuple(notes),
         missing=tuple(key for key in must if key not in columns),
+        others=others,
     )
 
 
-def _note_of_others(names: Sequence[str], rows: Rows) -> list[str]:
-    """How the columns that are no part of a fix can be kept; none where their names are not those of attributes."""
-    plain = [name for name in names if _ATTRIBUTE.fullmatch(name)][:_NAMED_AT_MOST]
-    if not plain:
+def _only_text(names: Sequence[str], rows: Rows, notes: list[str]) -> str | None:
+    """The only column of texts that is left: these are the objects, where no name says so."""
+    texts = [name for name in names if _type_of(name, rows) == "string"]
+    if len(texts) != 1:
+        return None
+    notes.append(f"{texts[0]} is taken for the object; --object names another column")
+    return texts[0]
+
+
+def _others(names: Sequence[str], rows: Rows) -> dict[str, str]:
+    """Columns whose names can be those of attributes, with their types."""
+    plain = [name for name in names if _ATTRIBUTE.fullmatch(name)]
+    return {name: _type_of(name, rows) for name in plain}
+
+
+def _note_of_others(others: Mapping[str, str]) -> list[str]:
+    """How the columns that are no part of a fix can be kept."""
+    if not others:
         return []
-    types = ", ".join(f'{name} = "{_type_of(name, rows)}"' for name in plain)
+    shown = list(others.items())[:_NAMED_AT_MOST]
+    types = ", ".join(f'{name} = "{kind}"' for name, kind in shown)
     return [
-        "other columns are dropped; to query them, put below [streams.NAME], above its sources: "
+        "other columns are dropped; --attributes all keeps them, or below [streams.NAME], above its sources: "
         f"attributes = {{ {types} }}"
     ]
 

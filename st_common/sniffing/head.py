@@ -1,4 +1,4 @@
-"""The first bytes of a file or of what an address answers, unpacked."""
+"""The first bytes of a file, of what an address answers, or of what a socket gives, unpacked."""
 
 import re
 import zlib
@@ -8,10 +8,13 @@ from pathlib import Path
 from st_common.capture.source import open_file
 from st_common.decode.gzipped import MAGIC
 from st_common.errors import ConfigError, TransientError
+from st_common.sniffing.live import is_live, read_live
 
 HEAD_BYTES = 1 << 18
 _KINDS = {"ws": "websocket", "wss": "websocket", "mqtts": "mqtt"}
-_SCHEME = re.compile(r"(tcp|udp|mqtts?|kafka|wss?)://")
+_SCHEME = re.compile(r"(mqtts?|kafka|wss?)://")
+SECONDS = 5.0
+"""For how long a socket is listened to."""
 _GZIP = 16 + zlib.MAX_WBITS
 _TIMEOUT_S = 30.0
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -37,21 +40,28 @@ def is_address(place: str) -> bool:
     return place.startswith(("http://", "https://"))
 
 
-def read_head(place: str) -> Head:
-    """The beginning of a file, or of what an address answers.
+def read_head(place: str, *, seconds: float = SECONDS) -> Head:
+    """The beginning of a file, of what an address answers, or of what a socket or standard input gives.
+
+    Args:
+        place: the file or the address; `-` is standard input.
+        seconds: how long a socket or standard input is read.
 
     Raises:
-        ConfigError: it cannot be read, is empty, is UTF-16, or is an address of another kind than http.
-        TransientError: the address does not answer.
+        ConfigError: it cannot be read, is empty, is UTF-16, or is an address of a broker or WebSocket.
+        TransientError: the address does not answer, or nothing comes.
     """
     if scheme := _SCHEME.match(place):
         kind = _KINDS.get(scheme[1], scheme[1])
         raise ConfigError(
-            f"{place}: check reads files and http(s) addresses, not {kind}",
+            f"{place}: check reads files, http(s), tcp and udp, not {kind}",
             hint=f"save some of it in a file and check that; docs/feeds.md has sources of kind {kind}",
         )
-    raw = _answered(place) if is_address(place) else _read(Path(place))
-    data, is_whole = _unpacked(raw)
+    if is_live(place):
+        data, is_whole = read_live(place, seconds=seconds, most_bytes=HEAD_BYTES)
+    else:
+        raw = _answered(place) if is_address(place) else _read(Path(place))
+        data, is_whole = _unpacked(raw)
     if data.startswith(_UTF16):
         raise ConfigError(
             f"{place} is UTF-16", hint="convert it, as with iconv -f UTF-16 -t UTF-8"

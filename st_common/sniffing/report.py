@@ -1,11 +1,13 @@
 """What a file or a feed is, as a stream's settings, and how well it can be read by them."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common.decode import Decoded, decode
 from st_common.errors import ConfigError
@@ -14,7 +16,7 @@ from st_common.formats.registry import format_of
 from st_common.settings import StreamSettings, stream_of_table
 from st_common.sniffing.columns import Guess, guessed
 from st_common.sniffing.form import Form, form_of
-from st_common.sniffing.head import Head, is_address, read_head
+from st_common.sniffing.head import SECONDS, Head, is_address, read_head
 
 SHOWN = 5
 _NAME = "feed"
@@ -29,6 +31,8 @@ _OWN: dict[str, dict[str, Any]] = {
 """The object and the time of formats whose columns have names of their own."""
 _PLACES = {"gtfs-rt": ("longitude", "latitude"), "gpx": ("lon", "lat")}
 _LONGITUDE = ("longitude", "latitude")
+ALL = "all"
+"""Stands for all columns that can be attributes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,7 @@ class Sniffed:
         good: how many of these are fixes.
         reasons: how many are rejects, by reason.
         notes: what people should look at.
+        extent: the least and greatest x and y of the fixes: minx, miny, maxx, maxy; None without any.
     """
 
     place: str
@@ -52,6 +57,7 @@ class Sniffed:
     good: int
     reasons: dict[str, int]
     notes: tuple[str, ...]
+    extent: tuple[float, float, float, float] | None
 
     @property
     def is_readable(self) -> bool:
@@ -61,25 +67,34 @@ class Sniffed:
 
 
 def sniff(
-    place: str, given: StreamSettings | None = None, *, owner: str | None = None
+    place: str,
+    given: StreamSettings | None = None,
+    *,
+    owner: str | None = None,
+    kept: Sequence[str] = (),
+    seconds: float = SECONDS,
 ) -> Sniffed:
     """What a file, or the answer of an address, is.
 
     Args:
-        place: the file or the address.
+        place: the file or the address; `-` is standard input.
         given: settings that are tried in place of guessed ones.
         owner: the column of objects; None: it is guessed.
+        kept: the columns that become attributes; `all` of them.
+        seconds: how long a socket or standard input is read.
 
     Raises:
         ConfigError: it cannot be read, or is of no format that is known, or has no column of objects or places.
-        TransientError: the address does not answer.
+        TransientError: the address does not answer, or nothing comes.
     """
-    head = read_head(place)
+    head = read_head(place, seconds=seconds)
     if given is not None:
         return _tried(head, given, {}, ())
     form = form_of(head.data, place)
     guess = _guess(form, place, owner)
     table = _table_of(form, guess)
+    if kept:
+        table["attributes"] = _attributes(kept, guess, place)
     stream = stream_of_table(_NAME, table, Path(place))
     return _tried(head, stream, table, guess.notes if guess else ())
 
@@ -104,6 +119,26 @@ def _guess(form: Form, place: str, owner: str | None) -> Guess | None:
             hint=f"it has {', '.join(form.names[:20])}: --object names that of objects, settings name any",
         )
     return guess
+
+
+def _attributes(
+    kept: Sequence[str], guess: Guess | None, place: str
+) -> Mapping[str, str]:
+    """The attributes that are kept, with their types.
+
+    Raises:
+        ConfigError: a column is not there, is a part of a fix, or has no name for an attribute.
+    """
+    others = {} if guess is None else guess.others
+    names = list(others) if list(kept) == [ALL] else kept
+    unknown = [name for name in names if name not in others]
+    if unknown or not names:
+        what = f"no column {unknown[0]!r}" if unknown else "no column"
+        hint = (
+            ", ".join(others) or "settings name the attributes of this format by hand"
+        )
+        raise ConfigError(f"{place} has {what} for an attribute", hint=hint)
+    return {name: others[name] for name in names}
 
 
 def _table_of(form: Form, guess: Guess | None) -> dict[str, Any]:
@@ -145,7 +180,18 @@ def _tried(
         good=len(fixes),
         reasons=dict(reasons.most_common()),
         notes=notes,
+        extent=_extent(fixes) if len(fixes) else None,
     )
+
+
+def _extent(fixes: pa.Table) -> tuple[float, float, float, float] | None:
+    """The least and greatest x and y."""
+    x, y = (pc.min_max(fixes[name]) for name in ("x", "y"))
+    sides = (x["min"], y["min"], x["max"], y["max"])
+    if not all(side.is_valid for side in sides):
+        return None
+    west, south, east, north = (float(side.as_py()) for side in sides)
+    return west, south, east, north
 
 
 def _payloads(head: Head, stream: StreamSettings) -> list[bytes]:
@@ -170,7 +216,7 @@ def to_toml(name: str, table: dict[str, Any]) -> str:
 
 
 def source_to_toml(name: str, place: str) -> str:
-    """The source that asks an address again and again, as it stands below its stream; "" for a file.
+    """The source that asks an address, or reads a socket, as it stands below its stream; "" for a file.
 
     An address with a query has none: keys of feeds stand there, and no secret stands in a file.
 
@@ -178,9 +224,14 @@ def source_to_toml(name: str, place: str) -> str:
         name: of the stream.
         place: the file or the address.
     """
-    if not is_address(place) or "?" in place:
-        return ""
-    return f'\n[streams.{name}.sources.feed]\nkind = "http"\nurl = {_toml(place)}\n'
+    kind, _, where = place.partition("://")
+    keys = {
+        "tcp": f'kind = "tcp"\nconnect = {_toml(where)}\n',
+        "udp": f'kind = "udp"\nlisten = {_toml(where)}\n',
+    }
+    if is_address(place) and "?" not in place:
+        keys[kind] = f'kind = "http"\nurl = {_toml(place)}\n'
+    return f"\n[streams.{name}.sources.feed]\n{keys[kind]}" if kind in keys else ""
 
 
 def _toml(value: Any) -> str:

@@ -1,7 +1,9 @@
 """`fairway check`: what real files are, and what stands in the way of those that cannot be read."""
 
+import contextlib
 import gzip
 import http.server
+import socket
 import threading
 import tomllib
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
-from st_common.errors import ConfigError
+from st_common.errors import ConfigError, FairwayError
 from st_common.settings import load_streams
 from st_common.sniffing.columns import guessed
 from st_common.sniffing.form import form_of
@@ -142,7 +144,8 @@ def test_a_feed_is_asked_by_its_address(shared, tmp_path):
         with_key = invoke_check(tmp_path, f"{url}?key=secret", "--write", "others")
         server.shutdown()
     assert (seen.table["format"], seen.good) == ("gtfs-rt", 627)
-    assert told.endswith("next: fairway capture buses\n")
+    where = f" --home {tmp_path} --conf {tmp_path / 'conf'}"
+    assert told.endswith(f"next: fairway capture buses{where}\n")
     streams = load_streams(tmp_path / "conf")
     (source,) = streams["buses"].sources.values()
     assert (source.kind, source.url) == ("http", url)
@@ -201,7 +204,6 @@ def test_a_key_of_the_stream_that_slipped_into_its_source_is_sent_above(tmp_path
 @pytest.mark.parametrize(
     ("place", "kind"),
     [
-        ("tcp://127.0.0.1:5055", "tcp"),
         ("mqtts://broker/topic", "mqtt"),
         ("wss://feed.example.org/v", "websocket"),
     ],
@@ -211,13 +213,13 @@ def test_an_address_that_check_does_not_read_is_told_where_its_source_is_shown(
 ):
     with pytest.raises(ConfigError) as caught:
         sniff(place)
-    assert f"{place}: check reads files and http(s) addresses" in caught.value.message
+    assert f"{place}: check reads files, http(s), tcp and udp" in caught.value.message
     assert f"sources of kind {kind}" in str(caught.value.hint)
 
 
 def test_the_column_of_objects_can_be_named(tmp_path):
     path = tmp_path / "fixes.csv"
-    path.write_text("truck,time,lon,lat,driver\n7,2024-05-01T12:00:00Z,10,50,ann\n")
+    path.write_text("truck,time,lon,lat,driver\nT7,2024-05-01T12:00:00Z,10,50,ann\n")
     with pytest.raises(ConfigError, match="no column looks like object") as caught:
         sniff(str(path))
     assert "--object" in str(caught.value.hint)
@@ -225,3 +227,103 @@ def test_the_column_of_objects_can_be_named(tmp_path):
     assert load_streams(tmp_path / "conf")["trucks"].columns.object == "truck"
     with pytest.raises(ConfigError, match="has no column 'lorry'"):
         sniff(str(path), owner="lorry")
+
+
+def test_the_only_column_of_texts_is_taken_for_the_object(tmp_path):
+    path = tmp_path / "fixes.csv"
+    path.write_text("lorry,time,lon,lat,load\nT7,2024-05-01T12:00:00Z,10,50,1.5\n")
+    seen = sniff(str(path))
+    assert seen.table["columns"]["object"] == "lorry"
+    assert any(note.startswith("lorry is taken for the object") for note in seen.notes)
+
+
+def test_columns_are_kept_as_attributes(tmp_path):
+    path = tmp_path / "fixes.csv"
+    path.write_text("id,t,lon,lat,load,driver\na,1700000000,10,50,1.5,ann\n")
+    all_of_them = {"load": "double", "driver": "string"}
+    assert sniff(str(path), kept=["all"]).table["attributes"] == all_of_them
+    invoke_check(tmp_path, str(path), "--write", "vans", "--attributes", "driver, load")
+    attributes = load_streams(tmp_path / "conf")["vans"].attributes
+    assert attributes == {"driver": "string", "load": "double"}
+    with pytest.raises(ConfigError, match="no column 'lat' for an attribute") as wrong:
+        sniff(str(path), kept=["lat"])
+    assert wrong.value.hint == "load, driver"
+
+
+def test_a_region_that_holds_all_fixes_is_shown_and_where_it_goes_on(tmp_path):
+    path = tmp_path / "fixes.csv"
+    path.write_text("id,t,lon,lat\na,1700000000,10.5,50\nb,1700000001,11,49.25\n")
+    told = invoke_check(tmp_path, str(path), "--write", "vans")
+    assert "all of them are INSIDE (10.5, 49.25, 11, 50)\n" in told
+    home, conf = tmp_path, tmp_path / "conf"
+    assert f"next: fairway replay vans {path} --home {home} --conf {conf}\n" in told
+
+
+@contextlib.contextmanager
+def sending(*portions: bytes, closes: bool):
+    """A port of this machine that sends portions to whoever connects first."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def send():
+            with server.accept()[0] as connection:
+                for portion in portions:
+                    connection.sendall(portion)
+                if not closes:
+                    over.wait(60)
+
+        over = threading.Event()
+        sender = threading.Thread(target=send)
+        sender.start()
+        yield server.getsockname()[1]
+        over.set()
+        sender.join()
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_socket_is_read_for_some_seconds(tmp_path, closes):
+    lines = (b"id,t,lon,lat\na,1700000000,10,", b"50\nb,1700000001,11,49\n")
+    with sending(*lines, closes=closes) as port:
+        place = f"tcp://127.0.0.1:{port}"
+        told = invoke_check(tmp_path, place, "--for", "2", "--write", "vans")
+    assert "2 of 2 records looked at are fixes" in told
+    assert "next: fairway capture vans" in told
+    (source,) = load_streams(tmp_path / "conf")["vans"].sources.values()
+    assert (source.kind, source.connect) == ("tcp", f"127.0.0.1:{port}")
+
+
+def test_datagrams_are_records():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        port = chosen.getsockname()[1]
+    stop = threading.Event()
+
+    def send():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            while not stop.wait(0.05):
+                record = b'{"id": "a", "t": 1700000000, "lon": 10, "lat": 50}'
+                sender.sendto(record, ("127.0.0.1", port))
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        seen = sniff(f"udp://:{port}", seconds=3)
+    finally:
+        stop.set()
+        sender.join()
+    assert seen.table["format"] == "ndjson"
+    assert seen.good == seen.records > 0
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        ("tcp://127.0.0.1:{port}", "connection refused"),
+        ("udp://:{port}", "nothing came in 0.2 s"),
+        ("tcp://127.0.0.1:ais", "is no address"),
+    ],
+)
+def test_a_socket_without_records_is_told_in_words(place, wrong):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(FairwayError, match=wrong):
+        sniff(place.format(port=port), seconds=0.2)
