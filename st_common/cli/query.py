@@ -65,6 +65,7 @@ _FORM = Annotated[
         help="A table for people, JSON lines, CSV or Parquet for programs.",
     ),
 ]
+_FAR_SHOWN = 3
 _JSON = Annotated[bool, typer.Option("--json", help="Only the plan, as JSON.")]
 
 
@@ -106,16 +107,20 @@ def carried_out(ctx: typer.Context, statements: "Sequence[Statement]") -> "Outco
 
 
 def _tell_beginnings(ctx: typer.Context, done: "Outcome") -> None:
-    """Says of what was just registered what lies before it in the log; what cannot be counted is no error."""
+    """Says of what was just registered what lies before it, and whether it is far off; what is unknown is no error."""
     from st_common.serving.beginnings import beginnings, in_words
+    from st_common.serving.far_regions import far_regions, said
 
+    home, streams = context.home(ctx), context.streams(ctx)
     try:
         anew = [row for row in done.rows if row.seed is None]
-        queries_begun = beginnings(context.home(ctx), context.streams(ctx), anew)
+        queries_begun = beginnings(home, streams, anew)
+        far = [said(one) for one in far_regions(home, streams, done.rows)]
     except FairwayError as error:
         typer.echo(f"note: what lies before cannot be counted: {error}", err=True)
         return
-    for line in (line for one in queries_begun for line in in_words(one)):
+    begun = [line for one in queries_begun for line in in_words(one)]
+    for line in (*begun, *far[:_FAR_SHOWN]):
         typer.echo(f"note: {line}", err=True)
 
 

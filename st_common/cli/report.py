@@ -49,6 +49,10 @@ def report(
         since=None if since is None else time_of(since, "--from"),
         until=None if until is None else time_of(until, "--to"),
     )
+    if done.known is not None:
+        first, last = (f"{one:%Y-%m-%d %H:%M:%S}" for one in done.known)
+        said = f"no fix lies in that time; there are some from {first} to {last} UTC"
+        typer.echo(f"note: {said}", err=True)
     typer.echo(
         f"{page}: {done.since:%Y-%m-%d %H:%M:%S} to {done.until:%Y-%m-%d %H:%M:%S} UTC, {done.size_bytes:,} bytes"
     )

@@ -37,12 +37,14 @@ class Reported:
         since: the beginning of what it shows.
         until: the end.
         size_bytes: of the file.
+        known: the times of the first and the last fix of all, where none lies between beginning and end; else None.
     """
 
     path: Path
     since: datetime
     until: datetime
     size_bytes: int
+    known: tuple[datetime, datetime] | None
 
 
 def report_home(
@@ -72,7 +74,32 @@ def report_home(
         record_all(recorder, place.home, state, begin, end)
     made = datetime.fromtimestamp(time.time_ns() // 1_000_000_000, UTC)
     size = write_report(path, recorder, since=begin, until=end, made=made)
-    return Reported(path=path, since=begin, until=end, size_bytes=size)
+    names = [one["name"] for one in state["streams"]]
+    known = _fixes_elsewhere(place.home, names, begin, end)
+    return Reported(path=path, since=begin, until=end, size_bytes=size, known=known)
+
+
+def _fixes_elsewhere(
+    home: Home, streams: list[str], begin: datetime, end: datetime
+) -> tuple[datetime, datetime] | None:
+    """From when to when streams have fixes, if none of these lies between two times."""
+    named = [name for name in streams if has_fixes(home, name)]
+    if not named or any(_has_fix(home, name, begin, end) for name in named):
+        return None
+    spans = [
+        pc.min_max(
+            tables.read(home.table("positions", name), columns=["event_ts"])["event_ts"]
+        )
+        for name in named
+    ]
+    firsts = [span["min"].as_py() for span in spans if span["min"].is_valid]
+    lasts = [span["max"].as_py() for span in spans if span["max"].is_valid]
+    return (min(firsts), max(lasts)) if firsts else None
+
+
+def _has_fix(home: Home, stream: str, begin: datetime, end: datetime) -> bool:
+    first = _first_fix(home, stream, begin)
+    return first is not None and first <= end
 
 
 def has_fixes(home: Home, stream: str) -> bool:

@@ -139,6 +139,20 @@ def test_a_report_begins_a_second_before_the_first_fix_and_ends_with_the_newest(
     assert [(one["object"], one["sign"]) for one in changes] == [("a", 1), ("b", 1), ("a", -1)]  # fmt: skip
 
 
+@pytest.mark.spec("S11")
+def test_a_report_of_a_time_without_fixes_says_when_there_are_some(
+    home: Home, tmp_path: Path
+):
+    options = ["--from", "2024-05-01T00:00:00Z", "--to", "2024-05-01T01:00:00Z"]
+    page = tmp_path / "empty.html"
+    place = ["--home", str(home.root)]
+    done = CliRunner().invoke(app, [*place, "report", str(page), *options])
+    assert done.exit_code == 0
+    assert done.stderr == (
+        "note: no fix lies in that time; there are some from 2026-06-20 08:00:00 to 2026-06-20 08:00:30 UTC\n"
+    )
+
+
 @pytest.mark.spec("C9")
 def test_the_job_writes_the_page_of_each_stream_with_fixes_and_names_the_others(
     home: Home, capsys: pytest.CaptureFixture[str]
