@@ -4,19 +4,22 @@ usage: python -m bench.command_line [--workload w1|w2|w3|roads] [--queries 1000]
 
 The home is made before the clock starts; the clock stops when the process has ended, with everything in its tables:
 changes, positions, the table `latest`, snapshots. A run whose counts differ from those that are known fails; of roads
-none are known, and the number of changes is printed.
+none are known, and the number of changes is printed. With TILE38=path the same is done by Tile38, see bench/tile38.py.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 
+from bench import tile38
 from bench.scaling import load_roads
 from bench.throughput import (
     ROOT,
@@ -116,7 +119,22 @@ def main() -> None:
     parser.add_argument("--replays", type=int, default=60)
     parser.add_argument("--engine", choices=("local", "spark"), default="local")
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "work")
-    print(json.dumps(measure(parser.parse_args())))
+    arguments = parser.parse_args()
+    print(json.dumps(measure(arguments)))
+    if "TILE38" in os.environ and arguments.workload in ("w1", "w3"):
+        print(json.dumps(by_tile38(arguments, os.environ["TILE38"])))
+
+
+def by_tile38(arguments: argparse.Namespace, program: str) -> dict[str, object]:
+    """The same points against the same rectangles; counts that are not those that are known are told."""
+    files = workload(arguments.work, arguments.replays)
+    points = pa.csv.read_csv(files / f"{arguments.workload}_points.csv")
+    rects = pa.csv.read_csv(files / f"{arguments.workload}_rects.csv")
+    with tempfile.TemporaryDirectory() as folder:
+        told = tile38.backlog(
+            points, rects.slice(0, arguments.queries), program, Path(folder)
+        )
+    return {**told, "known": expected(arguments)}
 
 
 if __name__ == "__main__":

@@ -5,12 +5,14 @@ usage: python -m bench.serving [--rate 2000] [--connections 50] [--clients 200] 
 Each client listens to a query of its own, and each fix enters or leaves one: as many changes as fixes. With --kill the
 server is killed half-way, and starts again: whoever posts tries again with the same key, whoever listens goes on behind
 the last change that he had. A run in which a change is missing, or comes twice, fails.
+With TILE38=path the same is done by Tile38, see bench/tile38.py.
 """
 
 import argparse
 import asyncio
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench import tile38
 from bench.percentiles import latencies
 
 SETTINGS = """
@@ -214,6 +217,23 @@ def main() -> None:
         "killed": arguments.kill,
     }
     print(json.dumps(told))
+    if "TILE38" in os.environ:
+        print(json.dumps(by_tile38(arguments, os.environ["TILE38"])))
+
+
+def by_tile38(arguments: argparse.Namespace, program: str) -> dict[str, object]:
+    """The same fixes and squares by Tile38's fences."""
+    with tempfile.TemporaryDirectory() as folder, tile38.server(program, Path(folder)):
+        sent_s, told_s = asyncio.run(
+            tile38.over_network(
+                arguments.rate,
+                arguments.connections,
+                arguments.clients,
+                OBJECTS,
+                seconds=WARM_S + arguments.seconds,
+            )
+        )
+    return {"what": "tile38", **latencies(sent_s, told_s, warm_s=WARM_S)}
 
 
 if __name__ == "__main__":
