@@ -154,6 +154,12 @@ def test_everything_can_be_said(conf):
     ("wrong", "message"),
     [
         ("lateness = 3", "unknown key 'lateness' (did you mean 'lateness_s'?)"),
+        (
+            'master = "spark://127.0.0.1:7077"',
+            "'master' is no key of the stream (put it into [streams.buses.spark])",
+        ),
+        ("cores = 4", "put it into [streams.buses.spark]"),
+        ("min_distance_m = 4", "put it into [streams.buses.position_filter]"),
         ("zzz = 3", "unknown key 'zzz' (known keys: format, columns, crs"),
         ("lateness_s = -1", "lateness_s = -1 must be at least 0"),
         (
