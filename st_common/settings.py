@@ -27,6 +27,7 @@ from st_common.stream_keys import (
     FILTER_COLUMNS,
     PLANAR,
     STREAM_KEYS,
+    keys_below,
 )
 from st_common.toml_values import checked, known, read_toml
 from st_common.units import unit_of
@@ -313,6 +314,7 @@ def stream_of_table(name: str, table: object, path: Path) -> StreamSettings:
         raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
     if not isinstance(table, dict):
         raise ConfigError(f"{place} must be a table", hint=f"[streams.{name}]")
+    known(table, tuple(STREAM_KEYS), place, below=keys_below(name))
     values = checked(table, STREAM_KEYS, StreamSettings, place)
     form = format_of(values["format"])
     values["columns"] = columns_of_table(

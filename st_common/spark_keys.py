@@ -11,6 +11,7 @@ from st_common.loopback import LOOPBACK
 from st_common.toml_values import Check, WrongError, checked, takes, whole
 
 LOCAL = "local"
+_SPARK = "spark://"
 MICRO_BATCH, RESIDENT = "micro-batch", "resident"
 _MOST_CORES = 1024
 _MOST_SPREAD_MB = 1 << 20
@@ -23,7 +24,8 @@ class SparkSettings:
     """Where a stream's driver and tasks run. None of it decides an answer, so it may change at any start.
 
     Attributes:
-        master: `local`, the process of the stream itself, or the address of a standalone cluster, `spark://HOST:PORT`.
+        master: `local`, the process of the stream itself, or the address of a standalone cluster, `spark://HOST:PORT`;
+            of one with standby masters `spark://HOST:PORT,HOST:PORT`.
         rest: the address at which that cluster starts drivers, `http://HOST:6066`; None: the driver is a process of the
             machine that supervises.
         cores: how many tasks run at once, and how many partitions a shuffle has.
@@ -49,9 +51,17 @@ class SparkSettings:
         return self.master == LOCAL
 
     @property
+    def masters(self) -> tuple[str, ...]:
+        """Where the masters of the cluster listen, each as `HOST:PORT`; none where tasks run in the driver."""
+        if self.is_local:
+            return ()
+        return tuple(self.master.removeprefix(_SPARK).split(","))
+
+    @property
     def is_on_loopback(self) -> bool:
-        """Whether the master of a cluster is this machine, and reached by no other."""
-        return urlsplit(self.master).hostname in LOOPBACK
+        """Whether the masters of a cluster are this machine, and reached by no other."""
+        hosts = {urlsplit(f"//{master}").hostname for master in self.masters}
+        return bool(hosts) and hosts <= set(LOOPBACK)
 
 
 def spark_settings(table: Mapping[str, Any], place: str) -> SparkSettings:
@@ -86,11 +96,18 @@ def _is_address(value: object, scheme: str) -> bool:
     return value == bare and bool(parts.hostname and port) and "@" not in bare
 
 
-@takes("`local` or `spark://HOST:PORT`")
+@takes("`local`, `spark://HOST:PORT` or `spark://HOST:PORT,HOST:PORT`")
 def _master(value: object) -> str:
-    if value != LOCAL and not _is_address(value, "spark"):
+    if value != LOCAL and not _are_masters(value):
         raise WrongError('must be "local" or "spark://HOST:PORT"')
     return str(value)
+
+
+def _are_masters(value: object) -> bool:
+    if not isinstance(value, str) or not value.startswith(_SPARK):
+        return False
+    masters = value.removeprefix(_SPARK).split(",")
+    return all(_is_address(f"{_SPARK}{master}", "spark") for master in masters)
 
 
 @takes(f"`{RESIDENT}` or `{MICRO_BATCH}`")

@@ -1,13 +1,14 @@
 """The keys of a stream's table in `conf/streams.toml`, and what each of them may be."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from st_common.crs import unit_of_crs
 from st_common.formats.format_settings import Column
 from st_common.formats.registry import FORMATS, is_known
 from st_common.home import checked_name
+from st_common.spark_keys import SPARK_KEYS
 from st_common.toml_values import (
     OFF,
     Check,
@@ -273,3 +274,11 @@ STREAM_KEYS: dict[str, Check] = {
     "sources": _table,
 }
 """What each key of a stream may be; all keys have defaults but `format` and `columns`."""
+
+
+def keys_below(name: str) -> dict[str, Collection[str]]:
+    """The keys of tables of a stream that are taken for its own, by the head of the table that they belong to."""
+    return {
+        f"[streams.{name}.spark]": SPARK_KEYS,
+        f"[streams.{name}.position_filter]": FILTER_KEYS,
+    }

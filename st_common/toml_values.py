@@ -84,6 +84,7 @@ def known(
     place: str,
     *,
     above: Collection[str] = (),
+    below: Mapping[str, Collection[str]] | None = None,
 ) -> None:
     """Makes sure that every key of a table is known.
 
@@ -92,6 +93,7 @@ def known(
         keys: those that are known.
         place: where the table stands, for errors.
         above: those of the table that this one belongs to; TOML gives a line to the table that is named last above it.
+        below: of a stream, those of the tables that belong to it, by the heads of these.
 
     Raises:
         ConfigError: one is not; with a guess at what was meant.
@@ -102,6 +104,12 @@ def known(
                 f"{place} {key!r} is a key of the stream",
                 hint="put it above the table of its first source",
             )
+        for head, its_keys in (below or {}).items():
+            if key in its_keys and key not in keys:
+                raise ConfigError(
+                    f"{place} {key!r} is no key of the stream",
+                    hint=f"put it into {head}",
+                )
         if key not in keys:
             near = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
             hint = (

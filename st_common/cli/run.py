@@ -1,5 +1,6 @@
 """`fairway run`, `verify`, `status`, `doctor`: streams as they run, and whether what they say holds."""
 
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
@@ -50,11 +51,23 @@ def run(
 
     home = context.home(ctx)
     with (
+        _unreachable_is_wrong(),
         telling_stream(home, context.conf(ctx), stream),
         progress_of_run(stream, lambda: read_status(home.stream(stream))),
     ):
         summary = follow(home, settings, until_idle=until_idle)
     _tell(stream, summary)
+
+
+@contextmanager
+def _unreachable_is_wrong() -> "Iterator[None]":
+    """A cluster that does not answer is a wrong setting to whoever typed the command: only a supervisor waits."""
+    from st_common.ops.standalone import UnreachableError
+
+    try:
+        yield
+    except UnreachableError as error:
+        raise ConfigError(error.message, hint=error.hint) from None
 
 
 def _tell(stream: str, summary: "RunSummary") -> None:

@@ -92,7 +92,7 @@ class Memory:
         starts_us: when it started the stream within the breaker's window, us since 1970, ascending; of a crash loop
             the newest of all.
         tripped: why it starts the stream no more (`bad_config`) or seldom (`crash_loop`); "": neither.
-        why: the error that the engine ended with when it tripped.
+        why: the error that the engine ended with when it tripped, or why the last look could not see to it.
         basis: what the last start depended on, see `Observation.basis`.
         condition: what was alerted last.
         progress: how far the stream was at the last look.

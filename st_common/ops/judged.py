@@ -34,8 +34,8 @@ def healths(
 ) -> dict[str, str]:
     """How each stream is, by name: as the last tick judged it, corrected by whether a process lives now.
 
-    Beside the healths there are `stopped` (no process, and none is wanted), `unseen` (its log cannot be read, or no
-    tick looked yet), `crash_loop`, and `bad_config`, with which it is not started again.
+    Beside the healths there are `stopped` (no process, and none is wanted), `unseen` (its log cannot be read, its
+    cluster does not answer, or no tick looked yet), `crash_loop`, and `bad_config`, with which it is not started again.
 
     Args:
         home: the home folder.
@@ -69,8 +69,8 @@ class GivenUp:
     """Why a stream or delivery does not run although it should.
 
     Attributes:
-        health: `bad_config` or `crash_loop`.
-        why: the error that its process ended with; "": it left none.
+        health: `bad_config`, `crash_loop`, or `unseen` where its log cannot be read or its cluster does not answer.
+        why: the error that its process ended with, "": it left none; of `unseen` what went wrong.
     """
 
     health: str
@@ -78,15 +78,16 @@ class GivenUp:
 
 
 def given_up(folder: Path, *, now_us: int) -> GivenUp | None:
-    """Why nothing runs in the folder of a stream or delivery; None when something does, or nothing was given up.
-
-    Raises:
-        TransientError: a cluster was handed the engine, and its master does not answer.
-    """
+    """Why nothing runs in the folder of a stream or delivery; None when something does, or nothing was given up."""
     memory = Memory.from_json(memory_record(folder))
-    if not memory.tripped or find(folder, now_us=now_us) is not None:
+    health = memory.tripped or (UNSEEN if memory.condition == UNSEEN else "")
+    if not health:
         return None
-    return GivenUp(health=memory.tripped, why=memory.why)
+    try:
+        running = find(folder, now_us=now_us)
+    except TransientError as error:
+        return GivenUp(health=UNSEEN, why=str(error))
+    return GivenUp(health=health, why=memory.why) if running is None else None
 
 
 def memory_record(folder: Path) -> dict[str, Any]:
@@ -105,8 +106,10 @@ def _health_now(folder: Path, *, wanted: bool, now_us: int) -> str:
         return UNSEEN
     if running is not None:
         return str(Health.STARTING) if dead else judged
-    # What ended in order, or was given up, is not dead for want of a process.
+    # What ended in order, was given up, or waits for its cluster, is not dead for want of a process.
     if record.get("tripped") or judged == Health.FINISHED:
         return str(record.get("tripped") or judged)
+    if wanted and record.get("condition") == UNSEEN:
+        return UNSEEN
     is_orderly = not wanted or ended_well(read_status(folder), read_exit(folder))
     return STOPPED if is_orderly else str(Health.DEAD)

@@ -9,7 +9,7 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol
@@ -68,12 +68,19 @@ class Launcher(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detached:
-    """Engines are processes of this machine; `cwd` is the folder that they run in, None: the present one."""
+    """Engines are processes of this machine.
+
+    Attributes:
+        cwd: the folder that they run in; None: the present one.
+        place: where their tasks run. A cluster must answer before an engine is started.
+    """
 
     cwd: Path | None = None
+    place: SparkSettings = field(default_factory=SparkSettings)
 
     def launch(self, folder: Path, command: Sequence[str], *, now_us: int) -> None:
         """See `Launcher.launch`."""
+        standalone.check_master(folder.name, self.place)
         launch(folder, command, now_us=now_us, cwd=self.cwd)
 
 
@@ -88,6 +95,7 @@ class OnCluster:
 
         The submission is recorded before it is made: an answer that is lost leaves an engine that somebody knows.
         """
+        standalone.check_rest(folder.name, self.place)
         with held_lock(folder / ".launch.lock"):
             running = find(folder, now_us=now_us)
             if running is not None:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from st_common.errors import TransientError
-from st_common.ops.judged import GivenUp, given_up
+from st_common.ops.judged import given_up
 from st_common.ops.lease import Lease, current, is_held
 from st_common.ops.process import Owner
 from st_common.ops.status import Exit, StreamStatus, is_newer, read_exit
@@ -18,9 +17,10 @@ class Presence:
     """Who runs a stream.
 
     Attributes:
-        state: what the engine said, while it lives; else `dead`, `ended` or `failed`, and `bad_config` or `crash_loop`
-            when it was given up; `never run` when it has said nothing yet.
-        why: the error that it ended with; None: there is none.
+        state: what the engine said, while it lives; else `dead`, `ended` or `failed`, `bad_config` or `crash_loop`
+            when it was given up, and `unseen` while its log cannot be read or its cluster does not answer; `never run`
+            when it has said nothing yet.
+        why: the error that it ended with, or why it is not started; None: there is none.
         owner: the process that lives, or that died; None: nobody's.
         age_s: seconds since it spoke last; None: it has not.
     """
@@ -54,7 +54,7 @@ def presence(folder: Path, status: StreamStatus | None, *, now_us: int) -> Prese
     spoke = (
         None if status is None else max(status.beat_ts, lease.beat_ts if lease else 0)
     )
-    given = None if held else _given_up(folder, now_us=now_us)
+    given = None if held else given_up(folder, now_us=now_us)
     return Presence(
         state=state if given is None else given.health,
         why=_error_of(end, state) if given is None else given.why or None,
@@ -66,13 +66,6 @@ def presence(folder: Path, status: StreamStatus | None, *, now_us: int) -> Prese
 def workers_of(status: StreamStatus | None, now: Presence) -> list[dict[str, Any]]:
     """The processes at a stream as they spoke of themselves last; none of a stream that nobody runs."""
     return status.workers if status is not None and now.state in _LIVING else []
-
-
-def _given_up(folder: Path, *, now_us: int) -> GivenUp | None:
-    try:
-        return given_up(folder, now_us=now_us)
-    except TransientError:  # a master that is silent: nobody knows more than was said
-        return None
 
 
 def _error_of(end: Exit | None, state: str) -> str | None:

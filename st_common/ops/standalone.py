@@ -1,14 +1,16 @@
-"""Drivers on a standalone Spark cluster, by the REST interface of its master: started, looked at, killed.
+"""A standalone Spark cluster: whether it is there, and drivers on it, by its master's REST interface.
 
 The cluster owns such a driver: whoever started it may die. It is not supervised there (`spark.driver.supervise`), for
 who starts it again is the supervisor alone, which knows pauses, wrong settings and when to give up (docs/adr/0046).
 """
 
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import urlsplit
 
 from st_common.errors import TransientError
 from st_common.spark_keys import SparkSettings
@@ -16,6 +18,10 @@ from st_common.spark_keys import SparkSettings
 _CONNECT_S = 3.0  # each driver of a master that is away costs a tick so much
 _READ_S = 30.0
 _LIVING = ("SUBMITTED", "RUNNING", "RELAUNCHING")
+
+
+class UnreachableError(TransientError):
+    """Nobody answers where settings say that a cluster is."""
 
 
 class RefusedError(TransientError):
@@ -64,6 +70,46 @@ class Submission:
             "submission": self.id,
             "submitted_s": self.submitted_s,
         }
+
+
+def check_master(stream: str, place: SparkSettings) -> None:
+    """Makes sure that somebody listens where a stream's tasks shall run, before a JVM tries it for minutes.
+
+    Args:
+        stream: its name.
+        place: its settings; of several masters one is enough, and a local one needs none.
+
+    Raises:
+        UnreachableError: nobody does; the message names the key, and what each address answered.
+    """
+    if place.masters:
+        setting = f"master = {place.master!r}"
+        _check_listening(stream, setting, place.masters)
+
+
+def check_rest(stream: str, place: SparkSettings) -> None:
+    """As `check_master`, for the REST interface by which a cluster starts drivers."""
+    if place.rest is not None:
+        address = place.rest.removeprefix("http://")
+        _check_listening(stream, f"rest = {place.rest!r}", (address,))
+
+
+def _check_listening(stream: str, setting: str, addresses: Sequence[str]) -> None:
+    answers = []
+    for address in addresses:
+        try:
+            parts = urlsplit(f"//{address}")
+            socket.create_connection(
+                (parts.hostname, parts.port), timeout=_CONNECT_S
+            ).close()
+        except OSError as error:
+            answers.append(f"{address}: {error.strerror or error}")
+        else:
+            return
+    raise UnreachableError(
+        f"stream {stream!r}: nothing answers at [streams.{stream}.spark] {setting}: {'; '.join(answers)}",
+        hint="start that cluster, or correct the setting",
+    )
 
 
 def submit(

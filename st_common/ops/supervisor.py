@@ -126,7 +126,9 @@ def job_supervisor(home: Home, conf: Path) -> Supervisor:
         return [sys.executable, "-m", "jobs.deliver", name, *places]
 
     def launcher(stream: StreamSettings) -> Launcher:
-        return OnCluster(place=stream.spark) if _is_on_cluster(stream) else here
+        if _is_on_cluster(stream):
+            return OnCluster(place=stream.spark)
+        return replace(here, place=stream.spark) if stream.engine == "spark" else here
 
     engines = Engines(command=command, launcher=launcher, deliver=deliver, here=here)
     return Supervisor(
@@ -303,8 +305,8 @@ def _tend(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
     try:
         return [one for one in decision.actions if _apply(ward, one, now_us=now_us)]
     except TransientError as error:
-        # Nothing was started: a cluster that is away for long is no crash loop.
-        kept = replace(decision.memory, starts_us=memory.starts_us)
+        # Nothing was started: a cluster that is away for long is no crash loop, and may be why others ended.
+        kept = replace(decision.memory, starts_us=(), tripped="")
         write_record(ward.folder / MEMORY_FILE, {**kept.to_json(), "health": UNSEEN})
         return _set_aside(supervisor, ward, kept, (UNSEEN, str(error)), now_us=now_us)
 
@@ -319,15 +321,14 @@ def _set_aside(
 ) -> list[Action]:
     """Alerts once that something can be neither judged nor tended, for a condition and a reason; it stays as it is."""
     condition, reason = why
-    if memory.condition == condition:
-        return []
     action = _alert(ward.label, f"{condition}: {reason}")
-    _say(supervisor.home, action, now_us=now_us)
-    write_record(
-        ward.folder / MEMORY_FILE,
-        {**replace(memory, condition=condition).to_json(), "health": condition},
-    )
-    return [action]
+    is_news = memory.condition != condition
+    if is_news:
+        _say(supervisor.home, action, now_us=now_us)
+    if is_news or memory.why != reason:
+        kept = replace(memory, condition=condition, why=reason)
+        write_record(ward.folder / MEMORY_FILE, {**kept.to_json(), "health": condition})
+    return [action] if is_news else []
 
 
 def _alert(label: str, text: str) -> Action:

@@ -18,6 +18,7 @@ from st_common.engine.batch.trial import Trial
 from st_common.engine.topology import topology_of
 from st_common.errors import FairwayError
 from st_common.home import Home
+from st_common.ops.standalone import check_master
 from st_common.query.plan import Plan
 from st_common.settings import StreamSettings
 from st_common.spark.session import session
@@ -75,6 +76,7 @@ def _session_of(
 
     def begun() -> SparkSession:
         if not sessions:
+            check_master(stream.name, stream.spark)
             log = home.stream(stream.name) / FOLDER / "spark.log"
             name = f"fairway-reprocess-{stream.name}"
             made = session(name, place=stream.spark, log_file=log, extended=False)

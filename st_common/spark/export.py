@@ -11,6 +11,7 @@ from st_common.engine.owner import Owner, now_us
 from st_common.home import Home
 from st_common.operators.runtime.reshape import joined
 from st_common.operators.state.state import State
+from st_common.ops.standalone import check_master
 from st_common.settings import StreamSettings
 from st_common.spark.modes import mode_of
 from st_common.spark.resident import MOST_STARTS, feed_of, on_spark
@@ -34,6 +35,7 @@ def of_spark(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
         StateError: the engine did not come that far, or a state cannot be used.
         FencedError: another process took the stream over.
     """
+    check_master(stream.name, stream.spark)
     spark = session(
         f"fairway-{stream.name}",
         place=stream.spark,

@@ -6,11 +6,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from st_common.errors import ConfigError
 from st_common.ops.doctor import jars_problem, java_problem
+from st_common.ops.standalone import UnreachableError
 from st_common.settings import jars_dir
+from st_common.spark.causes import java_line
 from st_common.spark_keys import SparkSettings
 
 _CLASSES = ("delta-", "sedona-")
@@ -71,6 +74,7 @@ def session(
 
     Raises:
         ConfigError: there is no Java 17 or 21, or the jars are not there.
+        UnreachableError: what listens at the address of a cluster gives no session.
     """
     for problem in (java_problem(), jars_problem(jars_dir())):
         if problem:
@@ -95,10 +99,26 @@ def session(
     }
     for key, value in settings.items():
         builder = builder.config(key, str(value))
-    with _printing_to(log_file):
+    with _printing_to(log_file), _refused_in_a_line(app, place, log_file):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+@contextlib.contextmanager
+def _refused_in_a_line(
+    app: str, place: SparkSettings, log_file: Path | None
+) -> Iterator[None]:
+    """Says in a line what a cluster answered; of a local session Java's own words are wanted."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        if place.is_local:
+            raise
+        raise UnreachableError(
+            f"{app}: master = {place.master!r} gives no session: {java_line(error)}",
+            hint=f"is it a Spark master, and of this version? see {log_file or 'above'}",
+        ) from None
 
 
 def _settings_of(place: SparkSettings) -> dict[str, str | int]:

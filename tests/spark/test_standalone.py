@@ -34,6 +34,7 @@ from st_common.position import segment_of
 from st_common.query.plan import Box, Plan
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
+from st_common.serving.stream_state import state_of
 from st_common.settings import load_streams
 from st_common.testing.cars import QUERIES, drive, told
 from st_common.testing.jvm import QUICK_TO_START
@@ -52,7 +53,6 @@ columns = {{ object = "id", event_ts = "t", x = "x", y = "y" }}
 running = {running}
 [streams.cars.spark]
 master = "{master}"
-rest = "{rest}"
 cores = {shards}
 memory = "1g"
 executor_memory = "512m"
@@ -136,35 +136,47 @@ def answers(url: str) -> bool:
 @pytest.fixture
 def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A master and two workers, or as many as the test's parameter says: each is a JVM that takes seconds to start."""
-    port, rest, page = free_port(), free_port(), free_port()
+    count = getattr(request, "param", 2)
+    with cluster_at(tmp_path, free_port(), free_port(), workers=count) as made:
+        yield made
+
+
+@contextmanager
+def cluster_at(
+    folder: Path, port: int, rest: int, *, workers: int
+) -> Iterator[Cluster]:
+    """A master at a port, its REST interface at another, and workers; all end with the body of a `with`."""
+    page = free_port()
     options = f"-Dspark.master.rest.enabled=true -Dspark.master.rest.port={rest}"
     master = ("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1")
     master += ("--port", str(port), "--webui-port", str(page))
     worker = ("org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1")
     worker += ("--webui-port", "0", "--cores", "3", "--memory", "3g")
-    worker += ("--work-dir", str(tmp_path / "work"), f"spark://127.0.0.1:{port}")
+    worker += ("--work-dir", str(folder / "work"), f"spark://127.0.0.1:{port}")
     with ExitStack() as stack:
-        begun = daemon(tmp_path, *master, name="master", SPARK_MASTER_OPTS=options)
+        begun = daemon(folder, *master, name="master", SPARK_MASTER_OPTS=options)
         master_process = stack.enter_context(begun)
-        log = tmp_path / "master.log"
+        log = folder / "master.log"
         wait_for(lambda: answers(f"http://127.0.0.1:{page}/json/"), log.read_text)
-        workers = [
-            stack.enter_context(daemon(tmp_path, *worker, name=f"worker-{number}"))
-            for number in range(getattr(request, "param", 2))
-        ]
         yield Cluster(
             master=f"spark://127.0.0.1:{port}",
             rest=f"http://127.0.0.1:{rest}",
             master_process=master_process,
-            workers=workers,
+            workers=[
+                stack.enter_context(daemon(folder, *worker, name=f"worker-{number}"))
+                for number in range(workers)
+            ],
         )
 
 
 class Stage:
     """A home, its supervisor, and a stream that the cluster shall run."""
 
-    def __init__(self, root: Path, cluster: Cluster, shards: int = 1) -> None:
-        self.root, self.cluster, self.shards = root, cluster, shards
+    def __init__(
+        self, root: Path, master: str, rest: str | None = None, *, shards: int = 1
+    ) -> None:
+        self.root, self.shards = root, shards
+        self.master, self.rest = master, rest
         self.home = Home(root / "home")
         self.folder = self.home.stream("cars")
         (root / "conf").mkdir()
@@ -183,9 +195,10 @@ class Stage:
         text = STREAM.format(
             running=str(running).lower(),
             shards=self.shards,
-            master=self.cluster.master,
-            rest=self.cluster.rest,
+            master=self.master,
         )
+        if self.rest is not None:
+            text += f'rest = "{self.rest}"\n'
         (self.root / "conf" / "streams.toml").write_text(text)
         streams = load_streams(self.root / "conf")
         supervisor = job_supervisor(self.home, self.root / "conf")
@@ -215,7 +228,7 @@ class Stage:
 def test_a_driver_of_a_cluster_is_started_killed_started_again_and_stopped(
     tmp_path: Path, cluster: Cluster
 ) -> None:
-    stage = Stage(tmp_path, cluster)
+    stage = Stage(tmp_path, cluster.master, cluster.rest)
     stage.register()
     stage.append("a", "b")
     assert stage.tick() == ["start"]
@@ -238,6 +251,60 @@ def test_a_driver_of_a_cluster_is_started_killed_started_again_and_stopped(
     assert stage.tick(running=False) == ["clear"]
 
 
+@pytest.mark.spec("C4")
+def test_a_stream_waits_for_a_cluster_that_goes_away_and_comes_back(
+    tmp_path: Path,
+) -> None:
+    port, rest = free_port(), free_port()
+    stage = Stage(tmp_path, f"spark://127.0.0.1:{port}")
+    stage.register()
+    stage.append("a")
+    assert stage.tick() == ["alert"]
+    assert stage.tick() == []
+    assert state_of(stage.home, "cars").now.state == "unseen"
+    with cluster_at(tmp_path, port, rest, workers=1) as cluster:
+        assert stage.tick() == ["start"]
+        wait_for(lambda: cluster.descendants(EXECUTOR), stage.told)
+        wait_for(stage.follows, stage.told)
+        assert stage.tick() == ["alert"], "it is well"
+        owner = current(stage.folder).owner
+    os.kill(owner.pid, signal.SIGKILL)
+    wait_for(lambda: not stage.lives(), stage.told)
+    stage.append("b")
+    stage.tick()
+    assert not stage.lives()
+    assert state_of(stage.home, "cars").now.state == "unseen"
+    with cluster_at(tmp_path, port, rest, workers=1) as cluster:
+        assert stage.tick() == ["start"]
+        wait_for(lambda: cluster.descendants(EXECUTOR), stage.told)
+        wait_for(stage.follows, stage.told)
+        assert stage.members() == ["a", "b"], "each once"
+        stage.tick(running=False)
+        wait_for(lambda: not stage.lives(), stage.told)
+    told = [one.text.partition(":")[0] for one in read_alerts(stage.home)]
+    assert told[:4] == ["unseen", "ok", "dead", "unseen"]
+
+
+def test_what_listens_but_is_no_master_is_named_in_a_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        master = "spark://{}:{}".format(*server.getsockname())
+        stage = Stage(tmp_path, master)
+        stage.register()
+        stage.tick(running=False)
+        command = [sys.executable, "-m", "st_common.cli", "--home", stage.home.root]
+        command += ["--conf", tmp_path / "conf", "run", "cars"]
+        done = subprocess.run(
+            [str(word) for word in command],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: fairway-cars: master = '{master}' gives no session")
+
+
 STATEMENTS = f"""{QUERIES}
 REGISTER QUERY parks AS SELECT * FROM cars c JOIN parks p ON ST_Intersects(c, p);
 REGISTER QUERY beside AS SELECT * FROM cars INSIDE ('M', 'c1', 20 m);
@@ -257,7 +324,7 @@ PARK = {
 def test_a_stream_of_all_kinds_outlives_an_executor_a_worker_and_the_master(
     tmp_path: Path, cluster: Cluster
 ) -> None:
-    stage = Stage(tmp_path, cluster, shards=2)
+    stage = Stage(tmp_path, cluster.master, cluster.rest, shards=2)
     stage.tick(running=False)
     stream = load_streams(tmp_path / "conf")["cars"]
     file = tmp_path / "parks.geojson"

@@ -1,22 +1,33 @@
-"""Drivers of a cluster whose master is away, or whose answer is lost: nothing is started twice, nothing given up."""
+"""A cluster that is away, or whose answer is lost: nothing is started twice, nothing given up, and it is said."""
 
 import json
+import re
 import socket
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from jobs.run_stream import main as run_stream
+from st_common.cli import app
 from st_common.errors import TransientError
 from st_common.home import Home
 from st_common.ops import standalone
 from st_common.ops.alerts import read_alerts
+from st_common.ops.judged import healths
+from st_common.ops.launcher import kill_launched
 from st_common.ops.lease import release, take
-from st_common.ops.records import read_record
+from st_common.ops.records import read_record, write_record
+from st_common.ops.status import read_exit
 from st_common.ops.supervisor import job_supervisor, tick
+from st_common.serving.stream_state import state_of
 from st_common.settings import Streams, load_streams
+from st_common.spark_keys import SparkSettings
 from st_common.testing.http_receiver import Answer, HttpReceiver, http_receiver
 
 pytestmark = pytest.mark.spec("C4")
@@ -36,14 +47,18 @@ MINUTE_US = 60_000_000
 class Stage:
     """A stream that a cluster shall run, and in the place of its master a receiver that does wrong."""
 
-    def __init__(self, root: Path, master: HttpReceiver) -> None:
+    def __init__(
+        self, root: Path, settings: str, command: Sequence[str] | None = None
+    ) -> None:
         (root / "conf").mkdir()
-        text = STREAM.format(port=master.port)
-        (root / "conf" / "streams.toml").write_text(text)
+        (root / "conf" / "streams.toml").write_text(settings)
         self.home = Home(root / "home")
         self.folder = self.home.stream("cars")
         self.streams: Streams = load_streams(root / "conf")
         self.supervisor = job_supervisor(self.home, root / "conf")
+        if command is not None:
+            engines = replace(self.supervisor.engines, command=lambda _: command)
+            self.supervisor = replace(self.supervisor, engines=engines)
 
     def tick(self, minute: int) -> list[str]:
         now_us = NOW_US + minute * MINUTE_US
@@ -59,18 +74,19 @@ def master() -> Iterator[HttpReceiver]:
 
 @pytest.fixture
 def stage(tmp_path: Path, master: HttpReceiver) -> Stage:
-    return Stage(tmp_path, master)
+    return Stage(tmp_path, STREAM.format(port=master.port))
 
 
 def test_a_master_that_is_away_is_alerted_once_and_is_no_crash_loop(
     stage: Stage, master: HttpReceiver
 ) -> None:
     master.stop()
-    for minute in range(0, 60, 4):
+    for minute in range(60):
         stage.tick(minute)
     told = [alert.text for alert in read_alerts(stage.home)]
+    setting = f"[streams.cars.spark] rest = 'http://127.0.0.1:{master.port}'"
     assert len(told) == 1
-    assert f"the master at http://127.0.0.1:{master.port} does not answer" in told[0]
+    assert f"unseen: stream 'cars': nothing answers at {setting}" in told[0]
     memory = read_record(stage.folder / "supervisor.json")
     assert (memory["starts_us"], memory["tripped"]) == ([], "")
     master.judge = lambda _: Answer(body='{"success": true, "submissionId": "d-1"}')
@@ -154,3 +170,101 @@ def test_a_master_that_refuses_is_named_with_what_it_says(
     assert "refuses a driver: no room" in read_alerts(stage.home)[-1].text
     stage.tick(1)
     assert len(master.requests) == 2, "nothing was started, so it is asked again"
+
+
+WITHOUT_REST = STREAM.partition("rest")[0].format()
+SLEEP = "import time; time.sleep(120)"
+
+
+@pytest.fixture
+def silent() -> Iterator[socket.socket]:
+    """A socket whose port nobody else is given, and at which nothing listens as long as it does not."""
+    with socket.socket() as kept:
+        kept.bind(("127.0.0.1", 0))
+        yield kept
+
+
+def address(of: socket.socket) -> str:
+    return "{}:{}".format(*of.getsockname())
+
+
+@pytest.fixture
+def alone(tmp_path: Path, silent: socket.socket) -> Iterator[Stage]:
+    """A stream whose engine is a process here and whose tasks run on a cluster; the engine only sleeps."""
+    text = WITHOUT_REST.replace("127.0.0.1:7077", address(silent))
+    made = Stage(tmp_path, text, command=[sys.executable, "-c", SLEEP])
+    yield made
+    kill_launched(made.folder)
+
+
+def test_a_stream_whose_cluster_is_away_says_so_wherever_it_is_looked_at(
+    alone: Stage, silent: socket.socket
+) -> None:
+    for minute in range(60):
+        alone.tick(minute)
+    where = address(silent)
+    setting = f"[streams.cars.spark] master = 'spark://{where}'"
+    says = f"stream 'cars': nothing answers at {setting}: {where}: Connection refused"
+    (alert,) = read_alerts(alone.home)
+    assert alert.text.startswith(f"unseen: {says} (start that cluster, or")
+    assert healths(alone.home, alone.streams, now_us=NOW_US) == {"cars": "unseen"}
+    state = state_of(alone.home, "cars")
+    assert state.now.state == "unseen"
+    assert str(state.now.why).startswith(says)
+    assert not (alone.folder / "engine.json").exists(), "nothing was started"
+
+
+def test_a_stream_starts_once_its_cluster_is_back(
+    alone: Stage, silent: socket.socket
+) -> None:
+    alone.tick(0)
+    silent.listen()
+    assert alone.tick(1) == ["start"]
+    silent.close()
+    assert alone.tick(2) == [], "it lives, whatever its cluster does"
+    assert state_of(alone.home, "cars").now.why is None
+
+
+def test_a_crash_loop_whose_cluster_goes_away_is_alerted_once_more_and_over(
+    alone: Stage,
+) -> None:
+    starts_us = [NOW_US - MINUTE_US * minute for minute in range(5, 0, -1)]
+    looping = {"tripped": "crash_loop", "condition": "crash_loop", "why": "killed"}
+    record = {**looping, "starts_us": starts_us}
+    write_record(alone.folder / "supervisor.json", record)
+    for minute in range(60):
+        alone.tick(minute)
+    told = [alert.text.partition(":")[0] for alert in read_alerts(alone.home)]
+    assert told == ["unseen"]
+    assert state_of(alone.home, "cars").now.state == "unseen"
+
+
+def test_of_several_masters_one_is_enough(silent: socket.socket) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as master:
+        masters = f"spark://{address(silent)},{address(master)}"
+        standalone.check_master("cars", SparkSettings(master=masters))
+
+
+def test_where_no_master_listens_each_is_named_with_what_it_answers(
+    silent: socket.socket,
+) -> None:
+    where, port = address(silent), silent.getsockname()[1]
+    place = SparkSettings(master=f"spark://{where},localhost:{port}")
+    said = f"{where}: Connection refused; localhost:{port}: Connection refused"
+    with pytest.raises(standalone.UnreachableError, match=re.escape(said)):
+        standalone.check_master("cars", place)
+
+
+def test_a_command_without_its_cluster_is_wrong_and_a_job_may_try_again(
+    alone: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone.folder.mkdir(parents=True)
+    root = alone.home.root.parent
+    places = ["--home", str(alone.home.root), "--conf", str(root / "conf")]
+    done = CliRunner().invoke(app, [*places, "run", "cars"], prog_name="fairway")
+    says = "stream 'cars': nothing answers at [streams.cars.spark] master = 'spark:"
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+    assert says in done.stderr
+    assert run_stream(["cars", *places]) == 75
+    assert says in capsys.readouterr().err
+    assert read_exit(alone.folder).code == 75

@@ -154,6 +154,12 @@ def test_everything_can_be_said(conf):
     ("wrong", "message"),
     [
         ("lateness = 3", "unknown key 'lateness' (did you mean 'lateness_s'?)"),
+        (
+            'master = "spark://127.0.0.1:7077"',
+            "'master' is no key of the stream (put it into [streams.buses.spark])",
+        ),
+        ("cores = 4", "put it into [streams.buses.spark]"),
+        ("min_distance_m = 4", "put it into [streams.buses.position_filter]"),
         ("zzz = 3", "unknown key 'zzz' (known keys: format, columns, crs"),
         ("lateness_s = -1", "lateness_s = -1 must be at least 0"),
         (
@@ -358,6 +364,17 @@ def test_how_much_of_a_machine_a_stream_takes_is_set_by_stream(conf):
     assert SparkSettings().mode is None
 
 
+def test_a_cluster_may_have_standby_masters(conf):
+    table = f"{SMALLEST}[streams.buses.spark]\nmaster = "
+    one = load_streams(conf(f'{table}"spark://localhost:7077,[::1]:7078"'))["buses"]
+    assert one.spark.masters == ("localhost:7077", "[::1]:7078")
+    assert one.spark.is_on_loopback
+    other = load_streams(conf(f'{table}"spark://localhost:7077,far:7077"'))["buses"]
+    assert not other.spark.is_on_loopback
+    assert SparkSettings().masters == ()
+    assert not SparkSettings().is_on_loopback
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -365,6 +382,8 @@ def test_how_much_of_a_machine_a_stream_takes_is_set_by_stream(conf):
         ('memory = "4"', "memory = '4' must be a number with m or g"),
         ('memory = "511m"', "memory = '511m' must be at least 512m"),
         ('master = "spark://cluster"', 'must be "local" or "spark://HOST:PORT"'),
+        ('master = "spark://a:7077,b"', 'must be "local" or "spark://HOST:PORT"'),
+        ('master = "spark://a:1,spark://b:1"', 'must be "local" or'),
         ('master = "spark://u:p@cluster:7077"', 'must be "local" or'),
         ('master = "local[4]"', 'must be "local" or "spark://HOST:PORT"'),
         ('executor_memory = "4g"', "executor_memory has no meaning with master"),
