@@ -31,6 +31,7 @@ time_unit = "iso"
 max_ahead_s = "off"
 silence_s = 1800
 engine = "local"
+latest_flush_s = 1
 
 [streams.never]
 format = "csv"
@@ -375,3 +376,37 @@ def test_after_a_slow_frame_there_is_time_for_what_the_server_sends(
     frames_ms = page.evaluate("window.frames_ms")
     pauses_ms = [after[0] - before[1] for before, after in pairwise(frames_ms)]
     assert min(pauses_ms) >= 3 * 150
+
+
+WATCH_TOLD = """() => {
+    window.seen = [];
+    fairwayPage.asking.subscribe(() => {
+        const { state, told } = fairwayPage.asking.get();
+        window.seen.push([state, told === null]);
+    });
+}"""
+
+
+def test_what_it_would_have_told_follows_the_newest_fix_and_nothing_flickers(
+    page: Page, served: Served
+):
+    open_page(page, served)
+    draw(page, "Rectangle", (24.9451, STREET - 0.0005), (EAST, STREET + 0.0005))
+    told = page.get_by_test_id("told")
+    expect(told).to_contain_text(re.compile(r"1 visit of 1 .* by ferry"))
+    stays = page.get_by_label("The longest stays, the longest first")
+    stays.get_by_role("button", name="ferry").click()
+    page.evaluate(WATCH_TOLD)
+    when = ferry_at(STEPS)[0] + timedelta(minutes=1)
+    # One more comes in, and one elsewhere lets the clock go on.
+    post(
+        served,
+        line("comer", when, 24.946, STREET),
+        line("north", when + timedelta(seconds=60), *NORTH),
+    )
+    expect(told).to_contain_text("2 visits of 2")
+    chosen = stays.get_by_role("button", name="ferry")
+    expect(chosen).to_have_attribute("aria-pressed", "true")
+    seen = page.evaluate("() => window.seen")
+    assert len(seen) >= 1
+    assert [one for one in seen if one != ["told", False]] == []

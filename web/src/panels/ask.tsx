@@ -3,8 +3,6 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { app } from '../app';
 import {
-    answeredUntil_ms,
-    asking,
     clear,
     edit,
     goWith,
@@ -18,14 +16,14 @@ import {
     take,
     undoEdit,
     watch,
-    type Asking,
-    type Period,
 } from '../asking';
 import { useStore } from '../data/store';
 import { DAY_MS, sayMoment, sayNamedDay, sayNumber } from '../data/times';
 import type { Kind, Shape, Wish } from '../data/statement';
 import { Editor } from '../parts/editor';
 import { Choice, Field, Notice, NumberField } from '../parts/small';
+import { asking, type Asking, type Period } from '../question';
+import { answeredUntil_ms } from '../told';
 import { Result } from './result';
 import { FindObject } from './find';
 
@@ -331,7 +329,7 @@ function PeriodChoice({ state, now_ms }: { state: Asking; now_ms: number }): JSX
                 onChange={(period) => setPeriod(period as Period)}
             />
             <p class="quiet">
-                Now is the newest fix of {state.stream}: {sayMoment(until_ms)} UTC.
+                Now is the newest fix of {state.stream}, {sayMoment(until_ms)} UTC, and moves on with it.
             </p>
         </>
     );

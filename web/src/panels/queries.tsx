@@ -5,6 +5,7 @@ import { app, type Chosen } from '../app';
 import { startFrom } from '../asking';
 import { drop, lookAt, toggle } from '../choosing';
 import { recording } from '../data/recorded';
+import { selectOf } from '../data/statement';
 import { useStore } from '../data/store';
 import { sayMoment, sayNumber, sayTime } from '../data/times';
 import type { Change, QueryState } from '../data/types';
@@ -28,13 +29,6 @@ const kindWords: Record<string, string> = {
     incident: 'incident',
 };
 export const sayKind = (kind: string): string => kindWords[kind] ?? kind;
-
-export function selectOf(text: string): string {
-    return text
-        .replace(/^\s*(REGISTER|REPLACE)\s+QUERY\s+.*?\s+AS\s+(?=SELECT)/is, '')
-        .replace(/;\s*$/, '')
-        .replace(/\n {4}/g, '\n  ');
-}
 
 function QueryRow({ query, chosen }: { query: QueryState; chosen: Chosen | undefined }): JSX.Element {
     const isWell = query.state === 'registered';
