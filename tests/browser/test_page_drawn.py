@@ -294,7 +294,6 @@ def test_a_plane_is_drawn_in_its_own_coordinates(page: Page, served: Served):
     assert sides == pytest.approx([25, 25, 75, 75], abs=1)
     page.get_by_label("Name").fill("middle")
     page.get_by_role("button", name="Register").click()
-    page.get_by_role("button", name="Watch it").click()
     members = page.get_by_label("Who is in middle")
     expect(members).to_contain_text("car4")
     post(served, line("car0", BEGIN + timedelta(seconds=1), 30, 70), stream="cars")

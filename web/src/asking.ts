@@ -1,12 +1,13 @@
 // A question that is being drawn: its shape, its statement, and how it is registered.
 import { app, place, say, streamOf } from './app';
-import { choose, lookAt } from './choosing';
+import { goToQuery } from './choosing';
 import { pathOf, sendText, wordsOf } from './data/api';
 import { metresBetween } from './data/space';
 import { statementOf, type Shape, type Wish } from './data/statement';
 import type { Place } from './data/types';
 import { Drawing, type Tool } from './map/draw';
 import { MAP_COLOURS } from './map/colours';
+import { goTo } from './moments';
 import { asking, type Period } from './question';
 import { askSoon, followNewest, giveUp, showStay } from './told';
 
@@ -46,7 +47,6 @@ export function take(tool: Tool | 'object'): void {
         tool,
         shape: null,
         isDrawing: tool !== 'object',
-        registered: '',
         told: null,
         state: 'nothing',
         stay: null,
@@ -149,12 +149,12 @@ function renew(): void {
     const space = streamOf(stream)?.space;
     if (isEdited || space === undefined) return;
     const text = statementOf(stream, space, shape, wish) ?? '';
-    asking.set({ text, problem: '', where: null, registered: '' });
+    asking.set({ text, problem: '', where: null });
     askSoon();
 }
 
 export function edit(text: string): void {
-    asking.set({ text, isEdited: true, registered: '' });
+    asking.set({ text, isEdited: true });
     askSoon();
 }
 
@@ -176,7 +176,6 @@ export function startFrom(name: string, stream: string, text: string): void {
         base: { name, told: null },
         name,
         told: null,
-        registered: '',
     });
     askSoon();
 }
@@ -195,34 +194,27 @@ export function clear(): void {
         where: null,
         base: null,
     } as const;
-    asking.set({ ...nothing, state: 'nothing', words: '', told: null, stay: null, name: '', registered: '' });
+    asking.set({ ...nothing, state: 'nothing', words: '', told: null, stay: null, name: '' });
 }
 
-/** Registers the statement under its name; what it tells is followed at once. */
+interface Registered {
+    queries: { action: string; version: number }[];
+    notices: string[];
+}
+
+/** Registers the statement under its name, and goes to the query: what is drawn was the question, and is done with. */
 export async function register(): Promise<void> {
     const { name, text } = asking.get();
+    let done: Registered;
     try {
-        const done = await sendText<{ queries: { action: string; version: number }[]; notices: string[] }>(
-            'PUT',
-            pathOf(['queries', name]),
-            text,
-        );
-        const version = done.queries[0]?.version ?? 1;
-        asking.set({
-            registered: `${name} is registered, version ${version}. It tells who comes and goes from now on.`,
-            problem: '',
-            words: done.notices.join(' '),
-        });
-        say(`${name} is registered.`);
-        choose(name);
+        done = await sendText<Registered>('PUT', pathOf(['queries', name]), text);
     } catch (error) {
-        asking.set({ registered: '', problem: wordsOf(error) });
+        return asking.set({ problem: wordsOf(error) });
     }
-}
-
-/** Goes over to the query that was just registered, and to where it is on the map. */
-export function watch(name: string): void {
-    app.set({ tab: 'queries' });
-    const one = app.get().chosen.find((each) => each.name === name);
-    if (one !== undefined) lookAt(one);
+    const version = done.queries[0]?.version ?? 1;
+    const news = `${name} is registered, version ${version}. It tells who comes and goes from now on.`;
+    clear();
+    goTo(null);
+    say(`${name} is registered.`);
+    await goToQuery(name, [news, ...done.notices].join(' '));
 }

@@ -36,7 +36,6 @@ export interface Asking {
     base: { name: string; told: Told | null } | null; // the registered query that this would take the place of
     stay: Stay | null; // one that is shown on the map
     name: string;
-    registered: string; // what became of it
 }
 
 export const asking = new Store<Asking>({
@@ -56,5 +55,4 @@ export const asking = new Store<Asking>({
     base: null,
     stay: null,
     name: '',
-    registered: '',
 });

@@ -15,7 +15,6 @@ import {
     setWish,
     take,
     undoEdit,
-    watch,
 } from '../asking';
 import { useStore } from '../data/store';
 import { DAY_MS, sayMoment, sayNamedDay, sayNumber } from '../data/times';
@@ -232,8 +231,20 @@ function KindFields({ state }: { state: Asking }): JSX.Element | null {
     }
 }
 
+function NameField({ name }: { name: string }): JSX.Element {
+    return (
+        <Field label="Name">
+            <input
+                value={name}
+                placeholder="depot"
+                onInput={(event) => asking.set({ name: event.currentTarget.value.trim() })}
+            />
+        </Field>
+    );
+}
+
 function Registering({ state }: { state: Asking }): JSX.Element {
-    const exists = useStore(app, (one) => one.page?.queries.some((each) => each.name === asking.get().name) ?? false);
+    const exists = useStore(app, (one) => one.page?.queries.some((each) => each.name === state.name) ?? false);
     const isReady = state.name !== '' && state.text.trim() !== '' && state.problem === '';
     const onSubmit = (event: Event): void => {
         event.preventDefault();
@@ -241,27 +252,11 @@ function Registering({ state }: { state: Asking }): JSX.Element {
     };
     return (
         <form class="register" onSubmit={onSubmit}>
-            <Field label="Name">
-                <input
-                    value={state.name}
-                    placeholder="depot"
-                    onInput={(event) => asking.set({ name: event.currentTarget.value.trim(), registered: '' })}
-                />
-            </Field>
+            <NameField name={state.name} />
             <button class="main" disabled={!isReady}>
                 {exists ? 'Replace' : 'Register'}
             </button>
-            {exists && state.registered === '' ? (
-                <p class="quiet">{state.name} is there already: this becomes its next version.</p>
-            ) : null}
-            {state.registered === '' ? null : (
-                <Notice kind="good">
-                    {state.registered} {state.words}{' '}
-                    <button type="button" class="link" onClick={() => watch(state.name)}>
-                        Watch it
-                    </button>
-                </Notice>
-            )}
+            {exists ? <p class="quiet">{state.name} is there already: this becomes its next version.</p> : null}
         </form>
     );
 }

@@ -1,9 +1,9 @@
 // Queries: a list to choose from, and what comes and goes in those that are chosen.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { app, type Chosen } from '../app';
 import { startFrom } from '../asking';
-import { drop, lookAt, toggle } from '../choosing';
+import { drop, forgetNews, lookAt, toggle } from '../choosing';
 import { recording } from '../data/recorded';
 import { selectOf } from '../data/statement';
 import { useStore } from '../data/store';
@@ -172,6 +172,20 @@ function Changes({ one, query }: { one: Chosen; query: QueryState | undefined })
     );
 }
 
+/** What has just become of a query: whoever registered it is led here, and reads it once. */
+function News({ one }: { one: Chosen }): JSX.Element {
+    const ref = useRef<HTMLDivElement>(null);
+    useEffect(() => {
+        ref.current!.focus();
+        return () => forgetNews(one.name);
+    }, []);
+    return (
+        <div ref={ref} tabIndex={-1}>
+            <Notice kind="good">{one.news}</Notice>
+        </div>
+    );
+}
+
 /** One query that is chosen: statement, figures, who is in, what changed. */
 function ChosenCard({ one }: { one: Chosen }): JSX.Element {
     const query = useStore(app, (state) => state.page?.queries.find((each) => each.name === one.name));
@@ -186,6 +200,7 @@ function ChosenCard({ one }: { one: Chosen }): JSX.Element {
                 </button>
             </header>
             {query === undefined ? null : <pre class="statement">{selectOf(query.text)}</pre>}
+            {one.news === '' ? null : <News one={one} />}
             <FollowState one={one} />
             <p class="figures">
                 <b>{sayNumber(one.members.length)}</b> {isGroup ? 'groups' : 'in'} ·{' '}
