@@ -168,6 +168,7 @@ def test_a_fence_is_drawn_tried_on_yesterday_registered_and_tells_who_comes(
     expect(card.get_by_label("Who is in depot")).to_contain_text("truck3")
     served.post(fix("truck3", moment(), AWAY))
     expect(came.get_by_label("left")).to_have_count(1)
+    expect(came).to_contain_text("was in for 5 s")
     drop_all(served)
 
 
