@@ -199,6 +199,27 @@ def test_a_day_without_fixes_says_so_and_leads_to_the_newest_day(
     expect(page.get_by_test_id("told")).to_contain_text("ferry", timeout=60_000)
 
 
+def test_slow_streams_and_old_replays_are_told_in_units_that_people_count_in(
+    page: Page, served: Served
+):
+    open_page(page, served)
+    expect(page.locator(".summary")).to_contain_text("newest fix of 2026-06-20 10:10:00 UTC")  # fmt: skip
+    told = """async rate => {
+        const { app } = fairwayPage, { page } = app.get(), [first] = page.streams;
+        app.set({ page: { ...page, streams: [{ ...first, fixes_per_s: rate }] } });
+        await new Promise(requestAnimationFrame);
+        await new Promise(requestAnimationFrame);
+        return document.querySelector('.summary').innerText;
+    }"""
+    for rate, words in {
+        0.0985: "fixes 6 a minute",
+        0.001: "fixes 4 an hour",
+        14.2: "fixes 14 a second",
+        0: "no fixes now",
+    }.items():
+        assert words in page.evaluate(told, rate)
+
+
 def test_a_move_that_news_cut_short_is_drawn_at_its_end(page: Page, served: Served):
     """Where frames are slow, news comes before the last one: the object must not stay between two places."""
     open_page(page, served)

@@ -5,7 +5,7 @@ import { app, latest_ms, setTheme, type Tab } from './app';
 import { keepToken } from './data/api';
 import { addressOfPart, recording } from './data/recorded';
 import { useStore } from './data/store';
-import { sayDuration, sayMoment, sayNumber } from './data/times';
+import { sayAgo, sayMoment, sayNumber, sayRate } from './data/times';
 import { Ask } from './panels/ask';
 import { FeaturePanel } from './panels/feature';
 import { FindObject } from './panels/find';
@@ -91,11 +91,18 @@ function Summary(): JSX.Element {
         );
     if (recording !== null) return <Reported objects={objects} />;
     const newest = latest_ms();
-    const old = newest === null ? 0 : Date.parse(page.now) - newest;
+    const now = Date.parse(page.now);
     return (
         <span class="summary">
-            <b>{sayNumber(objects)}</b> objects · <b>{sayNumber(rate)}</b> fixes/s
-            {old > OLD_MS ? <> · newest fix {sayDuration(old)} ago</> : null}
+            <b>{sayNumber(objects)}</b> objects ·{' '}
+            {rate === 0 ? (
+                'no fixes now'
+            ) : (
+                <>
+                    fixes <b>{sayRate(rate)}</b>
+                </>
+            )}
+            {newest !== null && now - newest > OLD_MS ? <> · newest fix {sayAgo(newest, now)}</> : null}
         </span>
     );
 }
