@@ -199,6 +199,36 @@ def test_a_day_without_fixes_says_so_and_leads_to_the_newest_day(
     expect(page.get_by_test_id("told")).to_contain_text("ferry", timeout=60_000)
 
 
+def test_the_coordinates_under_the_pointer_are_told_and_copied(
+    page: Page, served: Served
+):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_page(page, served)
+    told = page.get_by_title("Copy it")
+    page.mouse.move(*at(page, 24.9475, 60.1715))
+    expect(told).to_contain_text("lon, lat 24.947")
+    assert numbers_in(told.inner_text()) == pytest.approx([24.9475, 60.1715], abs=5e-5)
+    page.keyboard.press("c")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert numbers_in(copied) == pytest.approx([24.9475, 60.1715], abs=5e-5)
+    # Over the list of tabs nobody points at the map: its middle is told, and a click copies it.
+    page.get_by_role("tab", name="Queries").hover()
+    expect(told).to_contain_text("middle")
+    assert numbers_in(told.inner_text()) == pytest.approx([24.945, 60.171], abs=5e-5)
+    # In a plane they are its own: car4 stands at 50, 50.
+    place = "({ stream: 'cars', name: 'car4' })"
+    middle = page.evaluate(f"() => fairwayPage.place.view.placeOf{place}")
+    page.evaluate("at => fairwayPage.place.view.map.jumpTo({ center: at })", middle)
+    expect(told).to_contain_text("x, y")
+    assert numbers_in(told.inner_text()) == pytest.approx([50, 50], abs=0.01)
+    told.click()
+    expect(told).to_contain_text("copied")
+
+
+def numbers_in(text: str) -> list[float]:
+    return [float(one) for one in re.findall(r"-?\d+\.?\d*", text)]
+
+
 def test_slow_streams_and_old_replays_are_told_in_units_that_people_count_in(
     page: Page, served: Served
 ):

@@ -12,6 +12,7 @@ import { FindObject } from './panels/find';
 import { ObjectPanel } from './panels/object';
 import { Queries } from './panels/queries';
 import { ServerSide } from './panels/server';
+import { Coordinates } from './parts/coordinates';
 import { Legend } from './parts/legend';
 import { TimeBar } from './parts/timebar';
 import { askState } from './session';
@@ -211,6 +212,7 @@ export function Page(): JSX.Element {
                         <div id="map" role="region" aria-label="Map: arrows move it, + and − change its scale" />
                         <ObjectPanel />
                         <FeaturePanel />
+                        <Coordinates />
                         <TimeBar />
                     </div>
                     <Legend />
