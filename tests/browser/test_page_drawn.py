@@ -291,6 +291,27 @@ def test_the_past_plays_from_where_the_slider_stands_until_now(
     until(page, f"() => Math.abs({FERRY}[0] - {EAST}) < 1e-6")
 
 
+def test_the_line_of_time_is_as_long_as_the_moment_needs(page: Page, served: Served):
+    long_ago = BEGIN - timedelta(hours=2)
+    open_page(page, served, f"{MAP}&at={long_ago:%Y-%m-%dT%H:%M:%SZ}")
+    span = page.get_by_label("How far back")
+    slider = page.get_by_label("Moment", exact=True)
+    chosen = span.locator("option:checked")
+    expect(chosen).to_have_text("6 h")
+    end = BEGIN + timedelta(minutes=10)
+    share = 1 - (end - long_ago) / timedelta(hours=6)
+    assert float(slider.input_value()) == pytest.approx(240 * share, abs=1)
+    older = BEGIN - timedelta(days=9)
+    page.get_by_label("The moment, in UTC").fill(f"{older:%Y-%m-%d %H:%M:%S}")
+    page.keyboard.press("Enter")
+    expect(chosen).to_have_text("10 days")
+    assert 0 < float(slider.input_value()) < 240
+    span.select_option(label="10 min")
+    until(page, f"() => fairwayPage.app.get().at_ms === {BEGIN.timestamp() * 1000}")
+    expect(chosen).to_have_text("10 min")
+    assert slider.input_value() == "0"
+
+
 FERRY = "fairwayPage.place.view.placeOf({ stream: 'vehicles', name: 'ferry' })"
 
 
@@ -319,6 +340,28 @@ def test_two_versions_of_a_query_stand_side_by_side_and_one_replaces_the_other(
     page.get_by_role("button", name="Replace").click()
     expect(page.get_by_text("zone is registered, version 2.")).to_be_visible()
     assert "24.948" in served.get("/queries/zone")["text"]
+
+
+def test_words_that_may_follow_cover_no_button(page: Page, served: Served):
+    open_page(page, served)
+    ask_about(page, "vehicles")
+    page.get_by_label("Name").fill("quick")
+    text = "SELECT * FROM vehicles INSIDE (24.94, 60.169, 24.95, 60.171) "
+    page.get_by_label("The statement").fill(text)
+    words = page.get_by_role("listbox", name="Words that may follow")
+    expect(words).to_be_visible()
+    register = page.get_by_role("button", name="Register")
+    expect(register).to_be_enabled()
+    low, high = words.bounding_box(), register.bounding_box()
+    assert low is not None
+    assert high is not None
+    assert low["y"] + low["height"] <= high["y"]
+    # The words close by this click, and the button moves up: it is hit all the same.
+    page.mouse.move(high["x"] + high["width"] / 2, high["y"] + high["height"] / 2)
+    page.mouse.down()
+    page.wait_for_timeout(400)
+    page.mouse.up()
+    expect(page.get_by_text("quick is registered, version 1.")).to_be_visible()
 
 
 def test_a_plane_is_drawn_in_its_own_coordinates(page: Page, served: Served):
