@@ -75,6 +75,14 @@ def draw_depot(page: Page) -> None:
     page.mouse.click(*at(page, east, north))
 
 
+DRAWN_PARTS = """() => {
+    const { map } = fairwayPage.place.view;
+    const sources = Object.keys(map.getStyle().sources).filter(one => one.startsWith('td-'));
+    return sources.flatMap(one => map.querySourceFeatures(one)).length;
+}"""
+"""How many corners, lines and areas can be dragged."""
+
+
 def drop_all(served: Served) -> None:
     import httpx
 
@@ -146,10 +154,13 @@ def test_a_fence_is_drawn_tried_on_yesterday_registered_and_tells_who_comes(
     )
     picture(page, "ask")
     page.get_by_label("Name").fill("depot")
+    assert page.evaluate(DRAWN_PARTS) > 0
+    page.evaluate("() => fairwayPage.place.view.map.jumpTo({ center: [24.9, 60.2] })")
     page.get_by_role("button", name="Register").click()
-    expect(page.get_by_text("depot is registered, version 1.")).to_be_visible()
-    page.get_by_role("button", name="Watch it").click()
     card = page.get_by_role("region", name="Query depot")
+    expect(card).to_contain_text("depot is registered, version 1.")
+    until(page, f"() => fairwayPage.place.view.map.getBounds().contains({list(INSIDE)})")
+    until(page, f"() => ({DRAWN_PARTS})() === 0")  # no corner can be dragged any more
     expect(card.get_by_label("Who is in depot")).not_to_contain_text("truck3")
     served.post(fix("truck3", moment(), INSIDE))
     came = card.get_by_label("Newest changes")
@@ -157,6 +168,7 @@ def test_a_fence_is_drawn_tried_on_yesterday_registered_and_tells_who_comes(
     expect(card.get_by_label("Who is in depot")).to_contain_text("truck3")
     served.post(fix("truck3", moment(), AWAY))
     expect(came.get_by_label("left")).to_have_count(1)
+    expect(came).to_contain_text("was in for 5 s")
     drop_all(served)
 
 

@@ -31,6 +31,7 @@ time_unit = "iso"
 max_ahead_s = "off"
 silence_s = 1800
 engine = "local"
+latest_flush_s = 1
 
 [streams.never]
 format = "csv"
@@ -198,6 +199,57 @@ def test_a_day_without_fixes_says_so_and_leads_to_the_newest_day(
     expect(page.get_by_test_id("told")).to_contain_text("ferry", timeout=60_000)
 
 
+def test_the_coordinates_under_the_pointer_are_told_and_copied(
+    page: Page, served: Served
+):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_page(page, served)
+    told = page.get_by_title("Copy it")
+    page.mouse.move(*at(page, 24.9475, 60.1715))
+    expect(told).to_contain_text("lon, lat 24.947")
+    assert numbers_in(told.inner_text()) == pytest.approx([24.9475, 60.1715], abs=5e-5)
+    page.keyboard.press("c")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert numbers_in(copied) == pytest.approx([24.9475, 60.1715], abs=5e-5)
+    # Over the list of tabs nobody points at the map: its middle is told, and a click copies it.
+    page.get_by_role("tab", name="Queries").hover()
+    expect(told).to_contain_text("middle")
+    assert numbers_in(told.inner_text()) == pytest.approx([24.945, 60.171], abs=5e-5)
+    # In a plane they are its own: car4 stands at 50, 50.
+    place = "({ stream: 'cars', name: 'car4' })"
+    middle = page.evaluate(f"() => fairwayPage.place.view.placeOf{place}")
+    page.evaluate("at => fairwayPage.place.view.map.jumpTo({ center: at })", middle)
+    expect(told).to_contain_text("x, y")
+    assert numbers_in(told.inner_text()) == pytest.approx([50, 50], abs=0.01)
+    told.click()
+    expect(told).to_contain_text("copied")
+
+
+def numbers_in(text: str) -> list[float]:
+    return [float(one) for one in re.findall(r"-?\d+\.?\d*", text)]
+
+
+def test_slow_streams_and_old_replays_are_told_in_units_that_people_count_in(
+    page: Page, served: Served
+):
+    open_page(page, served)
+    expect(page.locator(".summary")).to_contain_text("newest fix of 2026-06-20 10:10:00 UTC")  # fmt: skip
+    told = """async rate => {
+        const { app } = fairwayPage, { page } = app.get(), [first] = page.streams;
+        app.set({ page: { ...page, streams: [{ ...first, fixes_per_s: rate }] } });
+        await new Promise(requestAnimationFrame);
+        await new Promise(requestAnimationFrame);
+        return document.querySelector('.summary').innerText;
+    }"""
+    for rate, words in {
+        0.0985: "fixes 6 a minute",
+        0.001: "fixes 4 an hour",
+        14.2: "fixes 14 a second",
+        0: "no fixes now",
+    }.items():
+        assert words in page.evaluate(told, rate)
+
+
 def test_a_move_that_news_cut_short_is_drawn_at_its_end(page: Page, served: Served):
     """Where frames are slow, news comes before the last one: the object must not stay between two places."""
     open_page(page, served)
@@ -239,6 +291,27 @@ def test_the_past_plays_from_where_the_slider_stands_until_now(
     until(page, f"() => Math.abs({FERRY}[0] - {EAST}) < 1e-6")
 
 
+def test_the_line_of_time_is_as_long_as_the_moment_needs(page: Page, served: Served):
+    long_ago = BEGIN - timedelta(hours=2)
+    open_page(page, served, f"{MAP}&at={long_ago:%Y-%m-%dT%H:%M:%SZ}")
+    span = page.get_by_label("How far back")
+    slider = page.get_by_label("Moment", exact=True)
+    chosen = span.locator("option:checked")
+    expect(chosen).to_have_text("6 h")
+    end = BEGIN + timedelta(minutes=10)
+    share = 1 - (end - long_ago) / timedelta(hours=6)
+    assert float(slider.input_value()) == pytest.approx(240 * share, abs=1)
+    older = BEGIN - timedelta(days=9)
+    page.get_by_label("The moment, in UTC").fill(f"{older:%Y-%m-%d %H:%M:%S}")
+    page.keyboard.press("Enter")
+    expect(chosen).to_have_text("10 days")
+    assert 0 < float(slider.input_value()) < 240
+    span.select_option(label="10 min")
+    until(page, f"() => fairwayPage.app.get().at_ms === {BEGIN.timestamp() * 1000}")
+    expect(chosen).to_have_text("10 min")
+    assert slider.input_value() == "0"
+
+
 FERRY = "fairwayPage.place.view.placeOf({ stream: 'vehicles', name: 'ferry' })"
 
 
@@ -269,6 +342,28 @@ def test_two_versions_of_a_query_stand_side_by_side_and_one_replaces_the_other(
     assert "24.948" in served.get("/queries/zone")["text"]
 
 
+def test_words_that_may_follow_cover_no_button(page: Page, served: Served):
+    open_page(page, served)
+    ask_about(page, "vehicles")
+    page.get_by_label("Name").fill("quick")
+    text = "SELECT * FROM vehicles INSIDE (24.94, 60.169, 24.95, 60.171) "
+    page.get_by_label("The statement").fill(text)
+    words = page.get_by_role("listbox", name="Words that may follow")
+    expect(words).to_be_visible()
+    register = page.get_by_role("button", name="Register")
+    expect(register).to_be_enabled()
+    low, high = words.bounding_box(), register.bounding_box()
+    assert low is not None
+    assert high is not None
+    assert low["y"] + low["height"] <= high["y"]
+    # The words close by this click, and the button moves up: it is hit all the same.
+    page.mouse.move(high["x"] + high["width"] / 2, high["y"] + high["height"] / 2)
+    page.mouse.down()
+    page.wait_for_timeout(400)
+    page.mouse.up()
+    expect(page.get_by_text("quick is registered, version 1.")).to_be_visible()
+
+
 def test_a_plane_is_drawn_in_its_own_coordinates(page: Page, served: Served):
     open_page(page, served)
     place = "({ stream: 'cars', name: 'car4' })"
@@ -293,7 +388,6 @@ def test_a_plane_is_drawn_in_its_own_coordinates(page: Page, served: Served):
     assert sides == pytest.approx([25, 25, 75, 75], abs=1)
     page.get_by_label("Name").fill("middle")
     page.get_by_role("button", name="Register").click()
-    page.get_by_role("button", name="Watch it").click()
     members = page.get_by_label("Who is in middle")
     expect(members).to_contain_text("car4")
     post(served, line("car0", BEGIN + timedelta(seconds=1), 30, 70), stream="cars")
@@ -375,3 +469,37 @@ def test_after_a_slow_frame_there_is_time_for_what_the_server_sends(
     frames_ms = page.evaluate("window.frames_ms")
     pauses_ms = [after[0] - before[1] for before, after in pairwise(frames_ms)]
     assert min(pauses_ms) >= 3 * 150
+
+
+WATCH_TOLD = """() => {
+    window.seen = [];
+    fairwayPage.asking.subscribe(() => {
+        const { state, told } = fairwayPage.asking.get();
+        window.seen.push([state, told === null]);
+    });
+}"""
+
+
+def test_what_it_would_have_told_follows_the_newest_fix_and_nothing_flickers(
+    page: Page, served: Served
+):
+    open_page(page, served)
+    draw(page, "Rectangle", (24.9451, STREET - 0.0005), (EAST, STREET + 0.0005))
+    told = page.get_by_test_id("told")
+    expect(told).to_contain_text(re.compile(r"1 visit of 1 .* by ferry"))
+    stays = page.get_by_label("The longest stays, the longest first")
+    stays.get_by_role("button", name="ferry").click()
+    page.evaluate(WATCH_TOLD)
+    when = ferry_at(STEPS)[0] + timedelta(minutes=1)
+    # One more comes in, and one elsewhere lets the clock go on.
+    post(
+        served,
+        line("comer", when, 24.946, STREET),
+        line("north", when + timedelta(seconds=60), *NORTH),
+    )
+    expect(told).to_contain_text("2 visits of 2")
+    chosen = stays.get_by_role("button", name="ferry")
+    expect(chosen).to_have_attribute("aria-pressed", "true")
+    seen = page.evaluate("() => window.seen")
+    assert len(seen) >= 1
+    assert [one for one in seen if one != ["told", False]] == []

@@ -22,6 +22,7 @@ export interface Chosen {
     shapes: Shapes | null;
     isAnswered: boolean; // who was in when it was chosen is known
     refused: string; // why there are no members
+    news: string; // what has just become of it; it was registered
 }
 
 export interface AppState {

@@ -67,12 +67,26 @@ export function choose(name: string): void {
         shapes: null,
         isAnswered: false,
         refused: '',
+        news: '',
     };
     app.set({ chosen: [...app.get().chosen, fresh] });
     members.set(name, new Map());
     followers.set(name, follow(name));
     if (recording !== null) void recordedSeries(name).then((series) => update(name, { series }));
 }
+
+/** Goes to a query that was just registered: its card says `news`, and the map shows its regions. */
+export async function goToQuery(name: string, news: string): Promise<void> {
+    app.set({ tab: 'queries' });
+    if (isChosen(name)) void askAnswer(name);
+    else choose(name);
+    update(name, { news });
+    await askShapes(name);
+    const one = app.get().chosen.find((each) => each.name === name);
+    if (one !== undefined) lookAt(one);
+}
+
+export const forgetNews = (name: string): void => update(name, { news: '' });
 
 function follow(name: string): Follower {
     let before: string = 'loading';

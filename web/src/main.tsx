@@ -2,9 +2,10 @@
 import { render } from 'preact';
 import { keepAddress, readAddress } from './address';
 import { app, place, setTheme } from './app';
-import { asking, drawingIsOn, drawnAt_ms, goWith, startAsking } from './asking';
+import { drawingIsOn, drawnAt_ms, goWith, startAsking } from './asking';
 import { MapView } from './map/view';
 import { Page } from './page';
+import { asking } from './question';
 import { startSession } from './session';
 import './style.css';
 

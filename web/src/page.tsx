@@ -5,13 +5,14 @@ import { app, latest_ms, setTheme, type Tab } from './app';
 import { keepToken } from './data/api';
 import { addressOfPart, recording } from './data/recorded';
 import { useStore } from './data/store';
-import { sayDuration, sayMoment, sayNumber } from './data/times';
+import { sayAgo, sayMoment, sayNumber, sayRate } from './data/times';
 import { Ask } from './panels/ask';
 import { FeaturePanel } from './panels/feature';
 import { FindObject } from './panels/find';
 import { ObjectPanel } from './panels/object';
 import { Queries } from './panels/queries';
 import { ServerSide } from './panels/server';
+import { Coordinates } from './parts/coordinates';
 import { Legend } from './parts/legend';
 import { TimeBar } from './parts/timebar';
 import { askState } from './session';
@@ -91,11 +92,18 @@ function Summary(): JSX.Element {
         );
     if (recording !== null) return <Reported objects={objects} />;
     const newest = latest_ms();
-    const old = newest === null ? 0 : Date.parse(page.now) - newest;
+    const now = Date.parse(page.now);
     return (
         <span class="summary">
-            <b>{sayNumber(objects)}</b> objects · <b>{sayNumber(rate)}</b> fixes/s
-            {old > OLD_MS ? <> · newest fix {sayDuration(old)} ago</> : null}
+            <b>{sayNumber(objects)}</b> objects ·{' '}
+            {rate === 0 ? (
+                'no fixes now'
+            ) : (
+                <>
+                    fixes <b>{sayRate(rate)}</b>
+                </>
+            )}
+            {newest !== null && now - newest > OLD_MS ? <> · newest fix {sayAgo(newest, now)}</> : null}
         </span>
     );
 }
@@ -204,6 +212,7 @@ export function Page(): JSX.Element {
                         <div id="map" role="region" aria-label="Map: arrows move it, + and − change its scale" />
                         <ObjectPanel />
                         <FeaturePanel />
+                        <Coordinates />
                         <TimeBar />
                     </div>
                     <Legend />

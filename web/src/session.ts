@@ -45,7 +45,9 @@ function takeError(error: unknown): void {
 export async function askState(): Promise<void> {
     const page = await getJson<PageState>('/page-state');
     if (app.get().connection === 'lost') say('The server answers again.');
+    const known = app.get().page?.queries.length;
     app.set({ page, connection: 'ok', words: '', seen_ms: Date.now() });
+    if (page.queries.length !== known) showMarks(); // of a new query it is known only now whose objects it is about
     fitOnce(page);
 }
 

@@ -23,6 +23,17 @@ export function ringAround(centre: Place, radius_m: number, sides = 72): Place[]
     });
 }
 
+const GLOBE: Space = { kind: 'globe' };
+const PLANES_END = 1; // degrees from 0, 0 within which planes are shown, with room
+
+/** In which coordinates a place on the map is told: those of planes where nothing else is, or near 0, 0. */
+export function spaceAt([lon, lat]: Place, spaces: Space[]): Space {
+    const plane = spaces.find((one) => one.kind === 'plane');
+    const isAlone = spaces.every((one) => one.kind === 'plane');
+    const isNear = Math.max(Math.abs(lon), Math.abs(lat)) <= PLANES_END;
+    return plane !== undefined && (isAlone || isNear) ? plane : GLOBE;
+}
+
 /** Writes places and lengths as statements about one stream have them. */
 export class Writer {
     constructor(private readonly space: Space) {}

@@ -117,3 +117,11 @@ export function statementOf(stream: string, space: Space, shape: Shape | null, w
     const by = nameOf(wish.group_by);
     return `SELECT ${by}, COUNT(*) FROM ${from}${inside}\n  GROUP BY ${by}`;
 }
+
+/** The SELECT of a statement that registers a query. */
+export function selectOf(text: string): string {
+    return text
+        .replace(/^\s*(REGISTER|REPLACE)\s+QUERY\s+.*?\s+AS\s+(?=SELECT)/is, '')
+        .replace(/;\s*$/, '')
+        .replace(/\n {4}/g, '\n  ');
+}

@@ -35,3 +35,16 @@ export function sayNumber(value: number | null | undefined): string {
     if (Number.isInteger(value) || Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en');
     return Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 }
+
+/** A rate in the unit in which people count it, never as a small part of one: 14 a second, 6 a minute, 2 an hour. */
+export function sayRate(per_s: number | null | undefined): string {
+    if (per_s === null || per_s === undefined || Number.isNaN(per_s)) return '–';
+    if (per_s === 0) return 'none';
+    if (per_s >= 1) return `${sayNumber(Math.round(per_s))} a second`;
+    const per_min = per_s * 60;
+    return per_min >= 1 ? `${Math.round(per_min)} a minute` : `${Math.ceil(per_min * 60)} an hour`;
+}
+
+/** How long ago something was; from two days on the moment itself, for replays may be of any year. */
+export const sayAgo = (ms: number, now_ms: number): string =>
+    now_ms - ms < 2 * DAY_MS ? `${sayDuration(now_ms - ms)} ago` : `of ${sayMoment(ms)} UTC`;

@@ -12,6 +12,9 @@ export interface Stay {
     place: [number, number] | null;
 }
 
+/** Names a stay: the same one in two answers has the same. */
+export const keyOf = (one: Stay): string => JSON.stringify([one.object, one.partner, one.from_ms]);
+
 /** Stays of visits in an interval, the longest first. */
 export function staysOf(visits: Visit[], until_ms: number): Stay[] {
     const sorted = visits.map((one) => ({ stay: stayOf(one, until_ms), visit: one }));

@@ -3,8 +3,6 @@ import type { JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { app } from '../app';
 import {
-    answeredUntil_ms,
-    asking,
     clear,
     edit,
     goWith,
@@ -17,15 +15,14 @@ import {
     setWish,
     take,
     undoEdit,
-    watch,
-    type Asking,
-    type Period,
 } from '../asking';
 import { useStore } from '../data/store';
 import { DAY_MS, sayMoment, sayNamedDay, sayNumber } from '../data/times';
 import type { Kind, Shape, Wish } from '../data/statement';
 import { Editor } from '../parts/editor';
 import { Choice, Field, Notice, NumberField } from '../parts/small';
+import { asking, type Asking, type Period } from '../question';
+import { answeredUntil_ms } from '../told';
 import { Result } from './result';
 import { FindObject } from './find';
 
@@ -234,8 +231,20 @@ function KindFields({ state }: { state: Asking }): JSX.Element | null {
     }
 }
 
+function NameField({ name }: { name: string }): JSX.Element {
+    return (
+        <Field label="Name">
+            <input
+                value={name}
+                placeholder="depot"
+                onInput={(event) => asking.set({ name: event.currentTarget.value.trim() })}
+            />
+        </Field>
+    );
+}
+
 function Registering({ state }: { state: Asking }): JSX.Element {
-    const exists = useStore(app, (one) => one.page?.queries.some((each) => each.name === asking.get().name) ?? false);
+    const exists = useStore(app, (one) => one.page?.queries.some((each) => each.name === state.name) ?? false);
     const isReady = state.name !== '' && state.text.trim() !== '' && state.problem === '';
     const onSubmit = (event: Event): void => {
         event.preventDefault();
@@ -243,27 +252,11 @@ function Registering({ state }: { state: Asking }): JSX.Element {
     };
     return (
         <form class="register" onSubmit={onSubmit}>
-            <Field label="Name">
-                <input
-                    value={state.name}
-                    placeholder="depot"
-                    onInput={(event) => asking.set({ name: event.currentTarget.value.trim(), registered: '' })}
-                />
-            </Field>
+            <NameField name={state.name} />
             <button class="main" disabled={!isReady}>
                 {exists ? 'Replace' : 'Register'}
             </button>
-            {exists && state.registered === '' ? (
-                <p class="quiet">{state.name} is there already: this becomes its next version.</p>
-            ) : null}
-            {state.registered === '' ? null : (
-                <Notice kind="good">
-                    {state.registered} {state.words}{' '}
-                    <button type="button" class="link" onClick={() => watch(state.name)}>
-                        Watch it
-                    </button>
-                </Notice>
-            )}
+            {exists ? <p class="quiet">{state.name} is there already: this becomes its next version.</p> : null}
         </form>
     );
 }
@@ -331,7 +324,7 @@ function PeriodChoice({ state, now_ms }: { state: Asking; now_ms: number }): JSX
                 onChange={(period) => setPeriod(period as Period)}
             />
             <p class="quiet">
-                Now is the newest fix of {state.stream}: {sayMoment(until_ms)} UTC.
+                Now is the newest fix of {state.stream}, {sayMoment(until_ms)} UTC, and moves on with it.
             </p>
         </>
     );

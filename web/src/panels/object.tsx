@@ -2,12 +2,12 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { app, place } from '../app';
-import { wayOf } from '../asking';
 import { choose, isChosen } from '../choosing';
 import { getJson, pathOf, wordsOf } from '../data/api';
 import { useStore } from '../data/store';
-import { isoOf, msOf, sayDuration, sayMoment, sayNumber } from '../data/times';
-import type { Place, Visit } from '../data/types';
+import { msOf, sayDuration, sayMoment, sayNumber } from '../data/times';
+import type { Visit } from '../data/types';
+import { askWay, wayOf } from '../data/way';
 import type { Clicked } from '../map/view';
 import { Facts, Notice } from '../parts/small';
 
@@ -51,13 +51,8 @@ function useKnown(which: Clicked): { known: Known | null; words: string } {
 function useWay(which: Clicked, at_ms: number | null, seen: string | null): void {
     useEffect(() => {
         const end_ms = at_ms ?? (seen === null ? Date.now() : msOf(seen));
-        const path = pathOf(['ways', which.stream], {
-            object: which.name,
-            from: isoOf(end_ms - WAY_MS),
-            to: isoOf(end_ms + 1000),
-        });
-        getJson<{ fixes: [number, number, number][] }>(path)
-            .then(({ fixes }) => place.view?.showStill('ways', wayOf(fixes.map(([, lon, lat]) => [lon, lat] as Place))))
+        askWay(which.stream, which.name, end_ms - WAY_MS, end_ms + 1000)
+            .then((places) => place.view?.showStill('ways', wayOf(places)))
             .catch(() => undefined); // the card says what is known, with or without a way
     }, [which.stream, which.name, at_ms, seen]);
     useEffect(() => () => place.view?.showStill('ways', wayOf([])), [which.stream, which.name]);

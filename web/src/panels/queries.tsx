@@ -1,21 +1,21 @@
 // Queries: a list to choose from, and what comes and goes in those that are chosen.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { app, type Chosen } from '../app';
 import { startFrom } from '../asking';
-import { drop, lookAt, toggle } from '../choosing';
+import { drop, forgetNews, lookAt, toggle } from '../choosing';
 import { recording } from '../data/recorded';
+import { selectOf } from '../data/statement';
 import { useStore } from '../data/store';
-import { sayMoment, sayNumber, sayTime } from '../data/times';
-import type { Change, QueryState } from '../data/types';
+import { sayMoment, sayNumber } from '../data/times';
+import type { QueryState } from '../data/types';
 import { QUERY_COLOURS } from '../map/colours';
 import { Chart } from '../parts/chart';
 import { Letter, Notice } from '../parts/small';
+import { Changes, whoOf } from './changes';
 
 const MOST_SHOWN = 200;
 const MOST_MEMBERS = 40;
-const MOST_CHANGES = 12;
-const SIGNS: Record<number, string> = { 1: '+', 0: '0', [-1]: '−' };
 
 const kindWords: Record<string, string> = {
     range: 'region',
@@ -28,13 +28,6 @@ const kindWords: Record<string, string> = {
     incident: 'incident',
 };
 export const sayKind = (kind: string): string => kindWords[kind] ?? kind;
-
-export function selectOf(text: string): string {
-    return text
-        .replace(/^\s*(REGISTER|REPLACE)\s+QUERY\s+.*?\s+AS\s+(?=SELECT)/is, '')
-        .replace(/;\s*$/, '')
-        .replace(/\n {4}/g, '\n  ');
-}
 
 function QueryRow({ query, chosen }: { query: QueryState; chosen: Chosen | undefined }): JSX.Element {
     const isWell = query.state === 'registered';
@@ -64,33 +57,6 @@ function QueryRow({ query, chosen }: { query: QueryState; chosen: Chosen | undef
                     {query.why === null ? '' : `: ${query.why}`}
                 </p>
             )}
-        </li>
-    );
-}
-
-const whoOf = (one: { object: string; partner: string | null }): string =>
-    one.partner === null ? one.object : `${one.object} · ${one.partner}`;
-
-function ChangeLine({ change, query }: { change: Change; query: QueryState | undefined }): JSX.Element {
-    const look = (): void => app.set({ object: { stream: change.stream, name: change.object } });
-    const isGroup = query?.kind === 'aggregate';
-    const value = change.value === null || change.value === undefined ? '' : sayNumber(Number(change.value));
-    return (
-        <li class={`change ${change.sign > 0 ? 'plus' : change.sign < 0 ? 'minus' : 'zero'}`}>
-            <b aria-label={change.sign > 0 ? 'came in' : change.sign < 0 ? 'left' : 'told'}>{SIGNS[change.sign]}</b>
-            {isGroup ? (
-                <span>{change.object || 'all'}</span>
-            ) : (
-                <button class="link" onClick={look}>
-                    {whoOf(change)}
-                </button>
-            )}
-            <span class="quiet">
-                {change.cause} {value}
-            </span>
-            <time class="quiet" dateTime={change.event_ts}>
-                {sayTime(Date.parse(change.event_ts))}
-            </time>
         </li>
     );
 }
@@ -164,17 +130,17 @@ function Counts({ one, isGroup }: { one: Chosen; isGroup: boolean }): JSX.Elemen
     );
 }
 
-function Changes({ one, query }: { one: Chosen; query: QueryState | undefined }): JSX.Element | null {
-    const at_ms = useStore(app, (state) => state.at_ms);
-    const isPast = (change: Change): boolean => at_ms === null || Date.parse(change.event_ts) <= at_ms;
-    const changes = recording === null ? one.changes : one.changes.filter(isPast);
-    if (changes.length === 0) return null;
+/** What has just become of a query: whoever registered it is led here, and reads it once. */
+function News({ one }: { one: Chosen }): JSX.Element {
+    const ref = useRef<HTMLDivElement>(null);
+    useEffect(() => {
+        ref.current!.focus();
+        return () => forgetNews(one.name);
+    }, []);
     return (
-        <ol class="changes" aria-label="Newest changes">
-            {changes.slice(0, MOST_CHANGES).map((change) => (
-                <ChangeLine key={change.id} change={change} query={query} />
-            ))}
-        </ol>
+        <div ref={ref} tabIndex={-1}>
+            <Notice kind="good">{one.news}</Notice>
+        </div>
     );
 }
 
@@ -192,6 +158,7 @@ function ChosenCard({ one }: { one: Chosen }): JSX.Element {
                 </button>
             </header>
             {query === undefined ? null : <pre class="statement">{selectOf(query.text)}</pre>}
+            {one.news === '' ? null : <News one={one} />}
             <FollowState one={one} />
             <p class="figures">
                 <b>{sayNumber(one.members.length)}</b> {isGroup ? 'groups' : 'in'} ·{' '}

@@ -2,17 +2,18 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { app } from '../app';
-import { setPeriod, showStay, type Asking, type Period, type Told } from '../asking';
+import { setPeriod } from '../asking';
 import { useStore } from '../data/store';
 import { sayDay, sayDuration, sayMoment, sayNumber } from '../data/times';
-import { countsOf, type Stay } from '../data/visits';
+import { countsOf, keyOf, type Stay } from '../data/visits';
 import { MAP_COLOURS } from '../map/colours';
 import { Chart } from '../parts/chart';
 import { Notice } from '../parts/small';
 import { Timeline } from '../parts/timeline';
+import type { Asking, Period, Told } from '../question';
+import { showStay } from '../told';
 
 const lengthOf = (stays: Stay[]): number => stays.reduce((sum, one) => sum + one.to_ms - one.from_ms, 0);
-const keyOf = (one: Stay): string => JSON.stringify([one.object, one.partner, one.from_ms]);
 
 function Figures({ told }: { told: Told }): JSX.Element {
     const { stays } = told;

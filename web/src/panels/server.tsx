@@ -5,7 +5,7 @@ import { app, isHidden, place } from '../app';
 import { getJson, pathOf } from '../data/api';
 import { addressOfPart } from '../data/recorded';
 import { useStore } from '../data/store';
-import { msOf, sayDuration, sayNumber, sayTime } from '../data/times';
+import { msOf, sayDuration, sayNumber, sayRate, sayTime } from '../data/times';
 import type { Alert, LayerState, PageState, QueryState, StreamState } from '../data/types';
 import { Facts, Notice } from '../parts/small';
 import { sayKind } from './queries';
@@ -65,7 +65,7 @@ function Rejects({ rejects }: { rejects: Record<string, number> | null }): JSX.E
 function factsOf(stream: StreamState): [string, string][] {
     return [
         ['objects', sayNumber(stream.objects)],
-        ['fixes a second', sayNumber(stream.fixes_per_s)],
+        ['fixes', sayRate(stream.fixes_per_s)],
         ['behind', sayBehind(stream)],
         ['lag', lagOf(stream.lag_s)],
         ['lag of the map', lagOfMap(stream.name)],
@@ -141,6 +141,8 @@ const sumOf = (queries: QueryState[], pick: (one: QueryState) => number | null):
     return known.length === 0 ? null : known.reduce((sum, one) => sum + one, 0);
 };
 
+const perSecond = (per_min: number | null): number | null => (per_min === null ? null : per_min / 60);
+
 function QueryKinds({ queries }: { queries: QueryState[] }): JSX.Element {
     if (queries.length === 0) return <Notice>No query is registered.</Notice>;
     return (
@@ -150,7 +152,7 @@ function QueryKinds({ queries }: { queries: QueryState[] }): JSX.Element {
                     <th scope="col">kind</th>
                     <th scope="col">queries</th>
                     <th scope="col">in</th>
-                    <th scope="col">changes/min</th>
+                    <th scope="col">changes</th>
                 </tr>
             </thead>
             <tbody>
@@ -159,7 +161,7 @@ function QueryKinds({ queries }: { queries: QueryState[] }): JSX.Element {
                         <th scope="row">{sayKind(kind)}</th>
                         <td>{sayNumber(all.length)}</td>
                         <td>{sayNumber(sumOf(all, (one) => one.members))}</td>
-                        <td>{sayNumber(sumOf(all, (one) => one.changes_per_min))}</td>
+                        <td>{sayRate(perSecond(sumOf(all, (one) => one.changes_per_min)))}</td>
                     </tr>
                 ))}
             </tbody>

@@ -110,15 +110,35 @@ function Words({
     );
 }
 
-export function Editor({ text, problem, where, onEdit }: Props): JSX.Element {
+function Problem({ text, problem, where }: Omit<Props, 'onEdit'>): JSX.Element {
+    return (
+        <div id="problem" role="alert">
+            {problem === '' ? null : <p class="notice error">{problem}</p>}
+            {problem === '' || where === null ? null : <Mark text={text} where={where} />}
+        </div>
+    );
+}
+
+function onKey(event: TargetedKeyboardEvent<HTMLTextAreaElement>, completion: ReturnType<typeof useCompletion>): void {
+    const element = event.currentTarget;
+    if (event.key === ' ' && event.ctrlKey) void completion.ask(element);
+    else if (!takeKey(event.key, element, completion)) return;
+    event.preventDefault();
+}
+
+/** Closes the words once the click or key that took the focus away is over: what is below them moves up then. */
+function closeAfterwards(close: () => void): void {
+    const over = new AbortController();
+    const end = (): void => {
+        over.abort();
+        setTimeout(close);
+    };
+    for (const name of ['pointerup', 'keyup']) addEventListener(name, end, { signal: over.signal });
+}
+
+export function Editor({ onEdit, ...told }: Props): JSX.Element {
     const ref = useRef<HTMLTextAreaElement>(null);
     const completion = useCompletion(onEdit);
-    const onKey = (event: TargetedKeyboardEvent<HTMLTextAreaElement>): void => {
-        const element = event.currentTarget;
-        if (event.key === ' ' && event.ctrlKey) void completion.ask(element);
-        else if (!takeKey(event.key, element, completion)) return;
-        event.preventDefault();
-    };
     const onInput = (event: TargetedEvent<HTMLTextAreaElement>): void => {
         onEdit(event.currentTarget.value);
         void completion.ask(event.currentTarget);
@@ -127,25 +147,22 @@ export function Editor({ text, problem, where, onEdit }: Props): JSX.Element {
         <div class="editor">
             <textarea
                 ref={ref}
-                rows={rowsOf(text)}
+                rows={rowsOf(told.text)}
                 spellcheck={false}
-                value={text}
+                value={told.text}
                 aria-label="The statement"
-                aria-invalid={problem !== ''}
+                aria-invalid={told.problem !== ''}
                 aria-describedby="problem"
                 aria-autocomplete="list"
                 aria-controls="words"
                 aria-expanded={completion.found.options.length > 0}
                 placeholder="Draw on the map, or write: SELECT * FROM …"
                 onInput={onInput}
-                onKeyDown={onKey}
-                onBlur={() => setTimeout(completion.close, 150)}
+                onKeyDown={(event) => onKey(event, completion)}
+                onBlur={() => closeAfterwards(completion.close)}
             />
             <Words completion={completion} onTake={(one) => completion.take(ref.current!, one)} />
-            <div id="problem" role="alert">
-                {problem === '' ? null : <p class="notice error">{problem}</p>}
-                {problem === '' || where === null ? null : <Mark text={text} where={where} />}
-            </div>
+            <Problem {...told} />
         </div>
     );
 }

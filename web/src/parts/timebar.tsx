@@ -1,10 +1,10 @@
 // The line of time below the map: now, or a moment of the past, which can play.
 import type { JSX, TargetedEvent } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { app, latest_ms } from '../app';
 import { recording } from '../data/recorded';
 import { useStore } from '../data/store';
-import { DAY_MS, HOUR_MS, MINUTE_MS, msOf, sayMoment } from '../data/times';
+import { DAY_MS, HOUR_MS, MINUTE_MS, msOf, SECOND_MS, sayMoment } from '../data/times';
 import { goTo, sayWhere } from '../moments';
 
 const LIVE_SPANS: [string, number][] = [
@@ -21,8 +21,24 @@ const END = recording === null ? 'Now' : 'End';
 const STEPS = 240;
 const PLAY_MS = 700;
 
-/** The end of the line: the newest time that there is, of a report its end. */
-const end_ms = (): number => (recording === null ? (latest_ms() ?? Date.now()) : Date.parse(recording.until));
+/** The newest time that there is, of a report its end; null before the first fix. */
+const newest_ms = (): number | null => (recording === null ? latest_ms() : Date.parse(recording.until));
+
+/** The end of the line; it stands still while the past is looked at, so that the slider does not move by itself. */
+function useEnd(at_ms: number | null): number {
+    const held = useRef<number | null>(null);
+    const newest = newest_ms();
+    const isNow = held.current === null || at_ms === null || at_ms > held.current;
+    if (newest !== null && isNow) held.current = newest;
+    return held.current ?? Date.now();
+}
+
+/** How long the line is: as chosen, or as long as the moment that is looked at needs. */
+function spanWith(chosen_ms: number, at_ms: number | null, end_ms: number): number {
+    const needed_ms = at_ms === null ? 0 : end_ms - at_ms;
+    if (needed_ms <= chosen_ms) return chosen_ms;
+    return SPANS.find(([, ms]) => ms >= needed_ms)?.[1] ?? Math.ceil(needed_ms / DAY_MS) * DAY_MS;
+}
 
 /** Plays: every so often a step further, until now is reached. */
 function usePlay(isPlaying: boolean, stop: () => void, step_ms: number): void {
@@ -30,7 +46,7 @@ function usePlay(isPlaying: boolean, stop: () => void, step_ms: number): void {
         if (!isPlaying) return undefined;
         const timer = setInterval(() => {
             const next = (app.get().at_ms ?? Date.now()) + step_ms;
-            const end = end_ms();
+            const end = newest_ms() ?? Date.now();
             if (next >= end) stop();
             goTo(next >= end ? null : next);
         }, PLAY_MS);
@@ -53,13 +69,21 @@ function Moment({ at_ms }: { at_ms: number | null }): JSX.Element {
     );
 }
 
+interface Line {
+    at_ms: number | null;
+    end_ms: number;
+    span_ms: number;
+}
+
 /** The line itself; its right end is now. */
-function Slider({ at_ms, span_ms }: { at_ms: number | null; span_ms: number }): JSX.Element {
-    const end = end_ms();
+function Slider({ at_ms, end_ms, span_ms }: Line): JSX.Element {
+    const begin_ms = end_ms - span_ms;
     const step_ms = span_ms / STEPS;
-    const position = Math.max(0, Math.min(STEPS, Math.round(((at_ms ?? end) - (end - span_ms)) / step_ms)));
-    const slide = (k: number): void =>
-        goTo(k >= STEPS ? null : Math.round((end - span_ms + k * step_ms) / 1000) * 1000);
+    const position = Math.max(0, Math.min(STEPS, Math.round(((at_ms ?? end_ms) - begin_ms) / step_ms)));
+    const slide = (k: number): void => {
+        const moment = Math.ceil((begin_ms + k * step_ms) / SECOND_MS) * SECOND_MS; // never before the line begins
+        goTo(k >= STEPS ? null : Math.min(moment, end_ms));
+    };
     return (
         <input
             type="range"
@@ -75,13 +99,15 @@ function Slider({ at_ms, span_ms }: { at_ms: number | null; span_ms: number }): 
 }
 
 function Span({ span_ms, onChange }: { span_ms: number; onChange: (span_ms: number) => void }): JSX.Element {
+    const days: [string, number] = [`${Math.ceil(span_ms / DAY_MS)} days`, span_ms];
+    const shown = SPANS.some(([, ms]) => ms === span_ms) ? SPANS : [...SPANS, days];
     return (
         <select
             aria-label="How far back"
             value={span_ms}
             onChange={(event) => onChange(Number(event.currentTarget.value))}
         >
-            {SPANS.map(([label, ms]) => (
+            {shown.map(([label, ms]) => (
                 <option key={ms} value={ms}>
                     {label}
                 </option>
@@ -90,34 +116,43 @@ function Span({ span_ms, onChange }: { span_ms: number; onChange: (span_ms: numb
     );
 }
 
+function NowButton({ isNow, onClick }: { isNow: boolean; onClick: () => void }): JSX.Element {
+    return (
+        <button class={isNow ? 'now on' : 'now'} aria-pressed={isNow} onClick={onClick}>
+            {END}
+        </button>
+    );
+}
+
 export function TimeBar(): JSX.Element {
     const at_ms = useStore(app, (one) => one.at_ms);
     useStore(app, (one) => one.seen_ms); // the end of the line moves on
-    const [span_ms, setSpan] = useState(recording === null ? HOUR_MS : SPANS[0]![1]);
+    const [chosen_ms, setChosen] = useState(recording === null ? HOUR_MS : SPANS[0]![1]);
     const [isPlaying, setPlaying] = useState(false);
+    const end_ms = useEnd(at_ms);
+    const span_ms = spanWith(chosen_ms, at_ms, end_ms);
     usePlay(isPlaying, () => setPlaying(false), span_ms / STEPS);
     const play = (): void => {
-        if (!isPlaying && at_ms === null) goTo(end_ms() - span_ms);
+        if (!isPlaying && at_ms === null) goTo(end_ms - span_ms);
         setPlaying(!isPlaying);
+    };
+    const goNow = (): void => {
+        setPlaying(false);
+        goTo(null);
+    };
+    const setSpan = (ms: number): void => {
+        setChosen(ms);
+        if (at_ms !== null && at_ms < end_ms - ms) goTo(end_ms - ms); // a shorter line begins later
     };
     return (
         <div class={at_ms === null ? 'timebar' : 'timebar past'} role="group" aria-label="Time">
             <button onClick={play} aria-label={isPlaying ? 'Pause' : 'Play the past'}>
                 {isPlaying ? '❚❚' : '►'}
             </button>
-            <Slider at_ms={at_ms} span_ms={span_ms} />
+            <Slider at_ms={at_ms} end_ms={end_ms} span_ms={span_ms} />
             <Span span_ms={span_ms} onChange={setSpan} />
             <Moment at_ms={at_ms} />
-            <button
-                class={at_ms === null ? 'now on' : 'now'}
-                aria-pressed={at_ms === null}
-                onClick={() => {
-                    setPlaying(false);
-                    goTo(null);
-                }}
-            >
-                {END}
-            </button>
+            <NowButton isNow={at_ms === null} onClick={goNow} />
         </div>
     );
 }
