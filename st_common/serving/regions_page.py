@@ -26,7 +26,7 @@ _SIDE = 560.0
 
 _MARGIN = 0.15
 """By which share of its sides the picture is larger than the known edges of regions."""
-_STRATEGIES = ("sample", "elements")
+_STRATEGIES = ("sample", "elements", "thresholds")
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -140,9 +140,9 @@ def _partition(rows: pa.Table) -> Partition:
     return Partition(
         version=int(rows["version"][0].as_py()),
         strategy=strategy,
-        counted="all rows of the source"
-        if strategy.startswith("sample")
-        else "the rest of the stream",
+        counted="the rest of the stream"
+        if strategy.startswith("elements")
+        else "all rows of the source",
         rows=int(counts.sum()),
         regions=len(counts),
         dimensions=made.dimensions,
