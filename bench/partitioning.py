@@ -24,11 +24,12 @@ import pyarrow.parquet as pq
 
 from st_common import tables
 from st_common.home import Home
-from st_common.partition.sample import Floats, Points
+from st_common.partition.sample import Floats, PointSource
 from st_common.simulation.road_network import read_network
 from st_common.simulation.traffic import PLACE, rounds
 from st_common.spark.prepartition import ELEMENTS, SAMPLE, prepartition
 
+Points = tuple[Floats, Floats]
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 FIRST = (20_000, 50_000)
 REGIONS = (10, 20, 40, 100, 200, 400, 1000)
@@ -123,14 +124,14 @@ def spread(
         ValueError: DuckDB counts something else.
     """
 
-    def batches() -> Iterator[Points]:
+    def batches() -> Iterator[Floats]:
         for at in range(0, len(points[0]), _BATCH):
-            yield points[0][at : at + _BATCH], points[1][at : at + _BATCH]
+            yield np.column_stack([axis[at : at + _BATCH] for axis in points])
 
     done = prepartition(
         home,
         "bench",
-        batches,
+        PointSource(name="a stream", dimensions=2, read=batches),
         strategy=strategy,
         regions=regions,
         share=SHARE,

@@ -69,6 +69,11 @@ class Columns:
         return ("box" if len(self.box) > 2 else "interval") if self.box else ""
 
     @property
+    def dimensions(self) -> int:
+        """How many dimensions the elements have: those of their boxes, from 1 to 4; points and geometries have 2."""
+        return len(self.box) // 2 or 2
+
+    @property
     def own_attributes(self) -> Mapping[str, Literal["double", "string"]]:
         """The attributes that follow from `box` and `shape`, which nobody declares."""
         own: dict[str, Literal["double", "string"]] = {}

@@ -318,9 +318,10 @@ def partition(
 
 def _tell(done: "Partitioned", workers: int) -> None:
     """Says what regions there are now."""
+    space = "" if done.dimensions == 2 else f" in {done.dimensions}-D"
     typer.echo(
-        f"group {done.group}, version {done.version}: {done.regions} regions by {done.strategy} ({done.tree} split of "
-        f"{done.chosen:,} rows)"
+        f"group {done.group}, version {done.version}: {done.regions} regions{space} by {done.strategy} "
+        f"({done.tree} split of {done.chosen:,} rows)"
         + (f"; not by Sedona: {done.note}" if done.note else "")
     )
     typer.echo(

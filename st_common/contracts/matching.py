@@ -9,7 +9,9 @@ from st_common.contracts.model import Column, Contract
 from st_common.errors import ContractError
 
 
-def matches(contract: Contract, given: pa.Schema | Path | str) -> list[str]:
+def matches(
+    contract: Contract, given: pa.Schema | Path | str, *, is_older: bool = False
+) -> list[str]:
     """The differences between a contract and a schema or table, each in words; empty when there are none.
 
     Of a schema names, order and types are compared. Of a table besides: which columns may be null, partitioning,
@@ -19,6 +21,8 @@ def matches(contract: Contract, given: pa.Schema | Path | str) -> list[str]:
     Args:
         contract: what is promised.
         given: an Arrow schema, or the folder of a Delta table.
+        is_older: columns that may be null may be missing from a table, as from one that was written before its contract
+            gained them; the next write adds them.
     """
     if isinstance(given, pa.Schema):
         return _columns(contract, given, nulls=False)
@@ -30,7 +34,8 @@ def matches(contract: Contract, given: pa.Schema | Path | str) -> list[str]:
     except TableNotFoundError:
         return [f"{given} is no Delta table"]
     metadata = table.metadata()
-    differences = _columns(contract, pa.schema(table.schema().to_arrow()), nulls=True)
+    schema = pa.schema(table.schema().to_arrow())
+    differences = _columns(contract, schema, nulls=True, is_older=is_older)
     if tuple(metadata.partition_columns) != contract.partition_by:
         differences.append(
             f"partitioned by {_names(metadata.partition_columns)} instead of {_names(contract.partition_by)}"
@@ -58,8 +63,14 @@ def require_match(contract: Contract, given: pa.Schema | Path | str) -> None:
         )
 
 
-def _columns(contract: Contract, schema: pa.Schema, *, nulls: bool) -> list[str]:
-    wanted = [column.name for column in contract.columns]
+def _columns(
+    contract: Contract, schema: pa.Schema, *, nulls: bool, is_older: bool = False
+) -> list[str]:
+    wanted = [
+        column.name
+        for column in contract.columns
+        if column.required or not is_older or column.name in schema.names
+    ]
     differences = [
         f"column {name!r} is missing" for name in wanted if name not in schema.names
     ]

@@ -27,6 +27,8 @@ from st_common.engine.sifting import Sifting
 from st_common.engine.tidy import OPEN_MB, tidy
 from st_common.home import Home
 from st_common.ops.alerts import tell
+from st_common.partition.groups import require_stream_in
+from st_common.partition.middles import middles
 from st_common.partition.regions import Regions, assign
 from st_common.partition.store import current
 from st_common.position import position_of
@@ -112,6 +114,7 @@ class Archive:
 
         Raises:
             LogError: a segment is missing or damaged.
+            ConfigError: the regions of the stream's group have other dimensions than its elements.
             ConflictError: a table went back to an older version, or another writer was quicker.
         """
         begun_s, start = time.monotonic(), self.next_segment
@@ -158,6 +161,7 @@ class Archive:
         """Appends the fixes and the rejects of pieces, up to a segment, to their tables."""
         # Read for each batch: new regions count from here on, and rows that are stored keep theirs.
         regions = current(self._home, self._stream.group)
+        require_stream_in(regions, self._stream)
         decoded = [(piece, piece.part) for piece in known if piece.part]
         fixes = [self._fixes(piece, part, regions) for piece, part in decoded]
         rejects = [self._reject_rows(piece, part) for piece, part in decoded]
@@ -237,7 +241,8 @@ class Archive:
         if n:
             self.max_event_us = max(int(ts.max()), self.max_event_us or int(ts.max()))
         segment = piece.segments[0].number + part.fix_at.astype(np.int64)
-        region = assign(regions, fixes["x"].to_numpy(), fixes["y"].to_numpy())
+        places = middles(fixes, piece.stream.columns, regions.dimensions)
+        region = assign(regions, places)
         names = pa.array(regions.region_id, pa.string()).take(pa.array(region))
         columns = {
             "region_id": names,

@@ -24,6 +24,7 @@ from st_common.layers.rows import layer_rows
 from st_common.layers.unpacked import unpacked
 from st_common.layers.vector import FileOptions
 from st_common.observed import note_read
+from st_common.partition.groups import require_layer_in
 from st_common.partition.store import current
 from st_common.settings import conf_dir
 from st_common.stream_keys import PLANAR
@@ -111,11 +112,12 @@ def load(
         progress: called with what is being done and the number of features so far.
 
     Raises:
-        LayerError: the file cannot be read or has no feature that can be used, or the attribution is no line of text;
-            the layer stays as it was.
+        LayerError: the file cannot be read or has no feature that can be used, the attribution is no line of text, or
+            the regions of the group have other than two dimensions; the layer stays as it was.
         ConfigError: layers.toml is wrong, or a kind is unknown.
     """
     table = home.table("layers", layer)
+    require_layer_in(current(home, group), layer)
     rules = load_kinds(conf or conf_dir(home.root))
     note_read(file)
     read = partial(read_features, file, rules, kinds=kinds, progress=progress)

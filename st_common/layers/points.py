@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import shapely
 
 from st_common import tables
@@ -11,7 +12,7 @@ from st_common.home import Home
 from st_common.layers.announce import newest_version
 from st_common.layers.kinds import Kinds
 from st_common.layers.load import read_features
-from st_common.partition.sample import Points, PointSource
+from st_common.partition.sample import Floats, PointSource
 
 
 def file_points(file: Path, rules: Kinds) -> PointSource:
@@ -21,9 +22,8 @@ def file_points(file: Path, rules: Kinds) -> PointSource:
         LayerError: the file cannot be read.
     """
     bounds = shapely.bounds(read_features(file, rules).geometries)
-    return lambda: iter(
-        [((bounds[:, 0] + bounds[:, 2]) / 2, (bounds[:, 1] + bounds[:, 3]) / 2)]
-    )
+    middles = (bounds[:, :2] + bounds[:, 2:]) / 2
+    return PointSource(name=str(file), dimensions=2, read=lambda: iter([middles]))
 
 
 def layer_points(home: Home, layer: str) -> PointSource:
@@ -39,13 +39,13 @@ def layer_points(home: Home, layer: str) -> PointSource:
             hint="fairway layer list shows which there are",
         )
 
-    def read() -> Iterator[Points]:
+    def read() -> Iterator[Floats]:
         columns = ["home", "fid", "minx", "miny", "maxx", "maxy"]
         rows = tables.read(
             home.table("layers", layer), version=version, columns=columns
         )
         rows = rows.filter(rows["home"]).sort_by("fid")
         minx, miny, maxx, maxy = (rows[name].to_numpy() for name in columns[2:])
-        yield (minx + maxx) / 2, (miny + maxy) / 2
+        yield np.column_stack([(minx + maxx) / 2, (miny + maxy) / 2])
 
-    return read
+    return PointSource(name=f"layer {layer!r}", dimensions=2, read=read)

@@ -23,7 +23,7 @@ def layer_rows(
 
     Args:
         features: sorted by fid.
-        regions: of the layer's group; they tile the plane.
+        regions: of the layer's group; they tile the plane, and have two dimensions as features have.
         attribution: whose data it is; None: nothing must be said.
     """
     bounds = shapely.bounds(features.geometries)
@@ -62,7 +62,7 @@ def _places(
     x = np.clip(shapely.get_x(inner), bounds[:, 0], bounds[:, 2])
     y = np.clip(shapely.get_y(inner), bounds[:, 1], bounds[:, 3])
     feature, region = touching(regions, bounds)
-    home = assign(regions, x, y)[feature] == region
+    home = assign(regions, np.column_stack([x, y]))[feature] == region
     # Most features lie in one region, and their geometry need not be asked.
     crossing = np.flatnonzero(np.bincount(feature, minlength=len(bounds))[feature] > 1)
     keep = np.ones(len(feature), np.bool_)

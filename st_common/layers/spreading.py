@@ -12,6 +12,7 @@ from st_common.home import Home
 from st_common.layers.announce import layer_names, newest_version
 from st_common.layers.features import Features
 from st_common.layers.rows import layer_rows
+from st_common.partition.groups import require_layer_in
 from st_common.partition.store import current
 
 _NO_GROUP = None
@@ -37,6 +38,9 @@ def spread_layers(home: Home) -> Spread:
 
     Features stay as they are, so answers do too. No stream is told: `announce` does that. Repeated, or after one that
     died, it does what is left.
+
+    Raises:
+        LayerError: the regions of a layer's group have other than two dimensions.
     """
     done = Spread(versions={}, kept=[], unknown=[])
     for layer in layer_names(home):
@@ -52,18 +56,37 @@ def spread_layers(home: Home) -> Spread:
     return done
 
 
+def layers_of(home: Home, group: str) -> list[str]:
+    """The layers that are spread over the regions of a group, by name."""
+    known = [
+        name for name in layer_names(home) if newest_version(home, name) is not None
+    ]
+    return [name for name in known if _spread_by(home, name)[0] == group]
+
+
+def _spread_by(home: Home, layer: str) -> tuple[str | None, int | None]:
+    """The group over whose regions a layer is spread, None when its table does not say; and their version."""
+    columns = ["region_group", "region_version"]
+    rows = tables.read(home.table("layers", layer), columns=columns)
+    known = rows.slice(0, 1).to_pylist()
+    return (
+        (known[0]["region_group"], known[0]["region_version"])
+        if known
+        else (_NO_GROUP, None)
+    )
+
+
 def _spread_layer(home: Home, layer: str) -> tuple[str | None, int | None]:
     """A layer's group, None when its table does not say; and its new version, None when it stays as it is."""
     path = home.table("layers", layer)
     with tables.locked(path):  # a load that comes meanwhile waits, and is not undone
-        columns = ["region_group", "region_version"]
-        known = tables.read(path, columns=columns).slice(0, 1).to_pylist()
-        group = known[0]["region_group"] if known else None
+        group, version = _spread_by(home, layer)
         if group is None:
             return _NO_GROUP, None
         regions = current(home, group)
-        if regions.version == known[0]["region_version"]:
+        if regions.version == version:
             return group, None
+        require_layer_in(regions, layer)
         contract = load_contract("layers")
         rows = tables.read(path, filters=[("home", "=", True)], contract=contract)
         source = rows["attribution"][0].as_py() if len(rows) else None

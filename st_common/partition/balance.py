@@ -9,20 +9,18 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def rows_per_region(regions: Regions, x: Floats, y: Floats) -> Ints:
+def rows_per_region(regions: Regions, points: Floats) -> Ints:
     """How many of some points each region holds.
 
     Args:
-        regions: n regions that tile the plane.
-        x: float64[m]; a point with NaN counts for the first region.
-        y: likewise.
+        regions: n regions that tile the space of d dimensions.
+        points: float64[m, d]; a point with NaN counts for the first region.
 
     Returns:
         int64[n], in the order of the regions.
     """
-    return np.bincount(assign(regions, x, y), minlength=len(regions.region_id)).astype(
-        np.int64
-    )
+    rows = np.bincount(assign(regions, points), minlength=len(regions.region_id))
+    return rows.astype(np.int64)
 
 
 def rows_per_worker(rows: Ints, workers: int) -> Ints:

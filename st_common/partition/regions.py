@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.errors import StateError
-from st_common.geometry.grid import BoxIndex
+from st_common.partition.descent import cells_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -14,7 +14,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regions:
-    """One version of the partition of a group.
+    """One version of the partition of a group, in as many dimensions d as its streams have, from 1 to 4.
 
     Cells are half-open (the lower edges belong to them), so every point lies in exactly one.
 
@@ -23,57 +23,70 @@ class Regions:
         version: counts from 1; 0 stands for no partition.
         region_id: of each region its path in the tree of splits: "0110" came from "011", and a further split of it
             touches no other region.
-        bounds: float64[n, 4] of minx, miny, maxx, maxy; the outer edges are infinite.
+        bounds: float64[n, 2 * d], the lower corners, then the upper ones: minx, miny, maxx, maxy in the plane. The
+            outer edges are infinite.
+        is_by_place: they were stored before regions had the dimensions of their streams: x and y of any element count.
     """
 
     group: str
     version: int
     region_id: list[str]
     bounds: Floats
+    is_by_place: bool = False
+
+    @property
+    def dimensions(self) -> int:
+        """How many dimensions they have."""
+        return int(self.bounds.shape[1]) // 2
 
 
-def whole(group: str) -> Regions:
+def whole(group: str, dimensions: int = 2) -> Regions:
     """The partition before any partitioning: version 0, one region "0" that is everything."""
+    edge = np.full((1, dimensions), np.inf)
     return Regions(
         group=group,
         version=0,
         region_id=["0"],
-        bounds=np.array([[-np.inf, -np.inf, np.inf, np.inf]]),
+        bounds=np.concatenate([-edge, edge], axis=1),
     )
 
 
-def assign(regions: Regions, x: Floats, y: Floats) -> npt.NDArray[np.int32]:
+def rectangles(regions: Regions) -> Floats:
+    """Regions in their first two dimensions, float64[n, 4] of minx, miny, maxx, maxy.
+
+    Regions of one dimension reach without end in the second; those of three or four may lie above each other.
+    """
+    low, high = np.split(regions.bounds, 2, axis=1)
+    if regions.dimensions == 1:
+        edge = np.full((len(low), 1), np.inf)
+        low, high = np.concatenate([low, -edge], 1), np.concatenate([high, edge], 1)
+    return np.concatenate([low[:, :2], high[:, :2]], axis=1)
+
+
+def assign(regions: Regions, points: Floats) -> npt.NDArray[np.int32]:
     """The region of each point.
 
-    A point on a common edge belongs to the region on its upper side. A point without coordinates (NaN, as in rows that
-    say that an object is gone) belongs to the first region.
+    A point on a common edge belongs to the region on its upper side. A point that lacks a coordinate (NaN, as in rows
+    that say that an object is gone) belongs to the first region.
 
     Args:
-        regions: n regions.
-        x: float64[m].
-        y: float64[m].
+        regions: n regions of d dimensions.
+        points: float64[m, d].
 
     Returns:
         int32[m], numbers of regions, from 0.
 
     Raises:
-        StateError: a point lies in no region or in two, so that the regions do not tile the plane.
+        StateError: a point lies in no region, or regions lie across each other, so that they do not tile the space.
     """
-    region = np.zeros(len(x), np.int32)
+    region = np.zeros(len(points), np.int32)
     if len(regions.region_id) == 1:
         return region
-    known = np.flatnonzero(~(np.isnan(x) | np.isnan(y)))
-    px, py = x[known], y[known]
-    # The index knows closed boxes; of the regions that meet at an edge, all but the upper one are dropped.
-    points, cells = BoxIndex(regions.bounds).probe(px, py)
-    maxx, maxy = regions.bounds[cells, 2], regions.bounds[cells, 3]
-    inner = ((px[points] < maxx) | np.isposinf(maxx)) & (
-        (py[points] < maxy) | np.isposinf(maxy)
-    )
-    points, cells = points[inner], cells[inner]
-    if not np.array_equal(points, np.arange(len(known))):
+    known = np.flatnonzero(~np.isnan(points).any(axis=1))
+    cells = cells_of(regions.bounds, points[known])
+    if cells is None:
         raise StateError(
-            f"the regions of group {regions.group!r}, version {regions.version}, do not tile the plane",
+            f"the regions of group {regions.group!r}, version {regions.version}, do not tile the space",
             hint="partition the group again",
         )
     region[known] = cells
@@ -86,7 +99,7 @@ def touching(regions: Regions, boxes: Floats) -> tuple[Ints, Ints]:
         regions x < 3, x >= 3; boxes from x = 0 to 1 and from 2 to 8   ->   (0, 0), (1, 0), (1, 1)
 
     Args:
-        regions: the regions.
+        regions: of two dimensions.
         boxes: float64[m, 4] of minx, miny, maxx, maxy.
 
     Returns:

@@ -1,15 +1,12 @@
 """A share of points that repeats exactly, taken while they stream by."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Points = tuple[Floats, Floats]
-PointSource = Callable[
-    [], Iterator[Points]
-]  # each call reads all points again, in batches of x and y
 
 ROWS_PER_REGION = (
     20  # with fewer sample rows Sedona's tree degenerates or cannot be built
@@ -19,11 +16,26 @@ SAMPLED_PER_REGION = 300
 _WHOLE = 2.0**64
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointSource:
+    """Points that can be read again and again.
+
+    Attributes:
+        name: what they are, for people: "stream 'taxis'".
+        dimensions: how many coordinates each has.
+        read: each call gives all points again, in batches of float64[n, dimensions].
+    """
+
+    name: str
+    dimensions: int
+    read: Callable[[], Iterator[Floats]]
+
+
 def shortage(points: Floats, regions: int) -> str:
     """Why a sample is too small for a tree of so many regions, for people; "" when it is large enough.
 
     Args:
-        points: float64[k, 2], the sample.
+        points: float64[k, d], the sample.
         regions: how many are wanted; each needs 20 points.
     """
     if len(points) >= ROWS_PER_REGION * regions:
@@ -31,10 +43,10 @@ def shortage(points: Floats, regions: int) -> str:
     return f"{len(points)} rows are too few for {regions} regions of {ROWS_PER_REGION}"
 
 
-def known(x: Floats, y: Floats) -> Points:
-    """The points whose coordinates are both finite, in their order."""
-    finite = np.isfinite(x) & np.isfinite(y)
-    return x[finite], y[finite]
+def known(points: Floats) -> Floats:
+    """The points whose coordinates are all finite, in their order; float64[m, d]."""
+    finite: Floats = points[np.isfinite(points).all(axis=1)]
+    return finite
 
 
 def sampled(source: PointSource, *, share: float, at_least: int) -> tuple[Floats, int]:
@@ -49,13 +61,14 @@ def sampled(source: PointSource, *, share: float, at_least: int) -> tuple[Floats
         at_least: as many are chosen when the share gives fewer, the ones with the smallest hashes.
 
     Returns:
-        The chosen points as float64[k, 2], in the order of their hashes, and how many points there are at all.
+        The chosen points as float64[k, d], in the order of their hashes, and how many points there are at all.
     """
-    kept, hashes, total = np.empty((0, 2)), np.empty(0, np.uint64), 0
-    for x, y in source():
-        rows = np.arange(total, total + len(x), dtype=np.uint64)
-        total += len(x)
-        kept = np.concatenate([kept, np.column_stack([x, y])])
+    kept, hashes = np.empty((0, source.dimensions)), np.empty(0, np.uint64)
+    total = 0
+    for points in source.read():
+        rows = np.arange(total, total + len(points), dtype=np.uint64)
+        total += len(points)
+        kept = np.concatenate([kept, points])
         hashes = np.concatenate([hashes, _hashed(rows)])
         order = np.argsort(hashes, kind="stable")
         order = order[: max(int((hashes < min(share, 1.0) * _WHOLE).sum()), at_least)]
@@ -71,15 +84,15 @@ def mixed(samples: Sequence[Floats]) -> Floats:
         1 2 3 4 and 8 9   ->   1 2 3 4 8 9 8 9
 
     Args:
-        samples: float64[k, 2] each.
+        samples: float64[k, d] each, at least one.
 
     Returns:
-        float64[n, 2]; those of sources without points are left out.
+        float64[n, d]; those of sources without points are left out.
     """
     known = [sample for sample in samples if len(sample)]
     most = max(map(len, known), default=0)
     again = [sample[np.arange(most) % len(sample)] for sample in known]
-    return np.concatenate([np.empty((0, 2)), *again])
+    return np.concatenate([samples[0][:0], *again])
 
 
 def first(source: PointSource, count: int) -> Floats:
@@ -90,23 +103,23 @@ def first(source: PointSource, count: int) -> Floats:
         count: how many are wanted.
 
     Returns:
-        float64[k, 2], k <= `count`.
+        float64[k, d], k <= `count`.
     """
-    taken: list[Floats] = [np.empty((0, 2))]
-    for x, y in source():
+    taken: list[Floats] = [np.empty((0, source.dimensions))]
+    for points in source.read():
         left = count - sum(map(len, taken))
-        taken.append(np.column_stack([x, y])[:left])
-        if len(x) >= left:
+        taken.append(points[:left])
+        if len(points) >= left:
             break
     return np.concatenate(taken)
 
 
-def after(source: PointSource, count: int) -> Iterator[Points]:
-    """The points of a source without the first `count`, in batches of x and y."""
-    for x, y in source():
-        if len(x) > count:
-            yield x[count:], y[count:]
-        count = max(count - len(x), 0)
+def after(source: PointSource, count: int) -> Iterator[Floats]:
+    """The points of a source without the first `count`, in batches of float64[n, d]."""
+    for points in source.read():
+        if len(points) > count:
+            yield points[count:]
+        count = max(count - len(points), 0)
 
 
 def _hashed(rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

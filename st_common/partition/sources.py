@@ -12,24 +12,30 @@ from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
 from st_common.errors import ConfigError
 from st_common.home import Home
-from st_common.partition.sample import Points, PointSource, known
+from st_common.partition.middles import middles
+from st_common.partition.sample import Floats, PointSource, known
 from st_common.settings import StreamSettings
 
 _READ_BYTES = 64 << 20  # of a log at once
 
 
-def log_points(home: Home, streams: Sequence[StreamSettings]) -> PointSource:
-    """The places of all fixes in the logs of some streams, stream by stream, each in the order of its log.
+def log_points(
+    home: Home, streams: Sequence[StreamSettings], dimensions: int = 2
+) -> PointSource:
+    """The middles of all elements in the logs of some streams, stream by stream, each in the order of its log.
 
-    Returns:
-        A source; each call of it reads the logs again. Fixes without coordinates are left out.
+    Args:
+        home: the home folder.
+        streams: whose logs are read, each time anew.
+        dimensions: that all of them have. Elements that lack a coordinate are left out.
     """
 
-    def read() -> Iterator[Points]:
+    def read() -> Iterator[Floats]:
         for stream in streams:
-            yield from _log_points(Log(home.log(stream.name)), stream)
+            yield from _log_points(Log(home.log(stream.name)), stream, dimensions)
 
-    return read
+    names = ", ".join(repr(stream.name) for stream in streams)
+    return PointSource(name=f"stream {names}", dimensions=dimensions, read=read)
 
 
 def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:
@@ -46,13 +52,14 @@ def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:
         A source; it raises ConfigError when the file cannot be read, or has no such columns.
     """
 
-    def read() -> Iterator[Points]:
+    def read() -> Iterator[Floats]:
         options = csv.ConvertOptions(
             include_columns=[x, y], column_types={x: pa.string(), y: pa.string()}
         )
         try:
             for batch in csv.open_csv(file, convert_options=options):
-                yield known(_numbers(batch.column(0)), _numbers(batch.column(1)))
+                columns = [_numbers(batch.column(axis)) for axis in (0, 1)]
+                yield known(np.column_stack(columns))
         except (OSError, KeyError, pa.ArrowInvalid, pa.ArrowKeyError) as error:
             message = " ".join(str(error).split())
             raise ConfigError(
@@ -60,17 +67,17 @@ def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:
                 hint=f"a CSV with columns {x} and {y}?",
             ) from None
 
-    return read
+    return PointSource(name=str(file), dimensions=2, read=read)
 
 
-def _log_points(log: Log, stream: StreamSettings) -> Iterator[Points]:
+def _log_points(log: Log, stream: StreamSettings, dimensions: int) -> Iterator[Floats]:
     start, end = 0, log.end()
     while start < end:
         segments = log.segments(start, max_bytes=_READ_BYTES)
-        for part in (piece.part for piece in pieces(log, segments, stream)):
-            if part is not None:
-                fixes = part.decoded.fixes
-                yield known(fixes["x"].to_numpy(), fixes["y"].to_numpy())
+        for piece in pieces(log, segments, stream):
+            if piece.part is not None:
+                fixes = piece.part.decoded.fixes
+                yield known(middles(fixes, piece.stream.columns, dimensions))
         start = segments[-1].number + 1
 
 

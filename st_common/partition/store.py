@@ -11,7 +11,9 @@ from st_common.partition.balance import std_deviation
 from st_common.partition.regions import Regions, whole
 from st_common.partition.thresholds import Thresholds
 
-_EDGES = ("minx", "miny", "maxx", "maxy")
+Floats = npt.NDArray[np.float64]
+_EDGES = (("minx", "maxx"), ("miny", "maxy"), ("lo3", "hi3"), ("lo4", "hi4"))
+"""The columns of the lower and the upper edges in each dimension."""
 _THRESHOLDS = ("t_upper", "t_lower", "unit")
 
 
@@ -28,7 +30,7 @@ def current(home: Home, group: str) -> Regions:
     rows = _rows(home, group)
     if rows is None or not len(rows):
         return whole(group)
-    return _regions(rows, group, int(rows["version"].to_numpy().max()))
+    return _regions(rows, int(rows["version"].to_numpy().max()))
 
 
 def stored(home: Home, group: str, version: int) -> Regions | None:
@@ -36,7 +38,7 @@ def stored(home: Home, group: str, version: int) -> Regions | None:
     rows = _rows(home, group)
     if rows is None or version not in rows["version"].to_numpy():
         return None
-    return _regions(rows, group, version)
+    return _regions(rows, version)
 
 
 def newest_rows(home: Home, group: str) -> pa.Table | None:
@@ -53,24 +55,45 @@ def _rows(home: Home, group: str) -> pa.Table | None:
     path = home.table("regions")
     if not tables.exists(path):
         return None
-    return tables.read(path, filters=[("group", "=", group)])
+    contract = load_contract("regions")
+    return tables.read(path, filters=[("group", "=", group)], contract=contract)
 
 
-def _regions(rows: pa.Table, group: str, version: int) -> Regions:
+def _regions(rows: pa.Table, version: int) -> Regions:
     of_version = pa.array(rows["version"].to_numpy() == version)
-    rows = rows.filter(of_version).sort_by("region_id")
+    return regions_of(rows.filter(of_version).sort_by("region_id"))
+
+
+def regions_of(rows: pa.Table) -> Regions:
+    """The regions that rows of one version of one group stand for, in their order; at least one."""
+    group, version, dimensions = (
+        rows[name][0].as_py() for name in ("group", "version", "dimensions")
+    )
+    edges = _EDGES[: dimensions or 2]
+    columns = [low for low, _ in edges] + [high for _, high in edges]
     return Regions(
         group=group,
         version=version,
         region_id=rows["region_id"].to_pylist(),
-        bounds=np.stack([rows[edge].to_numpy() for edge in _EDGES], axis=1),
+        bounds=np.stack([rows[name].to_numpy() for name in columns], axis=1),
+        is_by_place=dimensions is None,
     )
+
+
+def _edges(regions: Regions) -> dict[str, Floats]:
+    """The columns of the edges; regions of one dimension reach without end in the second."""
+    low, high = np.split(regions.bounds, 2, axis=1)
+    edge = np.full(len(low), np.inf)
+    columns = {"miny": -edge, "maxy": edge}
+    for axis, names in enumerate(_EDGES[: regions.dimensions]):
+        columns |= dict(zip(names, (low[:, axis], high[:, axis]), strict=True))
+    return columns
 
 
 def thresholds_of(home: Home, group: str) -> Thresholds | None:
     """The thresholds by which the newest regions of a group were made; None for none."""
     rows = _rows(home, group)
-    if rows is None or not len(rows) or "t_upper" not in rows.column_names:
+    if rows is None or not len(rows):
         return None
     newest = rows.take(pa.array([int(np.argmax(rows["version"].to_numpy()))]))
     upper, lower, unit = (newest[name][0].as_py() for name in _THRESHOLDS)
@@ -88,7 +111,7 @@ def store(
 
     Args:
         home: the home folder.
-        regions: cells that tile the plane.
+        regions: cells that tile the space.
         rows: int64[n], the rows that each region held when it was made; their standard deviation is stored too.
         strategy: how the regions were found, such as `sample`.
         thresholds: by which they are split and merged; None: they are not.
@@ -100,7 +123,8 @@ def store(
         columns = {
             "group": [regions.group] * count,
             "version": np.full(count, version, np.int32),
-            **dict(zip(_EDGES, regions.bounds.T, strict=True)),
+            **_edges(regions),
+            "dimensions": np.full(count, regions.dimensions, np.int32),
             "rows": rows,
             "region_id": regions.region_id,
             "strategy": [strategy] * count,

@@ -88,7 +88,7 @@ def balanced(
 
     Args:
         split: the cells to begin with.
-        points: float64[n, 2], a sample of what lies in them.
+        points: float64[n, d], a sample of what lies in them.
         weights: float64[n], how much each point stands for, in the unit of the thresholds.
         thresholds: when cells are split and merged.
     """

@@ -31,10 +31,14 @@ def check_table(
     if not tables.exists(path):
         return []
 
-    def read(columns: tuple[str, ...]) -> pa.Table:
-        return tables.read(path, columns=list(columns), filters=filters)
+    contract = load_contract(contract_name)
 
-    rules = validate(load_contract(contract_name), read, table=label)
+    def read(columns: tuple[str, ...]) -> pa.Table:
+        return tables.read(
+            path, columns=list(columns), filters=filters, contract=contract
+        )
+
+    rules = validate(contract, read, table=label)
     return [_schema_finding(path, contract_name, label), *rules]
 
 
@@ -46,7 +50,7 @@ def _schema_finding(path: Path, contract_name: str, label: str) -> Finding:
         contract_name: its contract.
         label: what the finding calls the table.
     """
-    differences = matches(load_contract(contract_name), path)
+    differences = matches(load_contract(contract_name), path, is_older=True)
     return Finding(
         table=label,
         rule="schema_is_as_promised",

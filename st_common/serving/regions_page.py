@@ -9,9 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.contracts import load_contract
 from st_common.errors import ConfigError
 from st_common.home import Home, checked_name
 from st_common.partition.balance import rows_per_worker, std_deviation
+from st_common.partition.regions import Regions
+from st_common.partition.shown import rectangles_of
+from st_common.partition.store import regions_of
 from st_common.serving.templates import templates_in
 from st_common.storage import LocalStorage
 
@@ -22,20 +26,19 @@ _SIDE = 560.0
 
 _MARGIN = 0.15
 """By which share of its sides the picture is larger than the known edges of regions."""
-_STRATEGIES = ("sample", "elements")
-_EDGES = ("minx", "miny", "maxx", "maxy")
+_STRATEGIES = ("sample", "elements", "thresholds")
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A region in the picture.
+    """A rectangle in the picture: a region, or several that differ in further dimensions alone.
 
     Attributes:
-        name: its path in the tree of splits.
+        name: its path in the tree of splits; of several with commas between them.
         rows: how many rows it held when it was made.
-        share: of the rows of the fullest region, 0 to 1.
+        share: of the rows of the fullest one, 0 to 1.
         x: pixels, of its left edge; `y` of its upper one.
         y: see x.
         width: pixels; the outer edges, which are infinite, are cut at the picture's.
@@ -60,6 +63,8 @@ class Partition:
         strategy: how they were made, and by whom, such as "sample, sedona".
         counted: what was counted: all of the source, or the rest of a stream behind its first elements.
         rows: how many rows were counted.
+        regions: how many there are.
+        dimensions: that they have; the picture shows the first two.
         mean: rows per region.
         deviation: standard deviation of the rows over the regions.
         workers: for numbers of workers who take the regions in turn: the number, the mean of their rows and the
@@ -73,6 +78,8 @@ class Partition:
     strategy: str
     counted: str
     rows: int
+    regions: int
+    dimensions: int
     mean: float
     deviation: float
     workers: list[tuple[int, float, float]]
@@ -89,7 +96,12 @@ def partitions(home: Home, group: str) -> list[Partition]:
     """
     path = home.table("regions")
     filters = [("group", "=", group)]
-    rows = tables.read(path, filters=filters) if tables.exists(path) else None
+    contract = load_contract("regions")
+    rows = (
+        tables.read(path, filters=filters, contract=contract)
+        if tables.exists(path)
+        else None
+    )
     if rows is None or not len(rows):
         raise ConfigError(
             f"group {group!r} has no regions", hint=f"fairway partition {group}"
@@ -123,14 +135,17 @@ def _newest(rows: pa.Table, strategy: str) -> pa.Table:
 def _partition(rows: pa.Table) -> Partition:
     counts: Ints = rows["rows"].to_numpy().astype(np.int64)
     strategy = str(rows["strategy"][0].as_py())
-    cells, size = _cells(rows, counts)
+    made = regions_of(rows)
+    cells, size = _cells(made, counts)
     return Partition(
         version=int(rows["version"][0].as_py()),
         strategy=strategy,
-        counted="all rows of the source"
-        if strategy.startswith("sample")
-        else "the rest of the stream",
+        counted="the rest of the stream"
+        if strategy.startswith("elements")
+        else "all rows of the source",
         rows=int(counts.sum()),
+        regions=len(counts),
+        dimensions=made.dimensions,
         mean=float(counts.mean()),
         deviation=std_deviation(counts),
         workers=[_worker(counts, number) for number in _WORKERS],
@@ -145,12 +160,12 @@ def _worker(counts: Ints, number: int) -> tuple[int, float, float]:
     return number, float(held.mean()), std_deviation(held)
 
 
-def _cells(rows: pa.Table, counts: Ints) -> tuple[list[Cell], tuple[float, float]]:
+def _cells(made: Regions, counts: Ints) -> tuple[list[Cell], tuple[float, float]]:
     """The regions in the picture, and its size."""
-    bounds = np.stack([rows[edge].to_numpy() for edge in _EDGES], axis=1)
-    placed, size = _pixels(bounds)
-    share = counts / max(int(counts.max()), 1)
-    columns = (rows["region_id"].to_pylist(), counts.tolist(), share.round(3).tolist())
+    shown = rectangles_of(made, counts)
+    placed, size = _pixels(shown.bounds)
+    share = shown.rows / max(int(shown.rows.max()), 1)
+    columns = (shown.names, shown.rows.tolist(), share.round(3).tolist())
     cells = [
         Cell(name=name, rows=number, share=of, x=x, y=y, width=width, height=height)
         for name, number, of, (x, y, width, height) in zip(
@@ -163,15 +178,20 @@ def _cells(rows: pa.Table, counts: Ints) -> tuple[list[Cell], tuple[float, float
 def _view(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
     """Two corners of the box around all that is known of some corners, with room; the unit square for none.
 
+    Of an axis without any, as in one dimension, a strip is shown.
+
     Args:
         lower: float64[n, 2], x and y; NaN is not known.
         upper: likewise.
     """
     points = np.concatenate([lower, upper])
-    if np.isnan(points).all(axis=0).any():
+    is_free = np.isnan(points).all(axis=0)
+    if is_free.all():
         return np.zeros(2), np.ones(2)
+    points[:, is_free] = 0.0
     low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
     room = np.maximum((high - low) * _MARGIN, 1e-6)
+    room = np.where(is_free, room.max(), room)
     return low - room, high + room
 
 

@@ -4,9 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from st_common.home import Home
+from st_common.layers.spreading import layers_of
+from st_common.partition.groups import Member, members_of
+from st_common.partition.sample import PointSource
 from st_common.partition.thresholds import Thresholds
 from st_common.settings import StreamSettings
-from st_common.spark.prepartition import Partitioned, Stage, prepartition, sources_of
+from st_common.spark.prepartition import (
+    Partitioned,
+    Stage,
+    prepartition,
+    require_same,
+    sources_of,
+)
 from st_common.spark.rebalance import THRESHOLDS, rebalance, weighed
 
 
@@ -42,13 +51,15 @@ def partition_group(
         stage: told what is being done, and how many rows of it are done.
 
     Raises:
-        ConfigError: as these.
+        ConfigError: as these; or a stream or layer of the group has other dimensions than the sources.
         LayerError: a layer cannot be read.
     """
     if strategy == THRESHOLDS:
         held = weighed(home, conf, streams, source, group=group)
+        _require_one_group(home, streams, group, [one for one, _ in held])
         return rebalance(home, group, held, thresholds, workers=workers, stage=stage)
     points, *beside = sources_of(home, conf, streams, source, group=group)
+    _require_one_group(home, streams, group, [points, *beside])
     return prepartition(
         home,
         group,
@@ -61,3 +72,16 @@ def partition_group(
         workers=workers,
         stage=stage,
     )
+
+
+def _require_one_group(
+    home: Home,
+    streams: Sequence[StreamSettings],
+    group: str,
+    sources: Sequence[PointSource],
+) -> None:
+    """Makes sure that sources have the dimensions of all streams and layers that share the regions of the group."""
+    own = members_of(streams, group)
+    if require_same(group, sources, own) != 2:
+        flat = [Member(f"layer {name!r}", 2) for name in layers_of(home, group)]
+        require_same(group, sources, flat)

@@ -17,12 +17,12 @@ from st_common.layers.kinds import load_kinds
 from st_common.layers.points import file_points, layer_points
 from st_common.observed import note_read
 from st_common.partition.balance import rows_per_region, rows_per_worker, std_deviation
+from st_common.partition.groups import Member, common_dimensions, members_of
 from st_common.partition.kdtree import Split, median_split
 from st_common.partition.regions import Regions
 from st_common.partition.sample import (
     ROWS_PER_REGION,
     SAMPLED_PER_REGION,
-    Points,
     PointSource,
     after,
     first,
@@ -55,6 +55,7 @@ class Partitioned:
         version: of its regions, as stored.
         strategy: `sample`, `elements` or `thresholds`.
         tree: who split, `sedona` or `median`.
+        dimensions: that the regions have.
         regions: how many regions there are.
         chosen: how many rows made the split.
         rows: how many were counted for the deviations: all of them for a sample, the rest of the stream for its first
@@ -68,6 +69,7 @@ class Partitioned:
     version: int
     strategy: str
     tree: str
+    dimensions: int
     regions: int
     chosen: int
     rows: int
@@ -92,6 +94,7 @@ class Partitioned:
             version=stored.version,
             strategy=strategy,
             tree=tree,
+            dimensions=stored.dimensions,
             regions=len(rows),
             chosen=chosen,
             rows=int(rows.sum()),
@@ -122,8 +125,9 @@ def prepartition(
     """Finds regions, counts the rows of a source in them and stores them as the group's next version (SPEC B3).
 
     `sample` takes a share of the data (without one .2 %, and at least 300 rows per region) and Sedona's KDB tree on
-    Spark, or the own median split where Sedona cannot; `elements` takes the first rows and the own median split. What
-    is stored as `strategy` says both, such as "sample, sedona".
+    Spark, or the own median split where Sedona cannot, as in other than two dimensions; `elements` takes the first rows
+    and the own median split. What is stored as `strategy` says both, such as "sample, sedona". Regions have the
+    dimensions of the source.
 
     Args:
         home: the home folder.
@@ -141,9 +145,11 @@ def prepartition(
         stage: told what is being done, and how many rows of it are done.
 
     Raises:
-        ConfigError: an unknown strategy, a number out of its range, or a source without points.
+        ConfigError: an unknown strategy, a number out of its range, a source without points, or sources of different
+            dimensions.
     """
     _check(strategy, regions=regions, share=share, elements=elements, workers=workers)
+    require_same(group, [source, *beside])
     stage("reading", 0)
     if strategy == SAMPLE:
         chosen, rest = _sample([source, *beside], share, regions)
@@ -169,7 +175,7 @@ def prepartition(
 
 def _sample(
     sources: Sequence[PointSource], share: float | None, regions: int
-) -> tuple[Floats, PointSource]:
+) -> tuple[Floats, Callable[[], Iterator[Floats]]]:
     """Points of all sources, of each as many; and what gives all that they have."""
     if share is None:
         share, per_region = _SHARE, SAMPLED_PER_REGION
@@ -177,7 +183,19 @@ def _sample(
         per_region = ROWS_PER_REGION
     at_least = -(-per_region * regions // len(sources))
     samples = [sampled(one, share=share, at_least=at_least)[0] for one in sources]
-    return mixed(samples), lambda: chain.from_iterable(one() for one in sources)
+    return mixed(samples), lambda: chain.from_iterable(one.read() for one in sources)
+
+
+def require_same(
+    group: str, sources: Sequence[PointSource], others: Sequence[Member] = ()
+) -> int:
+    """How many dimensions the sources of a group have, and all else that shares its regions.
+
+    Raises:
+        ConfigError: two of them have different numbers; it names both.
+    """
+    members = [Member(source.name, source.dimensions) for source in sources]
+    return common_dimensions(group, [*others, *members])
 
 
 def require_points(points: Floats, group: str) -> None:
@@ -202,12 +220,12 @@ def regions_of(group: str, split: Split) -> Regions:
 
 
 def counted(
-    regions: Regions, points: Iterable[Points], stage: Stage
+    regions: Regions, points: Iterable[Floats], stage: Stage
 ) -> npt.NDArray[np.int64]:
     """How many points lie in each region; int64[m]. `stage` is told how many are counted so far."""
     rows = np.zeros(len(regions.region_id), np.int64)
-    for x, y in points:
-        rows += rows_per_region(regions, x, y)
+    for part in points:
+        rows += rows_per_region(regions, part)
         stage("counting", int(rows.sum()))
     return rows
 
@@ -256,11 +274,13 @@ def source_of(
         group: the group's name.
 
     Raises:
-        ConfigError: no such stream or file.
+        ConfigError: no such stream or file, or streams of the group with different numbers of dimensions.
         LayerError: the layer or the layer file cannot be read.
     """
     if not text:
-        return log_points(home, [stream for stream in streams if stream.group == group])
+        own = [stream for stream in streams if stream.group == group]
+        dimensions = common_dimensions(group, members_of(own, group))
+        return log_points(home, own, dimensions)
     form, colon, name = text.partition(":")
     if colon and form == "layer":
         return layer_points(home, name)
@@ -270,7 +290,7 @@ def source_of(
             raise ConfigError(
                 f"there is no stream {name!r}", hint="conf/streams.toml names them"
             )
-        return log_points(home, named)
+        return log_points(home, named, named[0].columns.dimensions)
     file = Path(text)
     if not file.is_file():
         raise ConfigError(
@@ -311,6 +331,9 @@ def _split(
     """The split, who made it, and why it was not Sedona if it should have been."""
     if not by_sedona or regions == 1:
         return median_split(points, regions), "median", ""
+    if points.shape[1] != 2:
+        dimensions = f"its tree has 2 dimensions, the group {points.shape[1]}"
+        return median_split(points, regions), "median", dimensions
     if too_few := shortage(points, regions):
         return median_split(points, regions), "median", too_few
     from st_common.spark.regions import sedona_split

@@ -12,6 +12,7 @@ from st_common import tables
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.partition.kdtree import Split
+from st_common.partition.regions import whole
 from st_common.partition.sample import SAMPLED_PER_REGION, PointSource, sampled
 from st_common.partition.store import current, store, thresholds_of
 from st_common.partition.thresholds import MB, Thresholds, balanced
@@ -22,6 +23,7 @@ from st_common.spark.prepartition import (
     counted,
     regions_of,
     require_points,
+    require_same,
     source_of,
     texts_of,
 )
@@ -45,7 +47,8 @@ def rebalance(
 ) -> Partitioned:
     """Splits regions of a group that hold too much, merges siblings that hold too little, and stores the next version.
 
-    The others stay what they are. What a region holds is told by a sample, of some 300 rows for each full region.
+    The others stay what they are, unless they have other dimensions than the sources: then the group begins with one
+    region again. What a region holds is told by a sample, of some 300 rows for each full region.
 
     Args:
         home: the home folder.
@@ -56,7 +59,7 @@ def rebalance(
         stage: told what is being done, and how many rows of it are done.
 
     Raises:
-        ConfigError: thresholds that make no sense, none at all, or sources without points.
+        ConfigError: thresholds that make no sense, none at all, sources without points, or of different dimensions.
     """
     thresholds = thresholds or thresholds_of(home, group)
     if thresholds is None:
@@ -65,14 +68,18 @@ def rebalance(
             hint="--upper and --lower say how much a region may hold",
         )
     thresholds.check()
+    dimensions = require_same(group, [source for source, _ in sources])
     stage("reading", 0)
     points, weights = _sampled(sources, thresholds)
     require_points(points, group)
     stage("splitting", len(points))
     before = current(home, group)
+    if before.dimensions != dimensions:
+        before = whole(group, dimensions)
     split = Split(paths=before.region_id, bounds=before.bounds)
     made = regions_of(group, balanced(split, points, weights, thresholds))
-    rows = counted(made, chain.from_iterable(one() for one, _ in sources), stage)
+    points_of = chain.from_iterable(one.read() for one, _ in sources)
+    rows = counted(made, points_of, stage)
     stored = store(home, made, rows, f"{THRESHOLDS}, median", thresholds)
     return Partitioned.of(
         stored, rows, THRESHOLDS, "median", chosen=len(points), workers=workers
@@ -83,19 +90,22 @@ def _sampled(
     sources: Sequence[tuple[PointSource, Bytes]], thresholds: Thresholds
 ) -> tuple[Floats, Floats]:
     """A sample of all points, and how much each stands for, in the unit of the thresholds."""
-    points, weights = [np.empty((0, 2))], [np.empty(0)]
+    points: list[Floats] = []
+    weights: list[Floats] = []
     for source, nbytes in sources:
         row = _row_mb(source, nbytes) if thresholds.unit == MB else 1.0
         share = min(SAMPLED_PER_REGION * row / thresholds.upper, 1.0)
         chosen, total = sampled(source, share=share, at_least=SAMPLED_PER_REGION)
         points.append(chosen)
         weights.append(np.full(len(chosen), row * total / max(len(chosen), 1)))
+    if not points:
+        return np.empty((0, 2)), np.empty(0)
     return np.concatenate(points), np.concatenate(weights)
 
 
 def _row_mb(source: PointSource, nbytes: Bytes) -> float:
     """What a row of a source weighs where each has as many bytes as the others."""
-    return nbytes() / _MB / max(sum(len(x) for x, _ in source()), 1)
+    return nbytes() / _MB / max(sum(map(len, source.read())), 1)
 
 
 def weighed(

@@ -39,10 +39,8 @@ def test_sedona_gives_as_many_regions_as_wanted_that_tile_the_plane_evenly(
     assert sum(2.0 ** -len(path) for path in split.paths) == 1.0
     regions = Regions(group="g", version=1, region_id=split.paths, bounds=split.bounds)
     far = np.array([[-1e9, 1e9], [1e9, -1e9], [0, 0]])
-    x, y = np.concatenate([points, far]).T
-    rows = rows_per_region(
-        regions, x.copy(), y.copy()
-    )  # raises when the regions do not tile
+    # raises when the regions do not tile
+    rows = rows_per_region(regions, np.concatenate([points, far]))
     assert rows.sum() == 2_003
     assert rows.max() < 5 * 2_003 / wanted
 

@@ -400,7 +400,7 @@ def test_touching_and_assign_agree_for_points_inside_cells():
     x, y = np.random.default_rng(2).uniform(-5, 9, (2, 200))
     box, region = touching(REGIONS, np.column_stack([x, y, x, y]))
     assert box.tolist() == list(range(200))
-    assert region.tolist() == assign(REGIONS, x, y).tolist()
+    assert region.tolist() == assign(REGIONS, np.column_stack([x, y])).tolist()
 
 
 # --- at 180 degrees ---

@@ -9,6 +9,7 @@ import shapely
 
 from st_common.engine.run import run
 from st_common.layers.load import load
+from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions
 from st_common.partition.store import store
 from st_common.server.page import asks
@@ -272,6 +273,45 @@ def test_regions_are_told_with_their_load(place, client):
     corners = np.array(features[0]["geometry"]["coordinates"])
     assert np.isfinite(corners).all()
     assert corners[0][:, 0].max() == 5
+
+
+BOXES = """
+[streams.boxes]
+format = "boxes"
+columns = { object = "key", box = SIDES }
+crs = "planar"
+max_ahead_s = "off"
+engine = "local"
+group = "space"
+"""
+
+
+@pytest.mark.spec("B2")
+@pytest.mark.parametrize("dimensions", [1, 3])
+def test_regions_of_other_dimensions_are_told_as_rectangles_each_once(
+    place, client, dimensions
+):
+    sides = [f"{side}{n + 1}" for n in range(dimensions) for side in ("lo", "hi")]
+    settings = place.conf / "streams.toml"
+    boxes = BOXES.replace("SIDES", json.dumps(sides))
+    settings.write_text(settings.read_text() + boxes)
+    points = np.random.default_rng(1).uniform(0, 9, (200, dimensions))
+    split = median_split(points, 8)
+    made = Regions(group="space", version=0, region_id=split.paths, bounds=split.bounds)
+    store(place.home, made, np.arange(8), "elements, median")
+    client.get("/live/boxes")
+    answer = told(client, "/regions/boxes")
+    told_of = [one["properties"] for one in answer["features"]]
+    assert (answer["group"], answer["dimensions"]) == ("space", dimensions)
+    names = [name for one in told_of for name in one["region"].split(", ")]
+    assert sorted(names) == split.paths
+    assert sum(one["rows"] for one in told_of) == 28
+    assert len(told_of) == (4 if dimensions == 3 else 8), "two lie above each other"
+    corners = [one["geometry"]["coordinates"] for one in answer["features"]]
+    assert np.isfinite(np.array(corners)).all()
+    assert len({json.dumps(one) for one in corners}) == len(told_of)
+    # where objects are is known by x and y alone
+    assert {one["objects"] for one in told_of} == ({None} if dimensions == 3 else {0})
 
 
 def test_planes_are_told_in_the_coordinates_of_the_map(place, client):

@@ -11,7 +11,7 @@ import pytest
 
 from st_common import tables
 from st_common.home import Home
-from st_common.partition.sample import Points, PointSource
+from st_common.partition.sample import PointSource
 from st_common.spark.prepartition import Partitioned, prepartition
 
 NODES = 5
@@ -28,10 +28,10 @@ def buses(shared: Path) -> np.ndarray:
 def in_polls(points: np.ndarray) -> PointSource:
     """The points as a source that gives them in batches of uneven size."""
 
-    def read() -> Iterator[Points]:
-        yield from zip(*(np.array_split(axis, 7) for axis in points), strict=True)
+    def read() -> Iterator[np.ndarray]:
+        yield from np.array_split(points.T, 7)
 
-    return read
+    return PointSource(name="buses", dimensions=2, read=read)
 
 
 def partitioned(

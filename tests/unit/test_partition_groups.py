@@ -9,6 +9,7 @@ from jobs import load_layer, partition
 from st_common import tables
 from st_common.errors import ConfigError, LayerError
 from st_common.home import Home
+from st_common.partition.sample import PointSource
 from st_common.partition.store import current
 from st_common.settings import Columns, StreamSettings
 from st_common.spark.prepartition import prepartition, source_of, sources_of
@@ -135,10 +136,10 @@ def test_a_group_is_partitioned_by_the_logs_of_its_streams(tmp_path, conf):
         bare_log(home.log(one.name)).append(
             f"id,x,y\na,{number},0\nb,{number},1\n".encode(), arrival_us=1
         )
-    read = source_of(home, conf, streams, None, group="city")
-    assert sorted(set(np.concatenate([x for x, _ in read()]))) == [0.0, 1.0]
+    both = source_of(home, conf, streams, None, group="city")
+    assert sorted(set(np.concatenate(list(both.read()))[:, 0])) == [0.0, 1.0]
     one = source_of(home, conf, streams, "stream:ships", group="city")
-    assert np.concatenate([x for x, _ in one()]).tolist() == [2.0, 2.0]
+    assert np.concatenate(list(one.read())).tolist() == [[2.0, 0.0], [2.0, 1.0]]
 
 
 def test_sources_that_are_not_there_are_errors(tmp_path, conf):
@@ -166,8 +167,9 @@ def test_sources_that_are_not_there_are_errors(tmp_path, conf):
     ],
 )
 def test_numbers_out_of_their_range_are_errors(tmp_path, wrong, message):
+    nothing = PointSource(name="nothing", dimensions=2, read=lambda: iter([]))
     with pytest.raises(ConfigError, match=message):
-        prepartition(Home(tmp_path), "g", lambda: iter([]), **wrong)
+        prepartition(Home(tmp_path), "g", nothing, **wrong)
 
 
 @pytest.mark.spec("C2", "C3")

@@ -17,6 +17,18 @@ POINTS = st.lists(st.tuples(LATTICE, LATTICE), max_size=40).map(
 ANY_NUMBER = st.one_of(LATTICE, st.floats(allow_nan=False))
 
 
+@st.composite
+def spaces(draw):
+    """Points of one to four dimensions to split by, and others that are asked for: float64[n, d] and float64[m, d]."""
+    dimensions = draw(st.integers(1, 4))
+    drawn = (
+        draw(st.lists(st.tuples(*[number] * dimensions), max_size=most))
+        for number, most in ((LATTICE, 40), (ANY_NUMBER, 30))
+    )
+    points, asked = (np.array(one, float).reshape(-1, dimensions) for one in drawn)
+    return points, asked
+
+
 def regions_of(points, wanted):
     split = median_split(points, wanted)
     return Regions(
@@ -34,12 +46,6 @@ def cells_of(point, bounds):
             for v, lo, hi in zip(point, cell[:d], cell[d:], strict=True)
         )
     ]
-
-
-@pytest.mark.spec("B3")
-@given(POINTS, st.integers(1, 12), st.tuples(ANY_NUMBER, ANY_NUMBER))
-def test_every_point_of_the_plane_lies_in_exactly_one_cell(points, wanted, point):
-    assert len(cells_of(point, median_split(points, wanted).bounds)) == 1
 
 
 @pytest.mark.spec("B3")
@@ -80,13 +86,12 @@ def test_points_that_are_all_the_same_cannot_be_split():
     assert median_split(np.empty((0, 2)), 8).paths == ["0"]
 
 
-@given(
-    POINTS, st.integers(1, 9), st.lists(st.tuples(ANY_NUMBER, ANY_NUMBER), max_size=30)
-)
-def test_assign_agrees_with_a_look_at_every_cell(points, wanted, asked):
+@pytest.mark.spec("B2", "B3")
+@given(spaces(), st.integers(1, 12))
+def test_every_point_lies_in_the_one_cell_that_a_look_at_each_finds(space, wanted):
+    points, asked = space
     regions = regions_of(points, wanted)
-    x, y = np.array(asked, float).reshape(-1, 2).T
-    found = assign(regions, x.copy(), y.copy())
+    found = assign(regions, asked)
     assert found.dtype == np.int32
     assert [[i] for i in found.tolist()] == [
         cells_of(point, regions.bounds) for point in asked
@@ -95,9 +100,8 @@ def test_assign_agrees_with_a_look_at_every_cell(points, wanted, asked):
 
 def test_a_row_without_coordinates_goes_to_the_first_region():
     regions = regions_of(np.array([[0.0, 0.0], [1.0, 1.0]]), 2)
-    assert assign(
-        regions, np.array([np.nan, 5.0]), np.array([np.nan, 5.0])
-    ).tolist() == [0, 1]
+    points = np.array([[np.nan, np.nan], [5.0, 5.0], [np.nan, 5.0]])
+    assert assign(regions, points).tolist() == [0, 1, 0]
 
 
 def test_regions_with_a_gap_are_refused():
@@ -108,7 +112,7 @@ def test_regions_with_a_gap_are_refused():
         bounds=np.array([[0, 0, 1, 1], [2, 0, 3, 1.0]]),
     )
     with pytest.raises(StateError, match="group 'g', version 3"):
-        assign(broken, np.array([1.5]), np.array([0.5]))
+        assign(broken, np.array([[1.5, 0.5]]))
 
 
 @given(
@@ -132,15 +136,15 @@ def test_a_box_touches_all_closed_regions_with_a_common_point(points, wanted, co
 def test_an_unpartitioned_group_is_one_region():
     regions = whole("default")
     assert (regions.region_id, regions.version) == (["0"], 0)
-    assert assign(
-        regions, np.array([1e300, np.nan]), np.array([-1e300, 0.0])
-    ).tolist() == [0, 0]
+    points = np.array([[1e300, -1e300], [np.nan, 0.0]])
+    assert assign(regions, points).tolist() == [0, 0]
 
 
 @pytest.mark.spec("B4")
 def test_balance_counts_rows_of_regions_and_of_workers_that_take_turns():
     regions = regions_of(np.array([[0.0, 0], [1, 0], [2, 0], [3, 0]]), 2)
-    rows = rows_per_region(regions, np.array([0.0, 1, 5, 6, 7]), np.zeros(5))
+    points = np.column_stack([[0.0, 1, 5, 6, 7], np.zeros(5)])
+    rows = rows_per_region(regions, points)
     assert rows.tolist() == [2, 3]
     assert std_deviation(rows) == 0.5
     assert rows_per_worker(np.array([5, 1, 2, 7, 3]), 2).tolist() == [10, 8]

@@ -12,7 +12,7 @@ from st_common.home import Home
 from st_common.layers.points import file_points
 from st_common.partition.kdtree import median_split, refined
 from st_common.partition.regions import Regions, whole
-from st_common.partition.sample import after, first, sampled, shortage
+from st_common.partition.sample import PointSource, after, first, sampled, shortage
 from st_common.partition.sources import csv_points, log_points
 from st_common.partition.store import current, store
 from st_common.partition.tree import split_of
@@ -21,9 +21,11 @@ from st_common.testing.log_writer import bare_log
 
 
 def source_of(points, batch):
-    return lambda: (
-        (points[i : i + batch, 0], points[i : i + batch, 1])
-        for i in range(0, len(points), batch)
+    starts = range(0, len(points), batch)
+    return PointSource(
+        name="points",
+        dimensions=points.shape[1],
+        read=lambda: (points[start : start + batch] for start in starts),
     )
 
 
@@ -66,7 +68,7 @@ def test_a_share_is_a_share_and_the_whole_is_everything():
 @given(st.integers(0, 60), st.integers(1, 20), st.integers(0, 70))
 def test_the_first_elements_and_the_rest_are_the_whole_stream(count, batch, taken):
     points = numbered(count)
-    rest = [np.column_stack(part) for part in after(source_of(points, batch), taken)]
+    rest = after(source_of(points, batch), taken)
     np.testing.assert_array_equal(
         np.concatenate([first(source_of(points, batch), taken), *rest]), points
     )
@@ -108,9 +110,13 @@ def test_boxes_that_are_no_tree_that_tiles_are_refused(boxes):
     assert split_of(boxes) is None
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 20))
-def test_refining_halves_the_fullest_cells_and_leaves_the_others(seed, before, wanted):
-    points = np.random.default_rng(seed).uniform(0, 1, (200, 2))
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 20), st.integers(1, 4)
+)
+def test_refining_halves_the_fullest_cells_and_leaves_the_others(
+    seed, before, wanted, dimensions
+):
+    points = np.random.default_rng(seed).uniform(0, 1, (200, dimensions))
     split = median_split(points, before)
     finer = refined(split, points, wanted)
     assert len(finer.paths) == max(before, wanted)
@@ -122,8 +128,8 @@ def test_refining_halves_the_fullest_cells_and_leaves_the_others(seed, before, w
     )
     assert all(old[path] == new[path] for path in old.keys() & new.keys() if before > 1)
     inside = (
-        (points[:, None] >= finer.bounds[:, :2])
-        & (points[:, None] < finer.bounds[:, 2:])
+        (points[:, None] >= finer.bounds[:, :dimensions])
+        & (points[:, None] < finer.bounds[:, dimensions:])
     ).all(axis=2)
     assert (inside.sum(axis=1) == 1).all()
 
@@ -151,13 +157,10 @@ def test_fixes_of_a_log_are_points_without_control_rows_rejects_and_objects_that
     log.append(b"id,x,y\na,1,2\nb,oops,3\n", arrival_us=1)
     log.append(b'{"op":"clock","ts":5}\n', arrival_us=2, control=True)
     log.append(b"id,x,y\nc,3,4\n", arrival_us=3)
-    read = log_points(home, [CARS])
-    assert [np.column_stack(part).tolist() for part in read()] == [
-        [[1.0, 2.0]],
-        [[3.0, 4.0]],
-    ]
-    assert len(list(read())) == 2  # it can be read again
-    assert list(log_points(home, [])()) == []
+    source = log_points(home, [CARS])
+    assert [part.tolist() for part in source.read()] == [[[1.0, 2.0]], [[3.0, 4.0]]]
+    assert len(list(source.read())) == 2  # it can be read again
+    assert list(log_points(home, []).read()) == []
 
 
 def test_a_csv_gives_its_numbers_and_passes_over_what_is_none(tmp_path):
@@ -165,12 +168,12 @@ def test_a_csv_gives_its_numbers_and_passes_over_what_is_none(tmp_path):
     file.write_text(
         "name,y,x\na,2,1\nb,nan,1\nc,,1\nd,x,1\ne, 4 ,+3e0\nf,.5,-2.\ng,1,0x1\n"
     )
-    parts = [np.column_stack(part) for part in csv_points(file)()]
-    assert np.concatenate(parts).tolist() == [[1.0, 2.0], [3.0, 4.0], [-2.0, 0.5]]
+    parts = csv_points(file).read()
+    assert np.concatenate(list(parts)).tolist() == [[1.0, 2.0], [3.0, 4.0], [-2.0, 0.5]]
     with pytest.raises(ConfigError, match="columns lon and lat"):
-        list(csv_points(file, x="lon", y="lat")())
+        list(csv_points(file, x="lon", y="lat").read())
     with pytest.raises(ConfigError, match="cannot be read"):
-        list(csv_points(tmp_path / "none.csv")())
+        list(csv_points(tmp_path / "none.csv").read())
 
 
 def test_features_of_a_file_are_the_middles_of_their_boxes(tmp_path):
@@ -178,9 +181,8 @@ def test_features_of_a_file_are_the_middles_of_their_boxes(tmp_path):
 
     file = tmp_path / "line.geojson"
     file.write_text('{"type": "LineString", "coordinates": [[0, 0], [2, 4]]}')
-    assert [
-        np.column_stack(part).tolist() for part in file_points(file, Kinds(()))()
-    ] == [[[1.0, 2.0]]]
+    parts = file_points(file, Kinds(())).read()
+    assert [part.tolist() for part in parts] == [[[1.0, 2.0]]]
 
 
 @pytest.mark.spec("B2")

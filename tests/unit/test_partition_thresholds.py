@@ -10,6 +10,7 @@ from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.partition.kdtree import Split, median_split
 from st_common.partition.regions import Regions, assign
+from st_common.partition.sample import PointSource
 from st_common.partition.store import current, thresholds_of
 from st_common.partition.thresholds import Thresholds, balanced
 from st_common.spark.rebalance import rebalance, thresholds_given
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.spec("B2")
 
 def loads_of(split, points):
     regions = Regions(group="g", version=1, region_id=split.paths, bounds=split.bounds)
-    return np.bincount(assign(regions, *points.T), minlength=len(split.paths))
+    return np.bincount(assign(regions, points), minlength=len(split.paths))
 
 
 @given(
@@ -27,13 +28,19 @@ def loads_of(split, points):
     counts=st.tuples(st.integers(0, 300), st.integers(0, 300)),
     upper=st.sampled_from([20, 60, 1000]),
     seed=st.integers(0, 999),
+    dimensions=st.integers(1, 4),
 )
-def test_nothing_is_above_and_no_siblings_are_below(before, counts, upper, seed):
+def test_nothing_is_above_and_no_siblings_are_below(
+    before, counts, upper, seed, dimensions
+):
     """Cells that were made for other points, and that `assign` finds to tile the plane."""
     rng, lower = np.random.default_rng(seed), upper // 3
-    split = median_split(rng.normal(0, 3, (200, 2)), before)
+    split = median_split(rng.normal(0, 3, (200, dimensions)), before)
     points = np.concatenate(
-        [rng.normal(at, 1, (n, 2)) for at, n in zip((-3, 4), counts, strict=True)]
+        [
+            rng.normal(at, 1, (n, dimensions))
+            for at, n in zip((-3, 4), counts, strict=True)
+        ]
     )
     limits = Thresholds(upper=upper, lower=lower)
     done = balanced(split, points, np.ones(len(points)), limits)
@@ -68,13 +75,15 @@ def test_halves_lie_across_each_other_as_deep_as_they_stand():
 
 def points_of(*parts):
     """A source, and the bytes that hold it: 1 KB for each point."""
-    x, y = (np.concatenate(axis) for axis in zip(*parts, strict=True))
-    return (lambda: iter([(x, y)])), (lambda: len(x) << 10)
+    points = np.concatenate(parts)
+    source = PointSource(name="points", dimensions=2, read=lambda: iter([points]))
+    return source, (lambda: len(points) << 10)
 
 
 def place(count, at, seed=1):
     rng = np.random.default_rng(seed)
-    return rng.uniform(at, at + 10, count), rng.uniform(0, 10, count)
+    x, y = rng.uniform(at, at + 10, count), rng.uniform(0, 10, count)
+    return np.column_stack([x, y])
 
 
 @pytest.mark.parametrize("unit", ["rows", "mb"])
@@ -112,9 +121,9 @@ def test_thresholds_that_make_no_sense_are_refused(tmp_path):
 
 
 def test_the_command_line_splits_by_a_file(tmp_path, command_line):
-    x, y = place(4_000, 0)
+    points = place(4_000, 0)
     file = tmp_path / "fixes.csv"
-    lines = [f"{a},{b}" for a, b in zip(x, y, strict=True)]
+    lines = [f"{x},{y}" for x, y in points.tolist()]
     file.write_text("\n".join(["x,y", *lines, ""]))
     (tmp_path / "conf" / "streams.toml").write_text("")
     words = ("partition", "city", "--strategy", "thresholds", "--source", str(file))

@@ -95,7 +95,7 @@ def test_a_running_stream_goes_on_with_other_columns_and_another_delimiter(home)
     assert answer(home, "square")["object"].to_pylist() == ["a", "b"]
     assert stored(home) == [("a", 5.0), ("b", 6.0)]
     assert holds(home, SEMICOLONS)
-    assert [len(x) for x, _ in log_points(home, [SEMICOLONS])()] == [1, 1]
+    assert [len(one) for one in log_points(home, [SEMICOLONS]).read()] == [1, 1]
 
 
 @pytest.mark.spec("S2")

@@ -77,6 +77,17 @@ def test_the_regions_fill_the_picture_and_touch_where_they_do(home: Home) -> Non
     )
 
 
+def test_regions_between_thresholds_are_shown_too(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    made = Regions(
+        group="g", version=0, region_id=["00", "01", "10", "11"], bounds=QUARTERS
+    )
+    store(home, made, ROWS.astype(np.int64), "thresholds, median")
+    (shown,) = partitions(home, "g")
+    assert (shown.strategy, shown.rows) == ("thresholds, median", 20)
+    assert shown.counted == "all rows of the source"
+
+
 def test_the_job_writes_a_page_that_needs_no_network_or_says_what_is_missing(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,8 +12,9 @@ from starlette.responses import Response
 
 from st_common.errors import ConfigError
 from st_common.home import view_name
-from st_common.partition.regions import assign
-from st_common.partition.store import current, newest_rows
+from st_common.partition.regions import Regions, assign
+from st_common.partition.shown import rectangles_of
+from st_common.partition.store import newest_rows, regions_of
 from st_common.server.asked import Asked, known_stream, needed
 from st_common.server.page.frame import frame_of
 from st_common.server.page.live import iso
@@ -27,8 +28,8 @@ from st_common.serving.ways import way_of
 from st_common.settings import StreamSettings
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 _WORLD = np.array([-180.0, -85.0, 180.0, 85.0])
-_EDGES = ("minx", "miny", "maxx", "maxy")
 _MOST_FIXES, _FIXES = 50_000, 5000
 _MOST_VISITS, _VISITS = 5000, 100
 _HOUR = timedelta(hours=1)
@@ -137,35 +138,42 @@ def _bounded(asked: Asked, usual: int, most: int) -> int:
 
 
 def regions(asked: Asked) -> Response:
-    """The regions of a stream's group with how many rows each held when it was made; cut where nothing is behind."""
+    """The regions of a stream's group with how many rows each held when it was made; cut where nothing is behind.
+
+    Those of more than two dimensions are told by the first two, and those that differ in the others alone as one; how
+    many objects are in each now is told in one and two dimensions.
+    """
     stream = known_stream(asked, asked.path["stream"])
     rows, frame = newest_rows(asked.place.home, stream.group), frame_of(asked, stream)
-    features: list[dict[str, Any]] = []
+    told: dict[str, Any] = {"group": stream.group, "dimensions": None, "features": []}
     if rows is not None:
-        bounds = np.stack([rows[edge].to_numpy() for edge in _EDGES], axis=1)
-        boxes = _cut(bounds, frame.back(_WORLD))
-        counts = rows["rows"].to_pylist()
-        most = max(counts, default=1) or 1
-        objects = _objects_in(asked, stream)
-        columns = (boxes, rows["region_id"].to_pylist(), counts)
+        made = regions_of(rows)
+        counts: Ints = rows["rows"].to_numpy()
+        shown = rectangles_of(made, counts)
+        boxes = _cut(shown.bounds, frame.back(_WORLD))
+        most = max(int(shown.rows.max()), 1)
+        objects = _objects_in(asked, stream, made)
+        told["dimensions"] = made.dimensions
+        columns = (boxes, shown.names, shown.rows.tolist())
         for box, name, count in zip(*columns, strict=True):
             corners = frame.placed(box.reshape(2, 2)).ravel()
-            told = {"region": name, "rows": count, "share": count / most}
-            told["objects"] = None if objects is None else objects.get(name, 0)
-            features.append(_polygon(corners, told))
-    told = {"type": "FeatureCollection", "features": features, "group": stream.group}
-    return Response(value_reply(told).body, media_type="application/geo+json")
+            about = {"region": name, "rows": count, "share": count / most}
+            about["objects"] = None if objects is None else objects.get(name, 0)
+            told["features"].append(_polygon(corners, about))
+    body = value_reply({"type": "FeatureCollection", **told}).body
+    return Response(body, media_type="application/geo+json")
 
 
-def _objects_in(asked: Asked, stream: StreamSettings) -> Counter[str] | None:
-    """How many objects are in each region now; None where nobody looks at the stream."""
+def _objects_in(
+    asked: Asked, stream: StreamSettings, made: Regions
+) -> Counter[str] | None:
+    """How many objects are in each region now; None where nobody looks at the stream, or x and y do not say it."""
     where = asked.kept.of(Lives).where(stream.name)
-    if where is None:
+    if where is None or made.dimensions > 2:
         return None
-    known = current(asked.place.home, stream.group)
-    numbers = assign(known, *where)
-    counts = np.bincount(numbers, minlength=len(known.region_id))
-    return Counter(dict(zip(known.region_id, counts.tolist(), strict=True)))
+    numbers = assign(made, np.column_stack(where[: made.dimensions]))
+    counts = np.bincount(numbers, minlength=len(made.region_id))
+    return Counter(dict(zip(made.region_id, counts.tolist(), strict=True)))
 
 
 def _cut(bounds: Floats, world: Floats) -> Floats:
