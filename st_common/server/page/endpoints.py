@@ -7,7 +7,7 @@ from st_common.server.page.files import FILE, INDEX
 from st_common.server.page.live import live
 from st_common.server.page.objects import page_object
 from st_common.server.page.packed import MEDIA
-from st_common.server.page.past import page_past, regions, visits, ways
+from st_common.server.page.past import page_past, places, regions, visits, ways
 from st_common.server.page.shapes import shapes
 from st_common.server.page.state import page_state
 from st_common.server.page.tiles import TILE, tile
@@ -109,6 +109,14 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         about="The way of one object.",
         run=ways,
         params=(_OBJECT, _FROM, _TO, LIMIT),
+        lane="past",
+    ),
+    Endpoint(
+        method="GET",
+        path="/places/{stream}",
+        about="Where fixes of an interval lie: a sample of them.",
+        run=places,
+        params=(_FROM, _TO, LIMIT),
         lane="past",
     ),
     Endpoint(
