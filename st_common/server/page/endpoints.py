@@ -122,8 +122,9 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET",
         path="/object/{stream}/{object}",
-        about="All that is known of one object.",
+        about="All that is known of one object, now or at a time.",
         run=page_object,
+        params=(AT,),
         lane="past",
     ),
     Endpoint(
