@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from st_common.errors import ConfigError
 from st_common.server.asked import AbsentError, Asked
+from st_common.server.page.known import Known
 from st_common.server.page.lives import live_places
 from st_common.server.placed import answer_with_places
 from st_common.server.replies import value_reply
@@ -197,13 +198,22 @@ def _described(asked: Asked, known: Collection) -> dict[str, Any]:
         _link(asked, path, "self", known.title),
         _link(asked, f"{path}/items", "items", known.title),
     ]
-    return {
+    described = {
         "id": known.id,
         "title": known.title,
         "crs": [crs],
         "itemType": "feature",
         "links": links,
     }
+    whose = _attribution(asked, known)
+    return described if whose is None else {**described, "attribution": whose}
+
+
+def _attribution(asked: Asked, known: Collection) -> str | None:
+    """Whose data a collection has, to be named wherever it is shown; None where nothing must be said."""
+    if known.kind != "layers":
+        return None
+    return asked.kept.of(Known).attribution(asked, known.name)
 
 
 def _meets(feature: Mapping[str, Any], box: tuple[float, ...]) -> bool:

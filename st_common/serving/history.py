@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -86,11 +87,7 @@ def objects_at(
         QueryError: nothing of the stream was archived yet, or the condition cannot be evaluated.
         FairwayError: fixes that the answer at that time follows from were purged.
     """
-    if not tables.exists(home.table("positions", stream.name)):
-        raise QueryError(
-            f"stream {stream.name!r} has no positions yet",
-            hint=f"`fairway run {stream.name}` first",
-        )
+    _require_positions(home, stream.name)
     snapshot = kept_snapshot(home, stream.name, "positions", at)
     held = objects_of(home, stream.name, snapshot)
     rows, after = _since(home, stream.name, held, snapshot, at)
@@ -101,6 +98,32 @@ def objects_at(
     alive = _alive(home, rows, stream, when)
     asked = Choice(inside=inside, nearest=nearest, where=where, shapes=shapes)
     return Seen(at=when, rows=chosen(home, stream, alive, asked), reads=reads)
+
+
+def _require_positions(home: Home, stream: str) -> None:
+    if not tables.exists(home.table("positions", stream)):
+        raise QueryError(
+            f"stream {stream!r} has no positions yet",
+            hint=f"`fairway run {stream}` first",
+        )
+
+
+def object_at(home: Home, stream: StreamSettings, name: str, at: datetime) -> pa.Table:
+    """Where one object was at a time, as `objects_at` tells it, with the attributes of its last fix up to then.
+
+    Returns:
+        One row; none where it was not there: gone, silent or never seen.
+
+    Raises:
+        QueryError: nothing of the stream was archived yet.
+        FairwayError: fixes that the answer follows from were purged.
+    """
+    _require_positions(home, stream.name)
+    snapshot = kept_snapshot(home, stream.name, "positions", at)
+    held = objects_of(home, stream.name, snapshot)
+    held = held.filter(pc.equal(held["object"], name))
+    rows, _ = _since(home, stream.name, held, snapshot, at, ("object", "=", name))
+    return with_values(home, stream, _alive(home, rows, stream, at))
 
 
 def archived_at(
@@ -165,9 +188,13 @@ def _since(
     held: pa.Table,
     snapshot: Snapshot | None,
     at: datetime | None,
+    *more: tuple[str, str, Any],
 ) -> tuple[pa.Table, int]:
-    """The last fixes at the time, and how many fixes after the snapshot were read for it."""
-    bound = [] if at is None else [("event_ts", "<=", at)]
+    """The last fixes at the time, and how many fixes after the snapshot were read for it.
+
+    `more` are filters of fixes, as of `tables.read`.
+    """
+    bound = [*more] if at is None else [*more, ("event_ts", "<=", at)]
     rows, count = held, 0
     start = 0 if snapshot is None else snapshot.position
     for low, high in parts(

@@ -159,7 +159,9 @@ def test_a_fence_is_drawn_tried_on_yesterday_registered_and_tells_who_comes(
     page.get_by_role("button", name="Register").click()
     card = page.get_by_role("region", name="Query depot")
     expect(card).to_contain_text("depot is registered, version 1.")
-    until(page, f"() => fairwayPage.place.view.map.getBounds().contains({list(INSIDE)})")
+    until(
+        page, f"() => fairwayPage.place.view.map.getBounds().contains({list(INSIDE)})"
+    )
     until(page, f"() => ({DRAWN_PARTS})() === 0")  # no corner can be dragged any more
     expect(card.get_by_label("Who is in depot")).not_to_contain_text("truck3")
     served.post(fix("truck3", moment(), INSIDE))
@@ -170,6 +172,34 @@ def test_a_fence_is_drawn_tried_on_yesterday_registered_and_tells_who_comes(
     expect(came.get_by_label("left")).to_have_count(1)
     expect(came).to_contain_text("was in for 5 s")
     drop_all(served)
+
+
+@pytest.mark.spec("P10", "B18")
+def test_places_of_the_day_that_is_asked_about_lie_below_the_drawing(
+    page: Page, served: Served
+):
+    open_page(page, served, MAP)
+    page.get_by_role("tab", name="Ask").click()
+    period = page.get_by_label("What it would have told")
+    period.select_option("before")
+    fixes = 40 + 90 + 2 + 2 * 3  # of three trucks at the depot, and on their ways
+    said = page.get_by_text(f"all {fixes} places of that day")
+    expect(said).to_be_visible()
+    ghosts = "() => fairwayPage.place.view.map.queryRenderedFeatures({layers: ['ghosts-point']})"
+    until(page, f"({ghosts})().length > 0")
+    x, y = at(page, *INSIDE)
+    box = page.locator("#map canvas.maplibregl-canvas").bounding_box()
+    assert box is not None
+    there = "([x, y]) => fairwayPage.place.view.map.queryRenderedFeatures([x, y], {layers: ['ghosts-point']}).length"
+    assert page.evaluate(there, [x - box["x"], y - box["y"]]) > 0
+    picture(page, "ghosts")
+    period.select_option("hour")
+    expect(said).to_have_count(0)
+    until(page, f"({ghosts})().length === 0")
+    period.select_option("before")
+    expect(said).to_be_visible()
+    page.get_by_role("tab", name="Queries").click()
+    until(page, f"({ghosts})().length === 0")
 
 
 @pytest.mark.spec("P10")

@@ -291,6 +291,21 @@ def test_the_past_plays_from_where_the_slider_stands_until_now(
     until(page, f"() => Math.abs({FERRY}[0] - {EAST}) < 1e-6")
 
 
+def test_the_card_of_an_object_has_the_values_of_the_moment(page: Page, served: Served):
+    for step, clock in ((5, "10:02:30"), (9, "10:04:30")):
+        when, lon = ferry_at(step)
+        address = f"{MAP}&object=vehicles/ferry&at={when:%Y-%m-%dT%H:%M:%SZ}"
+        open_page(page, served, address)
+        card = page.get_by_role("region", name="Object ferry")
+        expect(card).to_contain_text(f"As of 2026-06-20 {clock} UTC")
+        expect(card).to_contain_text(f"last fix2026-06-20 {clock} UTC")
+        expect(card).to_contain_text(f"{lon}")
+        page.goto("about:blank")
+    open_page(page, served, f"{MAP}&object=vehicles/ferry")
+    expect(card).to_contain_text(f"{EAST}")
+    expect(card).not_to_contain_text("As of")
+
+
 def test_the_line_of_time_is_as_long_as_the_moment_needs(page: Page, served: Served):
     long_ago = BEGIN - timedelta(hours=2)
     open_page(page, served, f"{MAP}&at={long_ago:%Y-%m-%dT%H:%M:%SZ}")

@@ -96,6 +96,29 @@ def test_all_that_is_known_of_an_object_is_told(client, engine):
     assert (one["answers"], one["visits"][0]["cause_out"]) == ([], "leave")
 
 
+def test_all_that_was_known_of_an_object_at_a_time_is_told(client, engine):
+    client.put("/queries/zone", content=ZONE)
+    post(client, "ships", fix("a", 1, 50, 1) + fix("a", 2, 5, 5, draught=3))
+    post(client, "ships", fix("a", 9, 60, 1, draught=4) + fix("b", 9, 5, 5))
+    post(client, "ships", fix("a", 12, 5, 5) + fix("a", 15, 5, 6, gone=True))
+    engine.work()
+    then = told(client, "/object/ships/a", at=at(5))
+    assert (then["x"], then["lat"], then["gone"]) == (5, 5, False)
+    assert then["properties"] == {"name": None, "draught": 3}
+    assert then["event_ts"].startswith("1970-01-01T00:00:02")
+    (answer,) = then["answers"]
+    assert (answer["query"], answer["since_ts"][:19]) == ("zone", "1970-01-01T00:00:02")
+    assert [(one["to_ts"], one["cause_out"]) for one in then["visits"]] == [
+        (None, None)
+    ]
+    later = told(client, "/object/ships/a", at=at(10))
+    assert (later["x"], later["properties"]["draught"], later["answers"]) == (60, 4, [])
+    assert later["visits"][0]["to_ts"].startswith("1970-01-01T00:00:09")
+    for second in (0, 20):  # before its first fix, and when it was gone
+        absent = client.get("/object/ships/a", params={"at": at(second)})
+        assert (absent.status_code, "at that time" in absent.json()["error"]) == (404, True)  # fmt: skip
+
+
 def test_visits_are_the_longest_or_the_newest_of_a_query_or_an_object(client, engine):
     client.put("/queries/zone", content=ZONE)
     client.put("/queries/other", content="SELECT * FROM ships INSIDE (20, 0, 30, 10)")
@@ -133,6 +156,41 @@ def test_objects_of_the_past_come_as_those_of_now(client, engine):
     assert (header["reset"], header["names"]) == (True, {"from": 0, "names": ["a"]})
     assert (arrays["lon"].tolist(), arrays["event_s"].tolist()) == ([2], [5])
     assert client.get("/page-past/ships").status_code == 400
+
+
+def test_places_of_an_interval_are_a_sample_of_its_fixes(client, engine):
+    span = {"from": at(10), "to": at(20)}
+    assert told(client, "/places/ships", **span)["places"] == []
+    post(client, "ships", "".join(fix("a", t, t, t / 10) for t in range(40)))
+    post(client, "ships", fix("b", 12, 80, 80) + fix("b", 13, 80, 80, gone=True))
+    engine.work()
+    all_of_it = told(client, "/places/ships", **span)
+    wanted = [[t, t / 10] for t in range(10, 20)] + [[80, 80]]
+    assert (sorted(all_of_it["places"]), all_of_it["count"]) == (wanted, 11)
+    few = told(client, "/places/ships", **span, limit=4)
+    assert (len(few["places"]), few["count"]) == (4, 11)
+    assert all(one in wanted for one in few["places"])
+    assert client.get("/places/ships", params={"from": at(10)}).status_code == 400
+    refused = client.get("/places/ships", params={**span, "limit": 10_001})
+    assert (refused.status_code, refused.json()["hint"]) == (400, "from 1 to 10000")
+    assert client.get("/places/none", params=span).status_code == 404
+
+
+def test_places_of_a_plane_are_where_the_map_shows_it(place, client):
+    rows = "".join(f"a{k},{k},{100 * k},{50 * k}\n" for k in range(3))
+    post(client, "cars", f"id,t,x,y\n{rows}", CSV)
+    cars = Engine(place, "cars")
+    cars.work()
+    cars.close()
+    span = {"from": at(0), "to": at(9)}
+    places = np.array(sorted(told(client, "/places/cars", **span)["places"]))
+    (space,) = (
+        one["space"]
+        for one in told(client, "/page-state")["streams"]
+        if one["name"] == "cars"
+    )
+    back = places / space["s"] + [space["x0"], space["y0"]]
+    assert back == pytest.approx(np.array([[0, 0], [100, 50], [200, 100]]), abs=1e-3)
 
 
 def test_a_question_about_the_past_is_answered_with_the_places_where_stays_began(

@@ -1,7 +1,7 @@
 """Position filters: fixes that are stored with a reason, keep their object from being silent, and change nothing."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ from st_common.serving.answers import answer
 from st_common.serving.audit import audit
 from st_common.serving.changes import stream_changes
 from st_common.serving.history import objects_at
+from st_common.serving.places_sample import places_sample
 from st_common.serving.verify import verify
 from st_common.serving.why import why
 from st_common.settings import (
@@ -242,6 +243,14 @@ def test_an_archive_that_begins_anywhere_says_the_same(home):
     ]
     reasons = [reason for _, reason, _ in said(home)[::2]]
     assert reasons == [None if second % 3 == 0 else "speed" for second in range(40)]
+
+
+def test_a_sample_of_places_has_none_that_was_filtered(home):
+    ran(home, FAST, "a,1,10", "a,2,5010", "a,3,20")
+    since = datetime(1970, 1, 1, tzinfo=UTC)
+    until = since + timedelta(seconds=9)
+    sample = places_sample(home, "cars", since=since, until=until, most=10)
+    assert (sorted(sample.x.tolist()), sample.count) == ([10, 20], 2)
 
 
 def test_all_records_are_accounted_for(home):

@@ -14,6 +14,7 @@ import pytest
 from st_common.capture.log import Log
 from st_common.errors import ConfigError
 from st_common.home import Home
+from st_common.layers.load import load
 from st_common.ops import lease
 from st_common.server import changes as server_changes
 from st_common.server.endpoints import ENDPOINTS
@@ -527,6 +528,22 @@ def test_gis_reads_answers_objects_and_visits_as_features(place, client, engine_
     began = sorted(one["geometry"]["coordinates"] for one in stays)
     assert began == [[float(n), 1.0] for n in range(11)]
     assert client.get("/ogc").headers["content-type"] == "application/json"
+
+
+@pytest.mark.spec("P10")
+def test_a_collection_of_a_layer_says_whose_data_it_is(place, client, tmp_path):
+    file = tmp_path / "parks.geojson"
+    square = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]]}
+    feature = {"type": "Feature", "properties": {"fid": "w1"}, "geometry": square}
+    file.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    load(place.home, "parks", file, group="default", attribution="© City of Helsinki")
+    load(place.home, "lakes", file, group="default")
+    listed = client.get("/ogc/collections").json()["collections"]
+    said = {one["id"]: one.get("attribution") for one in listed}
+    assert said["layers.parks"] == "© City of Helsinki"
+    assert said["layers.lakes"] is said["objects.ships"] is None
+    one = client.get("/ogc/collections/layers.parks").json()
+    assert one["attribution"] == "© City of Helsinki"
 
 
 def test_the_description_of_the_api_has_every_address(client):

@@ -5,6 +5,7 @@ import { pathOf, sendText, wordsOf } from './data/api';
 import { metresBetween } from './data/space';
 import { statementOf, type Shape, type Wish } from './data/statement';
 import type { Place } from './data/types';
+import { followDay } from './ghosts';
 import { Drawing, type Tool } from './map/draw';
 import { MAP_COLOURS } from './map/colours';
 import { goTo } from './moments';
@@ -26,6 +27,7 @@ export function startAsking(): void {
     };
     map.once('idle', begin);
     followNewest();
+    followDay();
 }
 
 /** When a drawing was last finished, by the clock of performance. */

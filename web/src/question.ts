@@ -36,6 +36,7 @@ export interface Asking {
     base: { name: string; told: Told | null } | null; // the registered query that this would take the place of
     stay: Stay | null; // one that is shown on the map
     name: string;
+    ghosts: string; // what is said of the places of the day, which are on the map
 }
 
 export const asking = new Store<Asking>({
@@ -55,4 +56,5 @@ export const asking = new Store<Asking>({
     base: null,
     stay: null,
     name: '',
+    ghosts: '',
 });

@@ -7,7 +7,7 @@ from st_common.server.page.files import FILE, INDEX
 from st_common.server.page.live import live
 from st_common.server.page.objects import page_object
 from st_common.server.page.packed import MEDIA
-from st_common.server.page.past import page_past, regions, visits, ways
+from st_common.server.page.past import page_past, places, regions, visits, ways
 from st_common.server.page.shapes import shapes
 from st_common.server.page.state import page_state
 from st_common.server.page.tiles import TILE, tile
@@ -113,9 +113,18 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
+        path="/places/{stream}",
+        about="Where fixes of an interval lie: a sample of them.",
+        run=places,
+        params=(_FROM, _TO, LIMIT),
+        lane="past",
+    ),
+    Endpoint(
+        method="GET",
         path="/object/{stream}/{object}",
-        about="All that is known of one object.",
+        about="All that is known of one object, now or at a time.",
         run=page_object,
+        params=(AT,),
         lane="past",
     ),
     Endpoint(

@@ -44,6 +44,12 @@ class Known:
                 one for name in names if (one := self._layer(asked, name)) is not None
             ]
 
+    def attribution(self, asked: Asked, layer: str) -> str | None:
+        """Whose data a layer has; None where nothing must be said, or there is no such layer."""
+        with self._lock:
+            shown = self._layer(asked, layer)
+        return None if shown is None else shown["attribution"]
+
     def _layer(self, asked: Asked, name: str) -> dict[str, Any] | None:
         version = newest_version(asked.place.home, name)
         if version is None:

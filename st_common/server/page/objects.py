@@ -1,4 +1,4 @@
-"""All that is known of one object: its last fix, the answers that it is in, its visits."""
+"""All that is known of one object, now or at a time: its last fix, the answers that it is in, its visits."""
 
 import json
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from st_common.server.page.frame import frame_of
 from st_common.server.page.lives import live_places
 from st_common.server.page.past import visits_of
 from st_common.server.replies import value_reply
+from st_common.serving.history import object_at
 from st_common.settings import StreamSettings
 
 _VISITS = 50
@@ -30,18 +31,53 @@ _OF_ALL = {"query": None, "since": None, "until": None, "limit": _VISITS}
 def page_object(asked: Asked) -> Response:
     """One object: its last fix with all values, since when it is in which answers, its last visits."""
     stream, name = known_stream(asked, asked.path["stream"]), asked.path["object"]
+    at = asked.params.get("at")
+    known = _now(asked, stream, name) if at is None else _then(asked, stream, name, at)
+    return value_reply({"stream": stream.name, "object": name, **known})
+
+
+def _now(asked: Asked, stream: StreamSettings, name: str) -> dict[str, Any]:
     position = live_places(asked, stream).position_of(name)
     if position is None or position < 0:
         raise AbsentError(f"stream {stream.name!r} has no object {name!r}")
-    told = {
-        "stream": stream.name,
-        "object": name,
+    return {
         "position": position,
         **_fix(asked, stream, position),
         "answers": _answers(asked, stream, name),
         "visits": visits_of(asked, stream.name, "newest", {**_OF_ALL, "object": name}),
     }
-    return value_reply(told)
+
+
+def _then(
+    asked: Asked, stream: StreamSettings, name: str, at: datetime
+) -> dict[str, Any]:
+    """The same as of a time, by what is archived; a visit that was not over then has no end."""
+    rows = object_at(asked.place.home, stream, name, at)
+    if not len(rows):
+        raise AbsentError(f"stream {stream.name!r} had no object {name!r} at that time")
+    (fix,) = rows.to_pylist()
+    given = {**_OF_ALL, "object": name, "until": at}
+    visits = [
+        _open_at(one, at) for one in visits_of(asked, stream.name, "newest", given)
+    ]
+    return {
+        **_shown(asked, stream, {**fix, "gone": False}),
+        "answers": [_as_answer(one) for one in visits if one["to_ts"] is None],
+        "visits": visits,
+    }
+
+
+def _open_at(visit: dict[str, Any], at: datetime) -> dict[str, Any]:
+    """A visit as it was known at a time."""
+    until = visit["to_ts"]
+    if until is None or until <= at:
+        return visit
+    return {**visit, "to_ts": None, "cause_out": None, "value": None}
+
+
+def _as_answer(visit: dict[str, Any]) -> dict[str, Any]:
+    shown = {key: visit[key] for key in ("query", "partner", "value")}
+    return {**shown, "since_ts": visit["from_ts"], "fields": None}
 
 
 def _fix(asked: Asked, stream: StreamSettings, position: int) -> dict[str, Any]:

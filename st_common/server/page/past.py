@@ -23,6 +23,7 @@ from st_common.server.page.packed import MEDIA, packed
 from st_common.server.replies import plain_rows, value_reply
 from st_common.serving.history import objects_at
 from st_common.serving.moving_places import Moved
+from st_common.serving.places_sample import places_sample
 from st_common.serving.sql import sql
 from st_common.serving.ways import way_of
 from st_common.settings import StreamSettings
@@ -32,6 +33,8 @@ Ints = npt.NDArray[np.int64]
 _WORLD = np.array([-180.0, -85.0, 180.0, 85.0])
 _MOST_FIXES, _FIXES = 50_000, 5000
 _MOST_VISITS, _VISITS = 5000, 100
+_MOST_PLACES, _PLACES = 10_000, 3000
+_DIGITS = 7  # of degrees: a centimetre
 _HOUR = timedelta(hours=1)
 _ORDERS = {
     "longest": "coalesce(to_ts, now()) - from_ts DESC, from_ts DESC",
@@ -87,6 +90,22 @@ def ways(asked: Asked) -> Response:
     fixes: Floats = np.stack(columns, axis=1)
     told = {"object": name, "from": since, "to": until, "count": way.count}
     return value_reply({**told, "fixes": fixes.tolist()})
+
+
+def places(asked: Asked) -> Response:
+    """Where fixes of an interval lie: a sample of them, to draw a region by."""
+    stream = known_stream(asked, asked.path["stream"])
+    for name in ("from", "to"):
+        needed(asked, name)
+    since, until = asked.params["from"], asked.params["to"]
+    most = _bounded(asked, _PLACES, _MOST_PLACES)
+    sample = places_sample(
+        asked.place.home, stream.name, since=since, until=until, most=most
+    )
+    frame = frame_of(asked, stream)
+    both = np.stack([frame.lon(sample.x), frame.lat(sample.y)], axis=1)
+    told = {"stream": stream.name, "from": since, "to": until, "count": sample.count}
+    return value_reply({**told, "places": both.round(_DIGITS).tolist()})
 
 
 def _newest(asked: Asked, stream: StreamSettings) -> datetime:

@@ -22,8 +22,8 @@ addProtocol('recorded', ({ url }) => recordedTile(url));
 
 const EMPTY: GeoJSON.FeatureCollection = { type: 'FeatureCollection', features: [] };
 /** What lies still on the map beside the base map, from the lowest to the highest. */
-export type Still = 'index' | 'shapes' | 'ways' | 'drawn';
-const STILL: Still[] = ['index', 'shapes', 'drawn', 'ways'];
+export type Still = 'index' | 'ghosts' | 'shapes' | 'ways' | 'drawn';
+const STILL: Still[] = ['index', 'ghosts', 'shapes', 'drawn', 'ways'];
 const CLICK_PX = 12;
 const SLOW_FRAME_MS = 60;
 const REST_SHARE = 3; // so long, in frames, after a slow one
@@ -202,6 +202,7 @@ function stillLayers(what: Still, theme: Theme): LayerSpecification[] {
     const byQuery = ['match', ['get', 'colour'], ...QUERY_COLOURS[theme].flatMap((one, i) => [i, one])];
     const colour = [...byQuery, MAP_COLOURS[theme].way];
     if (what === 'index') return indexLayers();
+    if (what === 'ghosts') return ghostLayers(MAP_COLOURS[theme].way);
     if (what === 'ways') return wayLayers(colour, MAP_COLOURS[theme].objectEdge);
     return what === 'shapes' ? shapeLayers(colour) : [];
 }
@@ -215,6 +216,12 @@ function indexLayers(): LayerSpecification[] {
     return [
         layerOf('index', 'fill', 'fill', { 'fill-color': '#d9480f', 'fill-opacity': load }),
         layerOf('index', 'line', 'line', { 'line-color': '#d9480f', 'line-width': 1, 'line-opacity': 0.7 }),
+    ];
+}
+
+function ghostLayers(colour: string): LayerSpecification[] {
+    return [
+        layerOf('ghosts', 'circle', 'point', { 'circle-color': colour, 'circle-opacity': 0.22, 'circle-radius': 2.5 }),
     ];
 }
 

@@ -324,7 +324,7 @@ function PeriodChoice({ state, now_ms }: { state: Asking; now_ms: number }): JSX
                 onChange={(period) => setPeriod(period as Period)}
             />
             <p class="quiet">
-                Now is the newest fix of {state.stream}, {sayMoment(until_ms)} UTC, and moves on with it.
+                Now is the newest fix of {state.stream}, {sayMoment(until_ms)} UTC, and moves on with it. {state.ghosts}
             </p>
         </>
     );

@@ -4,8 +4,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { app, place } from '../app';
 import { choose, isChosen } from '../choosing';
 import { getJson, pathOf, wordsOf } from '../data/api';
+import { recording } from '../data/recorded';
 import { useStore } from '../data/store';
-import { msOf, sayDuration, sayMoment, sayNumber } from '../data/times';
+import { isoOf, msOf, sayDuration, sayMoment, sayNumber } from '../data/times';
 import type { Visit } from '../data/types';
 import { askWay, wayOf } from '../data/way';
 import type { Clicked } from '../map/view';
@@ -23,27 +24,39 @@ interface Known {
 }
 
 const AGAIN_MS = 3000;
+const SETTLED_MS = 250; // while the slider is dragged nothing is asked
 const WAY_MS = 15 * 60_000; // how much of its way is shown
 
-function useKnown(which: Clicked): { known: Known | null; words: string } {
-    const [state, setState] = useState<{ known: Known | null; words: string }>({ known: null, words: '' });
+interface Shown {
+    known: Known | null;
+    words: string; // what went wrong
+    at_ms: number | null; // as of when it is
+}
+
+/** What is known of an object, now and then anew, or as of a moment; a report knows it as of its end. */
+function useKnown(which: Clicked, at_ms: number | null): Shown {
+    const at = at_ms === null || recording !== null ? null : isoOf(at_ms);
+    const [state, setState] = useState<Shown>({ known: null, words: '', at_ms });
     useEffect(() => {
         let isOver = false;
         const ask = async (): Promise<void> => {
             try {
-                const known = await getJson<Known>(pathOf(['object', which.stream, which.name]));
-                if (!isOver) setState({ known, words: '' });
+                const known = await getJson<Known>(pathOf(['object', which.stream, which.name], { at }));
+                if (!isOver) setState({ known, words: '', at_ms });
             } catch (error) {
-                if (!isOver) setState((before) => ({ ...before, words: wordsOf(error) }));
+                // Of another moment nothing is shown that was not so then.
+                const kept = (before: Shown): Known | null => (at === null ? before.known : null);
+                if (!isOver) setState((before) => ({ known: kept(before), words: wordsOf(error), at_ms }));
             }
         };
-        void ask();
-        const timer = setInterval(() => void ask(), AGAIN_MS);
+        const first = setTimeout(() => void ask(), at === null ? 0 : SETTLED_MS);
+        const timer = at === null ? setInterval(() => void ask(), AGAIN_MS) : undefined;
         return () => {
             isOver = true;
+            clearTimeout(first);
             clearInterval(timer);
         };
-    }, [which.stream, which.name]);
+    }, [which.stream, which.name, at]);
     return state;
 }
 
@@ -59,10 +72,13 @@ function useWay(which: Clicked, at_ms: number | null, seen: string | null): void
 }
 
 function Why({ query, which }: { query: string; which: Clicked }): JSX.Element {
+    const at_ms = useStore(app, (one) => one.at_ms);
     const [words, setWords] = useState('');
+    useEffect(() => setWords(''), [at_ms]);
+    const at = at_ms === null ? null : isoOf(at_ms);
     const ask = async (): Promise<void> => {
         try {
-            const why = await getJson<{ sentence: string }>(pathOf(['why', query], { object: which.name }));
+            const why = await getJson<{ sentence: string }>(pathOf(['why', query], { object: which.name, at }));
             setWords(why.sentence);
         } catch (error) {
             setWords(wordsOf(error));
@@ -78,7 +94,9 @@ function Why({ query, which }: { query: string; which: Clicked }): JSX.Element {
 }
 
 function Answers({ known, which }: { known: Known; which: Clicked }): JSX.Element {
-    if (known.answers.length === 0) return <Notice>It is in no answer now.</Notice>;
+    const at_ms = useStore(app, (one) => one.at_ms);
+    if (known.answers.length === 0)
+        return <Notice>{at_ms === null ? 'It is in no answer now.' : 'It was in no answer then.'}</Notice>;
     return (
         <ul class="answers" aria-label="Answers that it is in">
             {known.answers.map((one) => (
@@ -160,9 +178,21 @@ function useSelected(which: Clicked): void {
     }, [which]);
 }
 
+/** As of when the card is, while the past is looked at. */
+function AsOf({ at_ms }: { at_ms: number | null }): JSX.Element | null {
+    if (at_ms === null) return null;
+    if (recording === null) return <Notice>As of {sayMoment(at_ms)} UTC, by what is archived.</Notice>;
+    return <Notice>Its way ends at {sayMoment(at_ms)} UTC. Everything below is as of the end of the report.</Notice>;
+}
+
+function CardBody({ which, known, words }: { which: Clicked; known: Known | null; words: string }): JSX.Element | null {
+    if (known !== null) return <KnownParts known={known} which={which} />;
+    return words === '' ? <Notice kind="loading">Asking what is known of it …</Notice> : null;
+}
+
 function ObjectCard({ which }: { which: Clicked }): JSX.Element {
-    const { known, words } = useKnown(which);
     const at_ms = useStore(app, (one) => one.at_ms);
+    const { known, words, at_ms: shown_ms } = useKnown(which, at_ms);
     useWay(which, at_ms, known?.event_ts ?? null);
     useSelected(which);
     const centre = (): void => {
@@ -178,17 +208,9 @@ function ObjectCard({ which }: { which: Clicked }): JSX.Element {
                     ✕
                 </button>
             </header>
-            {at_ms === null ? null : (
-                <Notice>Its way ends at {sayMoment(at_ms)} UTC. Everything below is as of now.</Notice>
-            )}
+            <AsOf at_ms={recording === null ? shown_ms : at_ms} />
             {words === '' ? null : <Notice kind="error">{words}</Notice>}
-            {known === null ? (
-                words === '' ? (
-                    <Notice kind="loading">Asking what is known of it …</Notice>
-                ) : null
-            ) : (
-                <KnownParts known={known} which={which} />
-            )}
+            <CardBody which={which} known={known} words={words} />
         </section>
     );
 }

@@ -184,6 +184,7 @@ function Layer({ layer }: { layer: LayerState }): JSX.Element {
                 {kinds.length === 0
                     ? ''
                     : `: ${kinds.map(([kind, count]) => `${sayNumber(count)} ${kind}`).join(', ')}`}
+                {layer.attribution === null ? '' : `. ${layer.attribution}`}
             </p>
         </section>
     );
