@@ -231,6 +231,7 @@ def test_a_select_is_checked_and_what_is_wrong_has_its_place(client):
         "stream": "ships",
         "kind": "range",
         "text": right.json()["text"],
+        "dwell_s": None,
     }
     assert client.put("/queries/q", content=right.json()["text"]).status_code == 201
     wrong = client.post("/check", content="SELECT * FROM ships INSDE (0, 0, 1, 1)")
