@@ -308,7 +308,7 @@ def test_the_card_of_an_object_has_the_values_of_the_moment(page: Page, served: 
 
 def test_the_line_of_time_is_as_long_as_the_moment_needs(page: Page, served: Served):
     long_ago = BEGIN - timedelta(hours=2)
-    open_page(page, served, f"{MAP}&at={long_ago:%Y-%m-%dT%H:%M:%SZ}")
+    page.goto(f"{served.url}/#{MAP}&at={long_ago:%Y-%m-%dT%H:%M:%SZ}")
     span = page.get_by_label("How far back")
     slider = page.get_by_label("Moment", exact=True)
     chosen = span.locator("option:checked")

@@ -25,32 +25,44 @@ export function addressOf(): string {
 }
 
 export function keepAddress(): void {
-    const write = (): void => {
-        const text = addressOf();
-        if (text === written) return;
-        written = text;
-        history.replaceState(null, '', `#${text}`);
-    };
-    app.subscribe(write);
-    place.view?.map.on('moveend', write);
+    app.subscribe(writeAddress);
+    place.view?.map.on('moveend', writeAddress);
     addEventListener('hashchange', () => {
         if (location.hash.slice(1) !== written) readAddress();
     });
 }
 
+function writeAddress(): void {
+    const text = addressOf();
+    if (text === written) return;
+    written = text;
+    history.replaceState(null, '', `#${text}`);
+}
+
 /** Shows what the address says. */
 export function readAddress(): void {
     const params = new URLSearchParams(location.hash.slice(1));
-    const tab = params.get('tab') as Tab;
-    if (TABS.includes(tab)) app.set({ tab });
+    readTab(params);
     readMap(params.get('map'));
     readObject(params.get('object'));
+    readQueries(params.getAll('query'));
+    readMoment(params.get('at'));
+}
+
+function readTab(params: URLSearchParams): void {
+    const tab = params.get('tab') as Tab;
+    if (TABS.includes(tab)) app.set({ tab });
     if (params.has('regions')) app.set({ showsIndex: true });
     if (params.has('layer')) fitToLayer(params.get('layer')!);
-    const wanted = params.getAll('query');
+}
+
+/** Chooses these queries, and lets all others go. */
+function readQueries(wanted: string[]): void {
     for (const { name } of app.get().chosen) if (!wanted.includes(name)) drop(name);
     wanted.forEach(choose);
-    const at = params.get('at');
+}
+
+function readMoment(at: string | null): void {
     const at_ms = at === null ? Number.NaN : msOf(at);
     goTo(Number.isNaN(at_ms) ? null : at_ms);
 }

@@ -31,61 +31,53 @@ function sourceOf(layer: LayerState): VectorSourceSpecification {
     return { type: 'vector', tiles: [`${RECORDED}:/${path}`], minzoom: 0, maxzoom: layer.recorded_zoom ?? 0 };
 }
 
-/** What is drawn of each layer, from the lowest to the highest. */
-function drawings(theme: Theme): { id: string; type: LayerSpecification['type']; filter: Filter; paint: Paint }[] {
-    const colours = MAP_COLOURS[theme];
+interface Drawn {
+    id: string;
+    type: LayerSpecification['type'];
+    filter: Filter;
+    paint: Paint;
+}
+
+/** A width that grows with the scale: pixels at zoom 10, and at zoom 18. */
+const widthOf = (least: number, most: number): unknown => {
+    return ['interpolate', ['exponential', 1.6], ['zoom'], 10, least, 18, most];
+};
+
+function area(id: string, kinds: string[], colour: string): Drawn {
+    const filter: Filter = ['all', isOf('Polygon'), isKind(kinds)];
+    return { id, type: 'fill', filter, paint: { 'fill-color': colour } };
+}
+
+function line(id: string, kinds: string[], colour: string, width: unknown): Drawn {
+    const filter: Filter = ['all', isOf('LineString'), isKind(kinds)];
+    return { id, type: 'line', filter, paint: { 'line-color': colour, 'line-width': width } };
+}
+
+/** Outlines of what is of no kind that has a look of its own. */
+function others(colour: string): Drawn {
     const known = [...WATER, ...GREEN, ...BUILDING, ...ROAD, ...RAIL];
-    const width = (least: number, most: number): unknown => [
-        'interpolate',
-        ['exponential', 1.6],
-        ['zoom'],
-        10,
-        least,
-        18,
-        most,
-    ];
-    const area = (kinds: string[]): Filter => ['all', isOf('Polygon'), isKind(kinds)];
-    const line = (kinds: string[]): Filter => ['all', isOf('LineString'), isKind(kinds)];
+    const filter: Filter = ['all', ['!', isKind(known)], ['!', isOf('Point')]];
+    return { id: 'other', type: 'line', filter, paint: { 'line-color': colour, 'line-width': 1.2 } };
+}
+
+function points(colour: string): Drawn {
+    const paint = { 'circle-color': colour, 'circle-radius': widthOf(0.8, 5), 'circle-opacity': 0.85 };
+    return { id: 'point', type: 'circle', filter: ['all', isOf('Point')], paint };
+}
+
+/** What is drawn of each layer, from the lowest to the highest. */
+function drawings(theme: Theme): Drawn[] {
+    const colours = MAP_COLOURS[theme];
     return [
-        { id: 'green', type: 'fill', filter: area(GREEN), paint: { 'fill-color': colours.green } },
-        { id: 'water', type: 'fill', filter: area(WATER), paint: { 'fill-color': colours.water } },
-        {
-            id: 'river',
-            type: 'line',
-            filter: line(WATER),
-            paint: { 'line-color': colours.water, 'line-width': width(0.6, 8) },
-        },
-        { id: 'building', type: 'fill', filter: area(BUILDING), paint: { 'fill-color': colours.building } },
-        {
-            id: 'other',
-            type: 'line',
-            filter: ['all', ['!', isKind(known)], ['!', isOf('Point')]],
-            paint: { 'line-color': colours.other, 'line-width': 1.2 },
-        },
-        {
-            id: 'edge',
-            type: 'line',
-            filter: line(ROAD),
-            paint: { 'line-color': colours.roadEdge, 'line-width': width(1, 17) },
-        },
-        {
-            id: 'road',
-            type: 'line',
-            filter: line(ROAD),
-            paint: { 'line-color': colours.road, 'line-width': width(0.6, 14) },
-        },
-        {
-            id: 'rail',
-            type: 'line',
-            filter: line(RAIL),
-            paint: { 'line-color': colours.rail, 'line-width': width(0.6, 3) },
-        },
-        {
-            id: 'point',
-            type: 'circle',
-            filter: ['all', isOf('Point')],
-            paint: { 'circle-color': colours.point, 'circle-radius': width(0.8, 5), 'circle-opacity': 0.85 },
-        },
+        area('green', GREEN, colours.green),
+        area('water', WATER, colours.water),
+        line('river', WATER, colours.water, widthOf(0.6, 8)),
+        area('building', BUILDING, colours.building),
+        others(colours.other),
+        line('edge', ROAD, colours.roadEdge, widthOf(1, 17)),
+        line('road', ROAD, colours.road, widthOf(0.6, 14)),
+        line('rail', RAIL, colours.rail, widthOf(0.6, 3)),
+        points(colours.point),
     ];
 }
 

@@ -109,36 +109,47 @@ export class Drawing {
 
 function modesOf(colour: HexColor): ConstructorParameters<typeof TerraDraw>[0]['modes'] {
     const area = { fillColor: colour, fillOpacity: 0.15, outlineColor: colour, outlineWidth: 2 };
-    const flags = { feature: { draggable: true, coordinates: { draggable: true, midpoints: true, deletable: true } } };
-    const whole = { feature: { draggable: true, coordinates: { draggable: true, resizable: 'center' as const } } };
     return [
         new TerraDrawRectangleMode({ styles: area, drawInteraction: 'click-move-or-drag' }),
         new TerraDrawCircleMode({ styles: area, drawInteraction: 'click-move-or-drag', segments: SIDES }),
         new TerraDrawPolygonMode({ styles: area }),
         new TerraDrawLineStringMode({ styles: { lineStringColor: colour, lineStringWidth: 3 } }),
         new TerraDrawPointMode({ styles: { pointColor: colour, pointWidth: 6 } }),
-        new TerraDrawSelectMode({
-            flags: {
-                polygon: flags,
-                linestring: flags,
-                point: { feature: { draggable: true } },
-                circle: whole,
-                rectangle: { feature: { draggable: true, coordinates: { draggable: true, resizable: 'opposite' } } },
-            },
-            styles: {
-                selectionPointWidth: 3,
-                selectionPointColor: colour,
-                selectionPointOutlineWidth: 1,
-                midPointColor: colour,
-                midPointWidth: 2,
-                selectedPolygonColor: colour,
-                selectedPolygonFillOpacity: 0.15,
-                selectedPolygonOutlineColor: colour,
-                selectedLineStringColor: colour,
-                selectedPointColor: colour,
-            },
-        }),
+        selectMode(colour),
     ];
+}
+
+/** What can be dragged of a shape that has been drawn: corners, or its size, and all of it. */
+function selectMode(colour: HexColor): TerraDrawSelectMode {
+    const corners = { draggable: true, midpoints: true, deletable: true };
+    const sized = (from: 'center' | 'opposite') => ({
+        feature: { draggable: true, coordinates: { draggable: true, resizable: from } },
+    });
+    return new TerraDrawSelectMode({
+        flags: {
+            polygon: { feature: { draggable: true, coordinates: corners } },
+            linestring: { feature: { draggable: true, coordinates: corners } },
+            point: { feature: { draggable: true } },
+            circle: sized('center'),
+            rectangle: sized('opposite'),
+        },
+        styles: selectedStyles(colour),
+    });
+}
+
+function selectedStyles(colour: HexColor) {
+    return {
+        selectionPointWidth: 3,
+        selectionPointColor: colour,
+        selectionPointOutlineWidth: 1,
+        midPointColor: colour,
+        midPointWidth: 2,
+        selectedPolygonColor: colour,
+        selectedPolygonFillOpacity: 0.15,
+        selectedPolygonOutlineColor: colour,
+        selectedLineStringColor: colour,
+        selectedPointColor: colour,
+    };
 }
 
 /** A drawn feature as a shape; null while it is nothing yet. */

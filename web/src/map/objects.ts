@@ -112,15 +112,19 @@ function selectedLayer(objects: Objects, name: string, theme: Theme): Layer {
 
 /** All layers of what moves, as it is now; they are cheap to make, for arrays are handed on and not copied. */
 export function movingLayers(streams: Map<string, Objects>, look: Look): Layer[] {
-    const layers: Layer[] = [];
-    for (const [name, objects] of streams) {
-        layers.push(objectsLayer(name, objects, look.theme));
-        for (const marked of look.marked.filter((one) => one.stream === name)) {
-            if (marked.moving.length > 0) layers.unshift(movingLayer(marked, objects, look.theme));
-            layers.push(membersLayer(marked, objects, look.theme));
-            if (marked.focals.length > 0) layers.push(focalsLayer(marked, objects, look.theme));
-        }
-        if (look.selected?.stream === name) layers.push(selectedLayer(objects, look.selected.name, look.theme));
+    const each = [...streams].map(([name, objects]) => layersOf(name, objects, look));
+    return [...each.flatMap((one) => one.below), ...each.flatMap((one) => one.above)];
+}
+
+/** The layers of one stream: regions that go with objects lie below the objects of all streams. */
+function layersOf(stream: string, objects: Objects, look: Look): { below: Layer[]; above: Layer[] } {
+    const marked = look.marked.filter((one) => one.stream === stream);
+    const moving = marked.filter((one) => one.moving.length > 0);
+    const above = [objectsLayer(stream, objects, look.theme)];
+    for (const one of marked) {
+        above.push(membersLayer(one, objects, look.theme));
+        if (one.focals.length > 0) above.push(focalsLayer(one, objects, look.theme));
     }
-    return layers;
+    if (look.selected?.stream === stream) above.push(selectedLayer(objects, look.selected.name, look.theme));
+    return { below: moving.map((one) => movingLayer(one, objects, look.theme)), above };
 }

@@ -5,8 +5,8 @@ import { place } from '../app';
 
 const MOST = 8;
 
-function namesLike(stream: string | null, text: string): { stream: string; name: string }[] {
-    const found: { stream: string; name: string }[] = [];
+function namesLike(stream: string | null, text: string): Found[] {
+    const found: Found[] = [];
     const wanted = text.toLowerCase();
     for (const [of, objects] of place.view?.streams ?? []) {
         if (stream !== null && of !== stream) continue;
@@ -18,21 +18,49 @@ function namesLike(stream: string | null, text: string): { stream: string; name:
     return found;
 }
 
+interface Found {
+    stream: string;
+    name: string;
+}
+
 interface Props {
     stream: string | null; // null: any
     label: string;
     onFound: (name: string, stream: string) => void;
 }
 
+function Matches({
+    text,
+    matches,
+    onTake,
+}: {
+    text: string;
+    matches: Found[];
+    onTake: (one: Found) => void;
+}): JSX.Element {
+    return (
+        <ul aria-label="Objects found">
+            {matches.map((one) => (
+                <li key={`${one.stream}/${one.name}`}>
+                    <button class="link" onClick={() => onTake(one)}>
+                        {one.name}
+                    </button>
+                </li>
+            ))}
+            {matches.length === 0 ? <li class="quiet">no object begins with {text}</li> : null}
+        </ul>
+    );
+}
+
 export function FindObject({ stream, label, onFound }: Props): JSX.Element {
     const [text, setText] = useState('');
-    const found = text === '' ? [] : namesLike(stream, text);
-    const take = (one: { stream: string; name: string }): void => {
+    const matches = text === '' ? [] : namesLike(stream, text);
+    const take = (one: Found): void => {
         setText('');
         onFound(one.name, one.stream);
     };
     const onKey = (event: KeyboardEvent): void => {
-        if (event.key === 'Enter' && found[0] !== undefined) take(found[0]);
+        if (event.key === 'Enter' && matches[0] !== undefined) take(matches[0]);
         if (event.key === 'Escape') setText('');
     };
     return (
@@ -45,18 +73,7 @@ export function FindObject({ stream, label, onFound }: Props): JSX.Element {
                 onInput={(event) => setText(event.currentTarget.value)}
                 onKeyDown={onKey}
             />
-            {text === '' ? null : (
-                <ul aria-label="Objects found">
-                    {found.map((one) => (
-                        <li key={`${one.stream}/${one.name}`}>
-                            <button class="link" onClick={() => take(one)}>
-                                {one.name}
-                            </button>
-                        </li>
-                    ))}
-                    {found.length === 0 ? <li class="quiet">no object begins with {text}</li> : null}
-                </ul>
-            )}
+            {text === '' ? null : <Matches text={text} matches={matches} onTake={take} />}
         </div>
     );
 }

@@ -144,6 +144,29 @@ function News({ one }: { one: Chosen }): JSX.Element {
     );
 }
 
+function CardFigures({ one, isGroup }: { one: Chosen; isGroup: boolean }): JSX.Element {
+    return (
+        <p class="figures">
+            <b>{sayNumber(one.members.length)}</b> {isGroup ? 'groups' : 'in'} ·{' '}
+            <span class="plus">+{sayNumber(one.entered)}</span> <span class="minus">−{sayNumber(one.left)}</span>{' '}
+            {recording === null ? 'since you look' : 'in all of the report'}
+        </p>
+    );
+}
+
+function CardActions({ one, query }: { one: Chosen; query: QueryState | undefined }): JSX.Element {
+    return (
+        <p class="actions">
+            <button onClick={() => lookAt(one)}>Show on the map</button>
+            {query === undefined || recording !== null ? null : (
+                <button onClick={() => startFrom(one.name, query.stream, selectOf(query.text))}>
+                    Try another version
+                </button>
+            )}
+        </p>
+    );
+}
+
 /** One query that is chosen: statement, figures, who is in, what changed. */
 function ChosenCard({ one }: { one: Chosen }): JSX.Element {
     const query = useStore(app, (state) => state.page?.queries.find((each) => each.name === one.name));
@@ -160,22 +183,11 @@ function ChosenCard({ one }: { one: Chosen }): JSX.Element {
             {query === undefined ? null : <pre class="statement">{selectOf(query.text)}</pre>}
             {one.news === '' ? null : <News one={one} />}
             <FollowState one={one} />
-            <p class="figures">
-                <b>{sayNumber(one.members.length)}</b> {isGroup ? 'groups' : 'in'} ·{' '}
-                <span class="plus">+{sayNumber(one.entered)}</span> <span class="minus">−{sayNumber(one.left)}</span>{' '}
-                {recording === null ? 'since you look' : 'in all of the report'}
-            </p>
+            <CardFigures one={one} isGroup={isGroup} />
             <Counts one={one} isGroup={isGroup} />
             <Members one={one} query={query} />
             <Changes one={one} query={query} />
-            <p class="actions">
-                <button onClick={() => lookAt(one)}>Show on the map</button>
-                {query === undefined || recording !== null ? null : (
-                    <button onClick={() => startFrom(one.name, query.stream, selectOf(query.text))}>
-                        Try another version
-                    </button>
-                )}
-            </p>
+            <CardActions one={one} query={query} />
         </section>
     );
 }
