@@ -45,6 +45,7 @@ def export(
     out: Path | None,
     *,
     epsg: Callable[[], int] = lambda: 0,
+    is_whole: bool = False,
 ) -> None:
     """Writes rows; says on standard error how many of an export have no place.
 
@@ -53,13 +54,15 @@ def export(
         form: how.
         out: the file; None: standard output.
         epsg: what coordinates mean, asked where the form has places.
+        is_whole: whether people see columns in which nothing stands, too.
 
     Raises:
         ConfigError: a terminal cannot show the form, coordinates have no place on Earth, the file cannot be written.
     """
     if not has_places(form):
         with _text_out(out):
-            write(shown(rows, cast("Format", form)), cast("Format", form))
+            text_form = cast("Format", form)
+            write(rows if is_whole else shown(rows, text_form), text_form)
         return
     from st_common.serving.exports import (
         require_on_earth,

@@ -107,7 +107,8 @@ def changes(
     rows = _changes(home, query, stream, since, tail).slice(0, limit)
     of = _stream_of(home, query, stream) if has_places(form) else ""
     shown = _shown(rows, columns)
-    export(shown, form, out, epsg=lambda: context.stream(ctx, of).epsg)
+    # Whole, for the same columns must come from each call, whichever changes there are.
+    export(shown, form, out, epsg=lambda: context.stream(ctx, of).epsg, is_whole=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
