@@ -84,10 +84,31 @@ def _tell(stream: str, summary: "RunSummary") -> None:
         typer.echo(_filtered(stream, summary.filtered))
     for told in lines_of(summary.caches).values():
         typer.echo(f"{stream}: caches {told}")
-    typer.echo(
-        "tuples: "
-        + ", ".join(f"{count:,} {name}" for name, count in summary.operators.items())
-    )
+    typer.echo(_work(summary.operators))
+
+
+_WORK = {
+    "gone": "objects said to be gone",
+    "expired": "objects silent for too long",
+    "enters": "entered",
+    "leaves": "left",
+    "stays": "stayed",
+    "probed": "places looked up",
+    "matched": "matches before conditions",
+    "ticks": "ticks judged",
+    "touched": "objects and pairs looked at there",
+    "refills": "caches filled anew",
+    "misses": "members that a cache lacked",
+    "cut": "fixes beyond what a frame keeps",
+}
+
+
+def _work(counts: "Mapping[str, int]") -> str:
+    """What queries did with the fixes, in words; what never happened is left out."""
+    done = [
+        f"{_WORK.get(name, name)} {count:,}" for name, count in counts.items() if count
+    ]
+    return f"queries: {', '.join(done) or 'nothing to do'}"
 
 
 def verify(

@@ -83,18 +83,14 @@ def _of_parquet(place: str) -> Form:
 
 
 def _of_geojson(begun: bytes) -> Form:
-    """The properties of the first features."""
+    """The properties of the first features, and the id of their own where each has one."""
     at = begun.find(b"[", begun.find(b'"features"')) if b'"features"' in begun else 0
     features = list(_objects(begun[at:]))[:_LINES]
     rows = [_properties(one) for one in features]
-    names = dict.fromkeys(name for row in rows for name in row)
-    if any("id" in one for one in features):
-        names.setdefault("id")
-        rows = [
-            {"id": str(one.get("id")), **row}
-            for one, row in zip(features, rows, strict=True)
-        ]
-    return Form(format="geojson", names=tuple(names), rows=rows)
+    if features and all(one.get("id") is not None for one in features):
+        own = [str(one["id"]) for one in features]
+        rows = [{"id": name, **row} for name, row in zip(own, rows, strict=True)]
+    return Form(format="geojson", names=_names_of(rows), rows=rows)
 
 
 def _properties(feature: dict[str, Any]) -> dict[str, str]:

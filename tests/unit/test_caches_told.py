@@ -43,7 +43,7 @@ def line(text, start):
 def test_without_refills_the_misses_and_the_overhead_are_told_by_kind(fairway):
     run = fairway("cache_refills = false")
     ended = run("run", "cars", "--until-idle")
-    assert "1 misses" in line(ended, "tuples: ")
+    assert "members that a cache lacked 1" in line(ended, "queries: ")
     told = line(ended, "cars: caches of moving boxes: ")
     # a box of 20 by 20, 3 wider on each side; of the objects in caches half are members, focal ones left out
     assert "0 refills, 1 miss, 1.69 times the area" in told

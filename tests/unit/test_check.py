@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import http.server
+import json
 import socket
 import threading
 import tomllib
@@ -327,3 +328,27 @@ def test_a_socket_without_records_is_told_in_words(place, wrong):
         port = server.getsockname()[1]
     with pytest.raises(FairwayError, match=wrong):
         sniff(place.format(port=port), seconds=0.2)
+
+
+@pytest.mark.parametrize(
+    ("own", "column", "objects"),
+    [
+        (("f1", "f2"), "id", ["f1", "f2"]),
+        ((7, 8), "id", ["7", "8"]),
+        (("f1", None), "properties.id", ["p1", "p2"]),
+        ((None, None), "properties.id", ["p1", "p2"]),
+    ],
+)
+def test_the_id_of_features_is_guessed_as_it_is_decoded(tmp_path, own, column, objects):
+    features = [
+        {"type": "Feature", **({} if one is None else {"id": one})}
+        | {"properties": {"id": f"p{at}", "ts": 1_700_000_000}}
+        | {"geometry": {"type": "Point", "coordinates": [10, 50]}}
+        for at, one in enumerate(own, 1)
+    ]
+    path = tmp_path / "features.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    seen = sniff(str(path))
+    assert seen.table["columns"]["object"] == column
+    assert seen.fixes["object"].to_pylist() == objects
+    assert seen.good == seen.records == 2
