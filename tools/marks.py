@@ -28,6 +28,7 @@ PLANS = frozenset(
 """What says what is asked for: values without behaviour, shared by oracle and product."""
 VALUES = PLANS | {
     "st_common.settings",
+    "st_common.stream_columns",
     "st_common.position",
     "st_common.errors",
     "st_common.home",
