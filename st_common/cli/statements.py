@@ -1,7 +1,6 @@
 """Statements from files, texts and standard input, and what they say on the terminal."""
 
 import textwrap
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -203,8 +202,8 @@ def write_explained(
     Raises:
         ConfigError: no settings describe its stream, or the stream that is to be counted never ran.
     """
-    from st_common.query.explain import lines, with_actual
-    from st_common.serving.estimates import explained
+    from st_common.query.explain import lines
+    from st_common.serving.estimates import explained, explained_by_counts
 
     stream = context.streams(ctx).get(plan.stream)
     if stream is None:
@@ -213,14 +212,8 @@ def write_explained(
             hint="conf/streams.toml describes the streams",
         )
     home = context.home(ctx)
-    tree = explained(home, stream, name, plan)
-    if analyze:
-        from st_common.engine.batch.analyzing import analyzed
-
-        order = tree.order or plan.order
-        actual = analyzed(home, stream, replace(plan, order=order), name)
-        tree = with_actual(tree, plan, actual)
-    for line in lines(tree):
+    explaining = explained_by_counts if analyze else explained
+    for line in lines(explaining(home, stream, name, plan)):
         typer.echo(line)
 
 

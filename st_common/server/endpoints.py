@@ -119,6 +119,15 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/explain/{query}",
         about="How a query is carried out.",
         run=reads.explain,
+        params=(
+            Param(
+                name="analyze",
+                about="true: it runs over the archived fixes, and what goes through is counted",
+                read=truth_of,
+                kind="boolean",
+            ),
+        ),
+        lane="past",
     ),
     Endpoint(
         method="POST",

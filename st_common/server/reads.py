@@ -105,10 +105,12 @@ def layers(asked: Asked) -> Response:
 def explain(asked: Asked) -> Response:
     """How a query is carried out, as lines of a tree; registered, or a SELECT that is sent."""
     from st_common.query.explain import lines
-    from st_common.serving.estimates import explained
+    from st_common.serving.estimates import explained, explained_by_counts
 
     name, plan = _plan(asked)
-    tree = explained(asked.place.home, known_stream(asked, plan.stream), name, plan)
+    home, stream = asked.place.home, known_stream(asked, plan.stream)
+    explaining = explained_by_counts if asked.params.get("analyze") else explained
+    tree = explaining(home, stream, name, plan)
     return value_reply({"query": name, "lines": list(lines(tree))})
 
 

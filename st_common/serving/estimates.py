@@ -3,10 +3,18 @@
 What reads tables is imported when there are tables: before a stream ran, `explain` waits for none of it.
 """
 
+from dataclasses import replace
+
 from st_common.engine.orders import read_order
 from st_common.home import Home
 from st_common.ops.status import read_status
-from st_common.query.explain import Estimates, Explanation, Running, explain
+from st_common.query.explain import (
+    Estimates,
+    Explanation,
+    Running,
+    explain,
+    with_actual,
+)
 from st_common.query.lookup import queries
 from st_common.query.plan import Plan
 from st_common.settings import StreamSettings
@@ -95,3 +103,24 @@ def explained(home: Home, stream: StreamSettings, name: str, plan: Plan) -> Expl
         caches=caches_of(home, stream, plan),
         stream=stream,
     )
+
+
+def explained_by_counts(
+    home: Home, stream: StreamSettings, name: str, plan: Plan
+) -> Explanation:
+    """How a query is carried out, with what is counted when it runs over all archived fixes, see `analyzed`.
+
+    Args:
+        home: the home folder.
+        stream: the settings of the plan's stream.
+        name: of its query, empty without one.
+        plan: the plan; where it leaves the order of selection and region open, that of the engine is run.
+
+    Raises:
+        FairwayError: as `analyzed`.
+    """
+    from st_common.engine.batch.analyzing import analyzed
+
+    tree = explained(home, stream, name, plan)
+    ordered = replace(plan, order=tree.order or plan.order)
+    return with_actual(tree, plan, analyzed(home, stream, ordered, name))

@@ -372,6 +372,21 @@ def test_the_server_side_counts_streams_queries_and_rejects(page: Page, served: 
 
 
 @pytest.mark.spec("P10")
+def test_what_a_query_costs_is_counted(page: Page, served: Served):
+    import httpx
+
+    text = "SELECT * FROM vehicles INSIDE (24.93, 60.16, 24.96, 60.18)"
+    put = httpx.put(f"{served.url}/queries/centre", content=text, timeout=60)
+    put.raise_for_status()
+    open_page(page, served, "tab=queries&query=centre")
+    page.get_by_role("button", name="What it costs").click()
+    costs = page.get_by_role("status", name="What centre costs")
+    expect(costs).to_contain_text("inside box", timeout=120_000)
+    expect(costs).to_contain_text("actual")
+    drop_all(served)
+
+
+@pytest.mark.spec("P10")
 def test_on_a_phone_nothing_is_cut_off_and_dark_is_dark(phone: Page, served: Served):
     phone.emulate_media(color_scheme="dark")
     open_page(phone, served)

@@ -12,6 +12,7 @@ import pyogrio
 import pytest
 
 from st_common.capture.log import Log
+from st_common.engine.run import run
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.layers.load import load
@@ -22,6 +23,7 @@ from st_common.server.engines import Engines
 from st_common.server.guard import Limits
 from st_common.server.place import Place
 from st_common.server.serve import require_token
+from st_common.settings import load_streams
 from st_common.testing.feeding import lines_of, payloads_of
 from st_common.testing.serving_http import Engine, events, served
 
@@ -135,6 +137,18 @@ def test_a_query_is_put_fixes_are_posted_and_its_changes_and_answer_are_read(
     assert client.delete("/queries/zone").status_code == 200
     (dropped,) = client.get("/queries").json()["queries"] or [{"state": "none"}]
     assert dropped["state"] != "running"
+
+
+def test_what_a_query_costs_is_counted_over_what_is_archived(place, client):
+    client.put("/queries/zone", content=ZONE)
+    post(client, fix("a", 1, 1, 1), fix("b", 2, 20, 1), fix("a", 5, 30, 1))
+    early = client.get("/explain/zone", params={"analyze": "true"})
+    assert early.status_code == 400
+    assert "error" in early.json()
+    run(place.home, load_streams(place.conf)["ships"], until_idle=True)
+    lines = client.get("/explain/zone", params={"analyze": "true"}).json()["lines"]
+    assert any(line.startswith("actual    over 3 archived fixes") for line in lines)
+    assert client.get("/explain/zone", params={"analyze": "so"}).status_code == 400
 
 
 def test_members_are_where_their_last_fix_was_before_it_is_judged_or_archived(

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { app, type Chosen } from '../app';
 import { startFrom } from '../asking';
 import { drop, forgetNews, lookAt, toggle } from '../choosing';
+import { getJson, pathOf, wordsOf } from '../data/api';
 import { recording } from '../data/recorded';
 import { selectOf } from '../data/statement';
 import { useStore } from '../data/store';
@@ -167,6 +168,27 @@ function CardActions({ one, query }: { one: Chosen; query: QueryState | undefine
     );
 }
 
+/** What a query costs: it is run over the archived fixes, and what goes through its operators is counted. */
+function Cost({ query }: { query: string }): JSX.Element {
+    const [said, setSaid] = useState<string | null>(null);
+    const ask = async (): Promise<void> => {
+        setSaid('Counting …');
+        try {
+            const path = pathOf(['explain', query], { analyze: 'true' });
+            const { lines } = await getJson<{ lines: string[] }>(path);
+            setSaid(lines.slice(1).join('\n').trim());
+        } catch (error) {
+            setSaid(wordsOf(error));
+        }
+    };
+    if (said === null) return <button onClick={() => void ask()}>What it costs</button>;
+    return (
+        <pre class="statement" role="status" aria-label={`What ${query} costs`}>
+            {said}
+        </pre>
+    );
+}
+
 /** One query that is chosen: statement, figures, who is in, what changed. */
 function ChosenCard({ one }: { one: Chosen }): JSX.Element {
     const query = useStore(app, (state) => state.page?.queries.find((each) => each.name === one.name));
@@ -187,6 +209,7 @@ function ChosenCard({ one }: { one: Chosen }): JSX.Element {
             <Counts one={one} isGroup={isGroup} />
             <Members one={one} query={query} />
             <Changes one={one} query={query} />
+            {recording === null && query !== undefined ? <Cost query={one.name} /> : null}
             <CardActions one={one} query={query} />
         </section>
     );
