@@ -185,7 +185,7 @@ def test_places_of_the_day_that_is_asked_about_lie_below_the_drawing(
     said = page.get_by_text(re.compile(r"3,000 of \d,\d+ places of that day"))
     expect(said).to_be_visible()
     ghosts = "() => fairwayPage.place.view.map.queryRenderedFeatures({layers: ['ghosts-point']})"
-    until(page, f"({ghosts})().length > 0")
+    until(page, f"() => ({ghosts})().length > 0")
     x, y = at(page, *INSIDE)
     box = page.locator("#map canvas.maplibregl-canvas").bounding_box()
     assert box is not None
@@ -194,11 +194,11 @@ def test_places_of_the_day_that_is_asked_about_lie_below_the_drawing(
     picture(page, "ghosts")
     period.select_option("hour")
     expect(said).to_have_count(0)
-    until(page, f"({ghosts})().length === 0")
+    until(page, f"() => ({ghosts})().length === 0")
     period.select_option("before")
     expect(said).to_be_visible()
     page.get_by_role("tab", name="Queries").click()
-    until(page, f"({ghosts})().length === 0")
+    until(page, f"() => ({ghosts})().length === 0")
 
 
 @pytest.mark.spec("P10")
