@@ -11,7 +11,6 @@ inside, and judges no times: workloads without late fixes have the same `enter` 
 import asyncio
 import contextlib
 import json
-import os
 import re
 import socket
 import subprocess
@@ -30,14 +29,13 @@ _TOLD = re.compile(rb'"detect":"(enter|exit)"')
 
 
 @contextlib.contextmanager
-def server(program: str, folder: Path) -> Iterator[int]:
-    """Its server; gives the process id."""
+def server(program: str, folder: Path) -> Iterator[None]:
+    """Its server, until the body of the `with` ends."""
     command = [program, "-h", "127.0.0.1", "-p", str(PORT), "-d", str(folder), "-q"]
-    environment = {"PATH": os.environ["PATH"], "T38IDXGEOM": ""}
-    with subprocess.Popen(command, env=environment) as process:
+    with subprocess.Popen(command) as process:
         try:
             _await_port()
-            yield process.pid
+            yield
         finally:
             process.terminate()
 
@@ -113,7 +111,7 @@ def send(connection: socket.socket, data: bytes, count: int) -> None:
 def backlog(
     points: pa.Table, rects: pa.Table, program: str, folder: Path
 ) -> dict[str, object]:
-    """A backlog from the first command to the last change that is told; registering is not in it."""
+    """A backlog from the first command to the last answer, and what its fences told; registering is not in it."""
     portions = commands_of(points)
     with server(program, folder):
         register(rects)

@@ -1,6 +1,7 @@
 """`fairway query`: register queries while streams run, look at them, drop them."""
 
 import getpass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -115,12 +116,12 @@ def _tell_beginnings(ctx: typer.Context, done: "Outcome") -> None:
     try:
         anew = [row for row in done.rows if row.seed is None]
         queries_begun = beginnings(home, streams, anew)
-        far = [said(one) for one in far_regions(home, streams, done.rows)]
+        far = list(islice(far_regions(home, streams, done.rows), _FAR_SHOWN))
     except FairwayError as error:
         typer.echo(f"note: what lies before cannot be counted: {error}", err=True)
         return
     begun = [line for one in queries_begun for line in in_words(one)]
-    for line in (*begun, *far[:_FAR_SHOWN]):
+    for line in (*begun, *map(said, far)):
         typer.echo(f"note: {line}", err=True)
 
 

@@ -98,8 +98,12 @@ def _fixes_elsewhere(
 
 
 def _has_fix(home: Home, stream: str, begin: datetime, end: datetime) -> bool:
-    first = _first_fix(home, stream, begin)
-    return first is not None and first <= end
+    """Whether a fix lies between two times; it reads no further than to the first."""
+    when, day = pc.field("event_ts"), pc.field("event_date")
+    first, last = (one.astimezone(UTC).date() for one in (begin, end))
+    wanted = (day >= first) & (day <= last) & (when >= begin) & (when <= end)
+    fixes = tables.dataset(home.table("positions", stream)).filter(wanted)
+    return bool(fixes.head(1, columns=["event_ts"]).num_rows)
 
 
 def has_fixes(home: Home, stream: str) -> bool:

@@ -2,20 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
+import numpy as np
+import numpy.typing as npt
 
 from st_common import tables
+from st_common.geometry.extent import Box, extent_of_rows
 from st_common.home import Home
 from st_common.query.control import QueryRow
 from st_common.regions.region import StillRegion
 from st_common.settings import StreamSettings
 
-if TYPE_CHECKING:
-    from st_common.geometry.space import Space
-
-Box = tuple[float, float, float, float]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,24 +46,26 @@ def far_regions(
         streams: the settings; other streams are left out.
         rows: control rows that were just written, of any kind.
     """
-    extents: dict[str, Box | None] = {}
+    still: dict[tuple[str, type[StillRegion]], list[tuple[str, StillRegion]]] = {}
     for row in rows:
         region = row.plan.inside if row.plan is not None else None
-        if row.stream not in streams or not isinstance(region, StillRegion):
+        if row.stream in streams and isinstance(region, StillRegion):
+            still.setdefault((row.stream, type(region)), []).append((row.name, region))
+    extents = {stream: _extent(home, stream) for stream, _ in still}
+    for (stream, kind), named in still.items():
+        extent = extents[stream]
+        if extent is None:
             continue
-        if row.stream not in extents:
-            extents[row.stream] = _extent(home, row.stream)
-        extent = extents[row.stream]
-        box = _box_of(region, streams[row.stream].space)
-        if extent is None or _meet(box, extent):
-            continue
-        x1, y1, x2, y2 = box
-        yield FarRegion(
-            query=row.name,
-            stream=row.stream,
-            extent=extent,
-            is_exchanged=_meet((y1, x1, y2, x2), extent),
-        )
+        regions = [region for _, region in named]
+        boxes = kind.bounds(regions, space=streams[stream].space)
+        exchanged = _meet(boxes[:, [1, 0, 3, 2]], extent)
+        for place in np.flatnonzero(~_meet(boxes, extent)).tolist():
+            yield FarRegion(
+                query=named[place][0],
+                stream=stream,
+                extent=extent,
+                is_exchanged=bool(exchanged[place]),
+            )
 
 
 def said(one: FarRegion) -> str:
@@ -75,21 +76,15 @@ def said(one: FarRegion) -> str:
     return f"{away}: are x and y exchanged?" if one.is_exchanged else away
 
 
-def _box_of(region: StillRegion, space: "Space") -> Box:
-    x1, y1, x2, y2 = type(region).bounds([region], space=space)[0].tolist()
-    return x1, y1, x2, y2
-
-
-def _meet(one: Box, other: Box) -> bool:
-    is_beside = one[0] <= other[2] and other[0] <= one[2]
-    return is_beside and one[1] <= other[3] and other[1] <= one[3]
+def _meet(boxes: Floats, extent: Box) -> Bools:
+    """Which boxes (float64[n, 4]) have a point in common with an extent."""
+    low, high = np.array(extent[:2]), np.array(extent[2:])
+    beside = (boxes[:, :2] <= high) & (boxes[:, 2:] >= low)
+    return np.asarray(beside.all(axis=1), np.bool_)
 
 
 def _extent(home: Home, stream: str) -> Box | None:
     path = home.table("latest", stream)
     if not tables.exists(path):
         return None
-    places = tables.read(path, columns=["x", "y"])
-    x, y = (pc.min_max(places[name]).as_py() for name in ("x", "y"))
-    sides = (x["min"], y["min"], x["max"], y["max"])
-    return None if None in sides else sides
+    return extent_of_rows(tables.read(path, columns=["x", "y"]))

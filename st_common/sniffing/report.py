@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from st_common.decode import Decoded, decode
 from st_common.errors import ConfigError
 from st_common.feeds.framing import of_document
 from st_common.formats.registry import format_of
+from st_common.geometry.extent import Box, extent_of_rows
 from st_common.settings import StreamSettings, stream_of_table
 from st_common.sniffing.columns import Guess, guessed
 from st_common.sniffing.form import Form, form_of
@@ -57,7 +57,7 @@ class Sniffed:
     good: int
     reasons: dict[str, int]
     notes: tuple[str, ...]
-    extent: tuple[float, float, float, float] | None
+    extent: Box | None
 
     @property
     def is_readable(self) -> bool:
@@ -180,18 +180,8 @@ def _tried(
         good=len(fixes),
         reasons=dict(reasons.most_common()),
         notes=notes,
-        extent=_extent(fixes) if len(fixes) else None,
+        extent=extent_of_rows(fixes) if len(fixes) else None,
     )
-
-
-def _extent(fixes: pa.Table) -> tuple[float, float, float, float] | None:
-    """The least and greatest x and y."""
-    x, y = (pc.min_max(fixes[name]) for name in ("x", "y"))
-    sides = (x["min"], y["min"], x["max"], y["max"])
-    if not all(side.is_valid for side in sides):
-        return None
-    west, south, east, north = (float(side.as_py()) for side in sides)
-    return west, south, east, north
 
 
 def _payloads(head: Head, stream: StreamSettings) -> list[bytes]:
@@ -224,7 +214,7 @@ def source_to_toml(name: str, place: str) -> str:
         name: of the stream.
         place: the file or the address.
     """
-    kind, _, where = place.partition("://")
+    kind, _, where = place.removesuffix("/").partition("://")
     keys = {
         "tcp": f'kind = "tcp"\nconnect = {_toml(where)}\n',
         "udp": f'kind = "udp"\nlisten = {_toml(where)}\n',

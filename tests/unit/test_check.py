@@ -17,7 +17,7 @@ from st_common.errors import ConfigError, FairwayError
 from st_common.settings import load_streams
 from st_common.sniffing.columns import guessed
 from st_common.sniffing.form import form_of
-from st_common.sniffing.report import sniff
+from st_common.sniffing.report import sniff, source_to_toml
 
 pytestmark = pytest.mark.spec("B6", "B7")
 
@@ -290,6 +290,11 @@ def test_a_socket_is_read_for_some_seconds(tmp_path, closes):
     assert "next: fairway capture vans" in told
     (source,) = load_streams(tmp_path / "conf")["vans"].sources.values()
     assert (source.kind, source.connect) == ("tcp", f"127.0.0.1:{port}")
+
+
+def test_the_source_of_a_socket_has_its_place_alone():
+    (kind, place) = source_to_toml("vans", "tcp://127.0.0.1:5/").splitlines()[2:]
+    assert (kind, place) == ('kind = "tcp"', 'connect = "127.0.0.1:5"')
 
 
 def test_datagrams_are_records():
