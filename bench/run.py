@@ -200,7 +200,17 @@ ANY_ENGINE = {
     },
     "sharing": ["sharing"],
     "scaling": ["scaling", "--shards", "1,4,16,64"],
-    "scaling-all": ["scaling", "--shards", "1,4,16,64", "--all"],
+    "scaling-all": ["scaling", "--shards", "1,4,16,64", "--following", "64"],
+    "scaling-one": ["scaling", "--shards", "1,4,16,64", "--following", "1"],
+    "scaling-p9": [
+        "scaling",
+        "--shards",
+        "1,4,16,64",
+        "--workload",
+        "p9",
+        "--queries",
+        "100000",
+    ],
     "scaling-w2": ["scaling", "--shards", "1,4,16,64", "--workload", "w2"],
     "scaling-roads": ["scaling", "--shards", "1,4,16,64", "--workload", "roads"],
     "scaling-w3": [

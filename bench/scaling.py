@@ -1,14 +1,16 @@
 """How work falls with the number of shards: the step of each of 1 to 64 shards, timed alone.
 
-usage: python -m bench.scaling [--workload w1|w2|w3|roads] [--queries N] [--shards 1,4,16,64] [--all]
+usage: python -m bench.scaling [--workload w1|w2|w3|roads|p9] [--queries N] [--shards 1,4,16,64] [--following N]
 
 Each shard steps the same log by itself, in this process: CPU time, with nothing beside it. What all of them tell
-together must be what one shard tells, else it fails with exit code 3. `--all`: every shard follows all objects, as
-where a query asks where others are.
+together must be what one shard tells, else it fails with exit code 3. `--following`: so many of the shards follow all
+objects, as those do which judge a query that asks where others are. Of P9, as many moving squares as `--queries` and as
+many objects, all of them do; what is timed is the last round.
 
     efficiency = time of one shard / (shards x time of the slowest)
 
-Decoding is not in it: it is done once for each task, whatever its shards.
+Decoding is not in it: it is done once for each task, whatever its shards. Nor are the queries in the bytes of states:
+shards of one process share them.
 """
 
 import argparse
@@ -23,6 +25,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from bench import oldenburg
+from bench.rounds import prepared
 from bench.throughput import (
     ROOT,
     SHARED,
@@ -48,6 +52,10 @@ from st_common.query.plan import LayerJoin, Plan
 from st_common.settings import StreamSettings
 from st_common.spark.resident_engine import batch_bytes
 
+_BEHIND_QUERIES = slice(2, None)
+_LAST_ROUND = slice(-3, None)
+"""Two segments of fixes, and the row of the clock."""
+_MOST = 1 << 10
 ROADS = SHARED / "data" / "osm-porto" / "porto-metro-roads-2015.osm.pbf"
 
 
@@ -96,28 +104,56 @@ def filled(args: Namespace, home: Home) -> Log:
     return log
 
 
+def filled_with_squares(args: Namespace) -> tuple[Home, Log, StreamSettings]:
+    """A log with two rounds of as many objects as moving squares, each of which goes with one of them."""
+    rounds = Namespace(
+        **{**vars(args), "objects": args.queries, "kind": "squares", "members": 11.0},
+        k=16,
+        distance_m=0.0,
+        divisor=2500,
+        cache_share=None,
+        share=1.0,
+        warm=1,
+        rounds=1,
+        parts=2,
+    )
+    run, stream = prepared(rounds, shards=1)
+    for unit in range(len(run.space.x)):
+        who = oldenburg.reporters(run.space.x.shape[1], unit, 1.0)
+        run.land(unit, oldenburg.data_segments(run.space, unit, who, parts=2))
+        if unit == 0:
+            run.register()
+    return run.home, run.log, stream
+
+
 def packets_by_shard(
-    log: Log, stream: StreamSettings, shards: int
+    log: Log, stream: StreamSettings, shards: int, following: int
 ) -> list[list[Packet]]:
     """The packets of each shard, in log order."""
-    made = packets_of(log, log.segments(0), stream, shards=shards)
+    made = packets_of(
+        log, log.segments(0), stream, shards=shards, following=range(following)
+    )
     return [list(of) for of in zip(*made, strict=True)]
 
 
 def stepped(
-    home: Home, stream: StreamSettings, packets: Sequence[Packet], shard: int, of: int
+    home: Home,
+    stream: StreamSettings,
+    packets: Sequence[Packet],
+    shard: int,
+    of: int,
+    untimed: int,
 ) -> tuple[float, State, list[pa.Table]]:
-    """The seconds of CPU that a shard takes for its packets behind the queries, its state, and what it tells."""
+    """The seconds of CPU that a shard takes for its packets behind some, its state, and what it tells."""
     settings, layer_of = (
         step_settings(stream, shard=shard, shards=of),
         layers_of(home, stream),
     )
-    done = step(
-        State(), packets[:2], settings, layer_of
-    )  # queries, indexes, first fixes
+    # Queries, indexes, first fixes.
+    done = step(State(), packets[:untimed], settings, layer_of)
     told, state = [done.changes], done.state
     # In segments of 1 MiB, as the engine takes them from a backlog.
-    rest, size = packets[2:], batch_bytes(of) >> 20
+    rest, size = packets[untimed:], batch_bytes(of) >> 20
     batches = [rest[at : at + size] for at in range(0, len(rest), size)]
     started_s = time.process_time()
     for batch in batches:
@@ -128,15 +164,21 @@ def stepped(
 
 
 def measured(
-    home: Home, log: Log, stream: StreamSettings, shards: int
+    home: Home,
+    log: Log,
+    stream: StreamSettings,
+    shards: int,
+    following: int,
+    timed: slice,
 ) -> tuple[Measured, str]:
     """What so many shards take, and the hash of all that they tell."""
     seconds, states, told = [], [], []
-    dealt = packets_by_shard(log, stream, shards)
+    dealt = packets_by_shard(log, stream, shards, following)
     for shard, packets in enumerate(dealt):
-        took_s, state, changes = stepped(home, stream, packets, shard, shards)
+        untimed = len(packets) - len(packets[timed])
+        took_s, state, changes = stepped(home, stream, packets, shard, shards, untimed)
         seconds.append(took_s)
-        states.append(len(state.to_blob()))
+        states.append(len(state.to_blob(queries=False)))
         told += changes
     changes = settled(told)
     read = [sum(len(packet.to_blob()) for packet in packets) for packets in dealt]
@@ -168,25 +210,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--workload", choices=["w1", "w2", "w3", "roads"], default="w1")
+    parser.add_argument(
+        "--workload", choices=["w1", "w2", "w3", "roads", "p9"], default="w1"
+    )
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--replays", type=int, default=60)
     parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--shards", default="1,4,16,64")
-    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--following", type=int, default=0)
     parser.add_argument("--work", type=Path, default=ROOT / "bench" / "work")
     args = parser.parse_args()
-    home = Home(args.work / f"home-{time.time_ns()}")
-    log = filled(args, home)
-    stream = replace(stream_settings(1), moving=args.all)
-    found = [measured(home, log, stream, int(n)) for n in args.shards.split(",")]
+    if args.workload == "p9":
+        home, log, stream = filled_with_squares(args)
+        following, timed = _MOST, _LAST_ROUND
+    else:
+        home = Home(args.work / f"home-{time.time_ns()}")
+        log, stream = filled(args, home), stream_settings(1)
+        following, timed = args.following, _BEHIND_QUERIES
+    stream = replace(stream, moving=False)
+    found = [
+        measured(home, log, stream, int(n), following, timed)
+        for n in args.shards.split(",")
+    ]
     one_s = found[0][0].mean_s * found[0][0].shards
     rows = [
         replace(one, efficiency=round(one_s / (one.shards * one.slowest_s), 3))
         for one, _ in found
     ]
-    follow = "all objects" if args.all else "own objects"
-    what = f"{args.workload} {args.queries} queries, {follow}"
+    what = f"{args.workload} {args.queries} queries, {following} shards follow all"
     print(json.dumps({"what": what, "by_shards": [asdict(row) for row in rows]}))
     if len({told for _, told in found}) > 1:
         raise SystemExit(3)

@@ -1,6 +1,6 @@
 """From segments of a log to packets for shards: what every engine begins with."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from st_common.capture.control import check_announced
@@ -73,6 +73,7 @@ def packets_of(
     stream: StreamSettings,
     *,
     shards: int,
+    following: Collection[int] = (),
     notice: Callable[[str], None] | None = None,
     seen: Callable[[Piece], None] | None = None,
 ) -> Iterator[list[Packet]]:
@@ -87,6 +88,7 @@ def packets_of(
         stream: how they are read, unless rows in the log say otherwise, and how objects are dealt out.
         shards: how many packets each segment gives. Control rows go to all shards. With `moving` every shard gets all
             fixes, otherwise those of the objects whose hash is its own.
+        following: the shards that get all fixes where others do not.
         notice: told of each damaged packet that raw bytes stand in for, as a line for people.
         seen: given each piece as it was decoded.
 
@@ -101,7 +103,7 @@ def packets_of(
             notice(piece.damage)
         if seen is not None:
             seen(piece)
-        yield _packets_of(log, piece, stream, shards)
+        yield _packets_of(log, piece, stream, shards, following)
 
 
 def _control(log: Log, segment: Segment, stream: StreamSettings) -> Packet:
@@ -160,7 +162,11 @@ def packet_of(log: Log, piece: Piece, stream: StreamSettings) -> Packet:
 
 
 def _packets_of(
-    log: Log, piece: Piece, stream: StreamSettings, shards: int
+    log: Log,
+    piece: Piece,
+    stream: StreamSettings,
+    shards: int,
+    following: Collection[int] = (),
 ) -> list[Packet]:
     first, part = piece.segments[0], piece.part
     if part is None:
@@ -174,6 +180,7 @@ def _packets_of(
         nulled=packets.nulled,
         shards=shards,
         moving=stream.moving,
+        following=following,
         id_key=stream.id_key,
         segments=part.segments,
         at=part.fix_at if part.segments > 1 else None,

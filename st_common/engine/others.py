@@ -1,22 +1,63 @@
-"""Which queries ask where others are: while there are some, every shard must follow all objects (docs/adr/0083)."""
+"""Which shards follow all objects: those that judge a query which asks where others are (docs/adr/0083)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from st_common.controls.reading import chosen
 from st_common.controls.rows import ControlRow, Registration
+from st_common.operators.runtime.compiling import is_spread, owners_of
 from st_common.operators.state.registered import Queries
 from st_common.operators.turn.flags import flags_of
 from st_common.query.control import plan_of
+from st_common.query.plan import Plan
+
+Shards = frozenset[int]
+NOBODY: Shards = frozenset()
 
 
-def asks_for_others(rows: Sequence[ControlRow]) -> bool:
-    """Whether control rows register a query that asks where other objects are."""
-    return any(plan_of(row, 0).by_ticks for _, row in chosen(rows, Registration))
+def everybody(shards: int) -> Shards:
+    """All shards, by their numbers."""
+    return frozenset(range(shards))
 
 
-def needs_others(queries: Queries) -> bool:
-    """Whether a live query asks where other objects are."""
+def asked_by(rows: Sequence[ControlRow], shards: int) -> Shards:
+    """The shards that judge those queries of some control rows which ask where others are."""
+    registered = (row for _, row in chosen(rows, Registration))
+    plans = ((row.query, plan_of(row, 0)) for row in registered)
+    return _judging(((name, plan) for name, plan in plans if plan.by_ticks), shards)
+
+
+def needed_by(queries: Queries, shards: int) -> Shards:
+    """The shards that judge a live query which asks where others are."""
     numbers = np.flatnonzero(flags_of(queries).ticking)
-    return any(queries[number].live for number in numbers)
+    asking = (queries[number] for number in numbers)
+    return _judging(((one.name, one.plan) for one in asking if one.live), shards)
+
+
+class Needed:
+    """Knows `needed_by` of the queries that it was asked last: they change more rarely than they are asked about.
+
+    Args:
+        shards: how many there are.
+    """
+
+    def __init__(self, shards: int) -> None:
+        self._shards = shards
+        self._known: tuple[Queries, Shards] = (Queries(), NOBODY)
+
+    def by(self, queries: Queries) -> Shards:
+        """The shards that judge a live query which asks where others are."""
+        if queries is not self._known[0]:
+            self._known = (queries, needed_by(queries, self._shards))
+        return self._known[1]
+
+
+def _judging(asked: Iterable[tuple[str, Plan]], shards: int) -> Shards:
+    """The shards that judge some queries by ticks: of each its owner, or all, each for its own objects."""
+    names = []
+    for name, plan in asked:
+        if is_spread(plan):
+            return everybody(shards)
+        names.append(name)
+    return frozenset(owners_of(names, shards).tolist()) if names else NOBODY

@@ -13,6 +13,7 @@ from st_common import tables
 from st_common.engine import states
 from st_common.engine.committing import APP
 from st_common.engine.export import export_folder, seed_folder, seed_path
+from st_common.engine.others import NOBODY, Shards, everybody
 from st_common.engine.owner import Owner, owned
 from st_common.engine.run import follow
 from st_common.engine.topology import (
@@ -85,7 +86,8 @@ def reshard(
         _remove_others(home, stream.name, before)
         old = replace(stream, engine=before.engine, shards=before.shards)  # type: ignore[arg-type]
         old = begin(home, old, engine=before.engine, shards=before.shards)
-        whole = joined(export(home, old, owner), moving=stream.moving)
+        exported = export(home, old, owner)
+        whole = joined(exported, following=_following(stream, len(exported)))
         _check_end(home, stream.name, whole)
         after = Topology(
             engine=engine,
@@ -93,7 +95,7 @@ def reshard(
             generation=before.generation + 1,
             start=whole.next_segment,
         )
-        store(home, stream.name, whole, after, moving=stream.moving)
+        store(home, stream, whole, after)
         owner.check()
         # From here on a start finds the new generation; before it, the old one, whose state is still there.
         put_in_force(home, stream.name, after)
@@ -101,24 +103,28 @@ def reshard(
     return Resharded(before=before, after=after, objects=len(whole.objects))
 
 
-def store(
-    home: Home, stream: str, whole: State, topology: Topology, *, moving: bool
-) -> None:
+def store(home: Home, stream: StreamSettings, whole: State, topology: Topology) -> None:
     """Stores a state so that the engine of a topology begins with it.
 
     Args:
         home: the home folder.
-        stream: the name of the stream.
+        stream: the settings of the stream.
         whole: the state of all shards together.
         topology: the local engine gets the state as it is, Spark one file per shard.
-        moving: as in the stream's settings: whether every shard knows the fixes of all objects.
     """
     if topology.engine == "local":
-        states.States.of(home, stream, topology.generation).store(whole)
+        states.States.of(home, stream.name, topology.generation).store(whole)
         return
-    folder = generation_folder(home, stream, topology.generation)
-    for shard, state in enumerate(split(whole, shards=topology.shards, moving=moving)):
+    folder = generation_folder(home, stream.name, topology.generation)
+    following = _following(stream, topology.shards)
+    parts = split(whole, shards=topology.shards, following=following)
+    for shard, state in enumerate(parts):
         states.save(seed_path(seed_folder(folder), shard), state)
+
+
+def _following(stream: StreamSettings, shards: int) -> Shards:
+    """The shards that follow all objects as micro-batches have it: all, unless the stream's settings say none."""
+    return everybody(shards) if stream.moving else NOBODY
 
 
 def _check(engine: str, shards: int) -> None:

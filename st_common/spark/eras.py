@@ -1,21 +1,22 @@
-"""Whether shards follow all objects or their own alone: in eras of a stream in tasks that stay (docs/adr/0083).
+"""Which shards follow all objects, and which their own alone: in eras of a stream in tasks that stay (docs/adr/0083).
 
-Shards need the fixes of others while a query asks where others are, as KNN does. Where none does, each gets its own: so
-what a shard does falls with their number. An era is a part of the log with one answer to that.
+A shard needs the fixes of others while it judges a query that asks where others are, as KNN does. All other shards get
+their own: so what a shard does falls with their number. An era is a part of the log with one answer to that.
 
-    segment   0 ........ 180 .................. 240 .......
-              boxes      REGISTER .. KNN ..     DROP
-    era       own        all                    own
+    segment             0 ........ 180 ................. 240 .......
+                        boxes      REGISTER .. KNN ..    DROP
+    follow all objects  nobody     the shard of the KNN  nobody
 
 At a border the states of all shards are stored, made one, and split anew, as a reshard does.
 """
 
 import shutil
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from st_common.engine.others import NOBODY, Shards, everybody
 from st_common.engine.states import States
 from st_common.errors import StateError
 from st_common.home import Home
@@ -37,20 +38,29 @@ class Era:
 
     Attributes:
         start: its first segment.
-        moving: whether every shard follows all objects.
+        following: the shards that follow all objects.
     """
 
     start: int
-    moving: bool
+    following: Shards
 
     @property
     def folder(self) -> str:
-        """The name of the folder with its states."""
-        return f"{self.start:012d}-{'all' if self.moving else 'own'}"
+        """The name of the folder with its states: the shards that follow all are bits of a hexadecimal number.
+
+        segment 180, shards 0 and 5   ->   000000000180-21
+        """
+        bits = sum(1 << shard for shard in self.following)
+        return f"{self.start:012d}-{bits:x}"
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values; `Era(**value)` gives it back."""
-        return asdict(self)
+        """As JSON values; `from_json` gives it back."""
+        return {"start": self.start, "following": sorted(self.following)}
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> "Era":
+        """What `to_json` gave."""
+        return Era(start=value["start"], following=frozenset(value["following"]))
 
 
 def states_of(home: Home, stream: str, era: Era, shard: int) -> States:
@@ -76,14 +86,17 @@ def era_of(home: Home, feed: Feed, *, committed: int) -> Era:
     eras = [*known[:1], *kept]
     if not eras:
         # What a reshard left is split as micro-batches need it.
-        moving = feed.stream.moving and feed.seed is not None
-        eras = [Era(start=feed.start, moving=moving)]
+        has_all = feed.stream.moving and feed.seed is not None
+        following = everybody(len(feed.keys)) if has_all else NOBODY
+        eras = [Era(start=feed.start, following=following)]
     if eras != known:
         _write(home, feed.stream.name, eras)
     return eras[-1]
 
 
-def begin_era(home: Home, feed: Feed, before: Era, *, start: int, moving: bool) -> Era:
+def begin_era(
+    home: Home, feed: Feed, before: Era, *, start: int, following: Shards
+) -> Era:
     """Begins an era behind another one, from the states that its shards have stored at that place.
 
     A crash leaves the one before in force, or this one: what is under way can be done again.
@@ -93,12 +106,12 @@ def begin_era(home: Home, feed: Feed, before: Era, *, start: int, moving: bool) 
         feed: the stream.
         before: the era that ends.
         start: the first segment of the new one.
-        moving: whether every shard follows all objects in it.
+        following: the shards that follow all objects in it.
 
     Raises:
         StateError: a shard has stored no state at that place.
     """
-    era, name = Era(start=start, moving=moving), feed.stream.name
+    era, name = Era(start=start, following=following), feed.stream.name
     shards = len(feed.keys)
     shutil.rmtree(folder_of(home, name) / era.folder, ignore_errors=True)
     if start > feed.start:  # else no shard has a state yet
@@ -110,8 +123,9 @@ def begin_era(home: Home, feed: Feed, before: Era, *, start: int, moving: bool) 
             raise StateError(
                 f"states of stream {name!r} stand at {places}, not {start}"
             )
-        whole = joined(states, moving=before.moving)
-        for shard, state in enumerate(split(whole, shards=shards, moving=moving)):
+        whole = joined(states, following=before.following)
+        parts = split(whole, shards=shards, following=following)
+        for shard, state in enumerate(parts):
             states_of(home, name, era, shard).store(state)
     _write(home, name, [*_known(home, name), era])
     return era
@@ -119,7 +133,7 @@ def begin_era(home: Home, feed: Feed, before: Era, *, start: int, moving: bool) 
 
 def _known(home: Home, stream: str) -> list[Era]:
     record = read_record(_path(home, stream)) or {}
-    return [Era(**one) for one in record.get("eras", ())]
+    return [Era.from_json(one) for one in record.get("eras", ())]
 
 
 def _write(home: Home, stream: str, eras: Sequence[Era]) -> None:
@@ -134,3 +148,20 @@ def _write(home: Home, stream: str, eras: Sequence[Era]) -> None:
 
 def _path(home: Home, stream: str) -> Path:
     return folder_of(home, stream) / _FILE
+
+
+def wider(era: Era, asked: Shards, *, shards: int) -> Shards:
+    """Who follows all objects once some shards must: at least twice as many as before, so that borders stay few.
+
+        of 8 shards 2 follows all,      5 must too   ->   2, 5
+        of 8 shards 2 and 5 follow all, 7 must too   ->   2, 5, 7, and 0
+
+    Args:
+        era: in force.
+        asked: shards that must follow all objects, some of them not yet.
+        shards: how many there are.
+    """
+    must = era.following | asked
+    others = sorted(everybody(shards) - must)
+    lacking = max(2 * len(era.following) - len(must), 0)
+    return must | frozenset(others[:lacking])

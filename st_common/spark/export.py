@@ -56,7 +56,7 @@ def states(
     if mode_of(home, stream) == RESIDENT:
         engine = on_spark(spark, home, feed_of(home, stream), owner, end=segment + 1)
         found = exported(home, stream.name, segment, stream.shards)
-        return [joined(found, moving=engine.era.moving)]
+        return [joined(found, following=engine.era.following)]
     sink = Sink(home=home, stream=stream, owner=owner)
     with archiving(Archive(home, stream)) as archive:
         follow(spark, sink, until_idle=True, end=segment + 1, check=archive.check)

@@ -13,7 +13,7 @@ from st_common.capture.log import Segment
 from st_common.engine.committing import APP, Committing
 from st_common.engine.feed import step_settings
 from st_common.engine.local import BASE_S
-from st_common.engine.others import asks_for_others
+from st_common.engine.others import Shards, asked_by
 from st_common.engine.owner import Owner
 from st_common.engine.pace import Pace
 from st_common.engine.suspension import tell_failures
@@ -24,7 +24,7 @@ from st_common.operators.state.fixes import NEVER
 from st_common.operators.turn.part import Counters
 from st_common.position import position_of, segment_of
 from st_common.spark.crew import Crew, Plan
-from st_common.spark.eras import begin_era, era_of
+from st_common.spark.eras import begin_era, era_of, wider
 from st_common.spark.modes import folder_of
 from st_common.spark.shard import Ints, failures_in, foreign_in, read_result
 from st_common.spark.source import Feed
@@ -33,6 +33,7 @@ from st_common.storage import make_folder
 
 BATCH_BYTES = 16 << 20
 _SHARDS_OF_A_BATCH, _MOST_BATCHES = 4, 4
+_MUCH_LESS = 4
 RENEW_S = 3600.0
 """How long a task stays, where others can take its shards: what it has gathered in memory ends with it."""
 FILES_FROM_BYTES, FILES_FROM_ROWS = 2 << 20, 100_000
@@ -191,23 +192,27 @@ class ResidentEngine(Committing):
     def _rows_for_files(self, segments: list[Segment]) -> int | None:
         """From how many changes on a shard keeps what segments make, to write it into files; None: it does not.
 
-        It does where they are a backlog, and each fix is of one shard.
+        It does where they are a backlog, and it follows its own objects alone.
         """
         size = sum(segment.size for segment in segments)
-        is_of_one = self._is_alone or not self.era.moving
-        return FILES_FROM_ROWS if is_of_one and size >= FILES_FROM_BYTES else None
+        return FILES_FROM_ROWS if size >= FILES_FROM_BYTES else None
 
     def _in_one_era(self, segments: list[Segment]) -> list[Segment]:
-        """The segments before the first one that asks where others are; where that is the first, an era begins."""
-        if self.era.moving or not self._feed.stream.moving or self._is_alone:
+        """The segments before the first one that has more shards follow all objects; an era begins if it is first."""
+        if not self._feed.stream.moving or self._is_alone:
             return segments
         for at, segment in enumerate(segments):
-            if segment.statement and asks_for_others(control_rows(self.log, segment)):
+            if segment.statement and (asked := self._asked_in(segment)):
                 if at:
                     return segments[:at]
-                self._begin_era(moving=True)
-                break
+                shards = len(self._feed.keys)
+                self._begin_era(wider(self.era, asked, shards=shards))
         return segments
+
+    def _asked_in(self, segment: Segment) -> Shards:
+        """The shards that must follow all objects for what a segment registers, and do not yet."""
+        rows = control_rows(self.log, segment)
+        return asked_by(rows, len(self._feed.keys)) - self.era.following
 
     @property
     def _is_alone(self) -> bool:
@@ -215,21 +220,26 @@ class ResidentEngine(Committing):
         return len(self._feed.keys) == 1
 
     def _leave_others(self, metas: list[dict[str, Any]]) -> None:
-        """Begins an era where shards follow their own objects alone, once no query asks where others are.
+        """Begins an era in which fewer shards follow all objects, once nobody needs it, or a quarter of them.
 
         Not on the way to an export, whose states are of the era that it ends in.
         """
-        asked = any(meta["needs_others"] for meta in metas)
+        needed, following = frozenset(metas[0]["needed"]), self.era.following
         is_on_the_way = self._end is not None
-        if self.era.moving and not (asked or is_on_the_way or self._is_alone):
-            self._begin_era(moving=False)
+        is_much_less = following and _MUCH_LESS * len(needed) <= len(following)
+        if is_much_less and not (is_on_the_way or self._is_alone):
+            self._begin_era(needed)
 
-    def _begin_era(self, *, moving: bool) -> None:
-        """Has shards follow all objects from here on, or their own alone."""
+    def _begin_era(self, following: Shards) -> None:
+        """Has these shards follow all objects from here on, and the others their own alone."""
         if self.next_segment > self._feed.start:
             self._store_here()
         self.era = begin_era(
-            self._home, self._feed, self.era, start=self.next_segment, moving=moving
+            self._home,
+            self._feed,
+            self.era,
+            start=self.next_segment,
+            following=following,
         )
 
     def _store_here(self) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from st_common.capture.log import Segment
 from st_common.contracts import load_contract
 from st_common.engine.export import asked_exports, export_path, seed_path
-from st_common.engine.others import needs_others
+from st_common.engine.others import NOBODY, Needed
 from st_common.engine.states import States, load, save
 from st_common.errors import FairwayError
 from st_common.home import Home
@@ -157,13 +157,14 @@ class _Task:
         self._home, self._log = Home(Path(feed.home)), feed.log()
         self._layer_of = shared_layers(self._home, feed.stream, peers)
         self._held: dict[int, _Held] = {}
-        self._era = Era(start=feed.start, moving=feed.stream.moving)
+        self._era = Era(start=feed.start, following=NOBODY)
+        self._needed = Needed(len(feed.keys))
         self._storing: threading.Thread | None = None
 
     def does(self, head: Head, body: bytes) -> bool:
         """Does what a message says; whether there is more to do after it."""
         if "era" in head:
-            self._enter(Era(**head["era"]))
+            self._enter(Era.from_json(head["era"]))
             self._peers.meet(head["peers"])
         match head["do"]:
             case "take" | "drop":
@@ -212,9 +213,12 @@ class _Task:
         for shard, packets in self._packets(segments, shards).items():
             done = self._stepped(shard, packets)
             least, untold = head["untold"], None
+            has_all = shard in self._era.following
             if least is not None:
-                untold = Untold.of(head["plan"], done.changes, packets)
-            is_kept = least is not None and len(done.changes) >= least
+                own = [] if has_all else packets
+                untold = Untold.of(head["plan"], done.changes, own)
+            # Who follows all objects has their fixes, too: all that it tells may stand where others tell something.
+            is_kept = least is not None and not has_all and len(done.changes) >= least
             self._held[shard].untold = untold if is_kept else None
             yield (
                 shard,
@@ -222,7 +226,7 @@ class _Task:
                     done,
                     packets,
                     wanted=wanted_us(done.state, self._settings(shard)),
-                    needs_others=needs_others(done.state.queries),
+                    needed=self._needed.by(done.state.queries),
                     untold=untold,
                     is_kept=is_kept,
                 ),
@@ -288,7 +292,7 @@ class _Task:
             self._peers,
             segments,
             shards,
-            moving=self._era.moving,
+            following=self._era.following,
         )
 
     def _store(self, shards: Sequence[int], number: int) -> None:

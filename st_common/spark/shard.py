@@ -46,7 +46,7 @@ def result_blob(
     read: list[Packet],
     *,
     wanted: int | None = None,
-    needs_others: bool = True,
+    needed: Iterable[int] = (),
     untold: Untold | None = None,
     is_kept: bool = False,
 ) -> bytes:
@@ -56,7 +56,7 @@ def result_blob(
         done: what the step did.
         read: the packets that it read; what decoding counted in them, and what they say about time, goes along.
         wanted: the time that the shard waits for, us UTC (see `operators.wanted`); None: it waits for none.
-        needs_others: whether a live query asks where other objects are.
+        needed: the shards that judge a live query which asks where other objects are.
         untold: what others must know of the changes where shards may write them into files.
         is_kept: whether the shard keeps the changes, which then are not given.
     """
@@ -79,7 +79,7 @@ def result_blob(
     meta |= {
         "heard": [dataclasses.asdict(one) for one in heard(read)],
         "wanted": wanted,
-        "needs_others": needs_others,
+        "needed": sorted(needed),
     }
     meta |= {
         "failures": [(one.query, one.version, one.why) for one in done.failures],

@@ -23,6 +23,7 @@ import pyarrow as pa
 from st_common.capture.log import Segment
 from st_common.engine.damage import tell_damage
 from st_common.engine.feed import packets_of
+from st_common.engine.others import Shards
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.spark.peers import Arrays, Ask, Peers
@@ -36,7 +37,7 @@ _HELD = 2
 
 Slice = list[list[Packet]]
 """Of each part of some segments that was decoded together: a packet for each shard."""
-_Key = tuple[int, int, bool]
+_Key = tuple[int, int, Shards]
 
 
 class Decoding:
@@ -52,29 +53,33 @@ class Decoding:
         self._held: OrderedDict[_Key, Slice] = OrderedDict()
         self._lock = threading.Lock()
 
-    def decoded(self, segments: Sequence[Segment], *, moving: bool) -> Slice:
+    def decoded(self, segments: Sequence[Segment], *, following: Shards) -> Slice:
         """The packets of all shards; those of the newest parts of the log are kept for whoever asks next.
 
         Args:
             segments: adjacent segments, in order; at least one.
-            moving: whether every shard gets all fixes.
+            following: the shards that get all fixes.
 
         Raises:
             LogError: as `packets_of`.
         """
-        key = segments[0].number, segments[-1].number + 1, moving
+        key = segments[0].number, segments[-1].number + 1, following
         with self._lock:  # whoever asks for what is being decoded waits for that
             if key not in self._held:
-                self._held[key] = self.decode(segments, moving=moving)
+                self._held[key] = self.decode(segments, following=following)
                 while len(self._held) > _HELD:
                     self._held.popitem(last=False)
             return self._held[key]
 
-    def decode(self, segments: Sequence[Segment], *, moving: bool) -> Slice:
+    def decode(self, segments: Sequence[Segment], *, following: Shards) -> Slice:
         """The same, of which nothing is kept."""
-        stream, shards = replace(self._feed.stream, moving=moving), self._feed.keys
         made = packets_of(
-            self._log, segments, stream, shards=len(shards), notice=self._notice
+            self._log,
+            segments,
+            replace(self._feed.stream, moving=False),
+            shards=len(self._feed.keys),
+            following=following,
+            notice=self._notice,
         )
         return list(made)
 
@@ -84,7 +89,7 @@ class Decoding:
         """What another task asks for.
 
         Args:
-            asked: `start` and `end` of the segments, `moving`, and `shards`, a list.
+            asked: `start` and `end` of the segments, and as lists `shards` and who is `following` all objects.
 
         Returns:
             How many packets each of these shards has; and these as blobs, shard after shard.
@@ -93,7 +98,7 @@ class Decoding:
             LogError: as `packets_of`.
         """
         segments = self._log.segments(asked["start"], end=asked["end"])
-        parts = self.decoded(segments, moving=asked["moving"])
+        parts = self.decoded(segments, following=frozenset(asked["following"]))
         shards = asked["shards"]
         blobs = [part[shard].to_blob() for shard in shards for part in parts]
         counts = [len(parts)] * len(shards)
@@ -106,7 +111,7 @@ def shared_packets(
     segments: Sequence[Segment],
     shards: Sequence[int],
     *,
-    moving: bool,
+    following: Shards,
 ) -> dict[int, list[Packet]]:
     """The packets of some shards, of which others decode their share where there is enough to share.
 
@@ -115,7 +120,7 @@ def shared_packets(
         peers: the tasks.
         segments: adjacent segments, in order.
         shards: the shards of this task.
-        moving: whether every shard gets all fixes.
+        following: the shards that get all fixes.
 
     Returns:
         By shard, in log order.
@@ -126,13 +131,17 @@ def shared_packets(
     size, mine = sum(segment.size for segment in segments), peers.number
     is_little = not segments or size < SHARED_FROM_BYTES
     if mine is None or peers.count == 1 or is_little:
-        parts = decoding.decode(segments, moving=moving)
+        parts = decoding.decode(segments, following=following)
         return {shard: [part[shard] for part in parts] for shard in shards}
     shares = _shares(segments, peers.count)
-    own = decoding.decoded(shares[mine], moving=moving) if shares[mine] else []
-    asked = shards[:1] if moving else shards  # where all get all, one is enough
+    own = []
+    if shares[mine]:
+        own = decoding.decoded(shares[mine], following=following)
+    alike = [shard for shard in shards if shard in following]
+    # Those that follow all objects get the same: one of them is enough.
+    asked = [shard for shard in shards if shard not in alike[1:]]
     asks = {
-        member: _ask(share, asked, moving=moving)
+        member: _ask(share, asked, following)
         for member, share in enumerate(shares)
         if share and member != mine
     }
@@ -144,7 +153,7 @@ def shared_packets(
         shard: [packet for member in sorted(given) for packet in given[member][shard]]
         for shard in asked
     }
-    return {shard: read[shard if shard in read else shards[0]] for shard in shards}
+    return {shard: read[shard if shard in read else alike[0]] for shard in shards}
 
 
 def _shares(segments: Sequence[Segment], members: int) -> list[Sequence[Segment]]:
@@ -156,9 +165,10 @@ def _shares(segments: Sequence[Segment], members: int) -> list[Sequence[Segment]
     return [segments[start:end] for start, end in pairwise(cuts)]
 
 
-def _ask(segments: Sequence[Segment], shards: Sequence[int], *, moving: bool) -> Ask:
+def _ask(segments: Sequence[Segment], shards: Sequence[int], following: Shards) -> Ask:
     place = {"start": segments[0].number, "end": segments[-1].number + 1}
-    return Ask({"what": PACKETS, "shards": list(shards), "moving": moving, **place}, {})
+    who = {"shards": list(shards), "following": sorted(following)}
+    return Ask({"what": PACKETS, **who, **place}, {})
 
 
 def _by_shard(

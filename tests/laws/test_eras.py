@@ -1,16 +1,21 @@
-"""Shards follow their own objects alone while no query asks where others are (S7); it does not show in what is told."""
+"""A shard follows all objects while it judges a query that asks where others are (S7): that does not show."""
 
 from dataclasses import replace
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from st_common.capture.log import Log
+from st_common.engine.others import NOBODY
 from st_common.engine.run import run
 from st_common.home import Home
+from st_common.operators.runtime.compiling import owners_of
 from st_common.position import position_of
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
-from st_common.spark.eras import Era, begin_era, era_of, states_of
+from st_common.spark import resident_engine
+from st_common.spark.eras import Era, begin_era, era_of, states_of, wider
 from st_common.spark.resident import feed_of
 from st_common.storage import make_folder
 from st_common.testing import cars
@@ -29,11 +34,23 @@ STEPS = (
 )
 
 
-def lived_through(folder, follow) -> Home:
+MANY = (
+    *(
+        f"REGISTER QUERY near{n} AS SELECT * FROM cars KNN (3, {n * 9}, {n * 7})"
+        for n in range(6)
+    ),
+    "REGISTER QUERY pairs AS SELECT * FROM cars a JOIN cars b ON ST_DWithin(a, b, 6 m)",
+    *(f"DROP QUERY {name}" for name in ("pairs", "near0", "near1", "near2", "near3")),
+    "REGISTER QUERY going AS SELECT * FROM cars INSIDE ('M', 'c3', 20, 20)",
+    *(f"DROP QUERY {name}" for name in ("near4", "near5", "going")),
+)
+
+
+def lived_through(folder, follow, steps=STEPS) -> Home:
     """A home where queries come and go while 40 cars drive; it is followed after each step, and in between."""
     home = Home(folder)
     make_folder(folder)
-    for number, step in enumerate(STEPS):
+    for number, step in enumerate(steps):
         carry_out(home, {"cars": CARS}, parse(step), owner="me", now_us=number)
         drive(home, range(number * 8, number * 8 + 8))
         if number % 2:
@@ -52,17 +69,23 @@ def drive(home: Home, seconds: range) -> None:
     )
 
 
+def noting_eras(monkeypatch):
+    """The list that takes who follows all objects in each era that begins."""
+    begun = []
+
+    def noted(*args, start, following):
+        begun.append(following)
+        return begin_era(*args, start=start, following=following)
+
+    monkeypatch.setattr("st_common.spark.resident_engine.begin_era", noted)
+    return begun
+
+
 @pytest.mark.parametrize(("shards", "seed"), [(3, None), (4, 1), (4, 2)])
 def test_eras_come_and_go_with_the_queries_and_do_not_show(
     monkeypatch, tmp_path, shards, seed
 ):
-    begun = []
-
-    def noted(*args, start, moving):
-        begun.append(moving)
-        return begin_era(*args, start=start, moving=moving)
-
-    monkeypatch.setattr("st_common.spark.resident_engine.begin_era", noted)
+    begun = noting_eras(monkeypatch)
     alone = lived_through(tmp_path / "a", lambda home: run(home, CARS, until_idle=True))
     dealt = lived_through(
         tmp_path / "b",
@@ -70,7 +93,62 @@ def test_eras_come_and_go_with_the_queries_and_do_not_show(
     )
     assert told(dealt) == told(alone)
     assert len(told(alone)) > 100
-    assert begun == [True, False, True, False]
+    near, room = owners_of(["near", "room"], shards).tolist()
+    assert begun == [{near}, NOBODY, {room}, NOBODY]
+
+
+@pytest.mark.parametrize(("shards", "seed"), [(5, None), (5, 3), (2, 4)])
+@pytest.mark.parametrize("in_files", [False, True])
+def test_those_shards_follow_all_objects_that_must(
+    monkeypatch, tmp_path, shards, seed, in_files
+):
+    """Also where others write what they tell into files."""
+    if in_files:
+        monkeypatch.setattr(resident_engine, "FILES_FROM_BYTES", 0)
+        monkeypatch.setattr(resident_engine, "FILES_FROM_ROWS", 1)
+    begun = noting_eras(monkeypatch)
+    alone = lived_through(
+        tmp_path / "a", lambda home: run(home, CARS, until_idle=True), MANY
+    )
+    dealt = lived_through(
+        tmp_path / "b",
+        lambda home: follow_resident(home, CARS, shards=shards, seed=seed),
+        MANY,
+    )
+    assert told(dealt) == told(alone)
+    assert len(told(alone)) > 100
+    sizes = list(map(len, begun))
+    assert max(sizes) == shards, "pairs are judged by all"
+    assert sizes[-1] == 0
+    assert shards == 2 or any(0 < size < shards for size in sizes)
+
+
+@given(st.frozensets(st.integers(0, 8)), st.frozensets(st.integers(0, 8), min_size=1))
+def test_more_shards_follow_all_objects_in_few_steps(following, asked):
+    """Each time at least twice as many, so nine shards take at most five eras."""
+    assume(asked - following)
+    wide = wider(Era(start=0, following=following), asked, shards=9)
+    assert wide >= following | asked
+    assert len(wide) >= min(2 * len(following), 9)
+
+
+def test_one_query_has_one_shard_follow_all_objects(tmp_path):
+    home = Home(tmp_path)
+    make_folder(tmp_path)
+    carry_out(home, {"cars": CARS}, parse(STEPS[1]), owner="me", now_us=0)
+    drive(home, range(20))
+    follow_resident(home, CARS, shards=4, tasks=2)
+    feed = feed_of(home, replace(CARS, shards=4))
+    era = era_of(home, feed, committed=position_of(Log(home.log("cars")).end(), 0))
+    (judge,) = owners_of(["near"], 4).tolist()
+    assert era.following == {judge}
+    states = [
+        states_of(home, "cars", era, shard).newest(upto=1 << 60) for shard in range(4)
+    ]
+    known = [len(state.objects) for state in states]
+    assert known[judge] == 40
+    others = [count for shard, count in enumerate(known) if shard != judge]
+    assert all(0 < count < 20 for count in others)
 
 
 def test_a_shard_of_an_era_of_its_own_knows_its_own_objects_alone(tmp_path):
@@ -81,7 +159,7 @@ def test_a_shard_of_an_era_of_its_own_knows_its_own_objects_alone(tmp_path):
     follow_resident(home, CARS, shards=4, tasks=2)
     feed = feed_of(home, replace(CARS, shards=4))
     era = era_of(home, feed, committed=position_of(Log(home.log("cars")).end(), 0))
-    assert era == Era(start=0, moving=False)
+    assert era == Era(start=0, following=NOBODY)
     states = [
         states_of(home, "cars", era, shard).newest(upto=1 << 60) for shard in range(4)
     ]
@@ -94,8 +172,8 @@ def test_eras_behind_the_end_of_a_table_that_was_put_back_are_forgotten(tmp_path
     make_folder(home.stream("cars") / "resident")
     feed = feed_of(home, stream)
     first = era_of(home, feed, committed=-1)
-    assert first == Era(start=0, moving=False)
-    second = begin_era(home, feed, first, start=0, moving=True)
+    assert first == Era(start=0, following=NOBODY)
+    second = begin_era(home, feed, first, start=0, following=frozenset([1]))
     assert era_of(home, feed, committed=position_of(9, 0)) == second
     assert era_of(home, feed, committed=-1) == second, "nothing was told before it"
     kept = home.stream("cars") / "resident" / second.folder

@@ -98,15 +98,15 @@ def test_ids_with_one_hash_go_over_to_other_shards(tmp_path):
     assert (done.after.shards, done.objects) == (3, 3)
 
 
-@pytest.mark.parametrize("moving", [True, False])
-def test_ids_with_one_hash_stay_two_through_shards_and_back(tmp_path, moving):
+@pytest.mark.parametrize("following", [(0, 1), (1,), ()])
+def test_ids_with_one_hash_stay_two_through_shards_and_back(tmp_path, following):
     home, stream = Home(tmp_path), settings_of("grid", Rules())
     log_of(home, [(PAIR[0], 1, 5.0), (PAIR[1], 1, 5.0), ("c", 1, 5.0)], [])
     engine = LocalEngine(home, stream)
     engine.batch()
     engine.abandon()
-    parts = split(engine.state, shards=2, moving=moving)
-    again = joined(parts, moving=moving)
+    parts = split(engine.state, shards=2, following=following)
+    again = joined(parts, following=following)
     assert sorted(again.objects.ids.to_pylist()) == sorted([*PAIR, "c"])
     assert len(again.answer) == 3
 

@@ -64,13 +64,13 @@ def lives(draw):
 
 
 def reshaped(states, shards, *, moving=True, through_bytes=False):
-    """The states as those of another number of shards."""
+    """The states as those of another number of shards, each of which follows all objects, or none does."""
     if through_bytes:
         states = [state_from_blob(state.to_blob()) for state in states]
-    whole = joined(states, moving=moving)
+    whole = joined(states, following=range(len(states)) if moving else ())
     if through_bytes:
         whole = state_from_blob(whole.to_blob())
-    return split(whole, shards=shards, moving=moving)
+    return split(whole, shards=shards, following=range(shards) if moving else ())
 
 
 def run_life(case, cut, life, *, through_bytes=False, forgets=None):
@@ -225,11 +225,12 @@ def tracks_said(tracks, names):
 @given(lives(), st.integers(1, 5))
 def test_one_state_and_all_that_it_is_split_into_know_the_same(drawn, shards):
     case, cut, life = drawn
-    whole = joined(run_life(case, cut, life)[2], moving=True)
-    parts = split(whole, shards=shards, moving=True)
-    assert said(joined(parts, moving=True)) == said(whole)
+    states = run_life(case, cut, life)[2]
+    whole = joined(states, following=range(len(states)))
+    parts = split(whole, shards=shards, following=range(shards))
+    assert said(joined(parts, following=range(shards))) == said(whole)
     one = run_life(case, cut, [(1, 0), (1, 0)])[2][0]
-    assert said(joined([one], moving=True)) == said(one)
+    assert said(joined([one], following=[0])) == said(one)
     assert len(whole.partners) <= len(one.partners)
 
 
@@ -287,9 +288,9 @@ def test_shards_that_know_their_own_objects_alone_become_others(case, life, data
 
 def test_shards_of_different_places_of_the_log_are_not_joined():
     with pytest.raises(StateError, match=r"different segments: \[3, 4\]"):
-        joined([State(next_segment=3), State(next_segment=4)], moving=True)
+        joined([State(next_segment=3), State(next_segment=4)], following=[0, 1])
     with pytest.raises(StateError, match="do not know the same"):
-        joined([State(max_event=1), State(max_event=2)], moving=True)
+        joined([State(max_event=1), State(max_event=2)], following=[0, 1])
 
 
 @pytest.mark.spec("S4")
@@ -300,9 +301,9 @@ def test_shards_that_differ_in_what_they_know_of_an_object_are_not_joined():
         cut = Segmentation(cuts=(), batches=())
         return replace(run_life(case, cut, [(1, 0)])[2][0], max_event=9 * SECOND_US)
 
-    assert len(joined([state_at(1), state_at(1)], moving=True).objects) == 1
+    assert len(joined([state_at(1), state_at(1)], following=[0, 1]).objects) == 1
     with pytest.raises(StateError, match="do not know the same of objects"):
-        joined([state_at(1), state_at(2)], moving=True)
+        joined([state_at(1), state_at(2)], following=[0, 1])
 
 
 def test_every_part_of_a_state_is_known_to_a_reshard():

@@ -13,6 +13,7 @@ from st_common.capture.reading import log_for
 from st_common.capture.segment import Segment
 from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
+from st_common.engine.others import NOBODY, everybody
 from st_common.errors import LogError
 from st_common.home import Home
 from st_common.settings import Columns, StreamSettings
@@ -80,7 +81,7 @@ class Crew:
         for one in self.peers:
             one.meet(addresses)
 
-    def read(self, segments, *, moving):
+    def read(self, segments, *, following):
         """What each task gets for its shards, all at once as they run."""
         read: dict[int, list] = {}
 
@@ -92,7 +93,7 @@ class Crew:
                     self.peers[number],
                     segments,
                     shards,
-                    moving=moving,
+                    following=following,
                 )
             )
 
@@ -155,14 +156,16 @@ def fixes_of(packets):
     return fixes, counted, nulled, controls
 
 
-@pytest.mark.parametrize("moving", [False, True])
+@pytest.mark.parametrize(
+    "following", [NOBODY, frozenset([1]), everybody(SHARDS) - {0}, everybody(SHARDS)]
+)
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
-def test_every_shard_gets_what_one_who_decodes_all_gives_it(ships, count, moving):
+def test_every_shard_gets_what_one_who_decodes_all_gives_it(ships, count, following):
     log, feed = ships
     segments = log.segments(0)
-    whole = Decoding(feed).decode(segments, moving=moving)
+    whole = Decoding(feed).decode(segments, following=following)
     with crew_of(feed, count) as crew:
-        read = crew.read(segments, moving=moving)
+        read = crew.read(segments, following=following)
     assert sorted(read) == list(range(SHARDS))
     for shard, packets in read.items():
         expected = fixes_of([part[shard] for part in whole])
@@ -187,13 +190,13 @@ def test_each_segment_is_decoded_by_one_task_alone(ships, monkeypatch):
     segments, decoded = log.segments(0), []
     decode = Decoding.decode
 
-    def noting(self, some, *, moving):
+    def noting(self, some, *, following):
         decoded.extend(one.number for one in some)
-        return decode(self, some, moving=moving)
+        return decode(self, some, following=following)
 
     monkeypatch.setattr(Decoding, "decode", noting)
     with crew_of(feed, 3) as crew:
-        crew.read(segments, moving=False)
+        crew.read(segments, following=NOBODY)
     assert sorted(decoded) == [one.number for one in segments]
 
 
@@ -201,11 +204,11 @@ def test_who_has_gone_is_decoded_for(ships):
     log, feed = ships
     segments = log.segments(0)
     with crew_of(feed, 3) as crew:
-        expected = crew.read(segments, moving=False)
+        expected = crew.read(segments, following=NOBODY)
         for gone in crew.peers[1:]:
             gone.close()
         read = shared_packets(
-            Decoding(feed), crew.peers[0], segments, range(SHARDS), moving=False
+            Decoding(feed), crew.peers[0], segments, range(SHARDS), following=NOBODY
         )
     assert {shard: fixes_of(packets) for shard, packets in read.items()} == {
         shard: fixes_of(packets) for shard, packets in expected.items()
@@ -222,7 +225,7 @@ def test_what_another_task_cannot_read_is_an_error_of_the_one_who_asks(ships):
         first = min(crew.peers, key=lambda one: one.number)
         decoding = crew.decodings[crew.peers.index(first)]
         with pytest.raises(LogError, match="damaged"):
-            shared_packets(decoding, first, segments, range(SHARDS), moving=False)
+            shared_packets(decoding, first, segments, range(SHARDS), following=NOBODY)
 
 
 def test_little_is_decoded_by_each_for_itself(ships, monkeypatch):
@@ -232,6 +235,6 @@ def test_little_is_decoded_by_each_for_itself(ships, monkeypatch):
         for other in crew.decodings[1:]:
             monkeypatch.setattr(other, "answer", None)  # whoever is asked breaks
         read = shared_packets(
-            crew.decodings[0], crew.peers[0], log.segments(0), [0], moving=False
+            crew.decodings[0], crew.peers[0], log.segments(0), [0], following=NOBODY
         )
     assert len(fixes_of(read[0])[0]) > 100

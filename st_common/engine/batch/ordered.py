@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from st_common.decode.decoded import fixes_schema
 from st_common.engine.batch.statements import Reached, Statement, time_of
 from st_common.engine.batch.trial import Trial
 from st_common.engine.feed import limits_of
+from st_common.engine.others import NOBODY, Shards
 from st_common.home import Home
 from st_common.levels.stored import archived_end, fixes
 from st_common.operators.events.packet import Packet, control_packet, pack
@@ -47,6 +49,16 @@ class Slice:
     until_us: int
     placed: tuple[Statement, ...]
     limits: Limits | None
+
+
+class Dealing(NamedTuple):
+    """How many shards get packets, and which of them follow all objects."""
+
+    shards: int
+    following: Shards = NOBODY
+
+
+ONE = Dealing(1)
 
 
 @dataclass(frozen=True)
@@ -101,18 +113,17 @@ class Ordered:
         return slices
 
     def packets_of(
-        self, block: Sequence[Slice], segment: int, *, shards: int = 1
+        self, block: Sequence[Slice], segment: int, dealing: Dealing = ONE
     ) -> Iterator[list[list[Packet]]]:
         """The packets of slices that follow each other, for `step`. All their fixes are read at once.
 
         Args:
             block: the slices, one at least.
             segment: the number that the first packet gets; the others count on.
-            shards: how many there are.
+            dealing: which shards there are.
 
         Yields:
-            Of each slice the packets in their order, one for each shard; with `moving` of the stream it is the same
-            one for all.
+            Of each slice the packets in their order, one for each shard.
 
         Raises:
             LogError: a control row that this version does not know.
@@ -122,12 +133,12 @@ class Ordered:
         for part in block:
             start, end = np.searchsorted(times, [part.since_us, part.until_us])
             here = rows.slice(start, end - start)
-            packets = self._of_slice(part, here, segment, shards)
+            packets = self._of_slice(part, here, segment, dealing)
             segment += len(packets)
             yield packets
 
     def _of_slice(
-        self, part: Slice, rows: pa.Table, segment: int, shards: int
+        self, part: Slice, rows: pa.Table, segment: int, dealing: Dealing
     ) -> list[list[Packet]]:
         """The packets of a slice, whose fixes are given in their order."""
         packets: list[list[Packet]] = []
@@ -135,14 +146,14 @@ class Ordered:
         start = 0
         for one, end in zip(part.placed, _places(rows, part.placed), strict=True):
             here = rows.slice(start, end - start)
-            packets += self._of_fixes(here, segment + len(packets), limits, shards)
+            packets += self._of_fixes(here, segment + len(packets), limits, dealing)
             if payload := self._payload(one):
                 number = segment + len(packets)
-                packets.append([self._control(number, payload)] * shards)
+                packets.append([self._control(number, payload)] * dealing.shards)
             limits = self._limits_at(one.segment.number + 1)
             start = end
         rest = rows.slice(start)
-        return packets + self._of_fixes(rest, segment + len(packets), limits, shards)
+        return packets + self._of_fixes(rest, segment + len(packets), limits, dealing)
 
     def _control(self, number: int, payload: bytes) -> Packet:
         """A packet of statements; a trial takes no queries with what they knew, for it was found from the log's."""
@@ -167,18 +178,18 @@ class Ordered:
         return self.trial.changed(payload, stream=self.stream.name, segment=segment)
 
     def _of_fixes(
-        self, rows: pa.Table, segment: int, limits: Limits | None, shards: int
+        self, rows: pa.Table, segment: int, limits: Limits | None, dealing: Dealing
     ) -> list[list[Packet]]:
         names = fixes_schema(self.stream).names
         return [
             self._of_part(
-                rows.slice(at, ROWS).select(names), segment + number, limits, shards
+                rows.slice(at, ROWS).select(names), segment + number, limits, dealing
             )
             for number, at in enumerate(range(0, len(rows), ROWS))
         ]
 
     def _of_part(
-        self, part: pa.Table, segment: int, limits: Limits | None, shards: int
+        self, part: pa.Table, segment: int, limits: Limits | None, dealing: Dealing
     ) -> list[Packet]:
         numbers = pa.array(np.arange(len(part), dtype=np.int32))
         return pack(
@@ -186,8 +197,9 @@ class Ordered:
             part.set_column(part.column_names.index("row"), "row", numbers),
             rows=len(part),
             rejects=0,
-            shards=shards,
+            shards=dealing.shards,
             moving=self.stream.moving,
+            following=dealing.following,
             id_key=self.stream.id_key,
             limits=limits,
         )

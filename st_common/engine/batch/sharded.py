@@ -21,11 +21,11 @@ import pyarrow as pa
 from st_common.capture.log import Log
 from st_common.engine.batch.borders import FOLDER
 from st_common.engine.batch.folding import Folded, Interval, fold_packets
-from st_common.engine.batch.ordered import Ordered, Slice
+from st_common.engine.batch.ordered import Dealing, Ordered, Slice
 from st_common.engine.batch.trial import Trial
 from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
-from st_common.engine.others import asks_for_others, needs_others
+from st_common.engine.others import NOBODY, Shards, asked_by, needed_by
 from st_common.engine.states import load, save
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
@@ -68,18 +68,19 @@ class ShardedFold:
     def __call__(self, interval: Interval, state: State) -> Folded:
         """The state behind the interval, with the changes on the way."""
         ordered = interval.ordered
-        moving = ordered.stream.moving and _asks_for_others(interval, state)
+        following = self._following(interval, state)
         with _work_folder(ordered.home, ordered.stream.name) as folder:
             task = _Task(
                 home=Home(ordered.home.root.resolve()),
-                stream=replace(ordered.stream, moving=moving),
+                stream=replace(ordered.stream, moving=False),
+                following=following,
                 trial=ordered.trial,
                 folder=folder,
                 shards=self.shards,
                 segment=state.next_segment,
             )
             counts = self._packed(task, interval)
-            states = split(state, shards=self.shards, moving=task.stream.moving)
+            states = split(state, shards=self.shards, following=following)
             for shard, one in enumerate(states):
                 save(task.state_file(shard), one)
             failures = self.run(
@@ -90,7 +91,7 @@ class ShardedFold:
                 for shard in range(self.shards)
             ]
             return Folded(
-                state=joined(behind, moving=task.stream.moving),
+                state=joined(behind, following=following),
                 changes=tuple(_changes_in(task, n) for n in range(self.shards)),
                 failures=tuple(dict.fromkeys(one for part in failures for one in part)),
             )
@@ -103,13 +104,13 @@ class ShardedFold:
         )
         return counts
 
-
-def _asks_for_others(interval: Interval, state: State) -> bool:
-    """Whether a query of an interval asks where other objects are: else each shard needs its own fixes alone."""
-    if needs_others(state.queries):
-        return True
-    placed, rows_of = interval.placed, interval.ordered.rows_of
-    return any(asks_for_others(rows_of(one)) for one in placed)
+    def _following(self, interval: Interval, state: State) -> Shards:
+        """The shards that follow all objects: those that judge a query of the interval which asks where others are."""
+        ordered = interval.ordered
+        if not ordered.stream.moving:
+            return NOBODY
+        asked = [asked_by(ordered.rows_of(one), self.shards) for one in interval.placed]
+        return needed_by(state.queries, self.shards).union(*asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,8 @@ class _Task:
 
     Attributes:
         home: the home folder, which all workers reach.
-        stream: the settings, with the stream's key of ids; with `moving` every shard follows all objects.
+        stream: the settings, with the stream's key of ids.
+        following: the shards that follow all objects; the others have their own alone.
         trial: what counts in the place of the log's statements.
         folder: takes packets, states and changes.
         shards: how many there are.
@@ -127,14 +129,16 @@ class _Task:
 
     home: Home
     stream: StreamSettings
+    following: Shards
     trial: Trial | None
     folder: Path
     shards: int
     segment: int
 
     def packets_file(self, block: int, shard: int) -> Path:
-        """Where the packets of a block are for a shard: in one file for all where these are the same."""
-        return self.folder / f"{block}.{0 if self.stream.moving else shard}.packets"
+        """Where the packets of a block are for a shard: in one file for all shards that follow all objects."""
+        who = min(self.following) if shard in self.following else shard
+        return self.folder / f"{block}.{who}.packets"
 
     def state_file(self, shard: int, *, behind: bool = False) -> Path:
         """Where the state of a shard is, before the interval or behind it: a task may be tried again."""
@@ -151,15 +155,17 @@ def _pack_block(task: _Task, number: int, block: Sequence[Slice]) -> int:
     ordered = Ordered(task.home, task.stream, log, task.trial)
     count = 0
     with ExitStack() as files:
-        writers = [
-            files.enter_context(_written(task.packets_file(number, shard)))
-            for shard in range(1 if task.stream.moving else task.shards)
-        ]
-        for packets in ordered.packets_of(block, 0, shards=task.shards):
+        writers = {
+            shard: files.enter_context(_written(task.packets_file(number, shard)))
+            for shard in range(task.shards)
+            if shard not in task.following - {min(task.following, default=0)}
+        }
+        dealing = Dealing(task.shards, task.following)
+        for packets in ordered.packets_of(block, 0, dealing):
             count += len(packets)
-            for shards in packets:
-                for writer, packet in zip(writers, shards, strict=False):
-                    writer.write_batch(_as_batch(packet))
+            for by_shard in packets:
+                for shard, writer in writers.items():
+                    writer.write_batch(_as_batch(by_shard[shard]))
     return count
 
 

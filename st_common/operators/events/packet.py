@@ -1,7 +1,7 @@
 """One segment of the log as one shard gets it: fixes, and the clock that all fixes of the segment drive."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -238,6 +238,7 @@ def pack(
     rejects: int,
     shards: int,
     moving: bool = True,
+    following: Collection[int] = (),
     nulled: Mapping[str, int] | None = None,
     id_key: str = PUBLIC_ID_KEY,
     segments: int = 1,
@@ -253,6 +254,7 @@ def pack(
         rejects: how many of these are no fixes.
         shards: the number of shards.
         moving: whether every shard gets all fixes (the same packet); else only its own.
+        following: the shards that get all of them where others do not.
         nulled: how often each attribute was made null because it could not be read.
         id_key: by which ids are hashed.
         segments: how many segments these are.
@@ -281,7 +283,10 @@ def pack(
     if moving or shards == 1:
         return [whole] * shards
     shard_of = (whole.hashes % np.uint64(shards)).astype(np.int32)
-    return [_part(whole, shard_of, shard) for shard in range(shards)]
+    return [
+        whole if shard in following else _part(whole, shard_of, shard)
+        for shard in range(shards)
+    ]
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

@@ -81,7 +81,12 @@ def owners(queries: Queries, shards: int) -> np.ndarray:
     """
     if shards == 1 or not queries:
         return np.zeros(len(queries), np.int64)
-    hashes = hashes_of(pa.array([q.name for q in queries], pa.string()))
+    return owners_of([query.name for query in queries], shards)
+
+
+def owners_of(names: Sequence[str], shards: int) -> np.ndarray:
+    """The shard that owns a query of each of these names; int64[names]."""
+    hashes = hashes_of(pa.array(names, pa.string()))
     return (hashes % np.uint64(shards)).astype(np.int64)
 
 

@@ -3,17 +3,17 @@
 Everything that a shard remembers belongs to an object or to a query:
 
     what                              goes to the shard of
-    last fixes, held, pending         all of them with `moving`, else the object's
+    last fixes, held, pending         every shard that follows all objects, and the object's
     answers fix by fix                the object
     answers at ticks                  the query (see `compiling.owners`); of pairs that are spread the first object
     components                        the object or the query, as their layout says
 
-With `moving` every shard gets all fixes, so that what it knows of objects is the same in all of them, but for those
-that it has forgotten. Partners and targets are numbered by each shard for itself: they go over by their names, and
+Shards that follow all objects get all fixes, so that what they know of objects is the same, but for those that they
+have forgotten. Partners and targets are numbered by each shard for itself: they go over by their names, and
 those that nothing names any more stay behind.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,20 +47,19 @@ class _Answers:
     memories: Memories
 
 
-def joined(states: Sequence[State], *, moving: bool) -> State:
+def joined(states: Sequence[State], *, following: Collection[int]) -> State:
     """The one state that has everything of the states of all shards at one place of the log.
 
     Args:
         states: Of every shard, by its number.
-        moving: The stream's setting: whether every shard knows all objects.
+        following: The shards that follow all objects; the others know their own alone.
 
     Raises:
         StateError: the states are not of one place of the log, or do not know the same.
     """
     live = [_without_dropped(state) for state in states]
     _check(live)
-    # With `moving` all shards know the same objects, without it each knows its own.
-    whole, object_of = with_known_objects(live) if moving else with_all_objects(live)
+    whole, object_of = _with_objects(live, following)
     numbering = Numbering(Interner.empty(), Targets.empty())
     parts = [
         renumbered(state, numbering, of)
@@ -78,17 +77,33 @@ def joined(states: Sequence[State], *, moving: bool) -> State:
     )
 
 
-def split(state: State, *, shards: int, moving: bool) -> list[State]:
+def _with_objects(
+    states: Sequence[State], following: Collection[int]
+) -> tuple[State, list[np.ndarray]]:
+    """One state with the objects of all, and by shard the new numbers of its objects.
+
+    Who follows all comes first: what the others know is among that, but for what was forgotten.
+    """
+    if not following:
+        return with_all_objects(states)
+    order = sorted(range(len(states)), key=lambda shard: shard not in following)
+    whole, object_of = with_known_objects([states[shard] for shard in order])
+    by_shard = dict(zip(order, object_of, strict=True))
+    return whole, [by_shard[shard] for shard in range(len(states))]
+
+
+def split(state: State, *, shards: int, following: Collection[int]) -> list[State]:
     """The states of so many shards that together know what one knew, by their numbers; the opposite of `joined`.
 
     Args:
         state: the one state of a stream at a place of the log.
         shards: how many there shall be.
-        moving: the stream's setting: whether every shard knows all objects.
+        following: those that follow all objects; the others get their own alone.
     """
     shard_of = (state.objects.hashes % np.uint64(shards)).astype(np.int64)
     return [
-        _part(state, shard_of, shard, shards, moving=moving) for shard in range(shards)
+        _part(state, shard_of, shard, shards, moving=shard in following)
+        for shard in range(shards)
     ]
 
 
@@ -241,7 +256,7 @@ def _part(
         memories=state.memories.taken(lambda one: _goes(one, state, own, mine)),
     )
     numbering = Numbering(Interner.empty(), Targets.empty())
-    # With `moving` every shard knows all objects, which keep their numbers.
+    # Who follows all objects knows them by the numbers that they have.
     object_of = np.arange(len(own)) if moving else np.where(own, np.cumsum(own) - 1, -1)
     kept_objects = renumbered(kept, numbering, object_of)
     whole = state if moving else with_own_objects(state, own, object_of)

@@ -21,7 +21,7 @@ def with_known_objects(states: Sequence[State]) -> tuple[State, list[np.ndarray]
     """The first state with the objects that any of the states knows: each shard forgets objects for itself.
 
     Args:
-        states: of shards that all get all fixes (`moving`), at one place of the log.
+        states: of shards at one place of the log, the first of which follows all objects.
 
     Returns:
         The state, and for each of the states int64[its objects], the new numbers of these.

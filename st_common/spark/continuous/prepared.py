@@ -14,7 +14,7 @@ from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.feed import step_settings
-from st_common.engine.others import asks_for_others
+from st_common.engine.others import NOBODY, Shards, asked_by
 from st_common.errors import ConfigError, LayerError, QueryError
 from st_common.home import Home
 from st_common.layers.features import Features
@@ -46,14 +46,14 @@ class Prepared:
         stream: the settings by which rows are judged and stepped.
         controls: the payloads of the control segments that register the queries.
         layers: the rows of each layer, by its name.
-        by_ticks: whether a query asks where others are: then each shard follows all objects.
+        following: the shards that follow all objects: they judge a query which asks where others are.
         shards: how many there are.
     """
 
     stream: StreamSettings
     controls: tuple[bytes, ...]
     layers: Mapping[str, pa.Table]
-    by_ticks: bool
+    following: Shards
     shards: int
 
     def settings(self, shard: int) -> Settings:
@@ -144,12 +144,12 @@ def prepare(
         log = Log(home.log(stream.name))
         segments = list(log.segments(0))
         controls = tuple(log.read(segment) for segment in segments)
-        asked = [asks_for_others(control_rows(log, each)) for each in segments]
+        asked = [asked_by(control_rows(log, each), shards) for each in segments]
     return Prepared(
         stream=stream,
         controls=controls,
         layers=rows,
-        by_ticks=any(asked),
+        following=NOBODY.union(*asked),
         shards=shards,
     )
 

@@ -101,7 +101,8 @@ def _packets(
             rows=decoded.rows,
             rejects=len(decoded.rejects),
             shards=prepared.shards,
-            moving=prepared.by_ticks,
+            moving=False,
+            following=prepared.following,
             id_key=prepared.stream.id_key,
             limits=limits_of(prepared.stream),
         )
