@@ -1,6 +1,8 @@
 """What all tests share: hypothesis profiles, the folder of real data, and the marks of the specification's rows."""
 
+import atexit
 import csv
+import functools
 import gc
 import importlib.util
 import json
@@ -11,15 +13,22 @@ from pathlib import Path
 
 import pytest
 
+from st_common.testing.shares import (
+    COMMITS,
+    read_seconds,
+    share_of_name,
+    shares_of_files,
+)
+
 pytest.register_assert_rewrite(
     "st_common.testing.laws", "st_common.testing.telling"
 )  # before anything imports it
 ROOT = Path(__file__).resolve().parents[1]
 UNDER_CI = bool(os.environ.get("CI"))
-COMMITS = 5
-"""Of so many commits CI runs at each a share of what takes long, and so all of it once."""
 TAKE_LONG = frozenset((ROOT / "tests" / "takes_long.txt").read_text().split())
 """Files of tests/unit, without test_, that take more than a second a test: they start processes, or fold large logs."""
+IN_ONE = shares_of_files(read_seconds((ROOT / "tests" / "whole_files.txt").read_text()))
+"""The shares of files that take long and are run as a whole, for their tests share what was set up."""
 LEFT_TO_OTHERS = pytest.StashKey[int]()
 """How many tests CI leaves to other commits."""
 MARKS_OF_FOLDERS = {
@@ -80,8 +89,16 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-def pytest_unconfigure() -> None:
-    gc.unfreeze()  # else DuckDB takes at exit for a leak what was kept
+def pytest_configure() -> None:
+    """Builds the tree of commands once a process: each test that calls `CliRunner` would take 30 ms to build it."""
+    if PROFILE != "none":  # not in Airflow's environment, where nothing runs commands
+        from typer import testing
+
+        testing._get_command = functools.cache(testing._get_command)
+
+
+# When all is done, for pytest looks for garbage ten times before; else DuckDB takes at exit for a leak what was kept.
+atexit.register(gc.unfreeze)
 
 
 def pytest_report_header() -> str:
@@ -205,15 +222,22 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _is_later(item: pytest.Item, seed: int) -> bool:
-    folder = item.path.relative_to(ROOT / "tests").parts[0]
-    # What is set up for all tests of a file is set up for all or for none.
-    is_whole = folder in {"airflow", "browser", "dags", "e2e"}
-    whole = str(item.path.relative_to(ROOT)) if is_whole else None
-    number = zlib.crc32((whole or item.nodeid).encode())
     if _takes_long(item):
-        return number % COMMITS != seed % COMMITS
-    is_chosen = number % 2 == seed % 2
+        return _share(item) != seed % COMMITS
+    folder = item.path.relative_to(ROOT / "tests").parts[0]
+    is_chosen = zlib.crc32(item.nodeid.encode()) % 2 == seed % 2
     return folder == "laws" and is_chosen != (PROFILE == "random")
+
+
+def _share(item: pytest.Item) -> int:
+    file = item.path.relative_to(ROOT / "tests")
+    if file.parts[0] not in {"airflow", "browser", "dags", "e2e"}:
+        return share_of_name(item.nodeid)
+    if file.as_posix() not in IN_ONE:
+        raise pytest.UsageError(
+            f"tests/{file} has no line in tests/whole_files.txt: add it, with the seconds of CPU that it takes"
+        )
+    return IN_ONE[file.as_posix()]
 
 
 def _takes_long(item: pytest.Item) -> bool:
