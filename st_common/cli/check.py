@@ -1,5 +1,6 @@
 """`fairway check`: what a file or a feed is, and how well it can be read, before any of it goes into a log."""
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from st_common.extras import has_module
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from st_common.geometry.extent import Box
     from st_common.sniffing.report import Sniffed
 
 _FILE = Annotated[str, typer.Argument(metavar="FILE|URL", help="A file, or a feed.")]
@@ -65,7 +67,7 @@ def check(
         if value is not None and stream is not None:
             raise ConfigError(f"{option} and --stream do not go together")
     given = None if stream is None else context.stream(ctx, stream)
-    kept = [] if attributes is None else attributes.replace(" ", "").split(",")
+    kept = [] if attributes is None else [n.strip() for n in attributes.split(",")]
     seen = sniff(file, given, owner=object_column, kept=kept, seconds=seconds)
     name = write or "NAME"
     source = source_to_toml(name, file)
@@ -80,10 +82,32 @@ def check(
         )
     if write is not None:
         _write(ctx, write, settings)
-        typer.echo(f"next: {_next(ctx, name, file, has_source=bool(source))}")
+        _go_on(ctx, write, file, seen, has_source=bool(source))
 
 
-def _next(ctx: typer.Context, name: str, file: str, *, has_source: bool) -> str:
+def _go_on(
+    ctx: typer.Context, name: str, file: str, seen: "Sniffed", *, has_source: bool
+) -> None:
+    """Says which commands come next."""
+    typer.echo(f"next: {_query(name, seen)}{_at_home(ctx)}")
+    typer.echo(f"then: {_records(ctx, name, file, has_source=has_source)}")
+
+
+def _query(name: str, seen: "Sniffed") -> str:
+    """The command that registers a first query: it tells what comes after it, and so stands before the records."""
+    from st_common.query.grammar.words import quoted
+
+    region = "" if seen.extent is None else f" INSIDE ({_sides(seen.extent)})"
+    select = f"SELECT * FROM {quoted(name)}{region}"  # noqa: S608 - of our language
+    text = f"REGISTER QUERY first AS {select}"
+    return f"fairway query register --text {shlex.quote(text)}"
+
+
+def _sides(extent: "Box") -> str:
+    return ", ".join(f"{side:.10g}" for side in extent)
+
+
+def _records(ctx: typer.Context, name: str, file: str, *, has_source: bool) -> str:
     from st_common.sniffing.head import is_address
 
     if has_source:
@@ -116,8 +140,8 @@ def _tell(seen: "Sniffed") -> None:
     for reason, count in seen.reasons.items():
         typer.echo(f"{count:,} are {reason}")
     if seen.extent is not None:
-        sides = ", ".join(f"{side:.10g}" for side in seen.extent)
-        typer.echo(f"all of them are INSIDE ({sides})")
+        more = "" if seen.is_whole else "; what was not looked at may lie elsewhere"
+        typer.echo(f"all of them are INSIDE ({_sides(seen.extent)}){more}")
     for note in seen.notes:
         typer.echo(f"note: {note}", err=True)
 

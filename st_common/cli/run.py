@@ -143,8 +143,8 @@ def verify(
     for name in sorted({row.stream for row in rows}):
         for one in check(home, stream_of(streams, name), query):
             wrong += not one.holds
-            members = f"{one.members} members at position {one.position}"
-            said = f"{one.query}: {members}: {_verdict(one)}"
+            count = "" if one.members is None else f"{one.members} members "
+            said = f"{one.query}: {count}at position {one.position}: {_verdict(one)}"
             record = {"stream": name, **asdict(one), "holds": one.holds}
             write_said(said, record, json_lines=json_lines)
     ran = [

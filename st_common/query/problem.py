@@ -135,10 +135,13 @@ def underlined(line: str, start: int, width: int) -> str:
 _WKT = frozenset({"POINT", "LINESTRING", "POLYGON", "MULTIPOLYGON"})
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint that names the known word nearest to `word`; empty when none is near. Case does not count."""
+def did_you_mean(word: str, known: Iterable[str], *, nearness: float = 0.6) -> str:
+    """A hint that names the known word nearest to `word`; empty when none is near. Case does not count.
+
+    `nearness` is the least share of letters that both have in the same order, from 0 to 1.
+    """
     by_fold = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(word.casefold(), by_fold, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word.casefold(), by_fold, n=1, cutoff=nearness)
     return f"did you mean {by_fold[near[0]]}?" if near else ""
 
 

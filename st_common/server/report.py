@@ -131,9 +131,12 @@ def _state(told: dict[str, Any], place: Place) -> dict[str, Any]:
     only = set(place.only)
     streams = [one for one in told["streams"] if not only or one["name"] in only]
     missing = only - {one["name"] for one in streams}
-    if missing or not streams:
+    if missing:
+        raise ConfigError(f"there is no stream {min(missing)!r}")
+    if not streams:
         raise ConfigError(
-            f"there is no stream {min(missing, default='to report about')!r}"
+            "there is no stream to report about",
+            hint="fairway check FILE --write NAME adds one",
         )
     named = {one["name"] for one in streams}
     queries = [one for one in told["queries"] if one["stream"] in named]

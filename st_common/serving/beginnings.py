@@ -123,7 +123,8 @@ def in_words(one: Beginning) -> list[str]:
     if one.seeing:
         lines.append(
             f"{fixes} of {one.stream} lie before {_few(one.seeing)}, "
-            f"{'which starts' if len(one.seeing) == 1 else 'which start'} from the last fix of each object"
+            f"{'which starts' if len(one.seeing) == 1 else 'which start'} from the last fix of each object; "
+            "`fairway query run` asks about the time before"
         )
     return lines
 

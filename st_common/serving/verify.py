@@ -56,12 +56,13 @@ class Verified:
     on degrees are measured in two ways that differ by up to 0.01 %: average speeds may differ by that, and objects of
     which a fix is in doubt by more. Not `checked` are other values over members that are in doubt. Of a fence all
     events count, also those that lead to no answer, but for visits that are in doubt. `misplaced` are changes that say
-    another place than the fixes do (ADR 92). `unchecked` says what was not looked at, or why.
+    another place than the fixes do (ADR 92). `unchecked` says what was not looked at, or why. `members` is None where
+    the answer was not looked at.
     """
 
     query: str
     position: int
-    members: int
+    members: int | None
     missing: int
     extra: int
     misplaced: int = 0
@@ -119,7 +120,7 @@ def _not_verified(query: Registered, end: int, why: str) -> Verified:
     return Verified(
         query=query.name,
         position=end,
-        members=0,
+        members=None,
         missing=0,
         extra=0,
         checked=False,

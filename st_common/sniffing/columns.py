@@ -3,8 +3,10 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+
+from st_common.stream_columns import Columns
 
 _OBJECT = (
     r"object(_?id)?",
@@ -45,6 +47,7 @@ _UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000}
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _ATTRIBUTE = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _NAMED_AT_MOST = 12
+_PARTS = frozenset(each.name for each in fields(Columns))  # keys of `columns`
 
 Rows = Sequence[Mapping[str, str]]
 
@@ -59,7 +62,7 @@ class Guess:
         crs: "EPSG:4326", or "planar" where numbers are no degrees.
         notes: what people should look at.
         missing: keys for which no column was seen.
-        others: the columns that are no part of a fix and could be attributes, with their types.
+        others: the columns that are no part of a fix, by their names as attributes.
     """
 
     columns: dict[str, str | list[str]]
@@ -67,7 +70,15 @@ class Guess:
     crs: str
     notes: tuple[str, ...]
     missing: tuple[str, ...]
-    others: Mapping[str, str]
+    others: Mapping[str, "Other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A column that can be an attribute: its name, and its type as settings call it."""
+
+    column: str
+    type: str
 
 
 def guessed(names: Sequence[str], rows: Rows, *, owner: str | None = None) -> Guess:
@@ -94,7 +105,6 @@ def guessed(names: Sequence[str], rows: Rows, *, owner: str | None = None) -> Gu
     if owner is not None:
         columns["object"] = owner
     others = _others([name for name in left if name != owner], rows)
-    notes += _note_of_others(others)
     must = ("object",) if place is not None else ("object", "x", "y")
     return Guess(
         columns=columns,
@@ -115,22 +125,40 @@ def _only_text(names: Sequence[str], rows: Rows, notes: list[str]) -> str | None
     return texts[0]
 
 
-def _others(names: Sequence[str], rows: Rows) -> dict[str, str]:
-    """Columns whose names can be those of attributes, with their types."""
-    plain = [name for name in names if _ATTRIBUTE.fullmatch(name)]
-    return {name: _type_of(name, rows) for name in plain}
+def _others(names: Sequence[str], rows: Rows) -> dict[str, Other]:
+    """Columns that can be attributes, by their names there: `Ship type` is `ship_type`, unless one is called so."""
+    plain = {name for name in names if _ATTRIBUTE.fullmatch(name)}
+    taken = {name.casefold() for name in plain} | _PARTS
+    others = {}
+    for name in names:
+        called = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
+        if name in plain:
+            called = name
+        elif called in taken or not _ATTRIBUTE.fullmatch(called):
+            continue
+        taken.add(called)
+        others[called] = Other(name, _type_of(name, rows))
+    return others
 
 
-def _note_of_others(others: Mapping[str, str]) -> list[str]:
-    """How the columns that are no part of a fix can be kept."""
-    if not others:
-        return []
+def notes_of_others(others: Mapping[str, Other]) -> list[str]:
+    """How columns that are no part of a fix, and are dropped, can be kept.
+
+    Args:
+        others: these columns, by their names as attributes.
+    """
     shown = list(others.items())[:_NAMED_AT_MOST]
-    types = ", ".join(f'{name} = "{kind}"' for name, kind in shown)
-    return [
-        "other columns are dropped; --attributes all keeps them, or below [streams.NAME], above its sources: "
-        f"attributes = {{ {types} }}"
-    ]
+    plain = [f'{n} = "{one.type}"' for n, one in shown if n == one.column]
+    called = [f"{one.column!r} as {n}" for n, one in shown if n != one.column]
+    notes = []
+    if plain:
+        notes.append(
+            "other columns are dropped; --attributes all keeps them, or below [streams.NAME], above its sources: "
+            f"attributes = {{ {', '.join(plain)} }}"
+        )
+    if called:
+        notes.append(f"--attributes all keeps {', '.join(called)}")
+    return notes
 
 
 def _type_of(name: str, rows: Rows) -> str:

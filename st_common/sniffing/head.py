@@ -72,6 +72,9 @@ def read_head(place: str, *, seconds: float = SECONDS) -> Head:
 
 
 def _read(path: Path) -> bytes:
+    if path.is_dir():
+        hint = "check one of its files; fairway replay reads all of them"
+        raise ConfigError(f"{path} is a folder", hint=hint)
     with open_file(path) as file:
         return file.read(HEAD_BYTES + 1)
 

@@ -14,7 +14,7 @@ from st_common.feeds.framing import of_document
 from st_common.formats.registry import format_of
 from st_common.geometry.extent import Box, extent_of_rows
 from st_common.settings import StreamSettings, stream_of_table
-from st_common.sniffing.columns import Guess, guessed
+from st_common.sniffing.columns import Guess, Other, guessed, notes_of_others
 from st_common.sniffing.form import Form, form_of
 from st_common.sniffing.head import SECONDS, Head, is_address, read_head
 
@@ -48,6 +48,7 @@ class Sniffed:
         reasons: how many are rejects, by reason.
         notes: what people should look at.
         extent: the least and greatest x and y of the fixes: minx, miny, maxx, maxy; None without any.
+        is_whole: whether these were all records that there are.
     """
 
     place: str
@@ -58,6 +59,7 @@ class Sniffed:
     reasons: dict[str, int]
     notes: tuple[str, ...]
     extent: Box | None
+    is_whole: bool
 
     @property
     def is_readable(self) -> bool:
@@ -92,11 +94,13 @@ def sniff(
         return _tried(head, given, {}, ())
     form = form_of(head.data, place)
     guess = _guess(form, place, owner)
-    table = _table_of(form, guess)
-    if kept:
-        table["attributes"] = _attributes(kept, guess, place)
+    others = guess.others if guess else {}
+    names = _kept(kept, others, place, form.format)
+    table = _with_attributes(_table_of(form, guess), {n: others[n] for n in names})
+    dropped = {name: one for name, one in others.items() if name not in names}
     stream = stream_of_table(_NAME, table, Path(place))
-    return _tried(head, stream, table, guess.notes if guess else ())
+    notes = (*guess.notes, *notes_of_others(dropped)) if guess else ()
+    return _tried(head, stream, table, notes)
 
 
 def _guess(form: Form, place: str, owner: str | None) -> Guess | None:
@@ -121,24 +125,37 @@ def _guess(form: Form, place: str, owner: str | None) -> Guess | None:
     return guess
 
 
-def _attributes(
-    kept: Sequence[str], guess: Guess | None, place: str
-) -> Mapping[str, str]:
-    """The attributes that are kept, with their types.
+def _kept(
+    kept: Sequence[str], others: Mapping[str, Other], place: str, format_name: str
+) -> list[str]:
+    """The names of the attributes that are kept, each of which may be given by its column.
 
     Raises:
         ConfigError: a column is not there, is a part of a fix, or has no name for an attribute.
     """
-    others = {} if guess is None else guess.others
-    names = list(others) if list(kept) == [ALL] else kept
+    if list(kept) == [ALL] and others:
+        return list(others)
+    called = {one.column: name for name, one in others.items()}
+    names = [called.get(name, name) for name in kept]
     unknown = [name for name in names if name not in others]
-    if unknown or not names:
-        what = f"no column {unknown[0]!r}" if unknown else "no column"
-        hint = (
-            ", ".join(others) or "settings name the attributes of this format by hand"
+    if unknown:
+        what = "no column" if unknown == [ALL] else f"no column {unknown[0]!r}"
+        by_hand = f"docs/formats.md has the columns of {format_name}, to be named in its settings: attributes"
+        raise ConfigError(
+            f"{place} has {what} for an attribute", hint=", ".join(others) or by_hand
         )
-        raise ConfigError(f"{place} has {what} for an attribute", hint=hint)
-    return {name: others[name] for name in names}
+    return names
+
+
+def _with_attributes(
+    table: dict[str, Any], kept: Mapping[str, Other]
+) -> dict[str, Any]:
+    """The settings with attributes; where one is called otherwise than its column, `columns` says so."""
+    if not kept:
+        return table
+    called = {name: one.column for name, one in kept.items() if name != one.column}
+    types = {name: one.type for name, one in kept.items()}
+    return {**table, "columns": {**table["columns"], **called}, "attributes": types}
 
 
 def _table_of(form: Form, guess: Guess | None) -> dict[str, Any]:
@@ -181,6 +198,7 @@ def _tried(
         reasons=dict(reasons.most_common()),
         notes=notes,
         extent=extent_of_rows(fixes) if len(fixes) else None,
+        is_whole=head.is_whole or format_of(stream.format).is_told_at_end,
     )
 
 

@@ -518,3 +518,58 @@ def test_what_it_would_have_told_follows_the_newest_fix_and_nothing_flickers(
     seen = page.evaluate("() => window.seen")
     assert len(seen) >= 1
     assert [one for one in seen if one != ["told", False]] == []
+
+
+@pytest.mark.parametrize("tool", ["Rectangle", "Circle"])
+def test_what_is_dragged_reaches_from_where_it_was_pressed_to_where_it_was_let_go(
+    page: Page, served: Served, tool: str
+):
+    """However few moves the browser tells in between: of a quick hand there is one."""
+    open_page(page, served)
+    ask_about(page, "vehicles")
+    page.get_by_role("button", name=tool, exact=True).click()
+    pressed, let_go = (24.942, STREET - 0.001), (24.948, STREET + 0.001)
+    page.mouse.move(*at(page, *pressed))
+    page.mouse.down()
+    page.mouse.move(*at(page, *let_go))
+    page.mouse.up()
+    expect(page.get_by_label("The statement")).to_have_value(re.compile("INSIDE"))
+    first, second, third, *fourth = numbers_in(statement(page).partition("INSIDE")[2])
+    if tool == "Rectangle":
+        assert (first, second) == pytest.approx(pressed, abs=5e-5)
+        assert (third, fourth[0]) == pytest.approx(let_go, abs=5e-5)
+    else:
+        assert (first, second) == pytest.approx(pressed, abs=5e-5)
+        assert third == pytest.approx(401, abs=5)  # metres, by the haversine
+
+
+def test_a_clause_that_is_half_typed_is_no_question(page: Page, served: Served):
+    open_page(page, served)
+    ask_about(page, "vehicles")
+    page.get_by_label("Name", exact=True).fill("half")
+    text = page.get_by_label("The statement")
+    text.press_sequentially("SELECT * FROM vehicles INS")
+    expect(page.get_by_role("alert")).to_contain_text("did you mean INSIDE?")
+    words = page.get_by_label("Words that may follow").get_by_role("option")
+    expect(words).to_have_text(["INSIDE"])
+    expect(page.get_by_role("button", name="Register")).to_be_disabled()
+    expect(page.get_by_test_id("told")).to_have_count(0)
+    expect(page.get_by_role("button", name="Back to what is drawn")).to_have_count(0)
+
+
+def test_a_stay_in_one_place_is_marked_and_a_name_may_have_blanks(
+    page: Page, served: Served
+):
+    open_page(page, served)
+    lon, lat = NORTH
+    draw(page, "Rectangle", (lon - 0.001, lat - 0.0005), (lon + 0.001, lat + 0.0005))
+    told = page.get_by_test_id("told")
+    expect(told).to_contain_text(re.compile(r"1 visit of 1 object .* by north"))
+    page.get_by_label("The longest stays").get_by_role("button", name="north").click()
+    halo = """() => fairwayPage.place.view.map.queryRenderedFeatures(undefined, { layers: ['ways-halo'] })
+        .map(one => one.geometry.coordinates)"""
+    until(page, f"() => ({halo})().length === 1")
+    assert page.evaluate(halo)[0] == pytest.approx(NORTH, abs=5e-4)
+    name = page.get_by_label("Name", exact=True)
+    name.press_sequentially("to the north")
+    expect(name).to_have_value("to the north")

@@ -52,8 +52,8 @@ def test_windows_are_told_what_they_do_not_see_and_others_what_they_start_from(
         in said
     )
     assert (
-        "note: 1,533 fixes of cars lie before box, which starts from the last fix of each object"
-        in said
+        "note: 1,533 fixes of cars lie before box, which starts from the last fix of each object; "
+        "`fairway query run` asks about the time before" in said
     )
 
 

@@ -4,6 +4,8 @@ import contextlib
 import gzip
 import http.server
 import json
+import re
+import shlex
 import socket
 import threading
 import tomllib
@@ -146,7 +148,7 @@ def test_a_feed_is_asked_by_its_address(shared, tmp_path):
         server.shutdown()
     assert (seen.table["format"], seen.good) == ("gtfs-rt", 627)
     where = f" --home {tmp_path} --conf {tmp_path / 'conf'}"
-    assert told.endswith(f"next: fairway capture buses{where}\n")
+    assert told.endswith(f"then: fairway capture buses{where}\n")
     streams = load_streams(tmp_path / "conf")
     (source,) = streams["buses"].sources.values()
     assert (source.kind, source.url) == ("http", url)
@@ -176,7 +178,8 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name():
 def test_other_columns_are_named_as_attributes_that_settings_take(tmp_path):
     path = tmp_path / "fixes.csv"
     path.write_text("id,t,lon,lat,kmh,line,a b\na,1700000000,10,50,4.5,7b,1\n")
-    (note,) = sniff(str(path)).notes
+    note, other = sniff(str(path)).notes
+    assert other == "--attributes all keeps 'a b' as a_b"
     attributes = note.partition("sources: ")[2]
     assert attributes == 'attributes = { kmh = "double", line = "string" }'
     settings = CliRunner().invoke(
@@ -257,7 +260,71 @@ def test_a_region_that_holds_all_fixes_is_shown_and_where_it_goes_on(tmp_path):
     told = invoke_check(tmp_path, str(path), "--write", "vans")
     assert "all of them are INSIDE (10.5, 49.25, 11, 50)\n" in told
     home, conf = tmp_path, tmp_path / "conf"
-    assert f"next: fairway replay vans {path} --home {home} --conf {conf}\n" in told
+    assert f"then: fairway replay vans {path} --home {home} --conf {conf}\n" in told
+
+
+def test_the_first_query_that_is_shown_can_be_typed_as_it_stands(tmp_path):
+    path = tmp_path / "fixes.csv"
+    path.write_text("id,t,lon,lat\na,1700000000,10.5,50\nb,1700000001,11,49.25\n")
+    told = invoke_check(tmp_path, str(path), "--write", "vans-2")
+    where = ["--home", str(tmp_path), "--conf", str(tmp_path / "conf")]
+    commands = [
+        *map(shlex.split, re.findall("(?:next|then): fairway (.*)", told)),
+        [*where, "run", "vans-2", "--engine", "local", "--until-idle"],
+    ]
+    for command in commands:
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, done.output
+    answer = CliRunner().invoke(app, [*where, "answer", "first", "--json"])
+    assert [json.loads(one)["object"] for one in answer.stdout.splitlines()] == list(
+        "ab"
+    )
+
+
+def test_of_a_file_that_goes_on_the_region_is_not_said_to_hold_all(tmp_path):
+    path = tmp_path / "fixes.csv"
+    line = "a,1700000000,10.5,50\n"
+    path.write_text("id,t,lon,lat\n" + line * 20_000 + "a,1700000001,11,49.25\n")
+    told = invoke_check(tmp_path, str(path))
+    more = "; what was not looked at may lie elsewhere"
+    assert f"all of them are INSIDE (10.5, 50, 10.5, 50){more}\n" in told
+
+
+def test_columns_with_other_names_than_attributes_have_are_kept(tmp_path):
+    path = tmp_path / "fixes.csv"
+    path.write_text(
+        "id,t,lon,lat,Ship type,load,Load!,X!,#\na,1700000000,10,50,Cargo,1,2,3,4\n"
+    )
+    table = sniff(str(path), kept=["all"]).table
+    assert table["attributes"] == {"ship_type": "string", "load": "double"}
+    assert table["columns"]["ship_type"] == "Ship type"
+    assert table["columns"]["x"] == "lon"
+    invoke_check(tmp_path, str(path), "--write", "ships", "--attributes", "Ship type")
+    (ships,) = load_streams(tmp_path / "conf").values()
+    assert ships.attributes == {"ship_type": "string"}
+    assert "Cargo" in invoke_check(tmp_path, str(path), "--stream", "ships")
+
+
+def test_what_is_kept_is_not_said_to_be_dropped(tmp_path):
+    path = tmp_path / "fixes.csv"
+    path.write_text("id,t,lon,lat,load,a b\na,1700000000,10,50,1.5,ann\n")
+    assert sniff(str(path), kept=["all"]).notes == ()
+    (note,) = sniff(str(path), kept=["a b"]).notes
+    assert note.endswith('attributes = { load = "double" }')
+
+
+def test_attributes_of_a_format_with_its_own_columns_are_looked_up(shared, tmp_path):
+    with pytest.raises(ConfigError, match="no column for an attribute") as wrong:
+        sniff(str(shared / "data/hfp-helsinki/hfp-5000.txt"), kept=["all"])
+    assert "docs/formats.md has the columns of hfp" in str(wrong.value.hint)
+
+
+def test_a_folder_is_replayed_and_not_checked(tmp_path):
+    with pytest.raises(ConfigError, match="is a folder") as wrong:
+        sniff(str(tmp_path))
+    assert (
+        wrong.value.hint == "check one of its files; fairway replay reads all of them"
+    )
 
 
 @contextlib.contextmanager
@@ -287,7 +354,7 @@ def test_a_socket_is_read_for_some_seconds(tmp_path, closes):
         place = f"tcp://127.0.0.1:{port}"
         told = invoke_check(tmp_path, place, "--for", "2", "--write", "vans")
     assert "2 of 2 records looked at are fixes" in told
-    assert "next: fairway capture vans" in told
+    assert "then: fairway capture vans" in told
     (source,) = load_streams(tmp_path / "conf")["vans"].sources.values()
     assert (source.kind, source.connect) == ("tcp", f"127.0.0.1:{port}")
 

@@ -54,6 +54,19 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (FROM + "WITHIN (0, 0, 1, 1)", "WITHIN", "did you mean INSIDE?"),
         (FROM + "NEAREST (3, 1, 1)", "NEAREST", "did you mean KNN?"),
         (FROM + "INSIDE (0, 0, 1, 1) DWELL 2 min", "DWELL", "mean DETECT DWELL?"),
+        (FROM + "WITHIN 300 m", "300", "did you mean INSIDE?"),
+        # a clause that is half written, which would be an alias
+        (FROM + "INS", "INS", "did you mean INSIDE? As an alias it is written AS INS"),
+        (FROM + "in", "in", "did you mean INNER or INSIDE or INTERSECTS?"),
+        (FROM + "insdie", "insdie", "did you mean INSIDE?"),
+        (FROM + "NEARBY", "NEARBY", "did you mean KNN?"),
+        (FROM + "GROUP EMIT EVERY", "GROUP", "did you mean GROUP BY or GROUP KNN?"),
+        (FROM + "[RANGE 5 min] WHER", "WHER", "an alias that nothing uses"),
+        (
+            "REGISTER QUERY q AS SELECT * FROM (SELECT a FROM s whe)",
+            "whe",
+            "did you mean WHERE?",
+        ),
         # KNN
         (FROM + "KNN (0, 1, 2)", "0, 1", "k is a whole number from 1 to 10000"),
         (FROM + "KNN (2.5, 1, 2)", "2.5", "whole number"),
@@ -431,6 +444,15 @@ def test_a_wrong_clause_is_pointed_at(text: str, at: str | None, says: str | Non
         assert says in str(problem)
         assert (problem.line, problem.column) == (2, start + 1), str(problem)
     assert problem.snippet.split("\n")[1].lstrip().startswith("^")
+
+
+@pytest.mark.parametrize(
+    "alias", ["w", "AS ins", '"ins"', "ins WHERE ins.a = 1", "wagons", "r EMIT EVERY"]
+)
+def test_an_alias_that_is_no_half_of_a_clause_is_one(alias: str):
+    (statement,) = parse(FROM + alias)
+    assert statement.plan is not None
+    assert statement.plan.stream == "s"
 
 
 def stream(name: str, **more: object) -> StreamSettings:

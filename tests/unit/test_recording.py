@@ -74,6 +74,16 @@ def test_addresses_are_escaped():
     assert path_of("why", "a/b", object="x&y") == "/why/a%2Fb?object=x%26y"
 
 
+def test_a_home_without_streams_is_told_how_one_comes_to_be(tmp_path: Path):
+    page, home = tmp_path / "day.html", str(tmp_path)
+    (tmp_path / "streams.toml").write_text("")
+    done = CliRunner().invoke(
+        app, ["--home", home, "--conf", home, "report", str(page)]
+    )
+    assert done.exit_code == 2
+    assert "there is no stream to report about (fairway check FILE" in done.output
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -206,7 +206,8 @@ interface Registered {
 
 /** Registers the statement under its name, and goes to the query: what is drawn was the question, and is done with. */
 export async function register(): Promise<void> {
-    const { name, text } = asking.get();
+    const { text } = asking.get();
+    const name = asking.get().name.trim();
     let done: Registered;
     try {
         done = await sendText<Registered>('PUT', pathOf(['queries', name]), text);

@@ -86,6 +86,8 @@ _OPERATORS = frozenset(
     )
 ) | {"AND", "OR", "IS", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE"}
 _MANY = 5  # operators
+_FEWEST_LETTERS = 2  # of a word that has been begun: single ones are what aliases are
+_NEARLY = 0.8  # a word with a slip in it, and no more
 _UNTOLD = ("GPAC_IN", "GPAC_KNN")  # other words for INSIDE and KNN
 STATEMENTS = ("REGISTER", "REPLACE", "DROP")
 _MEANT = {
@@ -127,6 +129,38 @@ def refusal(error: UnexpectedError) -> Refusal:
     return Refusal(Refused(message, token.span, _hint(error, taken)), error)
 
 
+def refused_aliases(tokens: Sequence[Token], start: str) -> Sequence[Refused]:
+    """Aliases of a statement that are more likely a clause of which half is written, each with the word that is meant.
+
+    `FROM ships INS` would be all ships, called INS. Refused is what stands without AS, is used nowhere, and begins a
+    word that may stand there or nearly is one.
+
+    Args:
+        tokens: the tokens of a statement that the grammar derives, as the parser left them.
+        start: the rule that it derives them from.
+    """
+    written = [token.casefold() for token in tokens]
+    refused = []
+    for index, token in enumerate(tokens):
+        if token.type != "ALIAS" or written.count(token.casefold()) > 1:
+            continue
+        meant = _word_for(token, taken_by(stack_behind(tokens[:index], start)))
+        if meant:
+            message = f"{str(token)!r} is an alias that nothing uses"
+            hint = f"{meant} As an alias it is written AS {token}"
+            refused.append(Refused(message, token.span, hint))
+    return refused
+
+
+def _word_for(alias: Token, taken: Taken) -> str:
+    """The words that an alias begins, else the one that it nearly is, as a hint; none for most aliases."""
+    words = {word for name in taken for word in terminals().words_of(name)}
+    begun = sorted(word for word in words if word.startswith(alias.upper()))
+    if begun and len(alias) >= _FEWEST_LETTERS:
+        return f"did you mean {' or '.join(begun)}?"
+    return _meant(alias, taken) or did_you_mean(alias, words, nearness=_NEARLY)
+
+
 def _hint(error: UnexpectedError, taken: Taken) -> str:
     """What to do about an unexpected token."""
     tokens, index = error.tokens, error.index
@@ -144,7 +178,7 @@ def _hint(error: UnexpectedError, taken: Taken) -> str:
     earlier = stack_behind(tokens[: max(index - 1, 0)], error.start)
     if other == "[" and earlier.takes(other.type):
         return "a window stands before the alias"
-    return ""
+    return _word_for(before, taken_by(earlier)) if before.type == "ALIAS" else ""
 
 
 def _meant_before(error: UnexpectedError) -> Refusal | None:

@@ -24,7 +24,11 @@ from st_common.query.grammar.nodes import (
     Rows,
 )
 from st_common.query.grammar.reading import UnexpectedError, tree_of
-from st_common.query.grammar.refusing import STATEMENTS, refusal
+from st_common.query.grammar.refusing import (
+    STATEMENTS,
+    refusal,
+    refused_aliases,
+)
 from st_common.query.grammar.terminals import tokens_in
 from st_common.query.grammar.tokens import Token, UnclosedError
 
@@ -89,7 +93,8 @@ def statement_of(tokens: Sequence[Token], start: str = "statement") -> Reading:
             cuts.append(cut)
             left = cut.tokens
         else:
-            return Reading(tree, [*refusals, *_refused_in(tree, cuts)])
+            unused = () if cuts else refused_aliases(left, start)
+            return Reading(tree, [*refusals, *_refused_in(tree, cuts), *unused])
     return Reading(None, refusals)
 
 

@@ -7,6 +7,7 @@ import {
     TerraDrawPolygonMode,
     TerraDrawRectangleMode,
     TerraDrawSelectMode,
+    type TerraDrawExtend,
     type GeoJSONStoreFeatures,
     type HexColor,
 } from 'terra-draw';
@@ -35,6 +36,19 @@ const TYPES: Record<Tool, string> = {
 const DIGITS = 7;
 const SIDES = 48; // of a circle, as it is drawn; its statement has centre and radius
 
+/** Begins what is dragged where the pointer was pressed, not where it was when that became a drag. */
+class Adapter extends TerraDrawMapLibreGLAdapter<LibreMap> {
+    override register(callbacks: TerraDrawExtend.TerraDrawCallbacks): void {
+        super.register({
+            ...callbacks,
+            onDragStart: (event, setDraggable) => {
+                callbacks.onDragStart(this._lastDrawEvent ?? event, setDraggable);
+                callbacks.onDrag(event, setDraggable);
+            },
+        });
+    }
+}
+
 /** One shape on the map, drawn, dragged, or put there. */
 export class Drawing {
     private readonly draw: TerraDraw;
@@ -48,7 +62,7 @@ export class Drawing {
         private readonly told: (shape: Shape) => void,
         private readonly done: () => void,
     ) {
-        const adapter = new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DIGITS });
+        const adapter = new Adapter({ map, coordinatePrecision: DIGITS });
         this.draw = new TerraDraw({ adapter, modes: modesOf(colour as HexColor) });
         this.draw.start();
         this.draw.on('change', (ids, type) => {

@@ -228,10 +228,18 @@ function ghostLayers(colour: string): LayerSpecification[] {
 function wayLayers(colour: unknown[], edge: string): LayerSpecification[] {
     const under = { 'line-color': edge, 'line-width': 5, 'line-opacity': 0.8 };
     const ring = { 'circle-stroke-width': 2, 'circle-stroke-color': edge };
+    // Around the dot of the object, which lies above: a stay in one place has no line.
+    const halo = {
+        'circle-color': 'rgba(0,0,0,0)',
+        'circle-radius': 11,
+        'circle-stroke-width': 2.5,
+        'circle-stroke-color': colour,
+    };
     return [
         layerOf('ways', 'line', 'edge', under, OUTLINE),
         layerOf('ways', 'line', 'line', { 'line-color': colour, 'line-width': 2.5 }, OUTLINE),
         layerOf('ways', 'circle', 'point', { 'circle-color': colour, 'circle-radius': 5, ...ring }, POINTS),
+        layerOf('ways', 'circle', 'halo', halo, POINTS),
     ];
 }
 

@@ -237,15 +237,16 @@ function NameField({ name }: { name: string }): JSX.Element {
             <input
                 value={name}
                 placeholder="depot"
-                onInput={(event) => asking.set({ name: event.currentTarget.value.trim() })}
+                onInput={(event) => asking.set({ name: event.currentTarget.value })}
             />
         </Field>
     );
 }
 
 function Registering({ state }: { state: Asking }): JSX.Element {
-    const exists = useStore(app, (one) => one.page?.queries.some((each) => each.name === state.name) ?? false);
-    const isReady = state.name !== '' && state.text.trim() !== '' && state.problem === '';
+    const name = state.name.trim();
+    const exists = useStore(app, (one) => one.page?.queries.some((each) => each.name === name) ?? false);
+    const isReady = name !== '' && state.text.trim() !== '' && state.problem === '';
     const onSubmit = (event: Event): void => {
         event.preventDefault();
         if (isReady) void register();
@@ -256,7 +257,7 @@ function Registering({ state }: { state: Asking }): JSX.Element {
             <button class="main" disabled={!isReady}>
                 {exists ? 'Replace' : 'Register'}
             </button>
-            {exists ? <p class="quiet">{state.name} is there already: this becomes its next version.</p> : null}
+            {exists ? <p class="quiet">{name} is there already: this becomes its next version.</p> : null}
         </form>
     );
 }
@@ -307,7 +308,7 @@ function OfAnother({ name }: { name: string }): JSX.Element {
 function Undo({ state }: { state: Asking }): JSX.Element {
     return (
         <p class="actions">
-            {state.isEdited && state.base === null ? <button onClick={undoEdit}>Back to what is drawn</button> : null}
+            {state.isEdited && state.shape !== null ? <button onClick={undoEdit}>Back to what is drawn</button> : null}
             {state.text === '' && state.tool === null ? null : <button onClick={clear}>Begin anew</button>}
         </p>
     );
@@ -333,8 +334,8 @@ function PeriodChoice({ state, now_ms }: { state: Asking; now_ms: number }): JSX
 function NoStream(): JSX.Element {
     return (
         <Notice>
-            There is no stream yet. Settings of one stand in conf/streams.toml of the home: fairway init writes an
-            example.
+            There is no stream yet: fairway check FILE --write NAME adds one, and fairway serve has it when it is
+            started again.
         </Notice>
     );
 }

@@ -148,9 +148,9 @@ function News({ one }: { one: Chosen }): JSX.Element {
 function CardFigures({ one, isGroup }: { one: Chosen; isGroup: boolean }): JSX.Element {
     return (
         <p class="figures">
-            <b>{sayNumber(one.members.length)}</b> {isGroup ? 'groups' : 'in'} ·{' '}
+            <b>{one.isAnswered ? sayNumber(one.members.length) : '–'}</b> {isGroup ? 'groups' : 'in'} ·{' '}
             <span class="plus">+{sayNumber(one.entered)}</span> <span class="minus">−{sayNumber(one.left)}</span>{' '}
-            {recording === null ? 'since you look' : 'in all of the report'}
+            {recording === null ? 'since you opened it' : 'in all of the report'}
         </p>
     );
 }

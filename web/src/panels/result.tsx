@@ -18,7 +18,6 @@ const lengthOf = (stays: Stay[]): number => stays.reduce((sum, one) => sum + one
 function Figures({ told }: { told: Told }): JSX.Element {
     const { stays } = told;
     const who = new Set(stays.map((one) => one.object)).size;
-    const longest = stays[0];
     return (
         <p class="figures" data-testid="told">
             <b>
@@ -29,17 +28,29 @@ function Figures({ told }: { told: Told }): JSX.Element {
                 <>in at {sayMoment(told.until_ms)}</>
             ) : (
                 <>
-                    {stays.length === 1 ? 'visit' : 'visits'} of <b>{sayNumber(who)}</b>
+                    {stays.length === 1 ? 'visit' : 'visits'} of <b>{sayNumber(who)}</b>{' '}
+                    {who === 1 ? 'object' : 'objects'}
                 </>
             )}
-            {longest === undefined ? null : (
-                <>
-                    {' '}
-                    · longest <b>{sayDuration(longest.to_ms - longest.from_ms)}</b> by <b>{longest.object}</b>
-                </>
-            )}
+            <Longest stays={stays} />
             <Dwelt told={told} />
         </p>
+    );
+}
+
+/** How long the longest stay is, and whose: of all that are as long. */
+function Longest({ stays }: { stays: Stay[] }): JSX.Element | null {
+    const longest = stays[0];
+    if (longest === undefined) return null;
+    const length = sayDuration(longest.to_ms - longest.from_ms);
+    const same = stays.filter((one) => sayDuration(one.to_ms - one.from_ms) === length);
+    const others = new Set(same.map((one) => one.object)).size - 1;
+    return (
+        <>
+            {' '}
+            · longest <b>{length}</b> by <b>{longest.object}</b>
+            {others === 0 ? null : ` and ${sayNumber(others)} ${others === 1 ? 'other' : 'others'}`}
+        </>
     );
 }
 

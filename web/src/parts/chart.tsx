@@ -34,7 +34,7 @@ function optionsOf(lines: Line[], width: number, ink: string, grid: string): UPl
         scales: { y: { range: (_, least, most) => [Math.min(0, least ?? 0), Math.max(1, most ?? 1) * 1.1] } },
         axes: [
             { ...axis, space: 64, size: 22, values: (_, splits) => splits.map(sayTick) },
-            { ...axis, size: 36, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 50000] },
+            { ...axis, size: 36, space: 18, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 50000] },
         ],
         series: [
             {},

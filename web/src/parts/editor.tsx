@@ -40,11 +40,10 @@ function useCompletion(onEdit: (text: string) => void) {
     const [at, setAt] = useState(0);
     const close = (): void => setFound({ from: 0, options: [] });
     const ask = async (element: HTMLTextAreaElement): Promise<void> => {
+        const { value: text, selectionStart: cursor } = element;
         try {
-            const done = await sendJson<Completion>('POST', '/complete', {
-                text: element.value,
-                cursor: element.selectionStart,
-            });
+            const done = await sendJson<Completion>('POST', '/complete', { text, cursor });
+            if (element.value !== text || element.selectionStart !== cursor) return; // a later one is on its way
             setFound({ ...done, options: done.options.slice(0, MOST_OPTIONS) });
             setAt(0);
         } catch {

@@ -1,9 +1,11 @@
 // Stays on a line of time: one row for each of the longest, the longest first. A row can be chosen.
 import type { JSX } from 'preact';
-import { HOUR_MS, sayDuration, sayMoment, sayTime } from '../data/times';
+import { HOUR_MS, MINUTE_MS, sayDuration, sayMoment, sayTime } from '../data/times';
 import { keyOf, type Stay } from '../data/visits';
 
 const MOST_ROWS = 12;
+const LETTERS = [8, 14] as const; // of names that are seen whole, at least and at most
+const SHORT_MS = 10 * MINUTE_MS; // seconds matter in what is shorter
 
 interface Props {
     stays: Stay[];
@@ -59,8 +61,11 @@ function Row({ stay, from_ms, until_ms, dwell_ms, isChosen, onChoose }: RowProps
 
 /** Times below the bars: beginning, middle, end. */
 function Ticks({ from_ms, until_ms }: { from_ms: number; until_ms: number }): JSX.Element {
-    const isLong = until_ms - from_ms > 36 * HOUR_MS;
-    const sayTick = (ms: number): string => (isLong ? sayMoment(ms).slice(5, 16) : sayTime(ms).slice(0, 5));
+    const length_ms = until_ms - from_ms;
+    const sayTick = (ms: number): string => {
+        if (length_ms > 36 * HOUR_MS) return sayMoment(ms).slice(5, 16);
+        return length_ms < SHORT_MS ? sayTime(ms) : sayTime(ms).slice(0, 5);
+    };
     return (
         <div class="ticks" aria-hidden="true">
             <span class="quiet">UTC</span>
@@ -74,17 +79,30 @@ function Ticks({ from_ms, until_ms }: { from_ms: number; until_ms: number }): JS
     );
 }
 
+/** What the looks of the bars mean, of those that are there. */
+function Looks({ stays, dwell_ms }: { stays: Stay[]; dwell_ms: number | null }): JSX.Element | null {
+    const looks = [
+        stays.some((one) => one.isOpen) ? 'striped: still in' : '',
+        stays.some((one) => isShort(one, dwell_ms)) ? 'pale: less than the dwell' : '',
+    ].filter((one) => one !== '');
+    return looks.length === 0 ? null : <p class="quiet">{looks.join(' · ')}</p>;
+}
+
 /** The longest stays in an interval. */
 export function Timeline(props: Props): JSX.Element {
     const more = props.stays.length - MOST_ROWS;
+    const shown = props.stays.slice(0, MOST_ROWS);
+    const [least, most] = LETTERS;
+    const letters = Math.min(most, Math.max(least, ...shown.map((one) => whoOf(one).length)));
     return (
-        <div class="timeline">
+        <div class="timeline" style={{ '--who': `${letters + 1}ch` }}>
             <ol aria-label="The longest stays, the longest first">
-                {props.stays.slice(0, MOST_ROWS).map((stay) => (
+                {shown.map((stay) => (
                     <Row key={keyOf(stay)} {...props} stay={stay} isChosen={props.chosen === stay} />
                 ))}
             </ol>
             <Ticks from_ms={props.from_ms} until_ms={props.until_ms} />
+            <Looks stays={shown} dwell_ms={props.dwell_ms} />
             {more > 0 ? <p class="quiet">and {more.toLocaleString('en')} shorter ones</p> : null}
         </div>
     );
