@@ -84,7 +84,7 @@ def check_plans(draft: Draft, statements: "Sequence[Statement]") -> "list[Statem
 
 def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statement]":
     known: list[Statement] = []
-    for statement in map(partial(_with_name, draft), statements):
+    for statement in filter(None, map(partial(_with_name, draft), statements)):
         done = resolved(
             statement, draft.streams, draft.layers, draft.tags_of, draft.group_of
         )
@@ -99,8 +99,8 @@ def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statemen
     return known
 
 
-def _with_name(draft: Draft, statement: "Statement") -> "Statement":
-    """DROP STREAM with the name of the stream alone, where it stands behind its group."""
+def _with_name(draft: Draft, statement: "Statement") -> "Statement | None":
+    """DROP STREAM with the name of the stream alone, where it stands behind its group; None: it is in another one."""
     if statement.op != "drop_stream" or not split_name(statement.name)[0]:
         return statement
     known = stream_tables(draft.streams)
@@ -108,6 +108,7 @@ def _with_name(draft: Draft, statement: "Statement") -> "Statement":
     if name not in draft.streams:
         message, hint = why_unknown(statement.name, known)
         draft.problems.append(statement.problem(message, hint=hint))
+        return None
     return replace(statement, name=name)
 
 

@@ -1,6 +1,7 @@
 """Streams and layers called group.table: in queries, in SQL, on the command line and in completion (SPEC B2)."""
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -13,9 +14,10 @@ from st_common.home import Home
 from st_common.layers.rows import layer_rows
 from st_common.partition.regions import whole
 from st_common.query.area_store import HomeAreas
+from st_common.query.created_streams import created_streams
 from st_common.query.lookup import find
 from st_common.query.problem import TextError
-from st_common.query.registry import fitted, register
+from st_common.query.registry import carry_out, fitted, register
 from st_common.query.text import parse
 from st_common.serving.completion import completions
 from st_common.serving.names_known import Known
@@ -218,6 +220,23 @@ def test_the_text_stays_as_it_was_written_and_the_plan_has_the_plain_names(
     row = find(home, "q")
     assert (row.text, row.stream) == (text, "buses")
     assert row.plan.stream == "buses"
+
+
+def test_a_created_stream_is_dropped_by_both_names(place, tmp_path):
+    _, _, streams = place
+    home = Home(tmp_path)
+    made = "CREATE STREAM fast AS SELECT object, x, y FROM metro.buses WHERE speed > 9"
+    carry_out(home, streams, parse(made), owner="ada")
+    known = dict(streams) | {"fast": replace(streams["planes"], name="fast")}
+    for end in ("", "IF EXISTS "):
+        with pytest.raises(TextError) as raised:
+            carry_out(home, known, parse(f"DROP STREAM {end}city.fast"), owner="ada")
+        (problem,) = raised.value.problems
+        assert problem.message == "stream 'fast' is in group 'default', not in 'city'"
+        assert problem.hint == "write default.fast, or fast alone"
+    assert created_streams(home)
+    carry_out(home, known, parse("DROP STREAM default.fast"), owner="ada")
+    assert not created_streams(home)
 
 
 def rows_of(place, text):
