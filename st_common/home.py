@@ -6,6 +6,9 @@ from pathlib import Path
 
 from st_common.errors import ConfigError
 
+DEFAULT_GROUP = "default"
+"""The group of streams and layers that say none."""
+
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 

@@ -16,7 +16,7 @@ from st_common.feed_keys import SourceSettings, source_settings
 from st_common.formats.format import FORMAT_KEYS
 from st_common.formats.format_settings import parts
 from st_common.formats.registry import format_of
-from st_common.home import checked_name, require_own_view, view_name
+from st_common.home import DEFAULT_GROUP, checked_name, require_own_view, view_name
 from st_common.installed import own_jars, shipped
 from st_common.position_filter import PositionFilter, position_filter_of
 from st_common.redaction import keep_secret
@@ -119,7 +119,7 @@ class StreamSettings:
     latest_flush_s: float = 60.0
     snapshot_s: float | None = 3600.0
     shards: int = 2
-    group: str = "default"
+    group: str = DEFAULT_GROUP
     running: bool = False
     engine: Engine = "spark"
     codec: Codec = "raw"

@@ -1,6 +1,7 @@
 """Where a command works: the home folder, the settings and the streams, from the options that all commands share."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,6 +14,9 @@ from st_common.settings import (
     home_dir,
     stream_of,
 )
+
+if TYPE_CHECKING:
+    from st_common.query.group_names import Tables
 
 
 def home(ctx: typer.Context, *, must_exist: bool = False) -> Home:
@@ -48,6 +52,48 @@ def stream(ctx: typer.Context, name: str) -> StreamSettings:
         ConfigError: there is no such stream, or its table is wrong.
     """
     return stream_of(streams(ctx), name)
+
+
+def plain_names(ctx: typer.Context) -> None:
+    """Takes the group away from what a command was given as `stream` or `layer`: metro.buses becomes buses.
+
+    Raises:
+        ConfigError: it is in another group, or there is none.
+    """
+    for what, known in (("stream", _streams_by_group), ("layer", _layers_by_group)):
+        given = ctx.params.get(what)
+        if isinstance(given, str) and "." in given:
+            ctx.params[what] = _table_name(given, known(ctx))
+        elif isinstance(given, list) and any("." in one for one in given):
+            tables = known(ctx)
+            ctx.params[what] = [_table_name(one, tables) for one in given]
+
+
+def _streams_by_group(ctx: typer.Context) -> "Tables":
+    from st_common.query.names import stream_tables
+
+    return stream_tables(streams(ctx))
+
+
+def _layers_by_group(ctx: typer.Context) -> "Tables":
+    from st_common.layers.announce import layer_group
+    from st_common.query.group_names import Tables
+    from st_common.query.lookup import layers
+
+    own = home(ctx)
+    return Tables(
+        what="layer", names=layers(own), group_of=lambda name: layer_group(own, name)
+    )
+
+
+def _table_name(value: str, known: "Tables") -> str:
+    from st_common.query.group_names import found_table, why_unknown
+
+    name = found_table(value, known)
+    if name not in known.names:
+        message, hint = why_unknown(value, known)
+        raise ConfigError(message, hint=hint)
+    return name
 
 
 def write_broken(ctx: typer.Context) -> None:

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
+from st_common.cli.context import plain_names
 from st_common.errors import FairwayError
 from st_common.extras import missing
 from st_common.redaction import redacted
@@ -48,8 +49,9 @@ class FairwayCommand(TyperCommand):
         return _with_shared(super().get_params(ctx), ctx)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        """Runs the command without the shared options: those are in `ctx.obj`."""
+        """Runs the command without the shared options, which are in `ctx.obj`, and with plain names of tables."""
         ctx.obj.take(ctx.params)
+        plain_names(ctx)
         return super().invoke(ctx)
 
 

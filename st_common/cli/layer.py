@@ -11,6 +11,7 @@ from st_common.cli.arguments import Json
 from st_common.cli.lineage import told_as
 from st_common.cli.progress import progress_of_stages
 from st_common.errors import ConfigError
+from st_common.home import DEFAULT_GROUP
 from st_common.settings import has_streams
 from st_common.stream_keys import PLANAR
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from st_common.spark.prepartition import Partitioned
 
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of a layer.")]
-
 
 _FILE = Annotated[
     Path,
@@ -95,7 +95,7 @@ def load(
     name: _NAME,
     file: _FILE,
     *,
-    group: _OF_GROUP = "default",
+    group: _OF_GROUP = DEFAULT_GROUP,
     kinds: _KINDS = "",
     planar: _PLANAR = False,
     crs: _CRS = None,
@@ -206,12 +206,12 @@ def list_layers(ctx: typer.Context, *, json_lines: Json = False) -> None:
     write_listing(names, rows, records, json_lines=json_lines)
 
 
-def show(ctx: typer.Context, name: _NAME, *, json_lines: Json = False) -> None:
+def show(ctx: typer.Context, layer: _NAME, *, json_lines: Json = False) -> None:
     """Show a layer: its box, and how many features of which kind are home in which region."""
     from st_common.cli.output import write_columns, write_listing
     from st_common.layers.summary import summary
 
-    one = summary(context.home(ctx, must_exist=True), name)
+    one = summary(context.home(ctx, must_exist=True), layer)
     if json_lines:
         write_listing((), (), [asdict(one)], json_lines=True)
         return

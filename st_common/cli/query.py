@@ -17,13 +17,14 @@ from st_common.cli.statements import (
     write_outcome,
     write_queries,
 )
-from st_common.errors import FairwayError, QueryError
+from st_common.errors import ConfigError, FairwayError, QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from st_common.query.registry import Outcome
     from st_common.query.text import Statement
+    from st_common.settings import StreamSettings
 
 _FILE = Annotated[
     Path | None,
@@ -184,8 +185,17 @@ def list_queries(
         queries(
             context.home(ctx, must_exist=True), None if stream is None else [stream]
         ),
+        _known_streams(ctx),
         json_lines=json_lines,
     )
+
+
+def _known_streams(ctx: typer.Context) -> "Mapping[str, StreamSettings]":
+    """The streams; none without settings, for queries are registered in logs, and are listed without."""
+    try:
+        return context.streams(ctx)
+    except ConfigError:
+        return {}
 
 
 def show(

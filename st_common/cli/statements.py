@@ -2,7 +2,7 @@
 
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -10,6 +10,7 @@ from st_common.cli import context
 from st_common.cli.output import FileFormat, write_columns, write_listing
 from st_common.cli.text_file import read_text
 from st_common.errors import ConfigError, QueryError
+from st_common.home import DEFAULT_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from st_common.query.registry import Outcome
     from st_common.query.shown import ToShow
     from st_common.query.text import Statement
+    from st_common.settings import StreamSettings
 
 
 def statements_of(
@@ -114,7 +116,7 @@ def write_shown(ctx: typer.Context, shown: "ToShow") -> None:
     elif isinstance(shown, Asked):
         write_asked(ctx, shown.plan, shown.past, "table")
     elif isinstance(shown, ShownQueries):
-        write_queries(shown.rows)
+        write_queries(shown.rows, context.streams(ctx))
     elif isinstance(shown, ShownAreas):
         write_areas(shown.areas)
     else:
@@ -155,25 +157,39 @@ def write_asked(
         write_growing(tables, form)
 
 
-def write_queries(rows: "Sequence[QueryRow]", *, json_lines: bool = False) -> None:
+def write_queries(
+    rows: "Sequence[QueryRow]",
+    streams: "Mapping[str, StreamSettings]",
+    *,
+    json_lines: bool = False,
+) -> None:
     """Queries as a table: name, version, stream, who registered it, its state, text; on stderr why some failed.
 
-    With `json_lines` each is an object with these, and with `why`.
+    A stream of another group than `default` has it before its name. With `json_lines` each is an object with these,
+    with the `group`, null where no settings describe the stream, and with `why`.
     """
     names = ("query", "version", "stream", "owner", "state", "text")
     records = [
         {name: getattr(row, _OF_ROW.get(name, name)) for name in (*names, "why")}
+        | {"group": streams[row.stream].group if row.stream in streams else None}
         for row in rows
     ]
     cells = [
         [" ".join(str(record[name] or "").split()) for name in names]
-        for record in records
+        for record in (_with_group(record) for record in records)
     ]
     write_listing(names, cells, records, json_lines=json_lines)
     for row in () if json_lines else rows:
         if row.why is not None:
             hint = f"REPLACE QUERY {row.name}, or drop it"
             typer.echo(f"note: query {row.name} failed: {row.why} ({hint})", err=True)
+
+
+def _with_group(record: "Mapping[str, Any]") -> "Mapping[str, Any]":
+    """The record as the table shows it: a stream with its group, where that is one that people name."""
+    stream, group = record["stream"], record["group"]
+    is_named = group not in (None, DEFAULT_GROUP)
+    return {**record, "stream": f"{group}.{stream}"} if is_named else record
 
 
 _OF_ROW = {"query": "name"}

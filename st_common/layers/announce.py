@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log
+from st_common.contracts import load_contract
 from st_common.controls.reading import chosen
 from st_common.controls.rows import LayerVersion
 from st_common.controls.writing import payload_of
@@ -90,6 +91,14 @@ def layer_names(home: Home) -> Iterator[str]:
 def newest_version(home: Home, layer: str) -> int | None:
     """The newest loaded version of a layer; None when it was never loaded. Version 0 is the table without rows."""
     return tables.version(home.table("layers", layer)) or None
+
+
+def layer_group(home: Home, layer: str) -> str | None:
+    """The group by whose regions a layer that is loaded is spread; None where its table does not say, or is empty."""
+    path = home.table("layers", layer)
+    dataset = tables.dataset(path, contract=load_contract("layers"))
+    rows = dataset.head(1, columns=["region_group"])
+    return rows["region_group"][0].as_py() if len(rows) else None
 
 
 def _stream_names(home: Home) -> list[str]:

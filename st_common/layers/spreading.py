@@ -9,7 +9,7 @@ import shapely
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.home import Home
-from st_common.layers.announce import layer_names, newest_version
+from st_common.layers.announce import layer_group, layer_names, newest_version
 from st_common.layers.features import Features
 from st_common.layers.rows import layer_rows
 from st_common.partition.groups import require_layer_in
@@ -61,7 +61,7 @@ def layers_of(home: Home, group: str) -> list[str]:
     known = [
         name for name in layer_names(home) if newest_version(home, name) is not None
     ]
-    return [name for name in known if _spread_by(home, name)[0] == group]
+    return [name for name in known if layer_group(home, name) == group]
 
 
 def _spread_by(home: Home, layer: str) -> tuple[str | None, int | None]:

@@ -20,12 +20,13 @@ from st_common.layers.labels import Labels
 from st_common.layers.readable import readable
 from st_common.partition.regions import Regions
 from st_common.partition.store import stored
+from st_common.tables.pruning import Filters
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
-Part = tuple[str, ...]
-"""Some regions of a layer."""
+Box = tuple[float, float, float, float]
+"""minx, miny, maxx, maxy."""
 
 _PART = "part"
 
@@ -72,17 +73,36 @@ def load_index(
 
 
 def load_part(
-    home: Home, layer: str, version: int, regions: Sequence[str], *, space: Space
+    home: Home,
+    layer: str,
+    version: int,
+    regions: Sequence[str],
+    *,
+    space: Space,
+    box: Box | None = None,
 ) -> LayerIndex:
     """The index of the features of a layer that stand in some of its regions, each once; read anew.
 
     Features are numbered among themselves, by their fids.
 
+    Args:
+        home: where the table of the layer lies.
+        layer: its name.
+        version: of its table.
+        regions: by their ids; files of others are not read.
+        space: what coordinates mean.
+        box: only features whose boxes have a point in it; None: all.
+
     Raises:
         LayerError: as `load_index`.
         TransientError: likewise.
     """
-    path, part = home.table("layers", layer), tuple(regions)
+    path = home.table("layers", layer)
+    part: Filters = [("region_id", "in", list(regions))]
+    if box is not None:
+        minx, miny, maxx, maxy = box
+        part += [("minx", "<=", maxx), ("miny", "<=", maxy)]
+        part += [("maxx", ">=", minx), ("maxy", ">=", miny)]
     rows = _features(path, version, [*SMALL_COLUMNS], part)
     # To this index they are of one region, in which all are at home.
     ones = {"region_id": pa.scalar(_PART), "home": pa.scalar(value=True)}
@@ -215,39 +235,38 @@ def _require(path: Path, version: int) -> None:
 
 
 def _rows(
-    path: Path, version: int, columns: list[str], regions: Part | None = None
+    path: Path, version: int, columns: list[str], part: Filters | None = None
 ) -> pa.Table:
-    """The rows of a layer, or those that stand in some regions of it.
+    """The rows of a layer, or of a part of it.
 
     Raises:
         LayerError: there is no such layer or version, or what lies there is no layer.
         TransientError: it cannot be read now.
     """
     _require(path, version)
-    only = None if regions is None else [("region_id", "in", list(regions))]
     with readable():
-        return tables.read(path, version=version, columns=columns, filters=only)
+        return tables.read(path, version=version, columns=columns, filters=part)
 
 
 def _features(
-    path: Path, version: int, columns: list[str], regions: Part | None = None
+    path: Path, version: int, columns: list[str], part: Filters | None = None
 ) -> pa.Table:
-    """A row for each feature of a layer, or for each that stands in some regions of it; sorted by fid."""
+    """A row for each feature of a layer, or for each of a part of it; sorted by fid."""
     needed = [name for name in ("home", "fid") if name not in columns]
-    rows = _rows(path, version, [*needed, *columns], regions)
-    if regions is None:
+    rows = _rows(path, version, [*needed, *columns], part)
+    if part is None:
         return rows.filter(rows["home"]).sort_by("fid")
     _, first = np.unique(_texts(rows["fid"]), return_index=True)
     return rows.take(pa.array(first))
 
 
 def _tags(
-    path: Path, version: int, regions: Part | None = None
+    path: Path, version: int, part: Filters | None = None
 ) -> Callable[[str], pa.Array]:
     """What reads a tag of all features, in the order of their fids."""
 
     def read_tag(name: str) -> pa.Array:
-        tags = _features(path, version, ["tags"], regions)["tags"].combine_chunks()
+        tags = _features(path, version, ["tags"], part)["tags"].combine_chunks()
         return pc.map_lookup(tags, pa.scalar(name), "first")
 
     return read_tag
@@ -255,5 +274,6 @@ def _tags(
 
 def _wkb(path: Path, version: int, region_id: str) -> pa.ChunkedArray:
     """The geometries of the features at home in a region, sorted by fid."""
-    rows = _rows(path, version, ["home", "fid", "geometry"], (region_id,))
+    of_region: Filters = [("region_id", "in", [region_id])]
+    rows = _rows(path, version, ["home", "fid", "geometry"], of_region)
     return rows.filter(rows["home"]).sort_by("fid")["geometry"]

@@ -96,6 +96,12 @@ class HomeAreas:
         """The names of the layers whose features can be named."""
         return list(self._layers)
 
+    def group_of(self, layer: str) -> str | None:
+        """The group of a layer that there is; None where its table does not say."""
+        from st_common.layers.announce import layer_group
+
+        return layer_group(self.home, layer)
+
     def feature(self, layer: str, fid: str) -> Area | None:
         """The surface of a feature in the newest version of its layer.
 

@@ -23,3 +23,6 @@ class Areas(Protocol):
 
     def layers(self) -> Collection[str]:
         """The names of all layers."""
+
+    def group_of(self, layer: str) -> str | None:
+        """The group of a layer that there is; None where its table does not say."""

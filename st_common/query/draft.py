@@ -5,6 +5,7 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from st_common.query.area_drafting import (
@@ -18,14 +19,14 @@ from st_common.query.checks import all_complaints
 from st_common.query.control import QueryRow
 from st_common.query.drafted import Draft
 from st_common.query.extents import with_extent
+from st_common.query.group_names import Tables, found_table, split_name, why_unknown
 from st_common.query.layer_change import (
     GoneError,
     newest_of,
     with_newest,
 )
-from st_common.query.meant import found
 from st_common.query.moot import why_moot
-from st_common.query.names import resolved
+from st_common.query.names import resolved, stream_tables
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.problem import Problem
@@ -83,8 +84,10 @@ def check_plans(draft: Draft, statements: "Sequence[Statement]") -> "list[Statem
 
 def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statement]":
     known: list[Statement] = []
-    for statement in statements:
-        done = resolved(statement, draft.streams, draft.layers, draft.tags_of)
+    for statement in filter(None, map(partial(_with_name, draft), statements)):
+        done = resolved(
+            statement, draft.streams, draft.layers, draft.tags_of, draft.group_of
+        )
         whole = _with_extent(draft, _with_surfaces(draft, done.statement))
         if statement.op == "create_stream":
             whole = with_its_place(draft, whole)
@@ -94,6 +97,19 @@ def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statemen
         draft.problems.extend(done.problems)
     draft.types.update(types_of(known, draft.streams))
     return known
+
+
+def _with_name(draft: Draft, statement: "Statement") -> "Statement | None":
+    """DROP STREAM with the name of the stream alone, where it stands behind its group; None: it is in another one."""
+    if statement.op != "drop_stream" or not split_name(statement.name)[0]:
+        return statement
+    known = stream_tables(draft.streams)
+    name = found_table(statement.name, known)
+    if name not in draft.streams:
+        message, hint = why_unknown(statement.name, known)
+        draft.problems.append(statement.problem(message, hint=hint))
+        return None
+    return replace(statement, name=name)
 
 
 def _with_surfaces(draft: Draft, statement: "Statement") -> "Statement":
@@ -247,10 +263,14 @@ def _check_nothing(draft: Draft, statement: "Statement") -> None:
 
 def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
     stream = draft.streams.get(plan.stream)
-    wrong = broken_of(draft.streams).get(plan.stream)
+    group, name = split_name(plan.stream)
+    wrong = broken_of(draft.streams).get(name)
     if wrong is not None:
-        message = f"stream {plan.stream!r} has wrong settings"
+        message = f"stream {name!r} has wrong settings"
         draft.problems.append(statement.problem(message, at="stream", hint=str(wrong)))
+    elif stream is None and group:
+        message, hint = why_unknown(plan.stream, stream_tables(draft.streams))
+        draft.problems.append(statement.problem(message, at="stream", hint=hint))
     elif stream is None:
         message = f"unknown stream {plan.stream!r}"
         hint = _hint_of_stream(draft, plan.stream)
@@ -283,18 +303,22 @@ def _hint_of_stream(draft: Draft, name: str) -> str:
 
 
 def _unknown_layer(draft: Draft, statement: "Statement", layer: str) -> None:
-    is_stream = found(layer, draft.streams) in draft.streams
-    hint = (
-        "it is a stream; a query joins layers, or its own stream" if is_stream else ""
-    )
-    hint = (
-        hint
-        or draft.near(layer, draft.layers)
-        or "fairway layer load brings a layer in"
-    )
+    if split_name(layer)[0] and not _is_stream(draft, layer):
+        layers = Tables(what="layer", names=draft.layers, group_of=draft.group_of)
+        message, hint = why_unknown(layer, layers)
+        draft.problems.append(statement.problem(message, at="layer", hint=hint))
+        return
+    hint = "it is a stream; a query joins layers, or its own stream"
+    if not _is_stream(draft, layer):
+        loads = "fairway layer load brings a layer in"
+        hint = draft.near(layer, draft.layers) or loads
     draft.problems.append(
         statement.problem(f"unknown layer {layer!r}", at="layer", hint=hint)
     )
+
+
+def _is_stream(draft: Draft, name: str) -> bool:
+    return found_table(name, stream_tables(draft.streams)) in draft.streams
 
 
 _REGISTERS = ("register", "create_stream")

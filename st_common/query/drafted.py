@@ -6,6 +6,7 @@ from typing import Any
 
 from st_common.query.area_store import NamedArea
 from st_common.query.control import QueryRow
+from st_common.query.group_names import GroupOf
 from st_common.query.layer_change import FeatureOf
 from st_common.query.names import LayerTags
 from st_common.query.problem import Problem, did_you_mean
@@ -34,6 +35,7 @@ class Draft:
     owner: str
     arrival_us: int
     tags_of: LayerTags
+    group_of: GroupOf
     feature_of: FeatureOf
     areas: dict[str, NamedArea] = field(default_factory=dict)
     rows: list[QueryRow] = field(default_factory=list)

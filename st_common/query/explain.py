@@ -64,7 +64,8 @@ class Explanation:
     """How a plan is carried out; `steps` from the bottom to the top, `caches` what those of its kind cost so far.
 
     `rows` says what a row of the answer is, `columns` what of it is selected or counted, with types and units.
-    `actual` is what was counted, and `flows` what of it went through each step; without it there are none.
+    `tables` are the stream and the layer with their groups. `actual` is what was counted, and `flows` what of it went
+    through each step; without it there are none.
     """
 
     text: str
@@ -79,6 +80,7 @@ class Explanation:
     caches: str | None = None
     actual: Actual | None = None
     flows: tuple[Passed, ...] = ()
+    tables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +156,10 @@ def _judged(plan: Plan, tick_s: float) -> str:
 
 def lines(explanation: Explanation) -> list[str]:
     """The explanation for people; the tree with the changes at the top and the fixes at the bottom."""
-    shown = [
-        f"query     {explanation.text}",
+    shown = [f"query     {explanation.text}"]
+    if explanation.tables:
+        shown.append(f"tables    {', '.join(explanation.tables)}")
+    shown += [
         f"judged    {explanation.judged}",
         f"kind      {explanation.kind}",
         f"rows      {explanation.rows}",

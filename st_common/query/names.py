@@ -15,8 +15,8 @@ from st_common.query.attribute_units import columns_now, fit_tags
 from st_common.query.binding import Columns, bound, columns_of
 from st_common.query.grammar import words
 from st_common.query.grammar.statements import expression_of, text_of
+from st_common.query.group_names import GroupOf, Tables, found_table
 from st_common.query.lowering.expression import COMPARISONS, Term
-from st_common.query.meant import found
 from st_common.query.measures import fit_units, measured
 from st_common.query.pair_columns import of_other, own_name
 from st_common.query.plan import COUNTS, Aggregate, LayerJoin, Plan, Value
@@ -80,17 +80,27 @@ def resolved(
     streams: "Mapping[str, StreamSettings]",
     layers: Collection[str],
     tags_of: LayerTags,
+    group_of: GroupOf,
 ) -> Resolved:
-    """A statement with its stream, layer and columns as they are declared; what is unknown stays as it is written."""
+    """A statement with its stream, layer and columns as they are declared; what is unknown stays as it is written.
+
+    Args:
+        statement: as it is written.
+        streams: the settings of all streams.
+        layers: the names of all layers.
+        tags_of: gives the names of the tags of a layer.
+        group_of: gives the group of a layer.
+    """
     plan = statement.plan
     if plan is None:
         return Resolved(statement=statement)
-    called = found(plan.stream, streams)
+    called = found_table(plan.stream, stream_tables(streams))
     if called == plan.stream and plan.join is None and not statement.terms:
         return Resolved(statement=statement)
     plan = replace(plan, stream=called)
     if plan.join is not None:
-        plan = replace(plan, join=_join(plan.join, layers, tags_of))
+        of_layers = Tables(what="layer", names=layers, group_of=group_of)
+        plan = replace(plan, join=_join(plan.join, of_layers, tags_of))
     stream = streams.get(plan.stream)
     if stream is None:
         return Resolved(statement=replace(statement, plan=plan))
@@ -124,13 +134,20 @@ def beside_speed(statement: "Statement") -> tuple[Term, ...]:
     return statement.terms[others:]
 
 
-def _join(join: LayerJoin, layers: Collection[str], tags_of: LayerTags) -> LayerJoin:
+def stream_tables(streams: "Mapping[str, StreamSettings]") -> Tables:
+    """The streams by their names, each in the group of its settings."""
+    return Tables(
+        what="stream", names=streams, group_of=lambda name: streams[name].group
+    )
+
+
+def _join(join: LayerJoin, layers: Tables, tags_of: LayerTags) -> LayerJoin:
     """The join with its layer as it is called; a key `ID` is the feature's id where no feature has such a tag."""
-    layer, right = found(join.layer, layers), join.right
+    layer, right = found_table(join.layer, layers), join.right
     is_id = (
         right is not None
         and right.casefold() in OBJECT_NAMES
-        and layer in layers
+        and layer in layers.names
         and right not in tags_of(layer)
     )
     return replace(join, layer=layer, right="fid" if is_id else right)

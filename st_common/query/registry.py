@@ -297,6 +297,7 @@ def _draft(
         else ()
     )
     tags_of, tables = partial(_tags_of, home), created_streams(home)
+    of_home = HomeAreas(home)
     return Draft(
         streams=Streams(streams, broken_of(streams)),
         layers=known,
@@ -304,7 +305,8 @@ def _draft(
         owner=owner,
         arrival_us=arrival_us,
         tags_of=tags_of,
-        feature_of=HomeAreas(home).feature,
+        feature_of=of_home.feature,
+        group_of=of_home.group_of,
         tables=tables,
         settled=frozenset({*streams} - {*tables}),
     )

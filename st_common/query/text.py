@@ -383,7 +383,10 @@ def _check_name(name: str, what: str, span: tuple[int, int]) -> None:
     """Streams and layers are folders, so their names are narrow; a query's name is any short printable text."""
     if what != "name":
         try:
-            checked_name(name.lower(), what)  # names are found in any case
+            *group, table = name.lower().rsplit(".", 1)  # names are found in any case
+            for part in group:
+                checked_name(part, "group")
+            checked_name(table, what)
         except ConfigError as error:
             raise Refused(error.message, span, error.hint) from None
     elif not is_name(name):

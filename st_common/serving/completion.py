@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 
 from st_common.errors import FairwayError
+from st_common.home import DEFAULT_GROUP
 from st_common.query.grammar.expecting import Expected, expected_after
 from st_common.query.grammar.words import quoted
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS, STAMPS
@@ -31,6 +33,7 @@ _CLAUSES = frozenset(
     )
 )
 _FUNCTIONS = (*FUNCTIONS, *AGGREGATES, STAMPS, *{**MEASURES, **CALLS})
+_BEFORE_POINT = re.compile(r'(?:"(?P<quoted>[^"]+)"|(?P<plain>\w+))\s*\.\s*$')
 _UNITS = frozenset({*METRES, *SECONDS, *SPEEDS}) - {
     unit for shown in SHOWN.values() for unit in shown.split(", ")
 }
@@ -58,14 +61,17 @@ def completions(known: Known, text: str, place: int) -> tuple[int, list[Option]]
     before, whole = statement_at(text, place)
     typed = typed_at(before)
     start = place - len(typed)
-    expected = expected_after(before[: len(before) - len(typed)])
+    head = before[: len(before) - len(typed)]
+    expected = expected_after(head)
     if expected is None:
         return start, []
+    named = chain(_names(known, expected, whole), _in_group(known, expected, head))
     options = [
         one
-        for about, names in readable(_names(known, expected, whole))
+        for about, names in readable(named)
         for one in fitting((quoted(name) for name in names), typed, about)
     ]
+    options += fitting(_groups(known, expected), typed, "group")
     words = sorted(_words(expected, whole))
     return start, [*options, *fitting(words, typed, "", lower=typed.islower())]
 
@@ -86,6 +92,29 @@ def _names(
         yield "column", known.columns(stream_of(whole))
     if "function" in wanted:
         yield "function", _FUNCTIONS
+
+
+def _in_group(
+    known: Known, expected: Expected, head: str
+) -> Iterator[tuple[str, Iterable[str]]]:
+    """What is in the group before a point, where a stream or a layer may stand."""
+    group = _BEFORE_POINT.search(head)
+    if group is None or "member" not in expected.rules:
+        return
+    before = expected_after(head[: group.start()])
+    wanted = before.rules if before is not None else frozenset()
+    name = group["quoted"] or group["plain"]
+    if wanted & {"stream", "other"}:
+        yield "stream", known.streams_in(name)
+    if wanted & {"layer", "other"}:
+        yield "layer", known.layers_in(name)
+
+
+def _groups(known: Known, expected: Expected) -> Iterator[str]:
+    """The groups of streams with the point behind them; nobody needs to write that of those that say none."""
+    if expected.rules & {"stream", "other"}:
+        groups = {one.group for one in known.streams.values()} - {DEFAULT_GROUP}
+        yield from (f"{quoted(group)}." for group in sorted(groups))
 
 
 def readable(

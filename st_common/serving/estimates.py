@@ -6,7 +6,7 @@ What reads tables is imported when there are tables: before a stream ran, `expla
 from dataclasses import replace
 
 from st_common.engine.orders import read_order
-from st_common.home import Home
+from st_common.home import DEFAULT_GROUP, Home
 from st_common.ops.status import read_status
 from st_common.query.explain import (
     Estimates,
@@ -15,6 +15,7 @@ from st_common.query.explain import (
     explain,
     with_actual,
 )
+from st_common.query.group_names import full_name
 from st_common.query.lookup import queries
 from st_common.query.plan import Plan
 from st_common.settings import StreamSettings
@@ -94,7 +95,7 @@ def explained(home: Home, stream: StreamSettings, name: str, plan: Plan) -> Expl
         name: of its query, empty without one.
         plan: the plan.
     """
-    return explain(
+    explanation = explain(
         plan,
         name,
         tick_s=stream.tick_s,
@@ -103,6 +104,21 @@ def explained(home: Home, stream: StreamSettings, name: str, plan: Plan) -> Expl
         caches=caches_of(home, stream, plan),
         stream=stream,
     )
+    return replace(explanation, tables=_tables(home, stream, plan))
+
+
+def _tables(home: Home, stream: StreamSettings, plan: Plan) -> tuple[str, ...]:
+    """The stream and the layer of a plan with their groups; none where both are in the group that nobody names."""
+    groups: dict[str, str | None] = {stream.name: stream.group}
+    if plan.join is not None:
+        from st_common.layers.announce import layer_group, newest_version
+
+        layer = plan.join.layer
+        is_loaded = newest_version(home, layer) is not None
+        groups[layer] = layer_group(home, layer) if is_loaded else None
+    if not set(groups.values()) - {DEFAULT_GROUP, None}:
+        return ()
+    return tuple(full_name(name, group) for name, group in groups.items())
 
 
 def explained_by_counts(

@@ -30,6 +30,21 @@ class Known:
         return sorted(layers(self._home))
 
     @cached_property
+    def layer_groups(self) -> dict[str, str | None]:
+        """The group of each layer that is loaded; None where its table does not say."""
+        from st_common.layers.announce import layer_group
+
+        return {name: layer_group(self._home, name) for name in self.layers}
+
+    def streams_in(self, group: str) -> list[str]:
+        """The streams of a group, in whatever case its name is."""
+        return [name for name, one in self.streams.items() if _is(one.group, group)]
+
+    def layers_in(self, group: str) -> list[str]:
+        """The layers of a group, likewise."""
+        return [name for name, own in self.layer_groups.items() if _is(own, group)]
+
+    @cached_property
     def areas(self) -> list[str]:
         """The named areas."""
         from st_common.query.area_store import areas
@@ -50,5 +65,9 @@ class Known:
 
     def forget(self) -> None:
         """The names may have changed."""
-        for name in ("queries", "layers", "areas"):
+        for name in ("queries", "layers", "layer_groups", "areas"):
             self.__dict__.pop(name, None)
+
+
+def _is(group: str | None, called: str) -> bool:
+    return group is not None and group.casefold() == called.casefold()

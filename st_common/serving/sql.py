@@ -25,6 +25,11 @@ from st_common.query.problem import did_you_mean
 from st_common.serving.changes import changed_streams, parts
 from st_common.serving.inside_condition import PAIRS, rewritten
 from st_common.serving.query_table import queries_and_objects
+from st_common.serving.sql_groups import (
+    create_group_views,
+    qualified_tables,
+    require_in_groups,
+)
 from st_common.settings import StreamSettings
 
 _PLAIN_TABLES = ("rejects", "regions", "quality", "stream_status", "dead_letters")
@@ -58,14 +63,16 @@ def sql(
     The views: `changes` and `visits` (all streams, with the column stream), `changes_S`, `visits_S`, `positions_S`,
     `latest_S`, `snapshots_S`, `differences_S` for each stream S, `trial_S_T` for each of its trials T, `layer_L` for
     each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`, `dead_letters`. A name with `-` is
-    written with `_`. Views of tables that do not exist yet are empty. DuckDB reaches nothing else: no files, no
-    network, no variables of this process.
+    written with `_`. Views of tables that do not exist yet are empty. Those of a stream or a layer stand in the schema
+    of its group too, and there its own name means the fixes of the stream, or the layer: `metro.buses`, `metro.roads`.
+    DuckDB reaches nothing else: no files, no network, no variables of this process.
 
     Args:
         home: where the tables lie.
         text: one SELECT, or EXPLAIN of one; SHOW TABLES gives the names of the views.
-        streams_of: gives the settings of the streams. With it there are also `QueryTable`, `ObjectTable` and the
-            condition `a.location INSIDE b.region` (SPEC P8); called only when a text names one of the tables.
+        streams_of: gives the settings of the streams. With it there are also the schemas of groups, `QueryTable`,
+            `ObjectTable` and the condition `a.location INSIDE b.region` (SPEC P8); called only when a text names one of
+            these.
         given: values of parameters, `$name` in the text.
 
     Returns:
@@ -80,12 +87,10 @@ def sql(
         if streams_of is not None:
             names += _LIVE
         if _SHOW_TABLES.fullmatch(text):
+            names += _grouped(connection, home, streams_of, names)
             return pa.table({"name": sorted(names)})
-        if streams_of is not None and any(
-            name.lower() in text.lower() for name in _LIVE
-        ):
-            text = rewritten(text)
-            _register_live(connection, home, streams_of())
+        if streams_of is not None:
+            text = _with_settings(connection, home, text, streams_of, names)
         if calls_cells(text.upper()):
             add_cells(connection)
         # From here on the text cannot undo any of these settings.
@@ -95,6 +100,36 @@ def sql(
             return _result(connection, text, given)
         except duckdb.Error as error:
             raise _refusal(error, names) from None
+
+
+def _with_settings(
+    connection: duckdb.DuckDBPyConnection,
+    home: Home,
+    text: str,
+    streams_of: StreamsOf,
+    names: list[str],
+) -> str:
+    """The text in DuckDB's words; makes what needs the settings of streams, where the text names some of it."""
+    if any(name.lower() in text.lower() for name in _LIVE):
+        text = rewritten(text)
+        _register_live(connection, home, streams_of())
+    if tables := qualified_tables(connection, text):
+        views = create_group_views(connection, home, streams_of(), names)
+        require_in_groups(tables, views)
+    return text
+
+
+def _grouped(
+    connection: duckdb.DuckDBPyConnection,
+    home: Home,
+    streams_of: StreamsOf | None,
+    names: list[str],
+) -> list[str]:
+    """The names of the views with their groups; none where no settings say them."""
+    if streams_of is None:
+        return []
+    schemas = create_group_views(connection, home, streams_of(), names)
+    return [f"{group}.{name}" for group, views in schemas.items() for name in views]
 
 
 def _result(

@@ -7,7 +7,9 @@ _LEX = re.compile(
     re.DOTALL,
 )
 _FROM = re.compile(
-    r'\bFROM\s+(?:[\w"]+\s*=\s*)?(?:"(?P<quoted>[^"]+)"|(?P<plain>\w+))', re.IGNORECASE
+    r'\bFROM\s+(?:[\w"]+\s*=\s*)?(?:(?:"[^"]+"|\w+)\s*\.\s*)?'
+    r'(?:"(?P<quoted>[^"]+)"|(?P<plain>\w+))',
+    re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d]\w*$")
 _BLANK = re.compile(r"(?:\s+|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
@@ -53,6 +55,6 @@ def typed_at(before: str) -> str:
 
 
 def stream_of(statement: str) -> str | None:
-    """The name after FROM, when there is one."""
+    """The name after FROM, without that of its group; None where there is none."""
     match = _FROM.search(statement)
     return (match["quoted"] or match["plain"]) if match else None

@@ -84,6 +84,10 @@ class SpreadLayer:
         px, py, owner = points_reaching(x, y, distance_m, growth, space=self._space)
         point, region = grid.probe(px, py)
         point, region = each_once(owner[point], region)
+        if distance_m is None and growth.is_point:
+            # What a point on a border lies in stands on both sides of it: one is asked.
+            is_first = np.diff(point, prepend=-1) > 0
+            point, region = point[is_first], region[is_first]
         grown_by = {"value": growth.value, "metres": growth.metres}
         options = _options(distance_m, kinds, tags)
         options |= {"within": within, "growth": grown_by}

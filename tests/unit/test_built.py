@@ -124,7 +124,7 @@ def wide(stream: StreamSettings) -> tuple[dict[str, StreamSettings], tuple[str, 
 def meant(statement, stream: StreamSettings):
     """What becomes of a statement on its stream: its plan by the names that are declared, and what is wrong."""
     streams, layers = wide(stream)
-    done = resolved(statement, streams, layers, lambda _: ())
+    done = resolved(statement, streams, layers, lambda _: (), lambda _: None)
     types = types_of([done.statement], streams)
     problems = problems_of(done.statement, stream, types)
     return (

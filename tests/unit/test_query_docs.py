@@ -33,12 +33,14 @@ ATTRIBUTES = {
     "trucks": {"type": "string"},
     "ships-dk": {},
 }
+GROUPS = {"buses": "metro", "roads": "metro", "ships-dk": "sea", "reefs": "sea"}
 STREAMS = {
     name: StreamSettings(
         name=name,
         format="csv",
         columns=Columns(object="id", x="x", y="y"),
         attributes=ATTRIBUTES[name],
+        group=GROUPS.get(name, "default"),
     )
     for name in ATTRIBUTES
 }
@@ -59,6 +61,7 @@ def home(tmp_path: Path) -> Home:
             "kind": "park",
             "tags": [("name", "a"), ("line:ref", "b")],
             "geometry": shapely.to_wkb(shapely.box(-8.62, 41.14, -8.61, 41.15)),
+            "region_group": GROUPS.get(name, "default"),
         }
         rows = pa.Table.from_pylist([row], schema=contract.arrow_schema())
         tables.replace(home.table("layers", name), rows, contract)

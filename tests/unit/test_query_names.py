@@ -2,7 +2,8 @@
 
 import pytest
 
-from st_common.query.names import found, resolved
+from st_common.query.meant import found
+from st_common.query.names import resolved
 from st_common.query.plan import Aggregate, PairJoin
 from st_common.query.problem import TextError
 from st_common.query.text import parse
@@ -33,7 +34,7 @@ def tags_of(layer):
 def meant(select):
     """The plan of a SELECT as it is resolved, and its notices."""
     (statement,) = parse(f"REGISTER QUERY q AS {select}")
-    done = resolved(statement, STREAMS, LAYERS, tags_of)
+    done = resolved(statement, STREAMS, LAYERS, tags_of, lambda _: None)
     return done.statement, [str(notice) for notice in done.notices]
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 import socket
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -213,6 +214,48 @@ def test_each_task_holds_its_own_regions_alone(home):
     assert all(held)
     assert not held[0] & held[1]
     assert held[0] | held[1] == set(REGIONS.region_id)
+
+
+class Noting(RegionService):
+    """Takes note of the points that it is asked for."""
+
+    def __init__(self, home, space):
+        super().__init__(home, space)
+        self.points = []
+
+    def answer(self, asked, arrays):
+        self.points += zip(arrays["x"].tolist(), arrays["y"].tolist(), strict=True)
+        return super().answer(asked, arrays)
+
+
+def is_in(place, region):
+    """Whether a place lies in a region or on its border."""
+    minx, miny, maxx, maxy = REGIONS.bounds[REGIONS.region_id.index(region)]
+    return minx <= place[0] <= maxx and miny <= place[1] <= maxy
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_each_fix_is_matched_by_the_one_region_that_it_lies_in(
+    home, count, monkeypatch
+):
+    """Also those on a border, and where all four regions meet: it goes to one task, and no feature to any."""
+    monkeypatch.setattr(sys.modules[__name__], "RegionService", Noting)
+    x, y = everywhere()
+    x[:40], y[20:60] = 0.0, np.linspace(-0.0, 9.0, 40)
+    y[:20] = 0.0
+    places = list(zip(x.tolist(), y.tolist(), strict=True))
+    index = load_index(home, "places", version_of(home), space=PLANE)
+    wanted = index.match(x, y)
+    with crew_of(home, PLANE, count) as crew:
+        pairs = crew.layers[0].match(x, y)
+        asked = [place for one in crew.services for place in one.points]
+        for one in crew.services:
+            held = regions_of(one)
+            assert all(any(is_in(at, region) for region in held) for at in one.points)
+    np.testing.assert_array_equal(np.stack(pairs), np.stack(wanted))
+    assert {places[number] for number in wanted[0].tolist()} <= set(asked)
+    for place in set(asked):
+        assert asked.count(place) == places.count(place), "once for each fix"
 
 
 def test_a_region_in_which_nearly_all_are_is_asked_of_all(home):

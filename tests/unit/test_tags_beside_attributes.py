@@ -43,7 +43,9 @@ def streams(tmp_path_factory):
 def checked(text, streams):
     """The plan of a query with its names resolved, and what is wrong with it."""
     (statement,) = parse(f"REGISTER QUERY q AS {text}")
-    done = resolved(statement, streams, ["roads"], lambda _: ("maxspeed",))
+    done = resolved(
+        statement, streams, ["roads"], lambda _: ("maxspeed",), lambda _: None
+    )
     types = types_of([done.statement], streams)
     wrong = [*done.problems, *problems_of(done.statement, streams["cars"], types)]
     return done.statement.plan, [f"{one.message} ({one.hint})" for one in wrong]
@@ -118,7 +120,9 @@ def test_a_tag_that_no_feature_has_is_noticed_where_it_stands(streams, form):
     text = f"REGISTER QUERY q AS {ROADS}{form.format('r.maxsped')} OR r.kind <> 'a'"
     (statement,) = parse(text)
     known = ("maxspeed", "name")
-    (notice,) = resolved(statement, streams, ["roads"], lambda _: known).notices
+    (notice,) = resolved(
+        statement, streams, ["roads"], lambda _: known, lambda _: None
+    ).notices
     assert notice.message == "no feature of the layer has the tag 'maxsped': it is NULL"
     assert notice.hint == "did you mean maxspeed?"
     assert notice.column == text.index("r.maxsped") + 1

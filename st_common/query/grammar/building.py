@@ -44,6 +44,7 @@ from st_common.query.grammar.nodes import (
     Using,
 )
 from st_common.query.grammar.tokens import Token
+from st_common.query.group_names import split_name
 
 Parts = Sequence[Any]
 _NEAREST = {
@@ -181,10 +182,16 @@ class Building(BuildingExpressions, BuildingPlaces):
         item, _, name = parts
         return at(exp.Alias(this=item, alias=name), item, name)
 
+    def in_group(self, parts: Parts) -> exp.Expr:
+        """A stream or a layer with its group: one name, which has a dot in it."""
+        group, _, table = parts
+        name = exp.Identifier(this=f"{group.name}.{table.name}", quoted=True)
+        return at(name, group, table)
+
     def source(self, parts: Parts) -> exp.Expr:
         name, *windows = parts
         aliased = bool(windows) and isinstance(windows[-1], exp.TableAlias)
-        alias = windows.pop() if aliased else None
+        alias = windows.pop() if aliased else _own_label(name)
         return Source(this=name, alias=alias, windows=windows)
 
     def rows(self, parts: Parts) -> exp.Expr:
@@ -314,6 +321,14 @@ class Building(BuildingExpressions, BuildingPlaces):
 
     def text_of_option(self, parts: Parts) -> exp.Expr:
         return text_literal(parts[0])
+
+
+def _own_label(name: exp.Expr) -> exp.TableAlias | None:
+    """What a table with its group is called where it has no alias: by its own name."""
+    group, table = split_name(name.name)
+    if not group:
+        return None
+    return exp.TableAlias(this=at(exp.to_identifier(table, quoted=True), name, name))
 
 
 def _is_conditional(parts: Parts) -> bool:

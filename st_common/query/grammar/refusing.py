@@ -230,8 +230,9 @@ def _listed(taken: Taken, start: str) -> str:
         for each in (*operators, "'('"):
             listed.pop(each, None)
         listed["an operator"] = None
-    if "an alias" in listed:
-        listed.pop("=", None)
+    if "an alias" in listed:  # a label before, and a group, are said of few names
+        for each in ("=", "."):
+            listed.pop(each, None)
     *others, last = listed
     return f"{', '.join(others)} or {last}" if others else last
 

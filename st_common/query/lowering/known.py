@@ -65,3 +65,7 @@ class KnownAreas:
     def layers(self) -> Collection[str]:
         """The names of all layers."""
         return self._home.layers() if self._home is not None else ()
+
+    def group_of(self, layer: str) -> str | None:
+        """The group of a layer that there is; None where its table does not say."""
+        return self._home.group_of(layer) if self._home is not None else None

@@ -33,7 +33,7 @@ from st_common.query.lowering.outer import asked_of_groups, outer_of, spans_of
 from st_common.query.lowering.own_region import with_own_region
 from st_common.query.lowering.quantity import window_of
 from st_common.query.lowering.rows_below import with_rows_below
-from st_common.query.lowering.scope import Scope
+from st_common.query.lowering.scope import Scope, stream_of, with_labels
 from st_common.query.lowering.select import Selected, selected_of
 from st_common.query.lowering.space import neighbours_of, region_of
 from st_common.query.plan import (
@@ -75,6 +75,7 @@ class Lowered:
 
 def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | None:
     """The plan of a parsed SELECT; None when something was refused, all of which is gathered."""
+    with_labels(select)
     if not isinstance(select.args["from_"].this, Rows):
         select = with_rows_below(select, areas)
     source = select.args["from_"].this
@@ -98,7 +99,7 @@ def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | Non
         return None
     more, terms = related
     more, outer = _chosen_first(more, outer)
-    tree = grown(Source(stream=source.name), {**fields, **more})
+    tree = grown(Source(stream=stream_of(source, choice.join)), {**fields, **more})
     plan = replace(plan_of(tree), outer=outer)
     return Lowered(plan=plan, terms=terms, spans=_spans(select, source, choice.join))
 

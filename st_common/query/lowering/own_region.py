@@ -9,6 +9,7 @@ It is another way to write the join by place and key, and is lowered as that:
 from sqlglot import exp
 
 from st_common.query.grammar.nodes import Inside, Intersects, Refused, Source, span_of
+from st_common.query.group_names import split_name
 
 _LABEL = "its own feature"
 """What the layer is called where the stream has its name."""
@@ -54,8 +55,9 @@ def _join(select: exp.Expr, inside: Inside, key: exp.Column) -> exp.Expr:
     if not isinstance(layer, exp.Identifier):
         message = "expected the name of a layer"
         raise Refused(message, span_of(layer), "FEATURE (zones, s.zone)")
-    taken = {source.name.casefold(), source.alias_or_name.casefold()}
-    label = _LABEL if layer.name.casefold() in taken else layer.name
+    taken = {split_name(source.name)[1].casefold(), source.alias_or_name.casefold()}
+    name = split_name(layer.name)[1]
+    label = _LABEL if name.casefold() in taken else name
     stream = _placed(exp.to_identifier(source.alias_or_name), inside)
     other = _placed(exp.to_identifier(label, quoted=True), inside)
     fid = exp.Column(this=exp.to_identifier("fid"), table=other.copy())

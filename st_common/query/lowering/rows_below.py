@@ -32,6 +32,7 @@ from st_common.query.grammar.located import quoted_column
 from st_common.query.grammar.nodes import Refused, Rows, span_of
 from st_common.query.grammar.statements import text_of
 from st_common.query.lowering.nearness import is_of_place
+from st_common.query.lowering.scope import is_same_table
 from st_common.query.lowering.several import is_call
 from st_common.query.lowering.space import region_of
 from st_common.query.pair_columns import MEASURES
@@ -137,8 +138,7 @@ def _other_of(select: exp.Expr) -> str | None:
     if len(joins) != 1 or joins[0].args.get("kind"):
         return None
     other = joins[0].this
-    is_itself = other.name.casefold() == source.name.casefold()
-    return other.alias_or_name.casefold() if is_itself else None
+    return other.alias_or_name.casefold() if is_same_table(source, other) else None
 
 
 def _feature_of(select: exp.Expr) -> str | None:
@@ -147,7 +147,7 @@ def _feature_of(select: exp.Expr) -> str | None:
     of_fixes = ("window", "detect", "lasting")
     if source.args.get("windows") or any(map(select.args.get, of_fixes)):
         return None
-    if len(joins) != 1 or joins[0].this.name.casefold() == source.name.casefold():
+    if len(joins) != 1 or is_same_table(source, joins[0].this):
         return None
     called: str = joins[0].this.alias_or_name.casefold()
     return called

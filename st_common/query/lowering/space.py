@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from st_common.query.areas import Areas
 from st_common.query.grammar.nodes import Inside, Knn, Quantity, Refused, span_of
+from st_common.query.group_names import Tables, found_table, split_name, why_unknown
 from st_common.query.lowering.quantity import (
     duration,
     expect,
@@ -221,22 +222,30 @@ def _feature(parts: Sequence[exp.Expr], areas: Areas) -> Region:
         raise Refused(
             "expected the name of a layer", span_of(layer), "FEATURE (layer, 'fid')"
         )
-    known = {name.casefold(): name for name in areas.layers()}
-    if layer.name.casefold() not in known:
-        hint = (
-            did_you_mean(layer.name, known.values())
-            or "fairway layer load brings a layer in"
-        )
-        raise Refused(f"unknown layer {layer.name!r}", span_of(layer), hint)
+    name = _layer(layer, areas)
     called = object_id(fid, "of a feature", "FEATURE (layer, 'fid')")
-    surface = areas.feature(known[layer.name.casefold()], called)
+    surface = areas.feature(name, called)
     if surface is None:
         raise Refused(
-            f"layer {layer.name} has no feature {called!r} that covers anything",
+            f"layer {name} has no feature {called!r} that covers anything",
             span_of(fid),
-            f"the table layer_{layer.name} lists them: column fid",
+            f"the table layer_{name} lists them: column fid",
         )
     return surface
+
+
+def _layer(layer: exp.Identifier, areas: Areas) -> str:
+    """The layer of this name, with or without its group."""
+    known = Tables(what="layer", names=areas.layers(), group_of=areas.group_of)
+    name = found_table(layer.name, known)
+    if name in known.names:
+        return name
+    if split_name(layer.name)[0]:
+        message, hint = why_unknown(layer.name, known)
+        raise Refused(message, span_of(layer), hint)
+    loads = "fairway layer load brings a layer in"
+    hint = did_you_mean(layer.name, known.names) or loads
+    raise Refused(f"unknown layer {layer.name!r}", span_of(layer), hint)
 
 
 def neighbours_of(knn: Knn) -> Neighbours:

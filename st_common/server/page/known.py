@@ -3,11 +3,9 @@
 import threading
 from typing import Any
 
-from st_common import tables
 from st_common.capture.log import Log
-from st_common.contracts import load_contract
-from st_common.home import Home
-from st_common.layers.announce import layer_names, newest_version
+from st_common.home import DEFAULT_GROUP, Home
+from st_common.layers.announce import layer_group, layer_names, newest_version
 from st_common.layers.conversion import crs_of_group, space_of
 from st_common.layers.summary import summary
 from st_common.query.control import QueryRow
@@ -100,9 +98,6 @@ def _shown(row: QueryRow) -> dict[str, Any]:
 
 def layer_frame(asked: Asked, name: str) -> Frame:
     """Where the map shows a layer: as the streams of the group by whose regions it is spread."""
-    path = asked.place.home.table("layers", name)
-    layer = tables.dataset(path, contract=load_contract("layers"))
-    rows = layer.head(1, columns=["region_group"])
-    group = rows["region_group"][0].as_py() if len(rows) else None
-    crs = crs_of_group(asked.place.streams().values(), group or "default")
+    group = layer_group(asked.place.home, name)
+    crs = crs_of_group(asked.place.streams().values(), group or DEFAULT_GROUP)
     return plane_of(asked) if space_of(crs).is_flat else GLOBE
