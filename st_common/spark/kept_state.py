@@ -5,6 +5,14 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+)
 
 from st_common.errors import StateError
 from st_common.operators.runtime.retire import LEAST, retired
@@ -22,8 +30,22 @@ _CHUNK = 8 << 20
 """A base is stored in parts of this size: one value of a state store should not grow without end."""
 _LEAST_JOURNAL = 2 << 20
 _LENGTH = struct.Struct("<Q")
-_HEAD = (
-    "version long, base long, chunks int, query_chunks int, base_bytes long, bytes long"
+
+
+def columns(**types: DataType) -> StructType:
+    """The schema of a state variable: as a text it would be sent to the JVM twice, to be parsed, in every batch."""
+    return StructType([StructField(name, kind) for name, kind in types.items()])
+
+
+_LONG, _INT = LongType(), IntegerType()
+_BLOB, _CHUNK_KEY = columns(blob=BinaryType()), columns(chunk=_INT)
+_HEAD = columns(
+    version=_LONG,
+    base=_LONG,
+    chunks=_INT,
+    query_chunks=_INT,
+    base_bytes=_LONG,
+    bytes=_LONG,
 )
 
 
@@ -67,10 +89,11 @@ class KeptState:
         seed: Callable[[int], State] | None = None,
     ) -> None:
         self._seed = seed
+        self._loaded = _Head()
         self._head = handle.getValueState("head", _HEAD)
-        self._base = handle.getMapState("base", "chunk int", "blob binary")
-        self._queries = handle.getMapState("queries", "chunk int", "blob binary")
-        self._journal = handle.getMapState("journal", "version long", "blob binary")
+        self._base = handle.getMapState("base", _CHUNK_KEY, _BLOB)
+        self._queries = handle.getMapState("queries", _CHUNK_KEY, _BLOB)
+        self._journal = handle.getMapState("journal", columns(version=_LONG), _BLOB)
 
     def load(self, place: Place) -> State:
         """The state of the shard whose rows Spark gives: of this worker's memory as far as it goes, then the journal.
@@ -78,7 +101,7 @@ class KeptState:
         Raises:
             StateError: a part of it is missing.
         """
-        head = self._now()
+        head = self._loaded = _Head(*(self._head.get() or ()))
         known, state = _decoded.get(place, (-1, State()))
         # What this worker remembers helps from the base on; a task that moved here begins with the base itself.
         if not head.base <= known <= head.version or known < 0:
@@ -87,10 +110,6 @@ class KeptState:
             for delta in _parts(_value(self._journal, at)):
                 state = apply(state, delta_from_blob(delta))
         return state
-
-    def _now(self) -> _Head:
-        stored = self._head.get() if self._head.exists() else None
-        return _Head(*(stored or ()))
 
     def _based(self, place: Place, head: _Head) -> State:
         """The state of the base; what the shard begins with where there is none."""
@@ -103,8 +122,12 @@ class KeptState:
         return state_from_blob(blob, queries)
 
     def store(self, place: Place, done: Step, settings: Settings) -> State:
-        """Stores what a step did, and gives the state as it is stored: a new base forgets what nothing names."""
-        head, state = self._now(), done.state
+        """Stores what a step did with the state that was loaded last.
+
+        Returns:
+            The state as it is stored: a new base forgets what nothing names.
+        """
+        head, state = self._loaded, done.state
         version = head.version + 1
         blobs = [delta.to_blob() for delta in done.deltas]
         entry = b"".join(_LENGTH.pack(len(blob)) + blob for blob in blobs)

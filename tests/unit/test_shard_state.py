@@ -26,42 +26,54 @@ RULES = Rules(silence_us=5 * SECOND_US)
 
 
 class Value:
-    """A value of Spark's state store."""
+    """A value of Spark's state store; `asked` lists what it is asked for."""
 
-    def __init__(self):
-        self.value = None
-
-    def exists(self):
-        return self.value is not None
+    def __init__(self, asked):
+        self.value, self.asked = None, asked
 
     def get(self):
+        self.asked.append("get")
         return self.value
 
     def update(self, value):
+        self.asked.append("update")
         self.value = value
 
 
 class Map(dict):
-    """A map of Spark's state store."""
+    """A map of Spark's state store; `asked` lists what it is asked for."""
+
+    def __init__(self, asked):
+        super().__init__()
+        self.asked = asked
 
     def getValue(self, key):  # noqa: N802 - Spark's name
+        self.asked.append("get")
         return self.get(key)
 
     def updateValue(self, key, value):  # noqa: N802 - Spark's name
+        self.asked.append("update")
         self[key] = value
 
 
 class Store:
-    """Spark's state store of one key."""
+    """Spark's state store of one key; each word of `asked` is a message to the JVM and back."""
 
     def __init__(self):
-        self.variables = {}
+        self.variables, self.asked = {}, []
 
-    def getValueState(self, name, _schema):  # noqa: N802 - Spark's name
-        return self.variables.setdefault(name, Value())
+    def getValueState(self, name, schema):  # noqa: N802 - Spark's name
+        return self._variable(Value, name, schema)
 
-    def getMapState(self, name, *_schemas):  # noqa: N802 - Spark's name
-        return self.variables.setdefault(name, Map())
+    def getMapState(self, name, *schemas):  # noqa: N802 - Spark's name
+        return self._variable(Map, name, *schemas)
+
+    def _variable(self, kind, name, *schemas):
+        for schema in schemas:
+            # Spark has the JVM parse a text when it opens the variable, and again when it wraps it.
+            self.asked += ["parse"] * 2 * isinstance(schema, str)
+        self.asked.append("open")
+        return self.variables.setdefault(name, kind(self.asked))
 
     @property
     def size(self):
@@ -133,3 +145,20 @@ def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, s
     assert told(pa.concat_tables(changes), written.order) == told_by_oracle(
         expected.changes
     )
+
+
+@pytest.mark.spec("X1")
+def test_a_batch_asks_the_state_store_as_little_as_it_can(tmp_path):
+    home, stream = Home(tmp_path), settings_of("grid", RULES)
+    rows = rows_of(2)
+    write_log(home.log("grid"), rows, (3,))
+    feed = Feed(home=str(tmp_path), stream=stream, keys=(0,))
+    store = Store()
+    for segment in Log(home.log("grid")).segments(0):
+        packet = packets(Log(home.log("grid")), segment, stream, shards=1)[0]
+        processor = ShardProcessor(feed.to_json(), f"checkpoint of {tmp_path}")
+        processor.init(store)
+        frame = pd.DataFrame({"blob": [packet.to_blob()]})
+        list(processor.handleInputRows((0,), iter([frame]), None))
+        assert store.asked == ["open"] * 4 + ["get", "update", "update"]
+        store.asked.clear()

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessor,
     StatefulProcessorHandle,
 )
+from pyspark.sql.types import StringType
 
 from st_common.operators.state.codec import table_from_blob, table_to_blob
 from st_common.operators.state.state import State
@@ -26,7 +27,7 @@ from st_common.spark.continuous.rows import (
     from_blobs,
     stepped,
 )
-from st_common.spark.kept_state import KeptState
+from st_common.spark.kept_state import KeptState, columns
 
 _PACKED = "key int, blob binary"
 _PACKED_SCHEMA = pa.schema([("key", pa.int32()), ("blob", pa.binary())])
@@ -122,7 +123,7 @@ class Shard(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state variables."""
         self._kept = KeptState(handle)
-        self._name = handle.getValueState("name", "name string")
+        self._name = handle.getValueState("name", columns(name=StringType()))
 
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
@@ -146,7 +147,7 @@ class Shard(StatefulProcessor):
 
     def _place(self) -> str:
         """What tells this run's states apart in a worker that other queries use too."""
-        name = self._name.get() if self._name.exists() else None
+        name = self._name.get()
         if name is None:
             name = (uuid.uuid4().hex,)
             self._name.update(name)
