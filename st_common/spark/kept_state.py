@@ -1,10 +1,13 @@
 """A shard's state in Spark's state store: a base and a journal of deltas, decoded once and kept in the worker."""
 
+import json
 import struct
+import uuid
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, StringType, StructType
 
 from st_common.errors import StateError
 from st_common.operators.runtime.retire import LEAST, retired
@@ -14,26 +17,35 @@ from st_common.operators.state.delta import apply
 from st_common.operators.state.registered import Queries, SharedQueries
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
+from st_common.spark.earlier_state import EarlierState, refuse
 
-Place = tuple[str, int]
-"""What tells the shards of all streams of a worker apart: the stream, or its checkpoint, and the shard's key."""
+Place = tuple[str, str, int]
+"""What tells the shards of all streams of a worker apart: the stage, the name of its state, and the shard's key."""
 
+FORMAT = 2
+"""Of the entries; state of another format is refused."""
 _CHUNK = 8 << 20
 """A base is stored in parts of this size: one value of a state store should not grow without end."""
 _LEAST_JOURNAL = 2 << 20
 _LENGTH = struct.Struct("<Q")
-_HEAD = (
-    "version long, base long, chunks int, query_chunks int, base_bytes long, bytes long"
-)
+# As texts schemas would be sent to the JVM twice, to be parsed, in every batch.
+_ENTRY = StructType().add("entry", StringType())
+_BLOB = StructType().add("blob", BinaryType())
 
 
 class _Head(NamedTuple):
-    """Which base and deltas make the present state; `bytes` are those of the journal."""
+    """Which base and journal make the present state; `bytes` are those of the journal.
 
+    The journal has `version - base` entries, in as many slots from 0 on; there are `slots`, maybe with older entries.
+    """
+
+    format: int = FORMAT
+    name: str = ""
     version: int = 0
     base: int = 0
     chunks: int = 0
     query_chunks: int = 0
+    slots: int = 0
     base_bytes: int = 0
     bytes: int = 0
 
@@ -47,109 +59,154 @@ _shared = SharedQueries()
 
 
 class KeptState:
-    """The states of the shards of one stateful stage. What is stored per batch is as small as the batch.
+    """The states of the shards of one stateful stage, each in a map. What is stored per batch is as small as the batch.
 
-        head      version 7, base 4, ..      which base and deltas make the present state
-        base      parts of the state of version 4
-        journal   4, 5, 6                    what changed from each of these versions to the next
-        queries   apart from the base, for they change seldom
+        head                  version 7, base 4, ..     which base and journal make the present state
+        base/0 ..             parts of the state of version 4
+        journal/0, 1, 2       what changed from version 4 to 5, from 5 to 6, from 6 to 7
+        queries/0 ..          apart from the base, for they change seldom
 
-    A worker keeps the state that it decoded last, so as a rule it reads nothing of this but the head.
+    A worker keeps the state that it decoded last, so as a rule it reads nothing of this but the head. All lies in one
+    state variable, for what a batch asks of Spark takes most of its time where a variable is opened.
 
     Args:
-        handle: of the stage; four state variables are opened in it.
+        handle: of the stage; the variable is opened in it.
+        stage: tells the stages of a worker apart.
         seed: gives the state that the shard of a key begins with; None: all begin empty.
     """
 
     def __init__(
         self,
         handle: StatefulProcessorHandle,
+        stage: str,
         seed: Callable[[int], State] | None = None,
     ) -> None:
-        self._seed = seed
-        self._head = handle.getValueState("head", _HEAD)
-        self._base = handle.getMapState("base", "chunk int", "blob binary")
-        self._queries = handle.getMapState("queries", "chunk int", "blob binary")
-        self._journal = handle.getMapState("journal", "version long", "blob binary")
+        self._stage, self._seed = stage, seed
+        self._entries = handle.getMapState("state", _ENTRY, _BLOB)
+        self._earlier = EarlierState(handle, stage)
+        self._head, self._place = _Head(), (stage, "", -1)
 
-    def load(self, place: Place) -> State:
+    def load(self, key: int) -> State:
         """The state of the shard whose rows Spark gives: of this worker's memory as far as it goes, then the journal.
 
+        Args:
+            key: the grouping key of the shard.
+
         Raises:
-            StateError: a part of it is missing.
+            StateError: a part of it is missing, or another version of Fairway wrote it.
         """
-        head = self._now()
+        head = self._head = self._stored_head()
+        place = self._place = (self._stage, head.name, key)
         known, state = _decoded.get(place, (-1, State()))
         # What this worker remembers helps from the base on; a task that moved here begins with the base itself.
         if not head.base <= known <= head.version or known < 0:
-            known, state = head.base, self._based(place, head)
-        for at in range(known, head.version):
-            for delta in _parts(_value(self._journal, at)):
+            known, state = head.base, self._based()
+        for slot in range(known - head.base, head.version - head.base):
+            for delta in _parts(self._value("journal", slot)):
                 state = apply(state, delta_from_blob(delta))
         return state
 
-    def _now(self) -> _Head:
-        stored = self._head.get() if self._head.exists() else None
-        return _Head(*(stored or ()))
+    def _stored_head(self) -> _Head:
+        """The head of the shard; where there is none a new one, with a name that no other state has."""
+        stored = self._entries.getValue(("head",))
+        self._earlier.check(begins=stored is None)
+        if stored is None:
+            return _Head(name=uuid.uuid4().hex)
+        values = json.loads(bytes(stored[0]))
+        if values["format"] != FORMAT:
+            refuse(values["format"])
+        return _Head(**values)
 
-    def _based(self, place: Place, head: _Head) -> State:
+    def _based(self) -> State:
         """The state of the base; what the shard begins with where there is none."""
+        head, place = self._head, self._place
         if not head.chunks:
-            return State() if self._seed is None else self._seed(place[1])
-        blob = b"".join(_value(self._base, chunk) for chunk in range(head.chunks))
-        parts = [_value(self._queries, number) for number in range(head.query_chunks)]
+            return State() if self._seed is None else self._seed(place[-1])
+        blob = b"".join(self._value("base", chunk) for chunk in range(head.chunks))
+        parts = [self._value("queries", number) for number in range(head.query_chunks)]
         queries = _shared.from_blob(b"".join(parts))
         _stored[place] = queries
         return state_from_blob(blob, queries)
 
-    def store(self, place: Place, done: Step, settings: Settings) -> State:
-        """Stores what a step did, and gives the state as it is stored: a new base forgets what nothing names."""
-        head, state = self._now(), done.state
-        version = head.version + 1
+    def store(self, done: Step, settings: Settings) -> State:
+        """Stores what a step did with the state that was loaded last.
+
+        Returns:
+            The state as it is stored: a new base forgets what nothing names.
+        """
+        head, state = self._head, done.state
         blobs = [delta.to_blob() for delta in done.deltas]
         entry = b"".join(_LENGTH.pack(len(blob)) + blob for blob in blobs)
-        journal_bytes = head.bytes + len(entry)
         # From the first batch on the state store has all, and needs no seed.
         is_seeded = head.version == 0 and self._seed is not None
-        if is_seeded or journal_bytes > max(_LEAST_JOURNAL, head.base_bytes):
+        limit = max(_LEAST_JOURNAL, head.base_bytes)
+        if is_seeded or head.bytes + len(entry) > limit:
             state = retired(state, settings, least=LEAST)
-            head = self._put_base(place, state, head)._replace(base=version)
+            head = self._with_base(state)
         else:
-            self._journal.updateValue((head.version,), (entry,))
-            head = head._replace(bytes=journal_bytes)
-        self._head.update(tuple(head._replace(version=version)))
-        _decoded[place] = (version, state)
+            head = self._with_entry(entry)
+        self._put("head", json.dumps(head._asdict()).encode())
+        _decoded[self._place] = (head.version, state)
         return state
 
-    def _put_base(self, place: Place, state: State, head: _Head) -> _Head:
-        """Stores a state whole, in place of the base and the journal."""
-        blob, query_chunks = state.to_blob(queries=False), head.query_chunks
-        if not query_chunks or _stored.get(place) is not state.queries:
-            query_chunks = _put(self._queries, _shared.to_blob(state.queries))
-            _stored[place] = state.queries
-        chunks = _put(self._base, blob)
-        self._journal.clear()
+    def _with_entry(self, entry: bytes) -> _Head:
+        """Stores an entry of the journal, in place of one that a base before has had there."""
+        head = self._head
+        used = head.version - head.base
+        self._put(f"journal/{used}", entry)
         return head._replace(
-            chunks=chunks, query_chunks=query_chunks, base_bytes=len(blob), bytes=0
+            version=head.version + 1,
+            slots=max(head.slots, used + 1),
+            bytes=head.bytes + len(entry),
         )
 
+    def _with_base(self, state: State) -> _Head:
+        """Stores a state whole, in place of the base.
 
-def _put(stored: MapState, blob: bytes) -> int:
-    """Stores a blob in parts, in place of what was there; how many."""
-    parts = [blob[at : at + _CHUNK] for at in range(0, len(blob), _CHUNK)]
-    stored.clear()  # there may have been more
-    for number, part in enumerate(parts):
-        stored.updateValue((number,), (part,))
-    return len(parts)
-
-
-def _value(stored: MapState, key: int) -> bytes:
-    value = stored.getValue((key,))
-    if value is None:
-        raise StateError(
-            f"part {key} of a state is missing", hint="the checkpoint is damaged"
+        Slots of the journal stay, to be overwritten; those that this journal did not come to are removed. So the
+        store never holds more than two journals.
+        """
+        head, query_chunks = self._head, self._head.query_chunks
+        if not query_chunks or _stored.get(self._place) is not state.queries:
+            blob = _shared.to_blob(state.queries)
+            query_chunks = self._put_parts("queries", blob, query_chunks)
+            _stored[self._place] = state.queries
+        blob, used = state.to_blob(queries=False), head.version - head.base
+        chunks = self._put_parts("base", blob, head.chunks)
+        self._remove("journal", used, head.slots)
+        return head._replace(
+            version=head.version + 1,
+            base=head.version + 1,
+            chunks=chunks,
+            query_chunks=query_chunks,
+            slots=used,
+            base_bytes=len(blob),
+            bytes=0,
         )
-    return bytes(value[0])
+
+    def _put_parts(self, kind: str, blob: bytes, before: int) -> int:
+        """Stores a blob in parts, in place of so many before; how many."""
+        parts = [blob[at : at + _CHUNK] for at in range(0, len(blob), _CHUNK)]
+        for number, part in enumerate(parts):
+            self._put(f"{kind}/{number}", part)
+        self._remove(kind, len(parts), before)
+        return len(parts)
+
+    def _put(self, entry: str, blob: bytes) -> None:
+        self._entries.updateValue((entry,), (blob,))
+
+    def _remove(self, kind: str, start: int, end: int) -> None:
+        for number in range(start, end):
+            self._entries.removeKey((f"{kind}/{number}",))
+
+    def _value(self, kind: str, number: int) -> bytes:
+        value = self._entries.getValue((f"{kind}/{number}",))
+        if value is None:
+            raise StateError(
+                f"part {kind}/{number} of a state is missing",
+                hint="the checkpoint is damaged",
+            )
+        return bytes(value[0])
 
 
 def _parts(entry: bytes) -> Iterator[bytes]:

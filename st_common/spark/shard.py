@@ -124,11 +124,12 @@ class ShardProcessor(StatefulProcessor):
         self._feed_text, self._checkpoint = feed, checkpoint
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Opens the state variables."""
+        """Opens the state variable."""
         self._feed = Feed.from_json(self._feed_text)
         self._home = Home(Path(self._feed.home))
         self._layer_of = layers_of(self._home, self._feed.stream)
-        self._kept = KeptState(handle, self._seed if self._feed.seed else None)
+        seed = self._seed if self._feed.seed else None
+        self._kept = KeptState(handle, self._checkpoint, seed)
 
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
@@ -145,9 +146,9 @@ class ShardProcessor(StatefulProcessor):
         """
         shard_key = int(key[0])
         read = [Packet.from_blob(blob) for frame in rows for blob in frame["blob"]]
-        settings, place = self._feed.settings(shard_key), (self._checkpoint, shard_key)
-        done = step(self._kept.load(place), read, settings, self._layer_of)
-        state = self._kept.store(place, done, settings)
+        settings = self._feed.settings(shard_key)
+        done = step(self._kept.load(shard_key), read, settings, self._layer_of)
+        state = self._kept.store(done, settings)
         for segment in asked_exports(read):
             name = self._feed.stream.name
             save(export_path(self._home, name, segment, settings.shard), state)

@@ -1,18 +1,22 @@
 """What a shard on Spark stores: it forgets as the local engine does, and tells the same."""
 
+import json
 from dataclasses import replace
+from random import Random
 
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyspark import TaskContext
 
 from st_common.capture.log import Log
 from st_common.engine.feed import packets
+from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.turn.changes import settled
 from st_common.query.plan import Plan
 from st_common.regions.registry import Box
-from st_common.spark import kept_state
+from st_common.spark import earlier_state, kept_state
 from st_common.spark.shard import ShardProcessor, read_result
 from st_common.spark.source import Feed
 from st_common.testing import oracle
@@ -26,51 +30,82 @@ RULES = Rules(silence_us=5 * SECOND_US)
 
 
 class Value:
-    """A value of Spark's state store."""
+    """A value of Spark's state store; `asked` lists what it is asked for."""
 
-    def __init__(self):
-        self.value = None
-
-    def exists(self):
-        return self.value is not None
+    def __init__(self, asked):
+        self.value, self.asked = None, asked
 
     def get(self):
+        self.asked.append("get")
         return self.value
 
     def update(self, value):
+        self.asked.append("update")
         self.value = value
 
 
 class Map(dict):
-    """A map of Spark's state store."""
+    """A map of Spark's state store; `asked` lists what it is asked for."""
+
+    def __init__(self, asked):
+        super().__init__()
+        self.asked = asked
 
     def getValue(self, key):  # noqa: N802 - Spark's name
+        self.asked.append("get")
         return self.get(key)
 
     def updateValue(self, key, value):  # noqa: N802 - Spark's name
+        self.asked.append("update")
         self[key] = value
+
+    def removeKey(self, key):  # noqa: N802 - Spark's name
+        self.asked.append("remove")
+        del self[key]
 
 
 class Store:
-    """Spark's state store of one key."""
+    """Spark's state store of one key; each word of `asked` is a message to the JVM and back."""
 
     def __init__(self):
-        self.variables = {}
+        self.variables, self.asked = {}, []
 
-    def getValueState(self, name, _schema):  # noqa: N802 - Spark's name
-        return self.variables.setdefault(name, Value())
+    def getValueState(self, name, schema):  # noqa: N802 - Spark's name
+        return self._variable(Value, name, schema)
 
-    def getMapState(self, name, *_schemas):  # noqa: N802 - Spark's name
-        return self.variables.setdefault(name, Map())
+    def getMapState(self, name, *schemas):  # noqa: N802 - Spark's name
+        return self._variable(Map, name, *schemas)
+
+    def _variable(self, kind, name, *schemas):
+        for schema in schemas:
+            # Spark has the JVM parse a text when it opens the variable, and again when it wraps it.
+            self.asked += ["parse"] * 2 * isinstance(schema, str)
+        self.asked.append("open")
+        return self.variables.setdefault(name, kind(self.asked))
 
     @property
-    def size(self):
-        """How many bytes the maps hold."""
+    def entries(self):
+        """What the map of a shard holds."""
+        return {entry: blob for (entry,), (blob,) in self.variables["state"].items()}
+
+    @property
+    def head(self):
+        return json.loads(self.entries["head"])
+
+    def size(self, kind=""):
+        """How many bytes the entries of a kind have."""
         return sum(
-            len(value[0])
-            for name in ("base", "queries", "journal")
-            for value in self.variables[name].values()
+            len(blob) for name, blob in self.entries.items() if name.startswith(kind)
         )
+
+
+@pytest.fixture
+def task(monkeypatch):
+    """A task of Spark's, as processors find it in a worker."""
+    task = TaskContext()
+    task._partitionId, task._localProperties = 0, {"spark.jobGroup.id": "a run"}
+    monkeypatch.setattr(TaskContext, "_taskContext", task)
+    monkeypatch.setattr(earlier_state, "_looked", set())
 
 
 def query(op, name):
@@ -124,7 +159,7 @@ def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, s
             (out,) = processor.handleInputRows((key,), iter([frame]), None)
             results.append(read_result(out["blob"][0])[0])
         changes.append(settled(results))
-        sizes.append(max(store.size for store in stores))
+        sizes.append(max(store.size() for store in stores))
     states = [state for _, state in kept_state._decoded.values()]
     assert max(len(state.objects) for state in states) < 50
     assert max(len(state.queries) for state in states) < 50
@@ -133,3 +168,85 @@ def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, s
     assert told(pa.concat_tables(changes), written.order) == told_by_oracle(
         expected.changes
     )
+
+
+def batches(tmp_path, cuts, count):
+    """Steps the one shard of a stream by batches, and gives the store before each and after the last."""
+    home, stream = Home(tmp_path), settings_of("grid", RULES)
+    write_log(home.log("grid"), rows_of(count), cuts)
+    feed = Feed(home=str(tmp_path), stream=stream, keys=(0,))
+    store = Store()
+    yield store
+    for segment in Log(home.log("grid")).segments(0):
+        packet = packets(Log(home.log("grid")), segment, stream, shards=1)[0]
+        processor = ShardProcessor(feed.to_json(), f"checkpoint of {tmp_path}")
+        processor.init(store)
+        frame = pd.DataFrame({"blob": [packet.to_blob()]})
+        list(processor.handleInputRows((0,), iter([frame]), None))
+        yield store
+
+
+@pytest.mark.spec("X1")
+def test_a_batch_asks_the_state_store_as_little_as_it_can(tmp_path, task):
+    asked = []
+    for store in batches(tmp_path, (3, 4, 5), 2):
+        asked.append(store.asked[:])
+        store.asked.clear()
+    # Once a worker looks for what a version before has stored.
+    assert asked[1] == ["open", "open", "get", "get", "update", "update"]
+    usual = asked[2:]
+    assert usual == [["open", "get", "update", "update"]] * len(usual)
+    assert len(usual) > 2
+
+
+@pytest.mark.spec("S4")
+@pytest.mark.parametrize("seed", range(2))
+def test_a_store_holds_what_its_head_names_and_at_most_two_journals(
+    tmp_path, monkeypatch, seed
+):
+    monkeypatch.setattr(kept_state, "LEAST", 10)
+    monkeypatch.setattr(kept_state, "_LEAST_JOURNAL", 1 << 16)
+    monkeypatch.setattr(kept_state, "_CHUNK", 1 << 10)
+    cuts = sorted(Random(seed).sample(range(1, 200), 60))
+    bases, slots, limit = set(), set(), 1 << 16
+    for store in batches(tmp_path, cuts, 70):
+        if not store.variables:
+            continue
+        head = store.head
+        limit = max(limit, head["base_bytes"])
+        assert store.entries.keys() == {
+            "head",
+            *(f"base/{number}" for number in range(head["chunks"])),
+            *(f"queries/{number}" for number in range(head["query_chunks"])),
+            *(f"journal/{number}" for number in range(head["slots"])),
+        }
+        assert store.size("base/") == head["base_bytes"]
+        assert store.size("journal/") <= 2 * limit
+        bases.add((head["base"], head["chunks"]))
+        slots.add(head["slots"])
+    assert len(bases) > 3  # the journal began anew again and again
+    assert len({chunks for _, chunks in bases}) > 2
+    assert len(slots) > 3
+
+
+@pytest.mark.spec("S2")
+def test_state_of_another_version_is_refused_and_not_taken_for_none(tmp_path, task):
+    feed = Feed(home=str(tmp_path), stream=settings_of("grid", RULES), keys=(0,))
+    store = Store()
+    ShardProcessor(feed.to_json(), "checkpoint").init(store)
+    store.variables["head"].value = (3, 0, 0, 0, 0, 900)
+    with pytest.raises(
+        StateError, match=r"format 1, .* `fairway streams reset STREAM`"
+    ):
+        _load(feed, store)
+    with pytest.raises(StateError, match="format 1"):  # at every try
+        _load(feed, store)
+    store.variables["state"][("head",)] = (b'{"format": 3, "what": "ever"}',)
+    with pytest.raises(StateError, match="format 3"):
+        _load(feed, store)
+
+
+def _load(feed, store):
+    processor = ShardProcessor(feed.to_json(), "checkpoint")
+    processor.init(store)
+    list(processor.handleInputRows((0,), iter([]), None))

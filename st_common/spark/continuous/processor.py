@@ -112,17 +112,16 @@ class Shard(StatefulProcessor):
 
     def __init__(self, prepared: Broadcast[Prepared], keys: tuple[int, ...]) -> None:
         self._prepared: Broadcast[Prepared] | _Shipped = prepared
-        self._keys = keys
+        self._keys, self._stage = keys, uuid.uuid4().hex
 
     def __getstate__(self) -> dict[str, Any]:
         """What goes to workers; packing a broadcast value is what has it sent."""
         packed = cloudpickle.dumps(self._prepared)  # type: ignore[no-untyped-call]
-        return {"_prepared": _Shipped(packed), "_keys": self._keys}
+        return {**self.__dict__, "_prepared": _Shipped(packed)}
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Opens the state variables."""
-        self._kept = KeptState(handle)
-        self._name = handle.getValueState("name", "name string")
+        """Opens the state variable."""
+        self._kept = KeptState(handle, self._stage)
 
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
@@ -137,20 +136,12 @@ class Shard(StatefulProcessor):
         Yields:
             One frame with one row: what the shard tells.
         """
-        prepared, place = self._prepared.value, (self._place(), int(key[0]))
+        prepared, grouping_key = self._prepared.value, int(key[0])
         read = from_blobs([blob for frame in rows for blob in frame["blob"]])
-        shard = self._keys.index(place[1])
-        done, said = stepped(prepared, self._kept.load(place), shard, read)
-        self._kept.store(place, done, prepared.settings(shard))
+        shard = self._keys.index(grouping_key)
+        done, said = stepped(prepared, self._kept.load(grouping_key), shard, read)
+        self._kept.store(done, prepared.settings(shard))
         yield pd.DataFrame({"blob": [table_to_blob(said)]})
-
-    def _place(self) -> str:
-        """What tells this run's states apart in a worker that other queries use too."""
-        name = self._name.get() if self._name.exists() else None
-        if name is None:
-            name = (uuid.uuid4().hex,)
-            self._name.update(name)
-        return str(name[0])
 
     def close(self) -> None:
         """Nothing is held open."""
