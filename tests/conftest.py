@@ -1,6 +1,5 @@
 """What all tests share: hypothesis profiles, the folder of real data, and the marks of the specification's rows."""
 
-import atexit
 import csv
 import functools
 import gc
@@ -97,8 +96,8 @@ def pytest_configure() -> None:
         testing._get_command = functools.cache(testing._get_command)
 
 
-# When all is done, for pytest looks for garbage ten times before; else DuckDB takes at exit for a leak what was kept.
-atexit.register(gc.unfreeze)
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # else DuckDB takes at exit for a leak what was kept
 
 
 def pytest_report_header() -> str:
