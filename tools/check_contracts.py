@@ -1,38 +1,55 @@
-"""Reads every data contract as the jobs do; the first error of each is printed with file, line and rule."""
+"""Reads every data contract as the jobs do, and checks it; the first error of each is printed with file, line and rule.
+
+Without an error it keeps the sums of the checked ones in data_contracts/checked.json, for processes that read them.
+"""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from st_common.contracts import load_contract, read_stream_contract
+from st_common.contracts.checked import FILE, text_of
+from st_common.contracts.document import read_document
+from st_common.contracts.validation import validate
 from st_common.errors import FairwayError
+
+FOLDER = Path("data_contracts")
+SUFFIX = ".odcs.yaml"
 
 
 def main() -> int:
     """Prints what is wrong; gives back 0 when nothing is."""
-    names = sorted(
-        path.name.removesuffix(".odcs.yaml")
-        for path in Path("data_contracts").glob("*.odcs.yaml")
-    )
+    tables = sorted(FOLDER.glob(f"*{SUFFIX}"))
+    streams = sorted(FOLDER.glob(f"**/streams/*{SUFFIX}"))
+    problems = _problems(_check_table, tables) + _problems(_check_stream, streams)
+    if not problems:
+        (FOLDER / FILE).write_text(text_of(tables), encoding="utf-8")
+    print(f"contracts: {len(tables) + len(streams)} checked, {problems} problems")
+    return 0 if tables and not problems else 1
+
+
+def _problems(check: Callable[[Path, str], None], paths: list[Path]) -> int:
+    """How many of some contracts are wrong; says why."""
     problems = 0
-    for name in names:
+    for path in paths:
         try:
-            contract = load_contract(name)
-            contract.arrow_schema()
-            contract.spark_ddl()
-            contract.expectations()
+            check(path, path.name.removesuffix(SUFFIX))
         except FairwayError as error:
             problems += 1
             print(f"error: {error}", file=sys.stderr)
-    streams = sorted(Path("data_contracts").glob("**/streams/*.odcs.yaml"))
-    for path in streams:
-        try:
-            read_stream_contract(path, path.name.removesuffix(".odcs.yaml"))
-        except FairwayError as error:
-            problems += 1
-            print(f"error: {error}", file=sys.stderr)
-    names += [path.name for path in streams]
-    print(f"contracts: {len(names)} checked, {problems} problems")
-    return 0 if names and not problems else 1
+    return problems
+
+
+def _check_table(path: Path, name: str) -> None:
+    validate(read_document(path), name)
+    contract = load_contract(name)
+    contract.arrow_schema()
+    contract.spark_ddl()
+    contract.expectations()
+
+
+def _check_stream(path: Path, name: str) -> None:
+    read_stream_contract(path, name)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ or by `typer.Exit(code)`.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -68,7 +67,7 @@ def _fairway(
         ),
     ] = None,
     conf: Annotated[
-        Path | None,
+        str | None,  # no path, for which typer would import pydantic
         typer.Option(
             "--conf",
             metavar="DIR",

@@ -3,10 +3,10 @@
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import Any, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -29,7 +29,7 @@ class Options:
     """The options that every command takes, wherever they stand on the line; the last one counts."""
 
     home: str | None = None
-    conf: Path | None = None
+    conf: str | None = None
     debug: bool = False
     is_alone: bool = False  # the process does nothing but this command
 
@@ -46,7 +46,7 @@ class FairwayCommand(TyperCommand):
 
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """The command's parameters, then the shared options."""
-        return _with_shared(super().get_params(ctx), ctx)
+        return _taking_plain(_with_shared(super().get_params(ctx), ctx))
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Runs the command without the shared options, which are in `ctx.obj`, and with plain names of tables."""
@@ -61,7 +61,7 @@ class FairwayGroup(TyperGroup):
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """The group's parameters, then the shared options."""
         own = super().get_params(ctx)
-        return own if ctx.parent is None else _with_shared(own, ctx)
+        return _taking_plain(own if ctx.parent is None else _with_shared(own, ctx))
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Runs a command of the group."""
@@ -101,6 +101,33 @@ def _with_shared(own: list[Any], ctx: typer.Context) -> list[Any]:
     root: Any = ctx.find_root().command
     shared = [param for param in root.params if param.name in SHARED]
     return [*own[:-1], *shared, *own[-1:]]  # the last one is --help
+
+
+def _taking_plain(params: list[Any]) -> list[Any]:
+    """The parameters; values that need no conversion stay as they are, for typer imports pydantic to convert any.
+
+    That is what was left out, a text, and one of a choice of texts: all that most commands are given.
+    """
+    for param in params:
+        if "process_value" not in vars(param):
+            param.process_value = partial(_value_of, param, param.process_value)
+    return params
+
+
+def _value_of(
+    param: Any, convert: Callable[..., Any], ctx: typer.Context, value: object
+) -> Any:
+    if not _is_plain(param, value):
+        return convert(ctx, value)
+    return value if param.callback is None else param.callback(ctx, param, value)
+
+
+def _is_plain(param: Any, value: object) -> bool:
+    """Whether a value is of the type that a parameter's is to be of."""
+    if value is None:
+        return not param.required
+    kind = param.type_descriptor.annotation
+    return isinstance(value, str) and (kind is str or value in get_args(kind))
 
 
 def _report(error: Exception, *, debug: bool) -> int:

@@ -1,7 +1,5 @@
 """`fairway serve`: HTTP in and out, the sources of streams and their engines, in one process tree."""
 
-import asyncio
-from importlib import metadata
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -63,6 +61,9 @@ def serve(
     max_rate: _RATE = None,
 ) -> None:
     """Serve fixes in, queries, answers and changes out by HTTP, and run streams with their sources, until Ctrl-C."""
+    import asyncio  # slow to import, as importlib.metadata is
+    from importlib import metadata
+
     from st_common.server.guard import Limits
     from st_common.server.serve import listening, require_token, serve_until_signal
 

@@ -5,12 +5,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from st_common.contracts.checked import is_checked
 from st_common.contracts.document import Document, read_document
 from st_common.contracts.model import Column, Contract
 from st_common.contracts.retention import retention_by, retention_days
-from st_common.contracts.validation import validate
 from st_common.errors import ContractError
-from st_common.installed import is_wheel, shipped
 from st_common.settings import contracts_dir
 
 _SUFFIX = ".odcs.yaml"
@@ -51,8 +50,9 @@ def _load(folder: Path, name: str) -> Contract:
             f"{path} does not exist: there is no contract {name!r}", hint=hint
         )
     document = read_document(path)
-    # Those of a wheel were checked when it was made, and cost a reader more than what it reads.
-    if not (is_wheel() and folder == shipped("data_contracts")):
+    if not is_checked(path):  # to check it costs a reader more than what it reads
+        from st_common.contracts.validation import validate
+
         validate(document, name)
     return _contract(document)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from st_common.home import Home
 from st_common.operators.runtime.failed import Failure
 from st_common.ops.alerts import tell
-from st_common.query.registry import suspend
 
 _LOG = logging.getLogger(__name__)
 
@@ -21,6 +20,8 @@ def tell_failures(home: Home, failures: Iterable[Failure]) -> None:
         home: the home folder.
         failures: which versions of queries failed, and why.
     """
+    from st_common.query.registry import suspend  # slow to import, and hardly any fail
+
     for row in suspend(home, [(one.query, one.version, one.why) for one in failures]):
         text = f"query {row.name} (version {row.version}) is judged no more: {row.why}"
         _LOG.warning("%s", text)

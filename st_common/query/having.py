@@ -8,10 +8,7 @@ the condition is over        line VARCHAR, n BIGINT, v DOUBLE
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlglot import exp
-
 from st_common.query.binding import Columns, bound
-from st_common.query.grammar.statements import expression_of, text_of
 from st_common.query.grammar.words import is_plain
 from st_common.query.plan import AS_JSON, COUNTS, Aggregate, Top, has_value
 
@@ -61,6 +58,10 @@ def having_called_anew(top: Top, names: Mapping[str, str]) -> Top:
     """The same groups, chosen by the names that keys and values have now; `names` has those of before."""
     if top.having is None:
         return top
+    from sqlglot import exp  # slow to import, and hardly any groups are chosen so
+
+    from st_common.query.grammar.statements import expression_of, text_of
+
     tree = expression_of(top.having)
     now = {before.casefold(): name for before, name in names.items()}
     for column in tree.find_all(exp.Column):

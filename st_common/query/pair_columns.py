@@ -20,10 +20,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import MappingProxyType
 
-from sqlglot import exp
-
 from st_common.query import near_columns
-from st_common.query.grammar.statements import expression_of
 from st_common.units import Measure, unit_of
 
 OTHER = "other."
@@ -128,6 +125,10 @@ def pair_names(text: str) -> tuple[str, ...]:
     """The columns of a pair that an expression names, each once."""
     if not names_pair(text):
         return ()
+    from sqlglot import exp  # slow to import, and most expressions name none
+
+    from st_common.query.grammar.statements import expression_of
+
     names = (column.name for column in expression_of(text).find_all(exp.Column))
     return tuple(dict.fromkeys(name for name in names if is_of_pair(name)))
 

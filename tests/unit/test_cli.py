@@ -1,5 +1,6 @@
 """The command line as a whole: options anywhere, errors in one line, a quick start, help for everything."""
 
+import csv
 import json
 import os
 import re
@@ -28,6 +29,8 @@ HEAVY = (
     "sqlglot",
     "lark",
     "great_expectations",
+    "pydantic",
+    "asyncio",
 )
 
 
@@ -249,6 +252,30 @@ def test_explain_loads_what_reads_tables_when_there_are_some(tmp_path: Path):
     loaded = loaded_by("explain", "--text", text, "--home", str(tmp_path))
     assert "sqlglot" in loaded
     assert not {"pandas", "scipy", "duckdb", "shapely", "lark"} & set(loaded)
+
+
+@pytest.mark.e2e
+def test_commands_that_look_at_a_home_load_nothing_heavy(tmp_path: Path):
+    home = ("--home", str(tmp_path), "--conf", str(ROOT / "conf"))
+    assert loaded_by("status", *home) == []
+    assert loaded_by("query", "list", *home) == []
+
+
+@pytest.mark.e2e
+def test_a_run_of_regions_loads_nothing_that_reads_texts_and_expressions(
+    tmp_path: Path,
+):
+    home = ("--home", str(tmp_path), "--conf", str(ROOT / "conf"))
+    text = "REGISTER QUERY q AS SELECT * FROM taxis INSIDE (1, 2, 3, 4)"
+    assert fairway("query", "register", "--text", text, *home).returncode == 0
+    rows = tmp_path / "rows.csv"
+    rows.write_text("object_id,event_ts,x,y\na,1,2,3\na,2,9,9\n", encoding="utf-8")
+    assert fairway("replay", "taxis", str(rows), *home).returncode == 0
+    loaded = loaded_by("run", "taxis", "--engine", "local", "--until-idle", *home)
+    assert {"pyarrow", "deltalake"} <= set(loaded)
+    assert not {"sqlglot", "duckdb", "pydantic"} & set(loaded)
+    told = fairway("changes", "q", "--format", "csv", *home).stdout.splitlines()
+    assert [row["sign"] for row in csv.DictReader(told)] == ["1", "-1"], told
 
 
 @pytest.mark.e2e

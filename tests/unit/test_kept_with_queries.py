@@ -160,7 +160,7 @@ PURE = {  # of small values that are the same for ever: by module and name
     "expressions/constants.py: _VALUES",
     "expressions/filters/geojson.py: _read",
     "expressions/screens.py: _alone",
-    "expressions/shapes.py: draft_of",
+    "expressions/drafts.py: draft_of",
     "expressions/simple.py: _VALUES",
     "expressions/truth.py: tested_on",
     "matching/query_set.py: _nothing",

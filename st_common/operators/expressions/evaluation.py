@@ -1,10 +1,10 @@
 """Scalar expressions over fixes, evaluated by DuckDB over whole columns (SPEC G9)."""
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,8 +13,37 @@ from st_common.errors import QueryError, TransientError
 from st_common.operators.expressions.failures import note
 from st_common.query.connections import OfThread
 
+if TYPE_CHECKING:
+    import duckdb
+
 _AT_ONCE = 200  # constants in one statement
 _of_thread = OfThread()
+
+
+class _DatabaseError(Exception):
+    """What DuckDB says that it cannot do."""
+
+
+class _OutOfMemoryError(_DatabaseError):
+    """It has too little memory for it."""
+
+
+@contextmanager
+def _own_errors() -> Iterator[None]:
+    """Raises DuckDB's errors as those of this module: so it is imported where something is evaluated.
+
+    After an error that the connection does not survive the thread gets another one.
+    """
+    import duckdb  # slow to import, and many streams evaluate nothing
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise _OutOfMemoryError(str(error)) from error
+    except duckdb.Error as error:
+        if isinstance(error, (duckdb.FatalException, duckdb.InternalException)):
+            _of_thread.drop()
+        raise _DatabaseError(str(error)) from error
 
 
 def evaluated(
@@ -46,9 +75,9 @@ def evaluated(
         return [pa.nulls(0) for _ in expressions]
     try:
         return _selected(expressions, table)
-    except duckdb.OutOfMemoryException as error:
+    except _OutOfMemoryError as error:
         raise _short_of_memory(error) from None
-    except duckdb.Error:
+    except _DatabaseError:
         parts = of or [(text,) for text in expressions]
         return [
             _alone(text, table, texts)
@@ -68,9 +97,9 @@ def computed(expressions: Sequence[str], table: pa.Table) -> list[pa.Array | Non
     """
     try:
         return list(_selected(expressions, table))
-    except duckdb.OutOfMemoryException as error:
+    except _OutOfMemoryError as error:
         raise _short_of_memory(error) from None
-    except duckdb.Error:
+    except _DatabaseError:
         if len(expressions) == 1:
             return [None]
         return [one for text in expressions for one in computed([text], table)]
@@ -82,16 +111,23 @@ def _selected(expressions: Sequence[str], table: pa.Table) -> list[pa.Array]:
         f"TRY({text}) AS c{number}"
         for number, text in enumerate(expressions)
     )
-    connection = _of_thread.connection(listed)
+    with _own_errors():
+        connection = _of_thread.connection(listed)
+        with _registered(connection, table):
+            answer = connection.sql(f"SELECT {listed} FROM fixes").to_arrow_table()  # noqa: S608 - checked by `query`
+    return [column.combine_chunks() for column in answer.columns]
+
+
+@contextmanager
+def _registered(
+    connection: "duckdb.DuckDBPyConnection", table: pa.Table
+) -> Iterator[None]:
+    """Has a connection know a table as `fixes`."""
     connection.register("fixes", table)
     try:
-        answer = connection.sql(f"SELECT {listed} FROM fixes").to_arrow_table()  # noqa: S608 - checked by `query`
-    except (duckdb.FatalException, duckdb.InternalException):
-        _of_thread.drop()
-        raise
+        yield
     finally:
         connection.unregister("fixes")
-    return [column.combine_chunks() for column in answer.columns]
 
 
 def _alone(expression: str, table: pa.Table, texts: Sequence[str]) -> pa.Array:
@@ -111,15 +147,15 @@ def _alone(expression: str, table: pa.Table, texts: Sequence[str]) -> pa.Array:
     return pa.nulls(table.num_rows)
 
 
-def _error_of(expression: str, table: pa.Table) -> duckdb.Error | None:
+def _error_of(expression: str, table: pa.Table) -> _DatabaseError | None:
     try:
         _selected([expression], table)
-    except duckdb.Error as error:
+    except _DatabaseError as error:
         return error
     return None
 
 
-def _short_of_memory(error: duckdb.Error) -> TransientError:
+def _short_of_memory(error: _DatabaseError) -> TransientError:
     return TransientError(f"expressions need more memory than there is: {_said(error)}")
 
 
@@ -206,17 +242,15 @@ def types_of(
     connection = _of_thread.connection(listed)
     if table is None:
         return _types(connection, f"SELECT {listed}")
-    connection.register("fixes", table)
-    try:
+    with _registered(connection, table):
         return _types(connection, f"SELECT {listed} FROM fixes")  # noqa: S608 - checked by `query`
-    finally:
-        connection.unregister("fixes")
 
 
-def _types(connection: duckdb.DuckDBPyConnection, statement: str) -> list[str] | None:
+def _types(connection: "duckdb.DuckDBPyConnection", statement: str) -> list[str] | None:
     try:
-        return [str(kind) for kind in connection.sql(statement).types]
-    except duckdb.Error:
+        with _own_errors():
+            return [str(kind) for kind in connection.sql(statement).types]
+    except _DatabaseError:
         return None
 
 
@@ -254,7 +288,7 @@ def values_of_constants(texts: Sequence[str], kind: str) -> list[Any]:
         some = texts[start : start + _AT_ONCE]
         try:
             values += _row([form.format(text) for text in some])
-        except duckdb.Error:
+        except _DatabaseError:
             values += [_alone_or_none(form.format(text)) for text in some]
     return values
 
@@ -262,14 +296,15 @@ def values_of_constants(texts: Sequence[str], kind: str) -> list[Any]:
 def _row(expressions: Sequence[str]) -> list[Any]:
     """What expressions over nothing give. `execute` takes half of the time that `sql` does for them."""
     listed = ", ".join(expressions)
-    made = _of_thread.connection(listed).execute(f"SELECT {listed}")
-    return list(made.fetchall()[0])
+    with _own_errors():
+        connection = _of_thread.connection(listed)
+        return list(connection.execute(f"SELECT {listed}").fetchall()[0])
 
 
 def _alone_or_none(expression: str) -> Any:
     try:
         return _row([expression])[0]
-    except duckdb.Error:
+    except _DatabaseError:
         return None
 
 
@@ -287,9 +322,9 @@ def mask_of(expression: str, table: pa.Table) -> np.ndarray | None:
         return np.zeros(0, bool)
     try:
         return _true(_selected([expression], table)[0], table.num_rows)
-    except duckdb.OutOfMemoryException as error:
+    except _OutOfMemoryError as error:
         raise _short_of_memory(error) from None
-    except duckdb.Error:
+    except _DatabaseError:
         return None
 
 

@@ -3,14 +3,13 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
-from sqlglot import exp
 
 from st_common.operators.arrays.numbered import numbered
 from st_common.operators.expressions.conditions import Conditions, compile_conditions
-from st_common.query.grammar.statements import expression_of
-from st_common.query.pair_columns import is_of_pair
+from st_common.query.pair_columns import pair_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +27,7 @@ class Predicates:
     @cached_property
     def names(self) -> frozenset[str]:
         """The columns of pairs that the conditions name."""
-        return frozenset(
-            column.name
-            for text in self.conditions.texts
-            for column in expression_of(text).find_all(exp.Column)
-            if is_of_pair(column.name)
-        )
+        return frozenset(chain.from_iterable(map(pair_names, self.conditions.texts)))
 
     @property
     def empty(self) -> bool:

@@ -19,7 +19,6 @@ from st_common.operators.expressions.shapes import (
     Draft,
     Slot,
     cut,
-    draft_of,
     filled,
     flat,
 )
@@ -120,6 +119,8 @@ def shaped(texts: Sequence[str], fixes: pa.Schema) -> Shaped:
 
 def _alike(texts: Sequence[str]) -> Iterable[list[_Read]]:
     """Conditions that are read alike and whose constants have the same types: at least `FEW` of them."""
+    from st_common.operators.expressions.drafts import draft_of  # it reads trees
+
     by_key = defaultdict[str, list[tuple[int, tuple[str, ...]]]](list)
     for number, text in enumerate(texts):
         key, literals = cut(text)

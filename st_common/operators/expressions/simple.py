@@ -2,6 +2,7 @@
 
 They need no database: a range of numbers or a set of texts for each column that a condition names. Whatever else a
 condition may say is DuckDB's. It may be the rest of one that is simple by half: `kind = 'taxi' AND ABS(load - 3) > 9`.
+Trees of expressions are imported where a rest is read: sqlglot is slow to import, and simple conditions need none.
 """
 
 import re
@@ -13,14 +14,8 @@ from math import isfinite
 
 from st_common.operators.expressions.atom import Atom
 from st_common.operators.expressions.computed import computed_atom
-from st_common.operators.expressions.differences import difference_atom
 from st_common.operators.expressions.evaluation import constants
 from st_common.operators.expressions.grams import gram_atom
-from st_common.operators.expressions.loosened import (
-    loose_expressions,
-    loose_ranges,
-)
-from st_common.operators.expressions.negated import negated
 from st_common.operators.expressions.remembered import Remembered
 
 _TOKEN = re.compile(
@@ -98,7 +93,9 @@ def expressions_in(part: str) -> tuple[Atom, ...]:
         ABS(load * x - 7) < 2        the column load * x: about from 5 to 9
         NOT x >= y + 3               what x < y + 3 asks
     """
-    turned = negated(part)
+    from st_common.operators.expressions.differences import difference_atom
+
+    turned = _negated(part)
     if turned is not None:
         of_each = map(expressions_in, parts_of(_without_parentheses(turned)).rest)
         return tuple(replace(one, loose=True) for one in chain.from_iterable(of_each))
@@ -118,8 +115,15 @@ def alternatives_in(part: str) -> tuple[Parts, ...]:
     Example:
         (kind = 'taxi' OR load > 9 AND x > 0)      kind of one text; load from 9 on and x above 0
     """
-    disjuncts = _split(_without_parentheses(negated(part) or part), "OR")
+    disjuncts = _split(_without_parentheses(_negated(part) or part), "OR")
     return tuple(map(parts_of, disjuncts)) if len(disjuncts) > 1 else ()
+
+
+def _negated(part: str) -> str | None:
+    """As `negated.negated`."""
+    from st_common.operators.expressions.negated import negated
+
+    return negated(part)
 
 
 def _without_parentheses(part: str) -> str:
@@ -141,7 +145,9 @@ def _is_closed(text: str) -> bool:
 
 def _loosely(part: str) -> list[Atom]:
     """What is asked of columns where a part of a condition holds, which must be asked itself as well."""
-    turned = negated(part)
+    from st_common.operators.expressions.loosened import loose_ranges
+
+    turned = _negated(part)
     if turned is not None:
         atoms = parts_of(_without_parentheses(turned)).atoms
         return [replace(atom, loose=True) for atom in atoms]
@@ -150,6 +156,8 @@ def _loosely(part: str) -> list[Atom]:
 
 def _loose_expression(part: str) -> Atom | None:
     """What a part asks of the first expression that a range follows for."""
+    from st_common.operators.expressions.loosened import loose_expressions
+
     ranges = loose_expressions(part)
     return replace(_loose_atom(*ranges[0]), is_computed=True) if ranges else None
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from st_common.operators.expressions.shapes import tree_of
+from st_common.operators.expressions.drafts import tree_of
 
 FIRST = 900_001
 """What stands for the first literal while a condition is read, the next number for the second, and so on."""
