@@ -231,6 +231,7 @@ def test_listings_are_json_lines_with_names_that_stay(run, tmp_path: Path) -> No
         "state",
         "text",
         "why",
+        "group",
     ]
     (status,) = rows_of(run("status", "--json"))
     assert (status["stream"], status["fixes"], status["segments"]) == ("s", 50, 2)
