@@ -205,7 +205,7 @@ ANY_ENGINE = {
     "scaling-p9": [
         "scaling",
         "--shards",
-        "1,4,16,64",
+        "1,4,16",
         "--workload",
         "p9",
         "--queries",
