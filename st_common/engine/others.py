@@ -29,28 +29,14 @@ def asked_by(rows: Sequence[ControlRow], shards: int) -> Shards:
 
 
 def needed_by(queries: Queries, shards: int) -> Shards:
-    """The shards that judge a live query which asks where others are."""
-    numbers = np.flatnonzero(flags_of(queries).ticking)
-    asking = (queries[number] for number in numbers)
-    return _judging(((one.name, one.plan) for one in asking if one.live), shards)
-
-
-class Needed:
-    """Knows `needed_by` of the queries that it was asked last: they change more rarely than they are asked about.
-
-    Args:
-        shards: how many there are.
-    """
-
-    def __init__(self, shards: int) -> None:
-        self._shards = shards
-        self._known: tuple[Queries, Shards] = (Queries(), NOBODY)
-
-    def by(self, queries: Queries) -> Shards:
-        """The shards that judge a live query which asks where others are."""
-        if queries is not self._known[0]:
-            self._known = (queries, needed_by(queries, self._shards))
-        return self._known[1]
+    """The shards that judge a live query which asks where others are; kept with the queries."""
+    kept: Shards | None = queries.derived.get((needed_by, shards))
+    if kept is None:
+        numbers = np.flatnonzero(flags_of(queries).ticking)
+        asking = (queries[number] for number in numbers)
+        live = ((one.name, one.plan) for one in asking if one.live)
+        kept = queries.derived[needed_by, shards] = _judging(live, shards)
+    return kept
 
 
 def _judging(asked: Iterable[tuple[str, Plan]], shards: int) -> Shards:

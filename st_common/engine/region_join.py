@@ -23,11 +23,12 @@ from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import LayerError, QueryError
 from st_common.geometry.enlarged import POINT, grown, points_reaching
+from st_common.geometry.extent import Box
 from st_common.geometry.space import Space
 from st_common.home import Home
-from st_common.layers.announce import newest_version
+from st_common.layers.announce import newest_version, spread_by
 from st_common.layers.grouped import groups_of
-from st_common.layers.stored import Box, load_part
+from st_common.layers.stored import load_part
 from st_common.partition.regions import Regions, assign, touching, whole
 from st_common.partition.store import stored
 from st_common.query.problem import did_you_mean
@@ -189,10 +190,7 @@ _CONTRACT = load_contract("positions")
 
 def _regions_of(home: Home, layer: str, version: int) -> Regions:
     """The regions by which a version of a layer is spread."""
-    path = home.table("layers", layer)
-    rows = tables.dataset(path, version=version, contract=load_contract("layers"))
-    first = rows.head(1, columns=["region_group", "region_version"]).to_pylist()
-    group, number = tuple(first[0].values()) if first else (None, None)
+    group, number = spread_by(home, layer, version)
     regions = None
     if group is not None and number is not None:
         regions = stored(home, group, number) if number else whole(group)

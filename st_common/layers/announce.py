@@ -93,12 +93,29 @@ def newest_version(home: Home, layer: str) -> int | None:
     return tables.version(home.table("layers", layer)) or None
 
 
+def spread_by(
+    home: Home, layer: str, version: int | None = None
+) -> tuple[str | None, int | None]:
+    """The group by whose regions a layer that is loaded is spread, and their version.
+
+    None and None where its table does not say, or is empty.
+
+    Args:
+        home: the home folder.
+        layer: its name.
+        version: of its table; None: the newest.
+    """
+    path = home.table("layers", layer)
+    dataset = tables.dataset(path, version=version, contract=load_contract("layers"))
+    rows = dataset.head(1, columns=["region_group", "region_version"]).to_pylist()
+    if not rows:
+        return None, None
+    return rows[0]["region_group"], rows[0]["region_version"]
+
+
 def layer_group(home: Home, layer: str) -> str | None:
     """The group by whose regions a layer that is loaded is spread; None where its table does not say, or is empty."""
-    path = home.table("layers", layer)
-    dataset = tables.dataset(path, contract=load_contract("layers"))
-    rows = dataset.head(1, columns=["region_group"])
-    return rows["region_group"][0].as_py() if len(rows) else None
+    return spread_by(home, layer)[0]
 
 
 def _stream_names(home: Home) -> list[str]:

@@ -9,7 +9,12 @@ import shapely
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.home import Home
-from st_common.layers.announce import layer_group, layer_names, newest_version
+from st_common.layers.announce import (
+    layer_group,
+    layer_names,
+    newest_version,
+    spread_by,
+)
 from st_common.layers.features import Features
 from st_common.layers.rows import layer_rows
 from st_common.partition.groups import require_layer_in
@@ -64,23 +69,11 @@ def layers_of(home: Home, group: str) -> list[str]:
     return [name for name in known if layer_group(home, name) == group]
 
 
-def _spread_by(home: Home, layer: str) -> tuple[str | None, int | None]:
-    """The group over whose regions a layer is spread, None when its table does not say; and their version."""
-    columns = ["region_group", "region_version"]
-    rows = tables.read(home.table("layers", layer), columns=columns)
-    known = rows.slice(0, 1).to_pylist()
-    return (
-        (known[0]["region_group"], known[0]["region_version"])
-        if known
-        else (_NO_GROUP, None)
-    )
-
-
 def _spread_layer(home: Home, layer: str) -> tuple[str | None, int | None]:
     """A layer's group, None when its table does not say; and its new version, None when it stays as it is."""
     path = home.table("layers", layer)
     with tables.locked(path):  # a load that comes meanwhile waits, and is not undone
-        group, version = _spread_by(home, layer)
+        group, version = spread_by(home, layer)
         if group is None:
             return _NO_GROUP, None
         regions = current(home, group)

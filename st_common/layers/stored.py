@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.errors import LayerError
+from st_common.geometry.extent import Box
 from st_common.geometry.space import GLOBE, Space
 from st_common.home import Home
 from st_common.layers.grouped import groups_of
@@ -25,8 +26,6 @@ from st_common.tables.pruning import Filters
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
-Box = tuple[float, float, float, float]
-"""minx, miny, maxx, maxy."""
 
 _PART = "part"
 

@@ -6,22 +6,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from st_common.query.binding import Columns, bound
+from st_common.query.grammar.comparing import COMPARING
 from st_common.query.grammar.nodes import Span
 from st_common.query.grammar.statements import expression_of, text_of
 from st_common.query.lowering.expression import Term
-
-_COMPARISONS = (
-    exp.EQ,
-    exp.NEQ,
-    exp.GT,
-    exp.GTE,
-    exp.LT,
-    exp.LTE,
-    exp.NullSafeEQ,
-    exp.NullSafeNEQ,
-    exp.In,
-    exp.Between,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +26,7 @@ def mixed(term: Term, columns: Columns) -> Iterator[Mixed]:
     kinds = {name.casefold(): kind for name, kind in columns}
     if not any(kinds[name.casefold()] == "VARCHAR" for name, _ in term.columns):
         return
-    for node in expression_of(term.text).find_all(*_COMPARISONS):
+    for node in expression_of(term.text).find_all(*COMPARING):
         sides = [side.unnest() for side in node.iter_expressions()]
         named = [
             side

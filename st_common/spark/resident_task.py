@@ -23,7 +23,7 @@ import numpy as np
 from st_common.capture.log import Segment
 from st_common.contracts import load_contract
 from st_common.engine.export import asked_exports, export_path, seed_path
-from st_common.engine.others import NOBODY, Needed
+from st_common.engine.others import NOBODY, needed_by
 from st_common.engine.states import States, load, save
 from st_common.errors import FairwayError
 from st_common.home import Home
@@ -158,7 +158,6 @@ class _Task:
         self._layer_of = shared_layers(self._home, feed.stream, peers)
         self._held: dict[int, _Held] = {}
         self._era = Era(start=feed.start, following=NOBODY)
-        self._needed = Needed(len(feed.keys))
         self._storing: threading.Thread | None = None
 
     def does(self, head: Head, body: bytes) -> bool:
@@ -226,7 +225,7 @@ class _Task:
                     done,
                     packets,
                     wanted=wanted_us(done.state, self._settings(shard)),
-                    needed=self._needed.by(done.state.queries),
+                    needed=needed_by(done.state.queries, len(self._feed.keys)),
                     untold=untold,
                     is_kept=is_kept,
                 ),

@@ -136,9 +136,12 @@ class _Task:
     segment: int
 
     def packets_file(self, block: int, shard: int) -> Path:
-        """Where the packets of a block are for a shard: in one file for all shards that follow all objects."""
-        who = min(self.following) if shard in self.following else shard
-        return self.folder / f"{block}.{who}.packets"
+        """Where the packets of a block are for a shard."""
+        return self.folder / f"{block}.{self.reads_of(shard)}.packets"
+
+    def reads_of(self, shard: int) -> int:
+        """The shard whose packets a shard reads: those that follow all objects get the same, in one file."""
+        return min(self.following) if shard in self.following else shard
 
     def state_file(self, shard: int, *, behind: bool = False) -> Path:
         """Where the state of a shard is, before the interval or behind it: a task may be tried again."""
@@ -158,7 +161,7 @@ def _pack_block(task: _Task, number: int, block: Sequence[Slice]) -> int:
         writers = {
             shard: files.enter_context(_written(task.packets_file(number, shard)))
             for shard in range(task.shards)
-            if shard not in task.following - {min(task.following, default=0)}
+            if task.reads_of(shard) == shard
         }
         dealing = Dealing(task.shards, task.following)
         for packets in ordered.packets_of(block, 0, dealing):

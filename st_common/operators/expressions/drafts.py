@@ -15,23 +15,12 @@ from st_common.operators.expressions.shapes import (
     filled,
     flat,
 )
+from st_common.query.grammar.comparing import COMPARING
 from st_common.query.grammar.nodes import Refused
 from st_common.query.grammar.statements import expression_of, text_of
 
 _MARK = re.compile("(\x00[0-9]+\x00|\x01[0-9]+\x01)")
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
-_COMPARISONS = (
-    exp.EQ,
-    exp.NEQ,
-    exp.GT,
-    exp.GTE,
-    exp.LT,
-    exp.LTE,
-    exp.NullSafeEQ,
-    exp.NullSafeNEQ,
-    exp.In,
-    exp.Between,
-)
 _TEXTS = (exp.Like, exp.ILike)
 
 
@@ -121,7 +110,7 @@ def _places(
 def _class_of(node: exp.Expr) -> Class | None:
     if isinstance(node, _ARITHMETIC):
         return "arithmetic"
-    if isinstance(node, _COMPARISONS):
+    if isinstance(node, COMPARING):
         return "comparison"
     return "text" if isinstance(node, _TEXTS) else None
 

@@ -13,6 +13,7 @@ from typing import Literal
 from sqlglot import exp
 
 from st_common.query.grammar import words
+from st_common.query.grammar.comparing import COMPARING
 from st_common.query.grammar.nodes import SPATIAL, Exists, Refused, Span, span_of
 from st_common.query.grammar.statements import expression_of, text_of
 from st_common.query.lowering.cells import check_cell
@@ -29,21 +30,7 @@ from st_common.units import Measure
 
 Needs = Literal["any", "boolean", "number", "text", "plain"]
 
-COMPARISONS = (
-    exp.EQ,
-    exp.NEQ,
-    exp.GT,
-    exp.GTE,
-    exp.LT,
-    exp.LTE,
-    exp.NullSafeEQ,
-    exp.NullSafeNEQ,
-    exp.Is,
-    exp.In,
-    exp.Between,
-    exp.Like,
-    exp.ILike,
-)
+COMPARISONS = (*COMPARING, exp.Is, exp.Like, exp.ILike)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe)
 _ALLOWED = frozenset(
     (
