@@ -227,7 +227,6 @@ def main() -> None:
         home = Home(args.work / f"home-{time.time_ns()}")
         log, stream = filled(args, home), stream_settings(1)
         following, timed = args.following, _BEHIND_QUERIES
-    stream = replace(stream, moving=False)
     found = [
         measured(home, log, stream, int(n), following, timed)
         for n in args.shards.split(",")

@@ -73,7 +73,7 @@ def packets_of(
     stream: StreamSettings,
     *,
     shards: int,
-    following: Collection[int] = (),
+    following: Collection[int] | None = None,
     notice: Callable[[str], None] | None = None,
     seen: Callable[[Piece], None] | None = None,
 ) -> Iterator[list[Packet]]:
@@ -86,9 +86,9 @@ def packets_of(
         log: the log of the stream.
         segments: adjacent segments, in order.
         stream: how they are read, unless rows in the log say otherwise, and how objects are dealt out.
-        shards: how many packets each segment gives. Control rows go to all shards. With `moving` every shard gets all
-            fixes, otherwise those of the objects whose hash is its own.
-        following: the shards that get all fixes where others do not.
+        shards: how many packets each segment gives. Control rows go to all shards.
+        following: the shards that get all fixes; others get those of the objects whose hash is their own. None: all
+            with `moving` of the stream, else none.
         notice: told of each damaged packet that raw bytes stand in for, as a line for people.
         seen: given each piece as it was decoded.
 
@@ -166,11 +166,13 @@ def _packets_of(
     piece: Piece,
     stream: StreamSettings,
     shards: int,
-    following: Collection[int] = (),
+    following: Collection[int] | None = None,
 ) -> list[Packet]:
     first, part = piece.segments[0], piece.part
     if part is None:
         return [_control(log, first, stream)] * shards
+    if following is None and not stream.moving:
+        following = ()
     packets = part.decoded
     return pack(
         first.number,
@@ -179,7 +181,6 @@ def _packets_of(
         rejects=len(packets.rejects),
         nulled=packets.nulled,
         shards=shards,
-        moving=stream.moving,
         following=following,
         id_key=stream.id_key,
         segments=part.segments,

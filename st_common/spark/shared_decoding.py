@@ -11,7 +11,6 @@ Whoever does not answer is decoded for by the one who asks: every task can read 
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -76,7 +75,7 @@ class Decoding:
         made = packets_of(
             self._log,
             segments,
-            replace(self._feed.stream, moving=False),
+            self._feed.stream,
             shards=len(self._feed.keys),
             following=following,
             notice=self._notice,

@@ -198,7 +198,6 @@ class Ordered:
             rows=len(part),
             rejects=0,
             shards=dealing.shards,
-            moving=self.stream.moving,
             following=dealing.following,
             id_key=self.stream.id_key,
             limits=limits,

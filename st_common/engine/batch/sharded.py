@@ -72,7 +72,7 @@ class ShardedFold:
         with _work_folder(ordered.home, ordered.stream.name) as folder:
             task = _Task(
                 home=Home(ordered.home.root.resolve()),
-                stream=replace(ordered.stream, moving=False),
+                stream=ordered.stream,
                 following=following,
                 trial=ordered.trial,
                 folder=folder,

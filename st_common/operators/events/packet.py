@@ -237,8 +237,7 @@ def pack(
     rows: int,
     rejects: int,
     shards: int,
-    moving: bool = True,
-    following: Collection[int] = (),
+    following: Collection[int] | None = None,
     nulled: Mapping[str, int] | None = None,
     id_key: str = PUBLIC_ID_KEY,
     segments: int = 1,
@@ -253,8 +252,7 @@ def pack(
         rows: how many records the segments have.
         rejects: how many of these are no fixes.
         shards: the number of shards.
-        moving: whether every shard gets all fixes (the same packet); else only its own.
-        following: the shards that get all of them where others do not.
+        following: the shards that get all fixes, the same packet; the others get their own alone. None: all.
         nulled: how often each attribute was made null because it could not be read.
         id_key: by which ids are hashed.
         segments: how many segments these are.
@@ -280,7 +278,7 @@ def pack(
         **_clock(fixes, place),
     )
     # Every shard needs all fixes: they share one packet.
-    if moving or shards == 1:
+    if following is None or shards == 1:
         return [whole] * shards
     shard_of = (whole.hashes % np.uint64(shards)).astype(np.int32)
     return [

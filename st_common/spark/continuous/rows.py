@@ -101,7 +101,6 @@ def _packets(
             rows=decoded.rows,
             rejects=len(decoded.rejects),
             shards=prepared.shards,
-            moving=False,
             following=prepared.following,
             id_key=prepared.stream.id_key,
             limits=limits_of(prepared.stream),
