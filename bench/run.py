@@ -211,6 +211,7 @@ ANY_ENGINE = {
         "--queries",
         "100000",
     ],
+    "scaling-guests": ["guests"],
     "scaling-w2": ["scaling", "--shards", "1,4,16,64", "--workload", "w2"],
     "scaling-roads": ["scaling", "--shards", "1,4,16,64", "--workload", "roads"],
     "scaling-w3": [

@@ -294,7 +294,13 @@ class Crew:
     def _known(self, plan: Plan) -> dict[str, Any]:
         """What a task must know to step for a plan, whatever it is asked."""
         peers = sorted(task.peer for task in self._tasks if task.peer)
-        return {"committed": plan.committed, "era": plan.era, "peers": peers}
+        holder = {shard: task.peer for task in self._tasks for shard in task.shards}
+        return {
+            "committed": plan.committed,
+            "era": plan.era,
+            "peers": peers,
+            "holders": [holder.get(shard) for shard in self._all],
+        }
 
     def _send_steps(
         self,

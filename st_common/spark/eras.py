@@ -8,6 +8,9 @@ their own: so what a shard does falls with their number. An era is a part of the
     follow all objects  nobody     the shard of the KNN  nobody
 
 At a border the states of all shards are stored, made one, and split anew, as a reshard does.
+
+Where the queries of many shards ask who is near an object, shards know guests instead, and these queries are dealt to
+them by place (docs/adr/0100).
 """
 
 import shutil
@@ -16,11 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from st_common.engine.others import NOBODY, Shards, everybody
+from st_common.engine.others import NOBODY, Asking, Shards, everybody
 from st_common.engine.states import States
 from st_common.errors import StateError
 from st_common.home import Home
+from st_common.operators.guests.dealing import dealt_by_place
 from st_common.operators.runtime.reshape import joined, split
+from st_common.operators.state.state import State
 from st_common.ops.records import read_record, write_record
 from st_common.position import position_of
 from st_common.spark.modes import folder_of
@@ -32,6 +37,10 @@ _KEPT = 2
 """So many of the last eras keep their states: a table that was put back may need those before the newest."""
 
 
+_FEWEST_SHARDS, _SPARED = 3, 4
+"""Guests are known where there are so many shards, and more than a quarter of them need not follow all objects then."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Era:
     """A part of the log.
@@ -39,28 +48,39 @@ class Era:
     Attributes:
         start: its first segment.
         following: the shards that follow all objects.
+        by_reach: whether the others know guests: objects that come into the reach of their queries.
     """
 
     start: int
     following: Shards
+    by_reach: bool = False
 
     @property
     def folder(self) -> str:
         """The name of the folder with its states: the shards that follow all are bits of a hexadecimal number.
 
-        segment 180, shards 0 and 5   ->   000000000180-21
+        segment 180, shards 0 and 5                             ->   000000000180-21
+        the same, and the others know guests                    ->   000000000180-21-r
         """
         bits = sum(1 << shard for shard in self.following)
-        return f"{self.start:012d}-{bits:x}"
+        return f"{self.start:012d}-{bits:x}{'-r' if self.by_reach else ''}"
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; `from_json` gives it back."""
-        return {"start": self.start, "following": sorted(self.following)}
+        return {
+            "start": self.start,
+            "following": sorted(self.following),
+            "by_reach": self.by_reach,
+        }
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> "Era":
         """What `to_json` gave."""
-        return Era(start=value["start"], following=frozenset(value["following"]))
+        return Era(
+            start=value["start"],
+            following=frozenset(value["following"]),
+            by_reach=value.get("by_reach", False),
+        )
 
 
 def states_of(home: Home, stream: str, era: Era, shard: int) -> States:
@@ -94,9 +114,7 @@ def era_of(home: Home, feed: Feed, *, committed: int) -> Era:
     return eras[-1]
 
 
-def begin_era(
-    home: Home, feed: Feed, before: Era, *, start: int, following: Shards
-) -> Era:
+def begin_era(home: Home, feed: Feed, before: Era, era: Era) -> Era:
     """Begins an era behind another one, from the states that its shards have stored at that place.
 
     A crash leaves the one before in force, or this one: what is under way can be done again.
@@ -105,30 +123,43 @@ def begin_era(
         home: the home folder.
         feed: the stream.
         before: the era that ends.
-        start: the first segment of the new one.
-        following: the shards that follow all objects in it.
+        era: the new one.
 
     Raises:
         StateError: a shard has stored no state at that place.
     """
-    era, name = Era(start=start, following=following), feed.stream.name
-    shards = len(feed.keys)
+    name = feed.stream.name
     shutil.rmtree(folder_of(home, name) / era.folder, ignore_errors=True)
-    if start > feed.start:  # else no shard has a state yet
-        upto = position_of(start, 0) - 1
-        stored = [states_of(home, name, before, n) for n in range(shards)]
-        states = [one.newest(upto=upto) for one in stored]
-        if any(state.next_segment != start for state in states):
-            places = sorted({state.next_segment for state in states})
-            raise StateError(
-                f"states of stream {name!r} stand at {places}, not {start}"
-            )
-        whole = joined(states, following=before.following)
-        parts = split(whole, shards=shards, following=following)
+    if era.start > feed.start:  # else no shard has a state yet
+        parts = _split(_stored(home, feed, before, era.start), feed, era)
         for shard, state in enumerate(parts):
             states_of(home, name, era, shard).store(state)
     _write(home, name, [*_known(home, name), era])
     return era
+
+
+def _stored(home: Home, feed: Feed, era: Era, place: int) -> State:
+    """What all shards have stored at a place, as one state.
+
+    Raises:
+        StateError: not all have.
+    """
+    name, upto = feed.stream.name, position_of(place, 0) - 1
+    stored = [states_of(home, name, era, n) for n in range(len(feed.keys))]
+    states = [one.newest(upto=upto) for one in stored]
+    if any(state.next_segment != place for state in states):
+        places = sorted({state.next_segment for state in states})
+        raise StateError(f"states of stream {name!r} stand at {places}, not {place}")
+    return joined(states, following=era.following, guests=era.by_reach)
+
+
+def _split(whole: State, feed: Feed, era: Era) -> list[State]:
+    """What the shards of an era know at its start."""
+    shards = len(feed.keys)
+    if era.by_reach:
+        whole = whole.of_key(feed.stream.id_key)
+        whole = dealt_by_place(whole, everybody(shards) - era.following)
+    return split(whole, shards=shards, following=era.following, guests=era.by_reach)
 
 
 def _known(home: Home, stream: str) -> list[Era]:
@@ -165,3 +196,22 @@ def wider(era: Era, asked: Shards, *, shards: int) -> Shards:
     others = sorted(everybody(shards) - must)
     lacking = max(2 * len(era.following) - len(must), 0)
     return must | frozenset(others[:lacking])
+
+
+def knows_guests(era: Era, asking: Asking, *, shards: int) -> bool:
+    """Whether shards had better know guests than follow all objects.
+
+    Once they do, they go on until nobody asks who is near: borders stay few.
+
+        of 8 shards 3 judge queries that ask who is near                          yes
+        of 8 shards 2 do, or 8 judge queries that ask of anybody                  no
+
+    Args:
+        era: in force.
+        asking: the shards that judge queries which ask where others are, as their names fall.
+        shards: how many there are.
+    """
+    if era.by_reach:
+        return bool(asking.nearby)
+    spared = asking.nearby - asking.anywhere
+    return shards >= _FEWEST_SHARDS and _SPARED * len(spared) > shards

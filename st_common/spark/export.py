@@ -56,7 +56,8 @@ def states(
     if mode_of(home, stream) == RESIDENT:
         engine = on_spark(spark, home, feed_of(home, stream), owner, end=segment + 1)
         found = exported(home, stream.name, segment, stream.shards)
-        return [joined(found, following=engine.era.following)]
+        era = engine.era
+        return [joined(found, following=era.following, guests=era.by_reach)]
     sink = Sink(home=home, stream=stream, owner=owner)
     with archiving(Archive(home, stream)) as archive:
         follow(spark, sink, until_idle=True, end=segment + 1, check=archive.check)

@@ -13,6 +13,9 @@ from st_common.spark.wire import Head, Wire, error_of, failure
 
 Address = tuple[str, int]
 
+HERE = -1
+"""The number by which a task asks itself, whether or not it is a member."""
+
 _SILENT_S = 15.0
 """How long an answer is waited for; after that the one who asks answers for itself."""
 
@@ -84,8 +87,15 @@ class Peers:
         here = self.address
         return self._members.index(here) if here in self._members else None
 
+    def number_of(self, address: Sequence[Any] | None) -> int:
+        """The number of the member at an address; `HERE` where that is this task, or nobody is known there."""
+        sought = None if address is None else (str(address[0]), int(address[1]))
+        if sought is None or sought == self.address or sought not in self._members:
+            return HERE
+        return self._members.index(sought)
+
     def ask(self, asks: Mapping[int, Ask]) -> dict[int, Answer]:
-        """Asks members by their numbers, all at once.
+        """Asks members by their numbers, all at once; `HERE` is this task.
 
         Raises:
             LayerError: a layer cannot be read.
@@ -115,6 +125,8 @@ class Peers:
 
     def _send(self, number: int, ask: Ask) -> bool:
         """Asks a member, unless that is this task or one that is gone; whether it was asked."""
+        if number == HERE:
+            return False
         address = self._members[number] if self._members else self.address
         if address == self.address or address in self._gone:
             return False

@@ -13,7 +13,14 @@ from st_common.capture.log import Segment
 from st_common.engine.committing import APP, Committing
 from st_common.engine.feed import step_settings
 from st_common.engine.local import BASE_S
-from st_common.engine.others import Shards, asked_by
+from st_common.engine.others import (
+    NOBODY,
+    Asking,
+    Shards,
+    asked_by,
+    changes_kind,
+    everybody,
+)
 from st_common.engine.owner import Owner
 from st_common.engine.pace import Pace
 from st_common.engine.suspension import tell_failures
@@ -24,7 +31,7 @@ from st_common.operators.state.fixes import NEVER
 from st_common.operators.turn.part import Counters
 from st_common.position import position_of, segment_of
 from st_common.spark.crew import Crew, Plan
-from st_common.spark.eras import begin_era, era_of, wider
+from st_common.spark.eras import Era, begin_era, era_of, knows_guests, wider
 from st_common.spark.modes import folder_of
 from st_common.spark.shard import Ints, failures_in, foreign_in, read_result
 from st_common.spark.source import Feed
@@ -34,6 +41,8 @@ from st_common.storage import make_folder
 BATCH_BYTES = 16 << 20
 _SHARDS_OF_A_BATCH, _MOST_BATCHES = 4, 4
 _MUCH_LESS = 4
+_MANY = 4
+"""Queries are dealt anew by place once more than a quarter of those that could be are not."""
 RENEW_S = 3600.0
 """How long a task stays, where others can take its shards: what it has gathered in memory ends with it."""
 FILES_FROM_BYTES, FILES_FROM_ROWS = 2 << 20, 100_000
@@ -129,7 +138,7 @@ class ResidentEngine(Committing):
         self._timekeeper.saw(segments, [Heard(**one) for one in metas[0]["heard"]])
         if self.end > self.committed:
             self._count(metas, segments=end - start)
-        self._leave_others(metas)
+        self._leave_others(metas, are_coming=segments[-1].statement)
         self._pace = self._pace.after(end - start, time.monotonic() - begun_s)
         return True
 
@@ -202,45 +211,57 @@ class ResidentEngine(Committing):
         if not self._feed.stream.moving or self._is_alone:
             return segments
         for at, segment in enumerate(segments):
-            if segment.statement and (asked := self._asked_in(segment)):
+            if segment.statement and (following := self._following_for(segment)):
                 if at:
                     return segments[:at]
-                shards = len(self._feed.keys)
-                self._begin_era(wider(self.era, asked, shards=shards))
+                self._begin_era(following, by_reach=self.era.by_reach)
         return segments
 
-    def _asked_in(self, segment: Segment) -> Shards:
-        """The shards that must follow all objects for what a segment registers, and do not yet."""
-        rows = control_rows(self.log, segment)
-        return asked_by(rows, len(self._feed.keys)) - self.era.following
+    def _following_for(self, segment: Segment) -> Shards:
+        """The shards that must follow all objects once a segment has registered queries; nobody: as it is will do."""
+        rows, shards = control_rows(self.log, segment), len(self._feed.keys)
+        asked = asked_by(rows, shards)
+        if self.era.by_reach and changes_kind(rows):
+            # Whose the query is that becomes another one is known to shards alone.
+            return (
+                everybody(shards) if self.era.following != everybody(shards) else NOBODY
+            )
+        must = asked.anywhere if self.era.by_reach else asked.all
+        lacking = must - self.era.following
+        return wider(self.era, lacking, shards=shards) if lacking else NOBODY
 
     @property
     def _is_alone(self) -> bool:
         """Whether one shard has all objects, whatever the era."""
         return len(self._feed.keys) == 1
 
-    def _leave_others(self, metas: list[dict[str, Any]]) -> None:
-        """Begins an era in which fewer shards follow all objects, once nobody needs it, or a quarter of them.
+    def _leave_others(self, metas: list[dict[str, Any]], *, are_coming: bool) -> None:
+        """Begins an era in which fewer shards follow all objects, or know guests instead, once that does.
 
-        Not on the way to an export, whose states are of the era that it ends in.
+        Not on the way to an export, whose states are of the era that it ends in. Guests are known, and queries dealt
+        anew by place, once no more queries come.
         """
-        needed, following = frozenset(metas[0]["needed"]), self.era.following
-        is_on_the_way = self._end is not None
-        is_much_less = following and _MUCH_LESS * len(needed) <= len(following)
-        if is_much_less and not (is_on_the_way or self._is_alone):
-            self._begin_era(needed)
+        if self._end is not None or self._is_alone or not self._feed.stream.moving:
+            return
+        meta, era = metas[0], self.era
+        asking = Asking(frozenset(meta["asking"]), frozenset(meta["needed"]))
+        by_reach = knows_guests(era, asking, shards=len(metas))
+        if are_coming and by_reach and not era.by_reach:
+            by_reach = False
+        needed = asking.anywhere if by_reach else asking.all
+        is_much_less = era.following and _MUCH_LESS * len(needed) <= len(era.following)
+        undealt, nearby = meta["undealt"]
+        is_scattered = by_reach and not are_coming and _MANY * undealt > nearby
+        if is_much_less or is_scattered or by_reach != era.by_reach:
+            self._begin_era(needed, by_reach=by_reach)
 
-    def _begin_era(self, following: Shards) -> None:
-        """Has these shards follow all objects from here on, and the others their own alone."""
+    def _begin_era(self, following: Shards, *, by_reach: bool) -> None:
+        """Has these shards follow all objects from here on, and the others their own, and guests if that is said."""
+        by_reach &= following != everybody(len(self._feed.keys))
         if self.next_segment > self._feed.start:
             self._store_here()
-        self.era = begin_era(
-            self._home,
-            self._feed,
-            self.era,
-            start=self.next_segment,
-            following=following,
-        )
+        era = Era(start=self.next_segment, following=following, by_reach=by_reach)
+        self.era = begin_era(self._home, self._feed, self.era, era)
 
     def _store_here(self) -> None:
         """Commits, and has all shards store their states at this very place, whoever breaks off meanwhile."""

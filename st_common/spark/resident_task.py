@@ -14,7 +14,7 @@ import socket
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +23,26 @@ import numpy as np
 from st_common.capture.log import Segment
 from st_common.contracts import load_contract
 from st_common.engine.export import asked_exports, export_path, seed_path
-from st_common.engine.others import NOBODY, needed_by
+from st_common.engine.others import NOBODY, asking_in, undealt_in
 from st_common.engine.states import States, load, save
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
+from st_common.operators.guests.hosting import hosted
 from st_common.operators.runtime.retire import LEAST, retired
 from st_common.operators.runtime.stages import Step, step
 from st_common.operators.runtime.wanted import wanted_us
 from st_common.operators.state.difference import Changed
+from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.ops.workers import Meter
+from st_common.position import start_of
 from st_common.spark.eras import Era, states_of
+from st_common.spark.guest_service import GUESTS, GuestService, LogPart, OtherShards
+from st_common.spark.held import Held
 from st_common.spark.peers import Peers
 from st_common.spark.region_service import RegionService
-from st_common.spark.shard import result_blob
+from st_common.spark.shard import Notes, result_blob
 from st_common.spark.shared_decoding import PACKETS, Decoding, shared_packets
 from st_common.spark.shared_layers import shared_layers
 from st_common.spark.source import Feed
@@ -75,32 +80,37 @@ def serve(
     try:
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         hello: Head = {"is": "hello", "token": token, "name": name}
-        decoding = Decoding(feed)
-        with _peers(wire.host, token, feed, decoding) as peers:
+        with _answering(wire.host, token, feed) as (peers, decoding, guests):
             known = {"stands_in": True} if stands_in else {"peer": peers.address}
             wire.send({**hello, **known})
             told = wire, over, Meter("task", Path(feed.home))
             threading.Thread(target=_beat, args=told, daemon=True).start()
-            _work(wire, feed, peers, decoding)
+            _work(wire, feed, peers, decoding, guests)
     finally:
         over.set()
         wire.close()
 
 
 @contextmanager
-def _peers(host: str, token: str, feed: Feed, decoding: Decoding) -> Iterator[Peers]:
-    """This task for others, at the address by which it reaches its driver."""
+def _answering(
+    host: str, token: str, feed: Feed
+) -> Iterator[tuple[Peers, Decoding, GuestService]]:
+    """This task for others, at the address by which it reaches its driver, and what it answers them by."""
     regions = RegionService(Home(Path(feed.home)), feed.stream.space)
-    peers = Peers(host, token, regions, {PACKETS: decoding})
+    decoding = Decoding(feed)
+    guests = GuestService(feed, decoding)
+    peers = Peers(host, token, regions, {PACKETS: decoding, GUESTS: guests})
     try:
-        yield peers
+        yield peers, decoding, guests
     finally:
         peers.close()
 
 
-def _work(wire: Wire, feed: Feed, peers: Peers, decoding: Decoding) -> None:
+def _work(
+    wire: Wire, feed: Feed, peers: Peers, decoding: Decoding, guests: GuestService
+) -> None:
     """Does what the driver says, until it says that this is the end, or something cannot be used."""
-    task = _Task(wire, feed, peers, decoding)
+    task = _Task(wire, feed, peers, decoding, guests)
     try:
         while task.does(*wire.receive()):
             pass
@@ -129,16 +139,6 @@ def _beat(wire: Wire, over: threading.Event, meter: Meter) -> None:
             return
 
 
-@dataclass
-class _Held:
-    """A shard in this task: its state, what changed of it since it was stored, and where that is."""
-
-    state: State
-    changed: Changed
-    states: States
-    untold: Untold | None = None
-
-
 class _Task:
     """What a task does for its driver.
 
@@ -147,16 +147,22 @@ class _Task:
         feed: the stream.
         peers: the tasks, this one among them.
         decoding: what it decodes by, for itself and for others.
+        guests: what it says to others of its shards' objects.
     """
 
     def __init__(
-        self, wire: Wire, feed: Feed, peers: Peers, decoding: Decoding
+        self,
+        wire: Wire,
+        feed: Feed,
+        peers: Peers,
+        decoding: Decoding,
+        guests: GuestService,
     ) -> None:
         self._wire, self._feed = wire, feed
-        self._peers, self._decoding = peers, decoding
+        self._peers, self._decoding, self._guests = peers, decoding, guests
         self._home, self._log = Home(Path(feed.home)), feed.log()
         self._layer_of = shared_layers(self._home, feed.stream, peers)
-        self._held: dict[int, _Held] = {}
+        self._held = guests.held
         self._era = Era(start=feed.start, following=NOBODY)
         self._storing: threading.Thread | None = None
 
@@ -209,27 +215,61 @@ class _Task:
             if shard not in self._held or self._place(shard) != start:
                 self._take(shard, start, head["committed"])
         segments = self._log.segments(start, end=head["end"])
-        for shard, packets in self._packets(segments, shards).items():
+        part = LogPart(start=start, end=head["end"], era=self._era)
+        made = self._packets(segments, shards)
+        self._guests.reads(part, made)
+        for shard in shards:
+            packets = self._with_guests(shard, made[shard], part, head["holders"])
             done = self._stepped(shard, packets)
-            least, untold = head["untold"], None
-            has_all = shard in self._era.following
-            if least is not None:
-                own = [] if has_all else packets
-                untold = Untold.of(head["plan"], done.changes, own)
-            # Who follows all objects has their fixes, too: all that it tells may stand where others tell something.
-            is_kept = least is not None and not has_all and len(done.changes) >= least
-            self._held[shard].untold = untold if is_kept else None
-            yield (
-                shard,
-                result_blob(
-                    done,
-                    packets,
-                    wanted=wanted_us(done.state, self._settings(shard)),
-                    needed=needed_by(done.state.queries, len(self._feed.keys)),
-                    untold=untold,
-                    is_kept=is_kept,
-                ),
-            )
+            yield shard, self._answer(shard, done, packets, head)
+        self._guests.forget()
+
+    def _answer(
+        self, shard: int, done: Step, packets: list[Packet], head: Head
+    ) -> bytes:
+        """What a shard answers for a plan; what is much to tell it keeps where that may go into files."""
+        least, untold = head["untold"], None
+        has_others = self._era.by_reach or shard in self._era.following
+        if least is not None:
+            own = [] if has_others else packets
+            untold = Untold.of(head["plan"], done.changes, own)
+        # Who follows others has their fixes, too: all that it tells may stand where others tell something.
+        is_kept = least is not None and not has_others and len(done.changes) >= least
+        self._held[shard].untold = untold if is_kept else None
+        notes = self._notes(shard, done.state)
+        return result_blob(done, packets, notes, untold=untold, is_kept=is_kept)
+
+    def _notes(self, shard: int, state: State) -> Notes:
+        """What the driver must know of a shard."""
+        shards = len(self._feed.keys)
+        return Notes(
+            wanted=wanted_us(state, self._settings(shard)),
+            asking=asking_in(state.queries, shards),
+            undealt=undealt_in(state.queries, start_of(self._era.start)),
+        )
+
+    def _with_guests(
+        self,
+        shard: int,
+        packets: list[Packet],
+        part: LogPart,
+        holders: Sequence[Any],
+    ) -> list[Packet]:
+        """The packets of a shard with the fixes of its guests, which its state knows then (docs/adr/0100)."""
+        if shard in self._era.following or not (self._era.by_reach and packets):
+            return packets
+        held = self._held[shard]
+        others = OtherShards(peers=self._peers, holders=holders, part=part, shard=shard)
+        state, read = hosted(
+            held.state,
+            packets,
+            self._settings(shard),
+            others,
+            is_first=part.start == max(self._era.start, self._feed.start),
+        )
+        if state is not held.state:
+            held.state, held.changed = state, None
+        return read
 
     def _tell(self, head: Head, shared: np.ndarray) -> None:
         """Writes what shards made of a plan into files, and answers for each; who has not stepped it does so first."""
@@ -261,12 +301,15 @@ class _Task:
         state = states.newest(upto=committed)
         if state.next_segment == 0 and self._feed.seed is not None:
             state = load(seed_path(Path(self._feed.seed), shard))
-        held = _Held(state, Changed.since(state), states)
-        self._held[shard] = held
-        while self._place(shard) < at:
-            place = self._place(shard)
+        self._held[shard] = Held.of(state, states)
+        unknown = [None] * len(self._feed.keys)
+        while (place := self._place(shard)) < at:
             segments = self._log.segments(place, end=at, max_bytes=_CATCH_UP_BYTES)
-            self._stepped(shard, self._packets(segments, [shard])[shard])
+            end = segments[-1].number + 1
+            part = LogPart(start=place, end=end, era=self._era)
+            own = self._packets(segments, [shard])[shard]
+            # Others have gone on: what they knew there is made of what is stored.
+            self._stepped(shard, self._with_guests(shard, own, part, unknown))
 
     def _place(self, shard: int) -> int:
         """The segment that a shard reads next."""
@@ -275,8 +318,10 @@ class _Task:
     def _stepped(self, shard: int, packets: list[Packet]) -> Step:
         held, settings = self._held[shard], self._settings(shard)
         done = step(held.state, packets, settings, self._layer_of)
+        held.before = held.state if self._era.by_reach else None
         held.state = done.state
-        held.changed.add(done.deltas)
+        if held.changed is not None:
+            held.changed.add(done.deltas)
         for segment in asked_exports(packets):
             name = self._feed.stream.name
             save(export_path(self._home, name, segment, shard), done.state)
@@ -323,5 +368,6 @@ class _Task:
     def _states(self, shard: int) -> States:
         return states_of(self._home, self._feed.stream.name, self._era, shard)
 
-    def _settings(self, shard: int) -> Any:
-        return self._feed.settings(self._feed.keys[shard])
+    def _settings(self, shard: int) -> Settings:
+        settings = self._feed.settings(self._feed.keys[shard])
+        return replace(settings, hosted=self._era.by_reach)

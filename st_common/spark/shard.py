@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from st_common.engine.export import asked_exports, export_path, seed_path
 from st_common.engine.local import layers_of
+from st_common.engine.others import NOT_ASKING, Asking
 from st_common.engine.states import load, save
 from st_common.engine.timekeeper import heard
 from st_common.errors import StateError
@@ -41,12 +42,25 @@ Ints = npt.NDArray[np.int64]
 RESULT = "key int, blob binary"
 
 
+class Notes(NamedTuple):
+    """What the driver must know of a shard beside its changes.
+
+    Attributes:
+        wanted: the time that the shard waits for, us UTC (see `operators.wanted`); None: it waits for none.
+        asking: the shards that judge live queries which ask where other objects are.
+        undealt: how many queries could be dealt by place, of how many; see `undealt_in`.
+    """
+
+    wanted: int | None = None
+    asking: Asking = NOT_ASKING
+    undealt: tuple[int, int] = (0, 0)
+
+
 def result_blob(
     done: Step,
     read: list[Packet],
+    notes: Notes = Notes(),  # noqa: B008 - immutable
     *,
-    wanted: int | None = None,
-    needed: Iterable[int] = (),
     untold: Untold | None = None,
     is_kept: bool = False,
 ) -> bytes:
@@ -55,8 +69,7 @@ def result_blob(
     Args:
         done: what the step did.
         read: the packets that it read; what decoding counted in them, and what they say about time, goes along.
-        wanted: the time that the shard waits for, us UTC (see `operators.wanted`); None: it waits for none.
-        needed: the shards that judge a live query which asks where other objects are.
+        notes: what the driver must know beside.
         untold: what others must know of the changes where shards may write them into files.
         is_kept: whether the shard keeps the changes, which then are not given.
     """
@@ -78,8 +91,10 @@ def result_blob(
     meta["is_kept"] = is_kept
     meta |= {
         "heard": [dataclasses.asdict(one) for one in heard(read)],
-        "wanted": wanted,
-        "needed": sorted(needed),
+        "wanted": notes.wanted,
+        "asking": sorted(notes.asking.nearby),
+        "needed": sorted(notes.asking.anywhere),
+        "undealt": list(notes.undealt),
     }
     meta |= {
         "failures": [(one.query, one.version, one.why) for one in done.failures],
@@ -152,7 +167,8 @@ class ShardProcessor(StatefulProcessor):
         for segment in asked_exports(read):
             name = self._feed.stream.name
             save(export_path(self._home, name, segment, settings.shard), state)
-        blob = result_blob(done, read, wanted=wanted_us(done.state, settings))
+        notes = Notes(wanted=wanted_us(done.state, settings))
+        blob = result_blob(done, read, notes)
         yield pd.DataFrame({"key": [shard_key], "blob": [blob]})
 
     def close(self) -> None:

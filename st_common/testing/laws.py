@@ -188,9 +188,15 @@ def _parts(case: Case, segmentation: Segmentation) -> list[list[tuple[int, Row]]
 
 
 def packets_of(
-    case: Case, segmentation: Segmentation, shards: int
+    case: Case,
+    segmentation: Segmentation,
+    shards: int,
+    following: Collection[int] | None = None,
 ) -> tuple[list[list[Packet]], dict[int, int]]:
-    """The case as packets, per segment one per shard; and the place in the case's rows of each position."""
+    """The case as packets, per segment one per shard; and the place in the case's rows of each position.
+
+    The shards `following` get all fixes, the others their own; None: all shards do.
+    """
     parts = _parts(case, segmentation)
     segments: list[list[Packet]] = []
     order: dict[int, int] = {}
@@ -207,6 +213,7 @@ def packets_of(
                     rows=len(fixes),
                     rejects=0,
                     shards=shards,
+                    following=following,
                     limits=_limits_at(case.rules, part[0][0]),
                 )
             )

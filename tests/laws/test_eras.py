@@ -46,6 +46,24 @@ MANY = (
 )
 
 
+GOING = (
+    STEPS[0],
+    "; ".join(
+        f"REGISTER QUERY box{n} AS SELECT * FROM cars INSIDE ('M', 'c{n}', 30, 20)"
+        for n in range(12)
+    ),
+    "REGISTER QUERY circle AS SELECT * FROM cars INSIDE ('M', 'c7', 12 m) EMIT EVERY",
+    "REGISTER QUERY near AS SELECT * FROM cars KNN (3, 40, 40)",
+    "REPLACE QUERY box3 AS SELECT * FROM cars INSIDE ('M', 'c30', 40, 10) WHERE x > 20",
+    "REPLACE QUERY box4 AS SELECT COUNT(*) FROM cars INSIDE ('M', 'c4', 40, 10)",
+    "DROP QUERY near",
+    "DROP QUERY box4",
+    *(f"DROP QUERY box{n}" for n in range(4)),
+    *(f"DROP QUERY box{n}" for n in range(5, 12)),
+    "DROP QUERY circle",
+)
+
+
 def lived_through(folder, follow, steps=STEPS) -> Home:
     """A home where queries come and go while 40 cars drive; it is followed after each step, and in between."""
     home = Home(folder)
@@ -70,12 +88,12 @@ def drive(home: Home, seconds: range) -> None:
 
 
 def noting_eras(monkeypatch):
-    """The list that takes who follows all objects in each era that begins."""
+    """The list that takes each era that begins."""
     begun = []
 
-    def noted(*args, start, following):
-        begun.append(following)
-        return begin_era(*args, start=start, following=following)
+    def noted(home, feed, before, era):
+        begun.append(era)
+        return begin_era(home, feed, before, era)
 
     monkeypatch.setattr("st_common.spark.resident_engine.begin_era", noted)
     return begun
@@ -94,7 +112,7 @@ def test_eras_come_and_go_with_the_queries_and_do_not_show(
     assert told(dealt) == told(alone)
     assert len(told(alone)) > 100
     near, room = owners_of(["near", "room"], shards).tolist()
-    assert begun == [{near}, NOBODY, {room}, NOBODY]
+    assert [era.following for era in begun] == [{near}, NOBODY, {room}, NOBODY]
 
 
 @pytest.mark.parametrize(("shards", "seed"), [(5, None), (5, 3), (2, 4)])
@@ -117,10 +135,29 @@ def test_those_shards_follow_all_objects_that_must(
     )
     assert told(dealt) == told(alone)
     assert len(told(alone)) > 100
-    sizes = list(map(len, begun))
+    sizes = [len(era.following) for era in begun]
     assert max(sizes) == shards, "pairs are judged by all"
     assert sizes[-1] == 0
     assert shards == 2 or any(0 < size < shards for size in sizes)
+
+
+@pytest.mark.spec("P9")
+@pytest.mark.parametrize(("shards", "seed"), [(3, None), (4, 1), (5, 2), (4, 5)])
+def test_shards_that_know_guests_tell_what_one_shard_tells(
+    monkeypatch, tmp_path, shards, seed
+):
+    begun = noting_eras(monkeypatch)
+    alone = lived_through(
+        tmp_path / "a", lambda home: run(home, CARS, until_idle=True), GOING
+    )
+    dealt = lived_through(
+        tmp_path / "b",
+        lambda home: follow_resident(home, CARS, shards=shards, seed=seed),
+        GOING,
+    )
+    assert told(dealt) == told(alone)
+    assert len(told(alone)) > 100
+    assert any(era.by_reach for era in begun)
 
 
 @given(st.frozensets(st.integers(0, 8)), st.frozensets(st.integers(0, 8), min_size=1))
@@ -151,6 +188,31 @@ def test_one_query_has_one_shard_follow_all_objects(tmp_path):
     assert all(0 < count < 20 for count in others)
 
 
+@pytest.mark.spec("P9")
+def test_a_shard_that_knows_guests_knows_fewer_than_all_objects(tmp_path):
+    home = Home(tmp_path)
+    make_folder(tmp_path)
+    boxes = "; ".join(
+        f"REGISTER QUERY box{n} AS SELECT * FROM cars INSIDE ('M', 'c{n}', 6, 6)"
+        for n in range(40)
+    )
+    carry_out(home, {"cars": CARS}, parse(boxes), owner="me", now_us=0)
+    for second in range(0, 12, 4):
+        drive(home, range(second, second + 4))
+        follow_resident(home, CARS, shards=4, tasks=2)
+    feed = feed_of(home, replace(CARS, shards=4))
+    era = era_of(home, feed, committed=position_of(Log(home.log("cars")).end(), 0))
+    assert (era.following, era.by_reach) == (NOBODY, True)
+    states = [
+        states_of(home, "cars", era, shard).newest(upto=1 << 60) for shard in range(4)
+    ]
+    known = [len(state.objects) for state in states]
+    assert all(count < 32 for count in known)
+    assert sum(known) > 40, "some are guests"
+    dealt = {one.dealt for one in states[0].queries}
+    assert dealt == {0, 1, 2, 3}
+
+
 def test_a_shard_of_an_era_of_its_own_knows_its_own_objects_alone(tmp_path):
     home = Home(tmp_path)
     make_folder(tmp_path)
@@ -173,7 +235,7 @@ def test_eras_behind_the_end_of_a_table_that_was_put_back_are_forgotten(tmp_path
     feed = feed_of(home, stream)
     first = era_of(home, feed, committed=-1)
     assert first == Era(start=0, following=NOBODY)
-    second = begin_era(home, feed, first, start=0, following=frozenset([1]))
+    second = begin_era(home, feed, first, Era(start=0, following=frozenset([1])))
     assert era_of(home, feed, committed=position_of(9, 0)) == second
     assert era_of(home, feed, committed=-1) == second, "nothing was told before it"
     kept = home.stream("cars") / "resident" / second.folder

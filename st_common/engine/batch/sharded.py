@@ -25,7 +25,7 @@ from st_common.engine.batch.ordered import Dealing, Ordered, Slice
 from st_common.engine.batch.trial import Trial
 from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
-from st_common.engine.others import NOBODY, Shards, asked_by, needed_by
+from st_common.engine.others import NOBODY, Shards, asked_by, asking_in
 from st_common.engine.states import load, save
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
@@ -109,8 +109,10 @@ class ShardedFold:
         ordered = interval.ordered
         if not ordered.stream.moving:
             return NOBODY
-        asked = [asked_by(ordered.rows_of(one), self.shards) for one in interval.placed]
-        return needed_by(state.queries, self.shards).union(*asked)
+        asked = [
+            asked_by(ordered.rows_of(one), self.shards).all for one in interval.placed
+        ]
+        return asking_in(state.queries, self.shards).all.union(*asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

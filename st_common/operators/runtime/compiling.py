@@ -73,7 +73,8 @@ def kind_of(plan: Plan) -> str | None:
 def owners(queries: Queries, shards: int) -> np.ndarray:
     """The shard that owns each query; int64[queries].
 
-    It is decided by a hash of the name, so that every number of shards deals queries out evenly (docs/adr/0008).
+    It is decided by a hash of the name, so that every number of shards deals queries out evenly (docs/adr/0008); but
+    where a query was dealt to a shard by its place (docs/adr/0100).
 
     Args:
         queries: all queries of the stream.
@@ -81,7 +82,11 @@ def owners(queries: Queries, shards: int) -> np.ndarray:
     """
     if shards == 1 or not queries:
         return np.zeros(len(queries), np.int64)
-    return owners_of([query.name for query in queries], shards)
+    of_names = owners_of([query.name for query in queries], shards)
+    dealt = [query.dealt for query in queries]
+    said = np.flatnonzero([shard is not None for shard in dealt])
+    of_names[said] = [shard for shard in dealt if shard is not None]
+    return of_names
 
 
 def owners_of(names: Sequence[str], shards: int) -> np.ndarray:

@@ -250,8 +250,11 @@ def _registered(state: State, part: Part, settings: Settings) -> list[Registered
             if plan.join is None
             else state.layers.get(plan.join.layer, layer_version),
             since=state.max_event,
+            position=position,
         )
-        for name, version, layer_version, plan in _asked(part)
+        for position, (name, version, layer_version, plan) in zip(
+            part.position.tolist(), _asked(part), strict=False
+        )
     ]
 
 
@@ -310,7 +313,10 @@ def _replace(state: State, row: Replace, part: Part, settings: Settings) -> Swap
     at = int(part.position[0])
     dropped = _ended(state, [(at, row.query)], "dropped")
     added = _register(state, part, settings)
-    queries = dropped.queries.with_more(added.queries[len(state.queries) :])
+    # The new version is judged where the old one is: what stays in the answer is told by nobody.
+    shard = next((state.queries[old].dealt for old in dropped.before), None)
+    new = [replace(one, dealt=shard) for one in added.queries[len(state.queries) :]]
+    queries = dropped.queries.with_more(new)
     return Swap(
         queries=queries,
         layers=state.layers,

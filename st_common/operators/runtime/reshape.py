@@ -3,7 +3,8 @@
 Everything that a shard remembers belongs to an object or to a query:
 
     what                              goes to the shard of
-    last fixes, held, pending         every shard that follows all objects, and the object's
+    last fixes, held, pending         every shard that follows all objects, and the object's; with guests also
+                                      a shard whose queries at ticks name it
     answers fix by fix                the object
     answers at ticks                  the query (see `compiling.owners`); of pairs that are spread the first object
     components                        the object or the query, as their layout says
@@ -47,19 +48,24 @@ class _Answers:
     memories: Memories
 
 
-def joined(states: Sequence[State], *, following: Collection[int]) -> State:
+def joined(
+    states: Sequence[State], *, following: Collection[int], guests: bool = False
+) -> State:
     """The one state that has everything of the states of all shards at one place of the log.
+
+    Its queries are dealt to no shard: whoever splits it says where they go.
 
     Args:
         states: Of every shard, by its number.
         following: The shards that follow all objects; the others know their own alone.
+        guests: These know guests, too.
 
     Raises:
         StateError: the states are not of one place of the log, or do not know the same.
     """
     live = [_without_dropped(state) for state in states]
     _check(live)
-    whole, object_of = _with_objects(live, following)
+    whole, object_of = _with_objects(live, following, guests=guests)
     numbering = Numbering(Interner.empty(), Targets.empty())
     parts = [
         renumbered(state, numbering, of)
@@ -67,6 +73,7 @@ def joined(states: Sequence[State], *, following: Collection[int]) -> State:
     ]
     return replace(
         whole,
+        queries=_dealt_to_none(whole.queries),
         partners=numbering.partners,
         targets=numbering.targets,
         memo=None,
@@ -77,32 +84,72 @@ def joined(states: Sequence[State], *, following: Collection[int]) -> State:
     )
 
 
+def _dealt_to_none(queries: Queries) -> Queries:
+    dealt = {n: one for n, one in enumerate(queries) if one.dealt is not None}
+    if not dealt:
+        return queries
+    return queries.with_changed({n: replace(q, dealt=None) for n, q in dealt.items()})
+
+
 def _with_objects(
-    states: Sequence[State], following: Collection[int]
+    states: Sequence[State], following: Collection[int], *, guests: bool
 ) -> tuple[State, list[np.ndarray]]:
     """One state with the objects of all, and by shard the new numbers of its objects.
 
     Who follows all comes first: what the others know is among that, but for what was forgotten.
     """
     if not following:
-        return with_all_objects(states)
+        whole, object_of = with_all_objects(_of_own(states) if guests else states)
+        if not guests:
+            return whole, object_of
+        whole, object_of = with_known_objects([whole, *states])
+        return whole, object_of[1:]
     order = sorted(range(len(states)), key=lambda shard: shard not in following)
     whole, object_of = with_known_objects([states[shard] for shard in order])
     by_shard = dict(zip(order, object_of, strict=True))
     return whole, [by_shard[shard] for shard in range(len(states))]
 
 
-def split(state: State, *, shards: int, following: Collection[int]) -> list[State]:
+def _of_own(states: Sequence[State]) -> list[State]:
+    """The states of shards with their own objects alone; what names others is left as it is."""
+    out = []
+    for shard, state in enumerate(states):
+        own = _shard_of(state, len(states)) == shard
+        out.append(with_own_objects(state, own, _numbers_of(own)))
+    return out
+
+
+def _shard_of(state: State, shards: int) -> np.ndarray:
+    """The shard of each object; int64[objects]."""
+    return (state.objects.hashes % np.uint64(shards)).astype(np.int64)
+
+
+def _numbers_of(kept: np.ndarray) -> np.ndarray:
+    """The new number of each object (bool) that is kept, `NONE` of the others; int64."""
+    return np.where(kept, np.cumsum(kept) - 1, NONE)
+
+
+def split(
+    state: State, *, shards: int, following: Collection[int], guests: bool = False
+) -> list[State]:
     """The states of so many shards that together know what one knew, by their numbers; the opposite of `joined`.
 
     Args:
         state: the one state of a stream at a place of the log.
         shards: how many there shall be.
         following: those that follow all objects; the others get their own alone.
+        guests: they get those that their queries at ticks name as well; who is near these they ask others for.
     """
-    shard_of = (state.objects.hashes % np.uint64(shards)).astype(np.int64)
+    shard_of = _shard_of(state, shards)
     return [
-        _part(state, shard_of, shard, shards, moving=shard in following)
+        _part(
+            state,
+            shard_of,
+            shard,
+            shards,
+            moving=shard in following,
+            guests=guests,
+        )
         for shard in range(shards)
     ]
 
@@ -236,12 +283,17 @@ def part_of(state: State, shard: int, shards: int) -> State:
         shard: the number of the shard.
         shards: how many there are.
     """
-    shard_of = (state.objects.hashes % np.uint64(shards)).astype(np.int64)
-    return _part(state, shard_of, shard, shards, moving=True)
+    return _part(state, _shard_of(state, shards), shard, shards, moving=True)
 
 
 def _part(
-    state: State, shard_of: np.ndarray, shard: int, shards: int, *, moving: bool
+    state: State,
+    shard_of: np.ndarray,
+    shard: int,
+    shards: int,
+    *,
+    moving: bool,
+    guests: bool = False,
 ) -> State:
     """The state of one of some shards."""
     own = shard_of == shard
@@ -256,8 +308,10 @@ def _part(
         memories=state.memories.taken(lambda one: _goes(one, state, own, mine)),
     )
     numbering = Numbering(Interner.empty(), Targets.empty())
+    if guests and mine.any():
+        own = own | _named(kept)
     # Who follows all objects knows them by the numbers that they have.
-    object_of = np.arange(len(own)) if moving else np.where(own, np.cumsum(own) - 1, -1)
+    object_of = np.arange(len(own)) if moving else _numbers_of(own)
     kept_objects = renumbered(kept, numbering, object_of)
     whole = state if moving else with_own_objects(state, own, object_of)
     return replace(
@@ -269,6 +323,14 @@ def _part(
         tick_answer=kept_objects.tick_answer,
         memories=kept_objects.memories,
     )
+
+
+def _named(state: State) -> np.ndarray:
+    """Which objects the answers at ticks of a shard name, or its operators; bool[objects]."""
+    named = np.zeros(len(state.objects), bool)
+    named[state.tick_answer & MASK] = True
+    named[state.memories.numbers(Numbers.OBJECTS)] = True
+    return named
 
 
 def _goes(

@@ -7,9 +7,10 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.errors import StateError
-from st_common.operators.state.fixes import ALIVE, Attributes, LastFixes
+from st_common.operators.state.fixes import ALIVE, LastFixes
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.state import Held, Pending, State
+from st_common.operators.state.taken import joined_attributes
 
 DAMAGED = "the state of a shard is damaged, or of another time"
 """The hint of an error that no reshard should meet."""
@@ -92,7 +93,9 @@ def with_all_objects(states: Sequence[State]) -> tuple[State, list[np.ndarray]]:
         for state, of in zip(states, object_of, strict=True)
     ]
     fixes = joined_fixes([state.fixes for state in states])
-    return replace(states[0], objects=objects, held=_held(held), fixes=fixes), object_of
+    return replace(
+        states[0], objects=objects, held=joined_held(held), fixes=fixes
+    ), object_of
 
 
 def with_own_objects(state: State, own: np.ndarray, object_of: np.ndarray) -> State:
@@ -128,16 +131,17 @@ def joined_fixes(parts: Sequence[LastFixes]) -> LastFixes:
         for name in LastFixes().columns()
     }
     return LastFixes(
-        **columns, attributes=_attributes([(len(one), one.attributes) for one in parts])
+        **columns,
+        attributes=joined_attributes([(len(one), one.attributes) for one in parts]),
     )
 
 
-def _held(parts: Sequence[Held]) -> Held:
+def joined_held(parts: Sequence[Held]) -> Held:
     """Held fixes of different shards in log order."""
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in _HELD
     }
-    attributes = _attributes([(len(part), part.attributes) for part in parts])
+    attributes = joined_attributes([(len(part), part.attributes) for part in parts])
     return _held_rows(
         Held(**columns, attributes=attributes),
         np.argsort(columns["position"], kind="stable"),
@@ -152,23 +156,3 @@ def _held_rows(held: Held, rows: np.ndarray) -> Held:
             name: values.take(index) for name, values in held.attributes.items()
         },
     )
-
-
-def _attributes(parts: Sequence[tuple[int, Attributes]]) -> Attributes:
-    """The attributes of rows that follow each other, null where a part lacks one."""
-    kinds = {
-        name: values.type
-        for _, attributes in parts
-        for name, values in attributes.items()
-    }
-    return {
-        name: pa.concat_arrays(
-            [
-                attributes[name].cast(kind, safe=False)
-                if name in attributes
-                else pa.nulls(rows, kind)
-                for rows, attributes in parts
-            ]
-        )
-        for name, kind in kinds.items()
-    }

@@ -65,8 +65,33 @@ def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
     used = _used(state.of_key(settings.id_key), settings)
     if not used.worth(least):
         return state
+    return _with(state, used, settings)
+
+
+def without_objects(state: State, spare: np.ndarray, settings: Settings) -> State:
+    """The state without some of its objects, numbered anew; queries keep their numbers.
+
+    Args:
+        state: the state; it is not changed.
+        spare: bool[objects], those that go; no answer and no operator may name them. What happened to them in the open
+            tick is forgotten.
+        settings: the key of hashes.
+    """
+    targets = used_targets(state)
+    used = _Used(
+        objects=~spare,
+        queries=np.ones(len(state.queries), bool),
+        targets=targets,
+        partners=_named_partners(state, targets),
+    )
+    return _with(state.of_key(settings.id_key), used, settings)
+
+
+def _with(state: State, used: _Used, settings: Settings) -> State:
+    """The state with what is used alone, numbered anew."""
     object_of = np.where(used.objects, np.cumsum(used.objects) - 1, NONE)
     kept, pending = with_queries(state, used.queries), state.pending
+    is_kept = used.objects[pending.objects]
     numbering = Numbering(
         replace(Interner.empty(), key=settings.id_key), Targets.empty()
     )
@@ -74,7 +99,9 @@ def retired(state: State, settings: Settings, *, least: int = LEAST) -> State:
     return replace(
         with_own_objects(kept, used.objects, object_of),
         pending=Pending(
-            tick=pending.tick, objects=object_of[pending.objects], ended=pending.ended
+            tick=pending.tick,
+            objects=object_of[pending.objects[is_kept]],
+            ended=pending.ended[is_kept],
         ),
         partners=numbering.partners,
         targets=numbering.targets,

@@ -32,7 +32,7 @@ from st_common.operators.state.intern import hashes_of
 from st_common.operators.state.limits import LimitSpans, spans_after
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
-from st_common.operators.turn.changes import SHARD_SCHEMA
+from st_common.operators.turn.changes import SHARD_SCHEMA, ordered_by_position
 from st_common.operators.turn.part import Counters
 from st_common.position import position_of
 from st_common.uncollected import uncollected
@@ -91,15 +91,12 @@ def step(
                 outcomes.append(outcome)
                 state = replace(apply(state, outcome.delta), memo=outcome.memo)
                 failures |= dict.fromkeys(failed_queries(state.queries, noted))
+    told = [outcome.changes for outcome in outcomes if len(outcome.changes)]
+    changes = pa.concat_tables([*told, SHARD_SCHEMA.empty_table()])
     return Step(
         state=state,
         deltas=tuple(outcome.delta for outcome in outcomes),
-        changes=pa.concat_tables(
-            [
-                *(o.changes for o in outcomes if len(o.changes)),
-                SHARD_SCHEMA.empty_table(),
-            ]
-        ),
+        changes=ordered_by_position(changes, state.queries) if told else changes,
         counters=sum((outcome.counters for outcome in outcomes), Counters()),
         failures=tuple({(one.query, one.version): one for one in failures}.values()),
         caches=summed(outcome.caches for outcome in outcomes),

@@ -28,12 +28,18 @@ from st_common.operators.ahead.ahead import (
 )
 from st_common.operators.arrays.keys import MASK, merged, unique, without
 from st_common.operators.arrays.turns import Turns
-from st_common.operators.events.agenda import Agenda, agenda_of
+from st_common.operators.events.agenda import Agenda
 from st_common.operators.fence.moving_phases import FencesAtTicks
 from st_common.operators.fence.moving_specs import MovingFences
 from st_common.operators.fence.visits import MovingVisits
 from st_common.operators.pairs.choosing import shown
 from st_common.operators.runtime.inner import Memo, inner_answer, with_ahead
+from st_common.operators.runtime.pending import (
+    agenda_in,
+    left_for_others,
+    left_in,
+    pending_tick,
+)
 from st_common.operators.skeleton.cache_counts import Caches, summed
 from st_common.operators.state.component import Change, Component
 from st_common.operators.state.fixes import NEVER
@@ -41,7 +47,6 @@ from st_common.operators.state.state import Pending, State
 from st_common.operators.travelled import telling as frame_telling
 from st_common.operators.travelled.frames import Frames
 from st_common.operators.travelled.specs import FrameSpecs
-from st_common.operators.travelled.touches import first_ends
 from st_common.operators.turn.course import Course, Moment, Now
 from st_common.operators.turn.part import Counters, Part
 from st_common.operators.turn.present import Present
@@ -55,34 +60,22 @@ CELLS_OF_A_SLOT = 4
 """How many cells a slot of frames counts for at a tick: more is kept of it than of a query and an object."""
 
 
-def _agenda(turn: Turn, pending: int, aging: np.ndarray) -> Agenda:
-    """The ticks of a run, those from before included that are pending, and those at which something ages."""
-    return agenda_of(
-        turn.events,
-        turn.clock,
-        turn.settings.tick_us,
-        pending=pending,
-        final=turn.final,
-        aging=aging,
-    )
-
-
 def run_ticks(state: State, turn: Turn) -> Part:
     """Judges every tick that is due in a run, one after the other; what is not due yet stays pending."""
     if not turn.known.has_ticks:
-        return Part(delta={"pending": Pending()} if state.pending.tick != NEVER else {})
+        left = left_for_others(state, turn) if turn.settings.hosted else Pending()
+        has_none = state.pending.tick == left.tick == NEVER
+        return Part(delta={} if has_none else {"pending": left})
     present = Present(state.fixes, turn)
     entries = windows.opened(state, turn, present)
     has_frames = len(turn.known.of(FrameSpecs).numbers) > 0
     frames = Frames(state, turn, present) if has_frames else None
-    pending = state.pending.tick
-    if turn.final is not None:
-        pending = min(pending, turn.final.ts)
+    pending = pending_tick(state, turn)
     aging = windows.aging(entries.all, turn)
     if frames is not None:
         slides = frames.ticks_by_themselves(int(turn.clock.value[-1]))
         aging = np.union1d(aging, slides)
-    agenda = _agenda(turn, pending, aging)
+    agenda = agenda_in(turn, pending, aging)
     held = windows.judged(turn, entries, agenda.due)
     work = _Work(
         state=state,
@@ -96,7 +89,7 @@ def run_ticks(state: State, turn: Turn) -> Part:
     moments, changed = _moments(state, turn, agenda, pending)
     work.run(moments)
     later = np.flatnonzero(~np.isin(agenda.tick, agenda.due))
-    return work.ticked(_left(state, agenda, turn, changed, later), later)
+    return work.ticked(left_in(state, agenda, turn, changed, later), later)
 
 
 def _fences(state: State, turn: Turn, present: Present) -> FencesAtTicks | None:
@@ -134,21 +127,6 @@ def _moments(
             )
         )
     return out, changed
-
-
-def _left(
-    state: State, agenda: Agenda, turn: Turn, changed: np.ndarray, later: np.ndarray
-) -> Pending:
-    """What stays pending: events of the one tick that the clock has not passed."""
-    if not len(changed) and not len(later):
-        return Pending()
-    ended = np.zeros(len(turn.objects), np.int8)
-    if len(changed):
-        ended[state.pending.objects] = state.pending.ended
-    first_ends(ended, turn.events, later)
-    objects = unique(np.concatenate([changed, turn.events.object[later]]))
-    tick = int(agenda.tick[later[0]]) if len(later) else state.pending.tick
-    return Pending(tick=tick, objects=objects, ended=ended[objects])
 
 
 class _Work:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -24,6 +24,9 @@ class Registered:
         layer_version: of the layer that it joins, None without.
         live: not dropped, not replaced, not failed.
         since: the largest event time that the log had when it was registered, in microseconds.
+        position: where in the log it was registered, by which queries are ordered; a shard that forgot dropped ones
+            numbers the others anew.
+        dealt: the shard that judges it at ticks, where that is said; None: the one that its name falls to.
     """
 
     name: str
@@ -32,9 +35,12 @@ class Registered:
     layer_version: int | None = None
     live: bool = True
     since: int = NEVER
+    position: int | None = None
+    dealt: int | None = None
 
 
 _KEPT = 8
+_NONE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,18 +157,40 @@ def _arrays(queries: Queries) -> dict[str, Any]:
         "query_layer": np.array(versions, np.int64),
         "query_live": np.array([q.live for q in queries], np.int8),
         "query_since": np.array([q.since for q in queries], np.int64),
+        "query_position": _or_none([q.position for q in queries]),
+        "query_dealt": _or_none([q.dealt for q in queries]),
     }
+
+
+def _or_none(values: Sequence[int | None]) -> np.ndarray:
+    """Numbers as int64, with another one for None."""
+    return np.array([_NONE if value is None else value for value in values], np.int64)
+
+
+def positions_of(queries: Queries) -> np.ndarray:
+    """By what queries are ordered; int64[queries], rising. Of those whose place is not known it is their number."""
+    kept: np.ndarray | None = queries.derived.get(positions_of)
+    if kept is None:
+        said = _or_none([query.position for query in queries])
+        kept = np.where(said == _NONE, np.arange(len(queries)), said)
+        queries.derived[positions_of] = kept
+    return kept
 
 
 def queries_from_arrays(arrays: Mapping[str, Any]) -> Queries:
     """The queries that `queries_to_arrays` gave."""
+    names = arrays["query_name"].to_pylist()
+    # Bytes of before there were such have none.
+    none = np.full(len(names), _NONE)
     rows = zip(
-        arrays["query_name"].to_pylist(),
+        names,
         arrays["query_plan"].to_pylist(),
         arrays["query_version"].tolist(),
         arrays["query_layer"].tolist(),
         arrays["query_live"].tolist(),
         arrays["query_since"].tolist(),
+        arrays.get("query_position", none).tolist(),
+        arrays.get("query_dealt", none).tolist(),
         strict=True,
     )
     return Queries(
@@ -173,6 +201,8 @@ def queries_from_arrays(arrays: Mapping[str, Any]) -> Queries:
             live=bool(live),
             since=since,
             layer_version=None if layer < 0 else layer,
+            position=None if position == _NONE else position,
+            dealt=None if dealt == _NONE else dealt,
         )
-        for name, plan, version, layer, live, since in rows
+        for name, plan, version, layer, live, since, position, dealt in rows
     )

@@ -23,6 +23,8 @@ class Settings:
         unit_m: how many metres a unit of a plane is.
         shard: the number of this shard, from 0.
         shards: how many there are.
+        hosted: whether other shards may ask for what this one knows of its objects (docs/adr/0100): then it keeps what
+            happened in the tick that is open, also without queries of its own that are judged at ticks.
         id_key: the key of the hashes of ids, the same for all shards and for ever.
     """
 
@@ -36,4 +38,5 @@ class Settings:
     unit_m: float = 1.0
     shard: int = 0
     shards: int = 1
+    hosted: bool = False
     id_key: str = field(default=PUBLIC_ID_KEY, repr=False)

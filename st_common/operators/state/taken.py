@@ -1,6 +1,6 @@
 """Attributes of some fixes among others, copied when somebody asks for them: most ticks ask for none."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -99,3 +99,30 @@ def taken(attributes: Attributes, places: np.ndarray) -> Attributes:
 
 def _all_known(places: np.ndarray) -> bool:
     return not len(places) or int(places.min()) >= 0
+
+
+def joined_attributes(parts: Sequence[tuple[int, Attributes]]) -> Attributes:
+    """The attributes of rows that follow each other, null where a part lacks one.
+
+    Args:
+        parts: of each part how many rows it has, and its attributes; the last type of a name counts.
+
+    Example:
+        a = [1] of one row, b = [2, 3] of two others:  a is [1, null, null], b is [null, 2, 3]
+    """
+    kinds = {
+        name: values.type
+        for _, attributes in parts
+        for name, values in attributes.items()
+    }
+    return {
+        name: pa.concat_arrays(
+            [
+                attributes[name].cast(kind, safe=False)
+                if name in attributes
+                else pa.nulls(rows, kind)
+                for rows, attributes in parts
+            ]
+        )
+        for name, kind in kinds.items()
+    }

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.operators.state.intern import Interner
-from st_common.operators.state.registered import Registered
+from st_common.operators.state.registered import Queries, Registered, positions_of
 from st_common.operators.state.targets import NO_PARTNER, Targets
 from st_common.runs import is_first, ranks_of
 
@@ -49,7 +50,7 @@ SHARD_SCHEMA = pa.schema(
         ("fix_ts", pa.int64()),
         ("rank", pa.int8()),
         ("sign", pa.int8()),
-        ("query_order", pa.int32()),
+        ("query_order", pa.int64()),
         ("query_version", pa.int32()),
         ("layer_version", pa.int64()),
         ("query", _DICTIONARY),
@@ -137,7 +138,7 @@ def change_rows(
         fix_ts,
         rank.astype(np.int8),
         sign.astype(np.int8),
-        order.astype(np.int32),
+        order,
         version[query],
         layers.take(pa.array(query)),
         _texts(query, [q.name for q in used]),
@@ -164,6 +165,20 @@ def _named(numbers: np.ndarray, interner: Interner) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(
         pa.array(codes, pa.int32(), mask=codes < 0), ids
     )
+
+
+def ordered_by_position(changes: pa.Table, queries: Queries) -> pa.Table:
+    """Changes of one shard, whose queries are ordered by where they were registered.
+
+    Numbers of queries are those of a shard: what one has forgotten may have a number in another.
+
+    Args:
+        changes: rows of `SHARD_SCHEMA` with numbers in `query_order`.
+        queries: those of the shard.
+    """
+    column = SHARD_SCHEMA.get_field_index("query_order")
+    order = positions_of(queries)[changes["query_order"].to_numpy()]
+    return changes.set_column(column, SHARD_SCHEMA.field(column), pa.array(order))
 
 
 def settled(shards: list[pa.Table]) -> pa.Table:
@@ -207,13 +222,21 @@ def order_of(table: pa.Table) -> np.ndarray:
     return np.lexsort([*minor, *major])
 
 
+def _rank(values: np.ndarray) -> np.ndarray:
+    """The rank of each value among the different ones, which are few; int64[n]."""
+    code, different = pd.factorize(values)
+    rank = np.empty(len(different), np.int64)
+    rank[np.argsort(different)] = np.arange(len(different))
+    return rank[code]
+
+
 def _minor(table: pa.Table) -> list[np.ndarray]:
     """Sort keys within a position, time and rank, the least important first; as one number where 63 bits are enough."""
     sign = table["sign"].to_numpy()
     keys = [
         _text_rank(table["object"]),
         np.where(sign == 0, 2, sign) + 1,
-        table["query_order"].to_numpy(),
+        _rank(table["query_order"].to_numpy()),
         _text_rank(table["partner"]),
         table["cause"].chunk(0).indices.to_numpy() if len(table) else sign,
     ]

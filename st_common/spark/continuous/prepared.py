@@ -144,7 +144,7 @@ def prepare(
         log = Log(home.log(stream.name))
         segments = list(log.segments(0))
         controls = tuple(log.read(segment) for segment in segments)
-        asked = [asked_by(control_rows(log, each), shards) for each in segments]
+        asked = [asked_by(control_rows(log, each), shards).all for each in segments]
     return Prepared(
         stream=stream,
         controls=controls,
