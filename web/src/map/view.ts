@@ -8,6 +8,7 @@ import {
     setWorkerUrl,
     type GeoJSONSource,
     type LayerSpecification,
+    type StyleSpecification,
 } from 'maplibre-gl';
 import 'maplibre-gl/dist/maplibre-gl.css';
 import type { Objects } from '../data/live';
@@ -38,6 +39,20 @@ export interface ClickedFeature {
 export interface Clicked {
     stream: string;
     name: string;
+}
+
+const DRAWN = 'td-'; // begins the names of what drawing by hand puts on the map
+
+/** A new style with what is being drawn by hand, which would go with the old one. */
+function withDrawn(before: StyleSpecification | undefined, next: StyleSpecification): StyleSpecification {
+    if (before === undefined) return next;
+    const sources = Object.entries(before.sources).filter(([name]) => name.startsWith(DRAWN));
+    const layers = before.layers.filter((one) => 'source' in one && one.source.startsWith(DRAWN));
+    return {
+        ...next,
+        sources: { ...next.sources, ...Object.fromEntries(sources) },
+        layers: [...next.layers, ...layers],
+    };
 }
 
 /** Everything on the map. */
@@ -89,7 +104,7 @@ export class MapView {
         if (key === this.styleKey) return;
         [this.styleKey, this.layers, this.theme] = [key, layers, theme];
         this.isReady = false;
-        this.map.setStyle(styleOf(this.layers, theme), { diff: false });
+        this.map.setStyle(styleOf(this.layers, theme), { diff: false, transformStyle: withDrawn });
         this.draw();
     }
 
