@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 GUESTS = "guests"
 """What others are asked about."""
-_TOLD = "told"
+TOLD = "told"
 _WAIT_S = 5.0
 """How long an answer waits until the task has read the packets of a part; then it reads them itself."""
 _AT_ONCE_BYTES = 32 << 20
@@ -76,6 +76,7 @@ class GuestService:
         self._part: LogPart | None = None
         self._packets: Mapping[int, Sequence[Packet]] = {}
         self._made: dict[int, State] = {}
+        self._asked: set[int] = set()
         self._owns: dict[int, Own] = {}
 
     def reads(self, part: LogPart, packets: Mapping[int, Sequence[Packet]]) -> None:
@@ -85,9 +86,10 @@ class GuestService:
             self._news.notify_all()
 
     def forget(self) -> None:
-        """Lets go of what was made for others that held nothing."""
+        """Lets go of states that were made and nobody has asked for since the last time."""
         with self._making:
-            self._made = {}
+            self._made = {n: one for n, one in self._made.items() if n in self._asked}
+            self._asked = set()
 
     def answer(
         self, asked: Mapping[str, Any], arrays: Any
@@ -110,7 +112,7 @@ class GuestService:
         )
         told = [self._told(shard, part, asked, arrays) for shard in asked["shards"]]
         blob = joined(told).to_blob()
-        return [len(told)], {_TOLD: pa.array([blob], pa.large_binary())}
+        return [len(told)], {TOLD: pa.array([blob], pa.large_binary())}
 
     def _told(
         self, shard: int, part: LogPart, asked: Mapping[str, Any], arrays: Any
@@ -185,6 +187,7 @@ class GuestService:
                 )
                 state = step(state, packets, settings, _no_layer).state
             self._made[shard] = state
+            self._asked.add(shard)
             return state
 
     def _stored(self, shard: int, part: LogPart) -> State:
@@ -254,6 +257,6 @@ class OtherShards:
             for number, asked in by_task.items()
         }
         return [
-            Told.from_blob(arrays[_TOLD][0].as_buffer())
+            Told.from_blob(arrays[TOLD][0].as_buffer())
             for _, arrays in self.peers.ask(asks).values()
         ]

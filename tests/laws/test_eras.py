@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -10,13 +12,17 @@ from st_common.capture.log import Log
 from st_common.engine.others import NOBODY
 from st_common.engine.run import run
 from st_common.home import Home
+from st_common.operators.guests.answering import Told
 from st_common.operators.runtime.compiling import owners_of
+from st_common.operators.state.intern import hashes_of
 from st_common.position import position_of
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.spark import resident_engine
 from st_common.spark.eras import Era, begin_era, era_of, states_of, wider
+from st_common.spark.guest_service import GUESTS, TOLD, GuestService
 from st_common.spark.resident import feed_of
+from st_common.spark.shared_decoding import Decoding
 from st_common.storage import make_folder
 from st_common.testing import cars
 from st_common.testing.cars import told
@@ -211,6 +217,37 @@ def test_a_shard_that_knows_guests_knows_fewer_than_all_objects(tmp_path):
     assert sum(known) > 40, "some are guests"
     dealt = {one.dealt for one in states[0].queries}
     assert dealt == {0, 1, 2, 3}
+
+
+def test_what_nobody_has_at_hand_is_made_of_what_is_stored_and_the_log(tmp_path):
+    """Of cars that report each second, where each was before second 9, and in it, though states stand behind it."""
+    home = Home(tmp_path)
+    make_folder(tmp_path)
+    carry_out(home, {"cars": CARS}, parse(STEPS[0]), owner="me", now_us=0)
+    drive(home, range(12))
+    follow_resident(home, CARS, shards=3, tasks=2)
+    feed = feed_of(home, replace(CARS, shards=3))
+    log = Log(home.log("cars"))
+    start = log.end() - 3
+    service = GuestService(feed, Decoding(feed))
+    part = {
+        "start": start,
+        "end": start + 1,
+        "era": Era(start=0, following=NOBODY).to_json(),
+    }
+    objects = hashes_of(pa.array([f"c{n}" for n in range(40)]), feed.stream.id_key)
+    asked = {"what": GUESTS, "shards": [0, 1, 2], "side": None, **part}
+    every = np.sort(objects)
+    _, arrays = service.answer(asked, {"hashes": every, "new": every})
+    told = Told.from_blob(arrays[TOLD][0].as_buffer())
+    ids = told.state.objects.ids.to_pylist()
+    assert sorted(ids) == sorted(f"c{n}" for n in range(40))
+    for car, x, ts in zip(ids, told.state.fixes.x, told.state.fixes.ts, strict=True):
+        number, second = int(car[1:]), ts // 1_000_000
+        assert second == 8
+        assert x == (number * 7 + second * (1 + number % 5)) % 100
+    assert set(told.fixes.ts.tolist()) == {9_000_000}
+    assert len(told.fixes) == 40
 
 
 def test_a_shard_of_an_era_of_its_own_knows_its_own_objects_alone(tmp_path):
