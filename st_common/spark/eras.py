@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from st_common.engine.export import seed_path
 from st_common.engine.others import NOBODY, Asking, Shards, everybody
-from st_common.engine.states import States
+from st_common.engine.states import States, load
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.guests.dealing import dealt_by_place
@@ -87,6 +88,14 @@ def states_of(home: Home, stream: str, era: Era, shard: int) -> States:
     """The states of a shard in an era."""
     folder = folder_of(home, stream) / era.folder / f"{shard:04d}"
     return States(LocalStorage(folder), folder)
+
+
+def newest_state(states: States, feed: Feed, shard: int, *, upto: int) -> State:
+    """The newest state of a shard up to a position; where there is none, what a reshard left it."""
+    state = states.newest(upto=upto)
+    if state.next_segment == 0 and feed.seed is not None:
+        return load(seed_path(Path(feed.seed), shard))
+    return state
 
 
 def era_of(home: Home, feed: Feed, *, committed: int) -> Era:

@@ -10,7 +10,7 @@ and the log: what a shard knows of its own objects depends on nobody. So does wh
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,7 @@ import pyarrow as pa
 
 from st_common.capture.log import Segment
 from st_common.controls.rows import Clock, End, Export
-from st_common.engine.export import seed_path
 from st_common.engine.others import NOBODY
-from st_common.engine.states import load
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
@@ -29,9 +27,10 @@ from st_common.operators.guests.answering import Own, Told, bare, joined
 from st_common.operators.guests.cells import Cells
 from st_common.operators.guests.part_fixes import PartFixes
 from st_common.operators.runtime.stages import step
+from st_common.operators.state.intern import shards_of
 from st_common.operators.state.state import State
 from st_common.position import position_of
-from st_common.spark.eras import Era, states_of
+from st_common.spark.eras import Era, newest_state, states_of
 from st_common.spark.peers import Arrays, Ask, Peers
 from st_common.spark.shared_decoding import Decoding
 from st_common.spark.source import Feed
@@ -56,6 +55,15 @@ class LogPart:
     era: Era
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a task has read of a part of the log, by shard, and what was made of it for those who ask."""
+
+    part: LogPart
+    packets: Mapping[int, Sequence[Packet]]
+    owns: dict[int, Own] = field(default_factory=dict)
+
+
 class GuestService:
     """Says of shards what they know of their own objects; from several threads. The one that makes it is the task's.
 
@@ -73,16 +81,14 @@ class GuestService:
         self._news, self._making = threading.Condition(), threading.Lock()
         self.held: dict[int, Held] = {}
         self._task = threading.get_ident()
-        self._part: LogPart | None = None
-        self._packets: Mapping[int, Sequence[Packet]] = {}
+        self._reading: _Reading | None = None
         self._made: dict[int, State] = {}
         self._asked: set[int] = set()
-        self._owns: dict[int, Own] = {}
 
     def reads(self, part: LogPart, packets: Mapping[int, Sequence[Packet]]) -> None:
         """Takes note of a part that is stepped next, and of the packets of the shards here."""
         with self._news:
-            self._part, self._packets, self._owns = part, packets, {}
+            self._reading = _Reading(part, packets)
             self._news.notify_all()
 
     def forget(self) -> None:
@@ -125,41 +131,39 @@ class GuestService:
 
     def _own(self, shard: int, part: LogPart) -> Own:
         """What a shard knows of its own objects in a part; kept while the part is stepped here."""
-        kept = self._owns.get(shard) if part == self._part else None
-        if kept is not None:
-            return kept
         state = self._held(shard, part)
-        packets = None if state is None else self._read(shard, part)
+        # Who waits for the packets here has the reading of this very part, whatever is read next.
+        reading = self._read(part, wait=state is not None)
+        if reading is not None and shard in reading.owns:
+            return reading.owns[shard]
+        packets = None if reading is None else reading.packets.get(shard)
         if state is None:
             state = self._stepped(shard, part)
         if packets is None:
             packets = self._decoded(part)[shard]
-        shards = len(self._feed.keys)
-        own = Own(state, PartFixes.of(packets), shard, shards)
-        if part == self._part:
-            self._owns[shard] = own
+        own = Own(state, PartFixes.of(packets), shard, len(self._feed.keys))
+        if reading is not None:
+            reading.owns[shard] = own
         return own
 
     def _held(self, shard: int, part: LogPart) -> State | None:
         """The state of a shard at the start of a part, if it is here."""
         held = self.held.get(shard)
         for state in () if held is None else (held.before, held.state):
-            if state is not None and self._place(state) == part.start:
+            if state is not None and self._feed.place_of(state) == part.start:
                 return state
         return None
 
-    def _place(self, state: State) -> int:
-        """The segment that must come next for a state."""
-        return max(state.next_segment, self._feed.start)
-
-    def _read(self, shard: int, part: LogPart) -> Sequence[Packet] | None:
-        """The packets of a shard that is here, once the task has read them; None where it does not come to that."""
-        wait_s = 0.0 if threading.get_ident() == self._task else _WAIT_S
+    def _read(self, part: LogPart, *, wait: bool) -> "_Reading | None":
+        """What the task has read of a part, which others wait for; None where it does not come to that."""
+        is_task = threading.get_ident() == self._task
         with self._news:
             self._news.wait_for(
-                lambda: part == self._part and shard in self._packets, wait_s
+                lambda: self._reading is not None and self._reading.part == part,
+                _WAIT_S if wait and not is_task else 0.0,
             )
-            return self._packets.get(shard) if part == self._part else None
+            reading = self._reading
+        return reading if reading is not None and reading.part == part else None
 
     def _decoded(self, part: LogPart) -> dict[int, list[Packet]]:
         """The packets of all shards in a part, each of its own objects."""
@@ -177,7 +181,7 @@ class GuestService:
             state = self._made.get(shard)
             if state is None or state.next_segment > part.start:
                 state = self._stored(shard, part)
-            while (place := self._place(state)) < part.start:
+            while (place := self._feed.place_of(state)) < part.start:
                 segments = self._log.segments(
                     place, end=part.start, max_bytes=_AT_ONCE_BYTES
                 )
@@ -192,10 +196,8 @@ class GuestService:
 
     def _stored(self, shard: int, part: LogPart) -> State:
         states = states_of(self._home, self._feed.stream.name, part.era, shard)
-        state = states.newest(upto=position_of(part.start, 0) - 1)
-        if state.next_segment == 0 and self._feed.seed is not None:
-            state = load(seed_path(Path(self._feed.seed), shard))
-        return bare(state)
+        upto = position_of(part.start, 0) - 1
+        return bare(newest_state(states, self._feed, shard, upto=upto))
 
 
 def _without_queries(packet: Packet) -> Packet:
@@ -230,8 +232,7 @@ class OtherShards:
 
     def named(self, hashes: np.ndarray, new: np.ndarray) -> list[Told]:
         """See `hosting.Others`; shards are asked that have such objects."""
-        shards = np.uint64(len(self.holders))
-        wanted = set(np.unique(hashes % shards).tolist())
+        wanted = set(np.unique(shards_of(hashes, len(self.holders))).tolist())
         return self._told(wanted, None, {"hashes": hashes, "new": new})
 
     def nearby(self, cells: Cells, known: np.ndarray) -> list[Told]:

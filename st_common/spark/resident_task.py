@@ -22,9 +22,9 @@ import numpy as np
 
 from st_common.capture.log import Segment
 from st_common.contracts import load_contract
-from st_common.engine.export import asked_exports, export_path, seed_path
+from st_common.engine.export import asked_exports, export_path
 from st_common.engine.others import NOBODY, asking_in, undealt_in
-from st_common.engine.states import States, load, save
+from st_common.engine.states import States, save
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
@@ -37,7 +37,7 @@ from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.ops.workers import Meter
 from st_common.position import start_of
-from st_common.spark.eras import Era, states_of
+from st_common.spark.eras import Era, newest_state, states_of
 from st_common.spark.guest_service import GUESTS, GuestService, LogPart, OtherShards
 from st_common.spark.held import Held
 from st_common.spark.peers import Peers
@@ -298,9 +298,7 @@ class _Task:
     def _take(self, shard: int, at: int, committed: int) -> None:
         """Loads the newest state of a shard, and steps it up to a place: what it tells until then is known."""
         states = self._states(shard)
-        state = states.newest(upto=committed)
-        if state.next_segment == 0 and self._feed.seed is not None:
-            state = load(seed_path(Path(self._feed.seed), shard))
+        state = newest_state(states, self._feed, shard, upto=committed)
         self._held[shard] = Held.of(state, states)
         unknown = [None] * len(self._feed.keys)
         while (place := self._place(shard)) < at:
@@ -313,7 +311,7 @@ class _Task:
 
     def _place(self, shard: int) -> int:
         """The segment that a shard reads next."""
-        return max(self._held[shard].state.next_segment, self._feed.start)
+        return self._feed.place_of(self._held[shard].state)
 
     def _stepped(self, shard: int, packets: list[Packet]) -> Step:
         held, settings = self._held[shard], self._settings(shard)

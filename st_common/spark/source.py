@@ -19,6 +19,7 @@ from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.topology import generation_folder, topology_of
 from st_common.home import Home
 from st_common.operators.state.settings import Settings
+from st_common.operators.state.state import State
 from st_common.ops.status import MOST_SEGMENTS
 from st_common.position_filter import PositionFilter
 from st_common.settings import StreamSettings
@@ -100,6 +101,10 @@ class Feed:
         return step_settings(
             self.stream, shard=self.keys.index(key), shards=len(self.keys)
         )
+
+    def place_of(self, state: State) -> int:
+        """The segment that must come next for a state."""
+        return max(state.next_segment, self.start)
 
     def log(self) -> Log:
         """The stream's log."""

@@ -7,23 +7,19 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from st_common.controls.reading import chosen
-from st_common.controls.rows import Follow, Registration, Replace
+from st_common.engine.others import asked_by, changes_kind
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.answering import Own, Told
 from st_common.operators.guests.cells import Cells
 from st_common.operators.guests.dealing import dealt_by_place
 from st_common.operators.guests.hosting import hosted
-from st_common.operators.guests.nearby import looks_nearby
 from st_common.operators.guests.part_fixes import PartFixes
 from st_common.operators.matching.layer import LayerOf
-from st_common.operators.runtime.compiling import is_spread, owners_of
 from st_common.operators.runtime.reshape import joined, split
 from st_common.operators.runtime.retire import retired
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
-from st_common.query.control import plan_of
 from st_common.testing.laws import batched, packets_of, settings_of
 from st_common.testing.strategies import Case, Segmentation
 
@@ -49,15 +45,8 @@ def _through_bytes(told: Told) -> Told:
 
 def following_in(packets: Sequence[Sequence[Packet]], shards: int) -> set[int]:
     """The shards that must follow all objects of packets: whose queries ask for more than who is near an object."""
-    following: set[int] = set()
-    for row in packets:
-        for _, one in chosen(row[0].controls, Registration):
-            plan = plan_of(one, 0)
-            if is_spread(plan):
-                return set(range(shards))
-            if plan.by_ticks and not looks_nearby(plan):
-                following.add(int(owners_of([one.query], shards)[0]))
-    return following
+    asked = [asked_by(row[0].controls, shards).anywhere for row in packets]
+    return set().union(*asked)
 
 
 def run_with_guests(
@@ -73,7 +62,7 @@ def run_with_guests(
     states, told = [State()] * shards, list[pa.Table]()
     for batch in batched(own, cut.batches):
         is_dealt = True
-        if _asks_more(batch):
+        if any(changes_kind(row[0].controls) for row in batch):
             states = _dealt_anew(states, following, by_place=False)
         elif rng.random() < 0.3 and len(following) < shards:
             states = _dealt_anew(states, following, by_place=True)
@@ -84,18 +73,6 @@ def run_with_guests(
         states = [state for state, _ in done]
         told.append(settled([changes for _, changes in done]))
     return pa.concat_tables(told), order, states
-
-
-def _asks_more(batch: Sequence[Sequence[Packet]]) -> bool:
-    """Whether a query that may be dealt by its place becomes one that asks for more than who is near."""
-    controls = [packets[0].controls for packets in batch]
-    rows = [
-        row
-        for kind in (Replace, Follow)
-        for some in controls
-        for _, row in chosen(some, kind)
-    ]
-    return not all(looks_nearby(plan_of(row, 0)) for row in rows)
 
 
 def _dealt_anew(

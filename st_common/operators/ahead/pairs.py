@@ -27,6 +27,7 @@ from st_common.operators.pairs.moving_regions import selected
 from st_common.operators.pairs.pairing import codes_of
 from st_common.operators.pairs.specs import PairSpecs
 from st_common.operators.skeleton.kinds import KINDS
+from st_common.operators.state.intern import shards_of
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.course import Course
 from st_common.operators.turn.points import points_at
@@ -241,10 +242,8 @@ def _owned(turn: Turn, course: Course, firsts: Firsts) -> np.ndarray:
     settings, specs = turn.settings, turn.known.of(PairSpecs)
     if settings.shards == 1:
         return np.ones(len(firsts.tick), bool)
-    own = (
-        turn.objects.hashes[course.object[firsts.version]] % np.uint64(settings.shards)
-        == settings.shard
-    )
+    hashes = turn.objects.hashes[course.object[firsts.version]]
+    own = shards_of(hashes, settings.shards) == settings.shard
     return np.asarray(own | ~specs.spread[firsts.query])
 
 

@@ -17,7 +17,7 @@ from st_common.operators.state.codec import (
     to_blob,
 )
 from st_common.operators.state.fixes import Attributes
-from st_common.operators.state.intern import hashes_of
+from st_common.operators.state.intern import hashes_of, shards_of
 from st_common.operators.state.limits import Limits, limits_from_json
 from st_common.position import position_of
 from st_common.settings import PUBLIC_ID_KEY
@@ -280,7 +280,7 @@ def pack(
     # Every shard needs all fixes: they share one packet.
     if following is None or shards == 1:
         return [whole] * shards
-    shard_of = (whole.hashes % np.uint64(shards)).astype(np.int32)
+    shard_of = shards_of(whole.hashes, shards)
     return [
         whole if shard in following else _part(whole, shard_of, shard)
         for shard in range(shards)

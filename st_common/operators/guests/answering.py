@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators.arrays.keys import unique
-from st_common.operators.guests.cells import Bools, Cells, Ints, are_among, numbers_of
+from st_common.operators.arrays.keys import is_in, unique
+from st_common.operators.guests.cells import Bools, Cells, Ints, numbers_of
 from st_common.operators.guests.part_fixes import PartFixes
 from st_common.operators.guests.part_fixes import joined as joined_fixes_of_part
 from st_common.operators.runtime.reshape_objects import (
@@ -18,7 +18,7 @@ from st_common.operators.runtime.reshape_objects import (
     with_own_objects,
 )
 from st_common.operators.state.codec import from_blob, to_blob
-from st_common.operators.state.intern import Interner
+from st_common.operators.state.intern import Interner, shards_of
 from st_common.operators.state.memories import Memories
 from st_common.operators.state.registered import Queries
 from st_common.operators.state.state import Held, Pending, State, fixes_from_arrays
@@ -200,9 +200,9 @@ class Own:
             known: uint64, ascending: objects that are not meant.
         """
         in_cells, hashes = self._in_cells(cells.side)
-        rows = in_cells.rows(are_among(in_cells.numbers, cells.numbers))
+        rows = in_cells.rows(is_in(in_cells.numbers, cells.numbers))
         near = unique(hashes[rows])
-        new = near[~are_among(near, known)]
+        new = near[~is_in(near, known)]
         return self._told(new, new)
 
     def _told(self, hashes: np.ndarray, new: np.ndarray) -> Told:
@@ -212,7 +212,7 @@ class Own:
         return Told(state=self._known(np.sort(self._own[numbers])), fixes=fixes)
 
     def _are_own(self, hashes: np.ndarray) -> Bools:
-        return np.asarray(hashes % np.uint64(self.shards) == np.uint64(self.shard))
+        return np.asarray(shards_of(hashes, self.shards) == self.shard)
 
     @cached_property
     def _own(self) -> Ints:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.geometry.space import Space
-from st_common.operators.arrays.keys import unique
+from st_common.operators.arrays.keys import is_in, unique
 from st_common.runs import ranges
 
 Floats = npt.NDArray[np.float64]
@@ -65,7 +65,7 @@ class Cells:
 
     def hold(self, x: Floats, y: Floats) -> Bools:
         """Whether places lie in one of the cells; bool[n]. NaN lies nowhere."""
-        return are_among(numbers_of(x, y, self.side), self.numbers)
+        return is_in(numbers_of(x, y, self.side), self.numbers)
 
 
 def numbers_of(x: Floats, y: Floats, side: float) -> Ints:
@@ -79,14 +79,6 @@ def _along(values: Floats, side: float) -> Ints:
     with np.errstate(invalid="ignore", over="ignore"):
         clipped = np.clip(np.floor(values / side), -_MOST, _MOST)
     return np.asarray(np.nan_to_num(clipped).astype(np.int64) + _MOST)
-
-
-def are_among(values: Ints, some: Ints) -> Bools:
-    """Whether values are among some, which ascend; bool[n]."""
-    if not len(some):
-        return np.zeros(len(values), np.bool_)
-    at = np.minimum(np.searchsorted(some, values), len(some) - 1)
-    return np.asarray(some[at] == values)
 
 
 def cells_around(x: Floats, y: Floats, extent: Extent, *, space: Space) -> Cells:

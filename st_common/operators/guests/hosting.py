@@ -13,16 +13,17 @@ import numpy as np
 
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Registration
-from st_common.operators.arrays.keys import MASK, unique
+from st_common.operators.arrays.keys import is_in, unique
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.answering import Told, with_objects
-from st_common.operators.guests.cells import Cells, are_among, cells_around
+from st_common.operators.guests.cells import Cells, cells_around
 from st_common.operators.guests.nearby import Nearby, joined, nearby_of
 from st_common.operators.guests.part_fixes import PartFixes, packets_with
 from st_common.operators.guests.part_fixes import joined as joined_fixes_of_part
 from st_common.operators.runtime.compiling import owners
+from st_common.operators.runtime.reshape import named_at_ticks
 from st_common.operators.runtime.retire import without_objects
-from st_common.operators.state.component import Numbers
+from st_common.operators.state.intern import shards_of
 from st_common.operators.state.registered import Queries
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
@@ -72,8 +73,9 @@ def hosted(
     guests = _guests(state, settings)
     if not len(nearby) and not len(guests):
         return state, list(packets)
-    asked = unique(nearby.focals.hashes(settings.id_key))
-    new = asked[_is_foreign(asked, settings) & ~are_among(asked, _sorted(state))]
+    focals = nearby.focals.hashes(settings.id_key)
+    unknown = state.objects.under(settings.id_key).places_of(nearby.focals) < 0
+    asked, new = unique(focals), unique(focals[unknown & _is_foreign(focals, settings)])
     known = np.union1d(guests, new)
     named = others.named(known, new)
     state = with_objects(state, [one.state for one in named])
@@ -113,12 +115,7 @@ def _asked(queries: Queries, packets: Sequence[Packet], settings: Settings) -> N
 
 def _is_foreign(hashes: np.ndarray, settings: Settings) -> np.ndarray:
     """Which objects are of other shards; bool."""
-    shard_of = hashes % np.uint64(settings.shards)
-    return np.asarray(shard_of != np.uint64(settings.shard))
-
-
-def _sorted(state: State) -> np.ndarray:
-    return np.sort(state.objects.hashes)
+    return np.asarray(shards_of(hashes, settings.shards) != settings.shard)
 
 
 def _guests(state: State, settings: Settings) -> np.ndarray:
@@ -159,13 +156,13 @@ def _without_spare(
     """A state and fixes without guests that are there for nothing, if they are many."""
     hashes = state.objects.hashes
     came = unique(fixes.hash_of_each[cells.hold(fixes.x, fixes.y)])
-    spare = _is_foreign(hashes, settings) & ~are_among(hashes, asked)
-    spare &= ~cells.hold(state.fixes.x, state.fixes.y) & ~are_among(hashes, came)
+    spare = _is_foreign(hashes, settings) & ~is_in(hashes, asked)
+    spare &= ~cells.hold(state.fixes.x, state.fixes.y) & ~is_in(hashes, came)
     spare &= ~_named(state)
     if np.count_nonzero(spare) <= max(least, len(hashes) // _SHARE if least else 0):
         return state, fixes
     gone = np.sort(hashes[spare])
-    kept = np.flatnonzero(~are_among(fixes.hash_of_each, gone))
+    kept = np.flatnonzero(~is_in(fixes.hash_of_each, gone))
     return without_objects(state, spare, settings), fixes.at(kept)
 
 
@@ -174,11 +171,6 @@ def _named(state: State) -> np.ndarray:
 
     What happened in the open tick is of no interest: who comes near in that tick is told of again.
     """
-    named = np.zeros(len(state.objects), bool)
-    for numbers in (
-        state.tick_answer & MASK,
-        state.memories.numbers(Numbers.OBJECTS),
-        state.held.object,
-    ):
-        named[numbers] = True
+    named = named_at_ticks(state)
+    named[state.held.object] = True
     return named

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.events.packet import Packet
-from st_common.operators.guests.cells import are_among
 from st_common.operators.state.codec import attributes_of, flat_attributes
 from st_common.operators.state.taken import Attributes, joined_attributes
 from st_common.position import position_of, segments_of
@@ -55,11 +54,6 @@ class PartFixes:
     def of(packets: Sequence[Packet]) -> "PartFixes":
         """The fixes of packets."""
         return joined([_of_packet(packet) for packet in packets if len(packet.ts)])
-
-    def of_objects(self, hashes: np.ndarray) -> "PartFixes":
-        """Those of objects with some hashes (uint64, ascending)."""
-        keep = are_among(self.hashes, hashes)[self.code]
-        return self.at(np.flatnonzero(keep))
 
     def at(self, rows: np.ndarray) -> "PartFixes":
         """Those at some rows (int64), with their objects alone."""

@@ -18,6 +18,7 @@ from st_common.operators.pairs.nearest import are_nearest
 from st_common.operators.pairs.specs import PairSpecs
 from st_common.operators.skeleton.scope import Scope
 from st_common.operators.skeleton.world import World
+from st_common.operators.state.intern import shards_of
 from st_common.operators.state.targets import NO_PARTNER
 from st_common.operators.turn.course import Course
 from st_common.operators.turn.points import points_at
@@ -127,9 +128,7 @@ def _firsts(
         query = np.append(query, turn.numbering.targets.query[hits.target])
         objects = np.append(objects, few[hits.point])
     if settings.shards > 1:
-        own = (
-            turn.objects.hashes[objects] % np.uint64(settings.shards) == settings.shard
-        )
+        own = shards_of(turn.objects.hashes[objects], settings.shards) == settings.shard
         # Of pairs that are spread the shard of the first object is the one owner.
         keep = own | ~specs.spread[query]
         query, objects = query[keep], objects[keep]

@@ -35,7 +35,7 @@ from st_common.operators.pairs.specs import (
 )
 from st_common.operators.skeleton.kind_queries import KindQueries, kind_queries
 from st_common.operators.state.fixes import NEVER
-from st_common.operators.state.intern import hashes_of
+from st_common.operators.state.intern import hashes_of, shards_of
 from st_common.operators.state.registered import Queries, Registered
 from st_common.operators.state.settings import Settings
 from st_common.operators.travelled.specs import (
@@ -91,8 +91,7 @@ def owners(queries: Queries, shards: int) -> np.ndarray:
 
 def owners_of(names: Sequence[str], shards: int) -> np.ndarray:
     """The shard that owns a query of each of these names; int64[names]."""
-    hashes = hashes_of(pa.array(names, pa.string()))
-    return (hashes % np.uint64(shards)).astype(np.int64)
+    return shards_of(hashes_of(pa.array(names, pa.string())), shards)
 
 
 def is_spread(plan: Plan) -> bool:

@@ -31,7 +31,7 @@ from st_common.operators.runtime.reshape_objects import (
 )
 from st_common.operators.state.component import NONE, Component, Numbers
 from st_common.operators.state.fixes import NEVER
-from st_common.operators.state.intern import Interner
+from st_common.operators.state.intern import Interner, shards_of
 from st_common.operators.state.memories import Memories
 from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.registered import Queries
@@ -121,7 +121,7 @@ def _of_own(states: Sequence[State]) -> list[State]:
 
 def _shard_of(state: State, shards: int) -> np.ndarray:
     """The shard of each object; int64[objects]."""
-    return (state.objects.hashes % np.uint64(shards)).astype(np.int64)
+    return shards_of(state.objects.hashes, shards)
 
 
 def _numbers_of(kept: np.ndarray) -> np.ndarray:
@@ -309,7 +309,7 @@ def _part(
     )
     numbering = Numbering(Interner.empty(), Targets.empty())
     if guests and mine.any():
-        own = own | _named(kept)
+        own = own | named_at_ticks(kept)
     # Who follows all objects knows them by the numbers that they have.
     object_of = np.arange(len(own)) if moving else _numbers_of(own)
     kept_objects = renumbered(kept, numbering, object_of)
@@ -325,7 +325,7 @@ def _part(
     )
 
 
-def _named(state: State) -> np.ndarray:
+def named_at_ticks(state: State) -> np.ndarray:
     """Which objects the answers at ticks of a shard name, or its operators; bool[objects]."""
     named = np.zeros(len(state.objects), bool)
     named[state.tick_answer & MASK] = True

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators.arrays.keys import MASK, SHIFT, unique
+from st_common.operators.arrays.keys import SHIFT, unique
 from st_common.operators.runtime.reshape import (
+    named_at_ticks,
     renumbered,
     used_queries,
     used_targets,
@@ -148,11 +149,9 @@ def _forgotten(state: State, settings: Settings) -> np.ndarray:
 
 def _named(state: State, targets: np.ndarray) -> np.ndarray:
     """Which objects stand in an answer, a window, a frame, what is held or pending, or are gone with or joined."""
-    named = np.zeros(len(state.objects), bool)
+    named = named_at_ticks(state)
     for numbers in (
         state.answer >> SHIFT,
-        state.tick_answer & MASK,
-        state.memories.numbers(Numbers.OBJECTS),
         state.pending.objects,
         state.held.object,
     ):

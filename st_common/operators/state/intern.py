@@ -25,6 +25,16 @@ def hashes_of(ids: pa.Array, key: str = PUBLIC_ID_KEY) -> np.ndarray:
     return _siphash(ids.to_numpy(zero_copy_only=False).astype(object), key)
 
 
+def shards_of(hashes: np.ndarray, shards: int) -> np.ndarray:
+    """The shard of what has each hash; int64[n]. It is the same in every process, and for ever.
+
+    Args:
+        hashes: uint64[n], see `hashes_of`.
+        shards: how many shards there are.
+    """
+    return (hashes % np.uint64(shards)).astype(np.int64)
+
+
 def _siphash(texts: np.ndarray, key: str) -> np.ndarray:
     return pd.util.hash_array(texts, hash_key=key, categorize=False)
 

@@ -8,7 +8,7 @@ from st_common.operators.events.agenda import Final
 from st_common.operators.events.timeline import Clock, Events
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.matching.layer import LayerOf
-from st_common.operators.state.intern import Interner
+from st_common.operators.state.intern import Interner, shards_of
 from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.registered import Queries
 from st_common.operators.state.settings import Settings
@@ -79,5 +79,5 @@ def own_objects(objects: Interner, settings: Settings) -> np.ndarray | None:
     """
     if settings.shards == 1:
         return None
-    own: np.ndarray = objects.hashes % np.uint64(settings.shards) == settings.shard
+    own: np.ndarray = shards_of(objects.hashes, settings.shards) == settings.shard
     return own
