@@ -41,3 +41,38 @@ UntilIdle = Annotated[
         help="With --follow: end when the engines have done what the logs hold.",
     ),
 ]
+ObjectColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--object", metavar="COLUMN", help="The column of objects, if its name is rare."
+    ),
+]
+TimeColumn = Annotated[
+    str | None, typer.Option("--time", metavar="COLUMN", help="The column of times.")
+]
+XColumn = Annotated[
+    str | None,
+    typer.Option("--x", metavar="COLUMN", help="The column of x, or longitude."),
+]
+YColumn = Annotated[
+    str | None,
+    typer.Option("--y", metavar="COLUMN", help="The column of y, or latitude."),
+]
+PlaceColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--place", metavar="COLUMN", help="The column of points, in place of x and y."
+    ),
+]
+
+
+def named_columns(
+    *,
+    time: str | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    place: str | None = None,
+) -> dict[str, str]:
+    """The columns that options name, by their keys in a stream's `columns`; without the one of objects."""
+    given = {"event_ts": time, "x": x, "y": y, "place": place}
+    return {key: name for key, name in given.items() if name is not None}

@@ -6,10 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from st_common.cli import context
+from st_common.cli.arguments import (
+    ObjectColumn,
+    PlaceColumn,
+    TimeColumn,
+    XColumn,
+    YColumn,
+    named_columns,
+)
 from st_common.errors import ConfigError
 from st_common.extras import has_module
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
     from st_common.geometry.extent import Box
@@ -26,12 +36,6 @@ _STREAM = Annotated[
     str | None,
     typer.Option(
         "--stream", metavar="S", help="Try the settings of this stream instead."
-    ),
-]
-_OBJECT = Annotated[
-    str | None,
-    typer.Option(
-        "--object", metavar="COLUMN", help="The column of objects, if its name is rare."
     ),
 ]
 _ATTRIBUTES = Annotated[
@@ -54,7 +58,11 @@ def check(
     *,
     write: _WRITE = None,
     stream: _STREAM = None,
-    object_column: _OBJECT = None,
+    object_column: ObjectColumn = None,
+    time: TimeColumn = None,
+    x: XColumn = None,
+    y: YColumn = None,
+    place: PlaceColumn = None,
     attributes: _ATTRIBUTES = None,
     seconds: _FOR = 5.0,
 ) -> None:
@@ -63,12 +71,13 @@ def check(
 
     if write is not None and stream is not None:
         raise ConfigError("--write and --stream do not go together")
-    for option, value in (("--object", object_column), ("--attributes", attributes)):
-        if value is not None and stream is not None:
-            raise ConfigError(f"{option} and --stream do not go together")
+    named = named_columns(time=time, x=x, y=y, place=place)
+    _check_alone(stream, {"object": object_column, **named, "--attributes": attributes})
     given = None if stream is None else context.stream(ctx, stream)
     kept = [] if attributes is None else [n.strip() for n in attributes.split(",")]
-    seen = sniff(file, given, owner=object_column, kept=kept, seconds=seconds)
+    seen = sniff(
+        file, given, owner=object_column, named=named, kept=kept, seconds=seconds
+    )
     name = write or "NAME"
     source = source_to_toml(name, file)
     settings = to_toml(name, _with_engine(seen.table)) + source
@@ -83,6 +92,16 @@ def check(
     if write is not None:
         _write(ctx, write, settings)
         _go_on(ctx, write, file, seen, has_source=bool(source))
+
+
+def _check_alone(stream: str | None, others: "Mapping[str, str | None]") -> None:
+    """Raises where columns are named beside a stream, whose settings name them."""
+    from st_common.sniffing.report import OPTION_OF
+
+    for key, value in others.items():
+        if value is not None and stream is not None:
+            option = OPTION_OF.get(key, key)
+            raise ConfigError(f"{option} and --stream do not go together")
 
 
 def _go_on(

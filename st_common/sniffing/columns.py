@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from st_common.stream_columns import Columns
 
@@ -81,22 +82,28 @@ class Other:
     type: str
 
 
-def guessed(names: Sequence[str], rows: Rows, *, owner: str | None = None) -> Guess:
+def guessed(
+    names: Sequence[str],
+    rows: Rows,
+    *,
+    owner: str | None = None,
+    named: Mapping[str, str] = MappingProxyType({}),
+) -> Guess:
     """The columns of a fix among those that there are.
 
     Args:
         names: of all columns; a path such as `VP.veh` counts by its last part.
         rows: some records as texts.
         owner: the column of objects, where somebody has named it.
+        named: other columns that somebody has named, by their keys: `event_ts`, `x`, `y`, `place`.
     """
-    columns: dict[str, str | list[str]] = {}
+    columns: dict[str, str | list[str]] = dict(named)
     notes: list[str] = []
     crs = "EPSG:4326"
-    if (place := _holding(_POINT, names, rows)) is not None:
-        columns["place"] = place
-    elif (place := _holding(_SHAPE, names, rows)) is not None:
-        columns["shape"] = place
-    else:
+    place = named.get("place")
+    if place is None and not {"x", "y"} & named.keys():
+        place = _take_geometry(columns, names, rows)
+    if place is None:
         crs = _take_coordinates(columns, names, rows, notes)
     time_unit = _take_time(columns, names, rows, notes)
     known = {one for value in columns.values() for one in _listed(value)}
@@ -114,6 +121,17 @@ def guessed(names: Sequence[str], rows: Rows, *, owner: str | None = None) -> Gu
         missing=tuple(key for key in must if key not in columns),
         others=others,
     )
+
+
+def _take_geometry(
+    columns: dict[str, str | list[str]], names: Sequence[str], rows: Rows
+) -> str | None:
+    """Takes a column that holds places or shapes whole; which one, or None."""
+    for key, pattern in (("place", _POINT), ("shape", _SHAPE)):
+        if (name := _holding(pattern, names, rows)) is not None:
+            columns[key] = name
+            return name
+    return None
 
 
 def _only_text(names: Sequence[str], rows: Rows, notes: list[str]) -> str | None:
@@ -174,11 +192,13 @@ def _take_coordinates(
     notes: list[str],
 ) -> str:
     """Takes x and y; the system that their values are of."""
-    x, y = _named(_X, names), _named(_Y, names)
+    is_given = {"x", "y"} <= columns.keys()
+    x = _given(columns, "x") or _named(_X, names)
+    y = _given(columns, "y") or _named(_Y, names)
     if x is None or y is None:
         return "EPSG:4326"
     far_x, far_y = _far(rows, x), _far(rows, y)
-    if far_x <= 90 < far_y <= 180:
+    if far_x <= 90 < far_y <= 180 and not is_given:
         notes.append(f"{x} and {y} look exchanged: {y} reaches {far_y:g}")
         x, y = y, x
     columns |= {"x": x, "y": y}
@@ -198,6 +218,8 @@ def _take_time(
 ) -> str | None:
     """Takes the column of times, or those of date and time; the unit of its values."""
     name, date, clock = (_named(one, names) for one in (_TIME, _DATE, _CLOCK))
+    if (given := _given(columns, "event_ts")) is not None:
+        name, date = given, None
     if date is not None and clock is not None and date != clock:
         joined = [f"{row.get(date, '')} {row.get(clock, '')}" for row in rows]
         unit = _unit_of(joined)
@@ -272,6 +294,12 @@ def _far(rows: Rows, name: str) -> float:
     numbers = [abs(float(one)) for one in values if _NUMBER.fullmatch(one.strip())]
     known = sorted(one for one in numbers if math.isfinite(one))
     return known[len(known) * 9 // 10] if known else 0.0
+
+
+def _given(columns: Mapping[str, str | list[str]], key: str) -> str | None:
+    """The column that somebody has named for a part of a fix."""
+    name = columns.get(key)
+    return name if isinstance(name, str) else None
 
 
 def _listed(value: str | list[str]) -> list[str]:

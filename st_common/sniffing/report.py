@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +32,14 @@ _OWN: dict[str, dict[str, Any]] = {
 """The object and the time of formats whose columns have names of their own."""
 _PLACES = {"gtfs-rt": ("longitude", "latitude"), "gpx": ("lon", "lat")}
 _LONGITUDE = ("longitude", "latitude")
+OPTION_OF = {
+    "object": "--object",
+    "event_ts": "--time",
+    "x": "--x",
+    "y": "--y",
+    "place": "--place",
+}
+"""The option that names the column of a part of a fix."""
 ALL = "all"
 """Stands for all columns that can be attributes."""
 
@@ -73,6 +82,7 @@ def sniff(
     given: StreamSettings | None = None,
     *,
     owner: str | None = None,
+    named: Mapping[str, str] = MappingProxyType({}),
     kept: Sequence[str] = (),
     seconds: float = SECONDS,
 ) -> Sniffed:
@@ -82,6 +92,7 @@ def sniff(
         place: the file or the address; `-` is standard input.
         given: settings that are tried in place of guessed ones.
         owner: the column of objects; None: it is guessed.
+        named: columns of other parts of a fix, by their keys in the settings' `columns`: `event_ts`, `x`, `y`, `place`.
         kept: the columns that become attributes; `all` of them.
         seconds: how long a socket or standard input is read.
 
@@ -93,7 +104,7 @@ def sniff(
     if given is not None:
         return _tried(head, given, {}, ())
     form = form_of(head.data, place)
-    guess = _guess(form, place, owner)
+    guess = _guess(form, place, owner, named)
     others = guess.others if guess else {}
     names = _kept(kept, others, place, form.format)
     table = _with_attributes(_table_of(form, guess), {n: others[n] for n in names})
@@ -103,24 +114,29 @@ def sniff(
     return _tried(head, stream, table, notes)
 
 
-def _guess(form: Form, place: str, owner: str | None) -> Guess | None:
+def _guess(
+    form: Form, place: str, owner: str | None, named: Mapping[str, str]
+) -> Guess | None:
     """The columns of a format whose columns have any names; None for others.
 
     Raises:
         ConfigError: a part of a fix is in no column that can be told.
     """
-    if owner is not None and owner not in form.names:
-        names = ", ".join(form.names[:20]) or f"the columns of {form.format}"
-        raise ConfigError(f"{place} has no column {owner!r}", hint=f"it has {names}")
+    for column in filter(None, (owner, *named.values())):
+        if column not in form.names:
+            names = ", ".join(form.names[:20]) or f"the columns of {form.format}"
+            raise ConfigError(
+                f"{place} has no column {column!r}", hint=f"it has {names}"
+            )
     if not form.names:
         return None
     known = format_of(form.format).columns
-    guess = guessed(form.names, form.rows, owner=owner)
+    guess = guessed(form.names, form.rows, owner=owner, named=named)
     missing = [key for key in guess.missing if key not in known]
     if missing:
         raise ConfigError(
             f"{place}: no column looks like {', '.join(missing)}",
-            hint=f"it has {', '.join(form.names[:20])}: --object names that of objects, settings name any",
+            hint=f"it has {', '.join(form.names[:20])}: {', '.join(OPTION_OF[key] for key in missing)} COLUMN names it",
         )
     return guess
 

@@ -424,3 +424,26 @@ def test_the_id_of_features_is_guessed_as_it_is_decoded(tmp_path, own, column, o
     assert seen.table["columns"]["object"] == column
     assert seen.fixes["object"].to_pylist() == objects
     assert seen.good == seen.records == 2
+
+
+def test_every_column_of_a_fix_can_be_named(tmp_path):
+    path = tmp_path / "fixes.csv"
+    path.write_text("lorry,seen,east,north\na,1700000000,10.5,50\nb,1700000001,1,5\n")
+    with pytest.raises(ConfigError, match="no column looks like x, y") as caught:
+        sniff(str(path))
+    assert "--x, --y COLUMN" in str(caught.value.hint)
+    named = ("--object", "lorry", "--time", "seen", "--x", "east", "--y", "north")
+    told = invoke_check(tmp_path, str(path), *named)
+    assert "2 of 2 records looked at are fixes" in told
+    assert 'time_unit = "s"' in told
+    with pytest.raises(ConfigError, match="has no column 'west'"):
+        sniff(str(path), named={"x": "west", "y": "north"})
+
+
+def test_what_is_named_is_taken_as_it_is_called(tmp_path):
+    path = tmp_path / "fixes.csv"
+    path.write_text("id,t,lon,lat,created\na,1700000000,50,120,1600000000\n")
+    assert sniff(str(path)).table["columns"]["x"] == "lat"  # they look exchanged
+    seen = sniff(str(path), named={"x": "lon", "y": "lat", "event_ts": "created"})
+    columns = seen.table["columns"]
+    assert (columns["x"], columns["event_ts"]) == ("lon", "created")
