@@ -69,6 +69,7 @@ class StreamSettings:
         lateness_s: how far the clock stays behind the largest event time: so long a fix may come out of order.
         silence_s: an object that said nothing for so long leaves every answer about the present.
         max_ahead_s: a fix whose time is so far past its arrival is rejected.
+        max_jump_s: a fix that leaps so far ahead of all fixes before is rejected, unless others confirm it.
         max_speed_mps: how fast objects are at most; with `silence_s`, how wide caches may be.
         moving: False: every shard gets only its own fixes, and queries that are judged at ticks are refused.
         tick_s: the event time between two ticks.
@@ -109,6 +110,7 @@ class StreamSettings:
     lateness_s: float = 0.0
     silence_s: float | None = None
     max_ahead_s: float | None = 60.0
+    max_jump_s: float | None = 86_400.0
     max_speed_mps: float | None = None
     moving: bool = True
     tick_s: float = 1.0

@@ -252,6 +252,7 @@ STREAM_KEYS: dict[str, Check] = {
     "lateness_s": number(least=0.0),
     "silence_s": number(least=0.0, above=True, off=True),
     "max_ahead_s": number(least=0.0, off=True),
+    "max_jump_s": number(least=0.0, above=True, off=True),
     "max_speed_mps": number(least=0.0, above=True, off=True),
     "moving": flag,
     "tick_s": number(least=0.000_001),

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from st_common.capture.appending import append_records
 from st_common.capture.chunks import chunks
 from st_common.capture.control import write_end
 from st_common.capture.log import SEGMENT_LIMIT, Log
@@ -17,14 +18,12 @@ from st_common.capture.reading import settle
 from st_common.capture.source import is_packed, open_file
 from st_common.decode import decode
 from st_common.decode.gzipped import GzipSource
-from st_common.decode.packed import Encoder
 from st_common.errors import ConfigError
 from st_common.formats.chunk import HEADER_LIMIT, Chunk
 from st_common.settings import StreamSettings
 
 Rate = Literal["fast", "event"] | float
 SEGMENT_BYTES = 8 << 20
-PACKED_BYTES = 1 << 16  # so large must a payload be to be worth a packet
 _LARGEST = SEGMENT_LIMIT - 2 * HEADER_LIMIT
 
 
@@ -145,33 +144,6 @@ def _remembering(
     """Segments to be, as `_payloads` has them, with what was said before in front of each."""
     for payload, count in _payloads(source, stream, pace):
         yield memory.put_in_front(payload, arrival_us=pace.clock()), count
-
-
-def append_records(
-    log: Log, stream: StreamSettings, payload: bytes, *, arrival_us: int, live: bool
-) -> None:
-    """Appends a payload, which is read by these settings, also when another process has changed them in between.
-
-    A large one is decoded here, once for all who will read it; many small ones are decoded together faster than they
-    are read one by one.
-
-    Args:
-        log: the log of the stream.
-        stream: how the records are read.
-        payload: whole records, below 16 MiB.
-        arrival_us: when they arrived, us UTC.
-        live: they are told as they happen.
-
-    Raises:
-        LogError: as `Log.append`.
-        StorageError: the disk is full, or refuses.
-    """
-    is_packed = stream.codec == "packet" and len(payload) >= PACKED_BYTES
-    coded = Encoder(payload, stream, arrival_us=arrival_us) if is_packed else None
-    timeless = stream.columns.event_ts is None
-    log.append(
-        payload, arrival_us=arrival_us, live=live, timeless=timeless, coded=coded
-    )
 
 
 def _check(pace: _Pace, stream: StreamSettings) -> None:

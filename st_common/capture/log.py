@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from st_common.capture.keys import folder_of, key_of, raw_key
+from st_common.capture.leaps import EventTime
 from st_common.capture.segment import (
     SEGMENT_LIMIT,
     Marks,
@@ -44,6 +45,8 @@ class Log(StoredLog):
 
     def __init__(self, folder: Path, *, storage: Storage | None = None) -> None:
         super().__init__(folder, storage=storage)
+        self.event_time = EventTime()
+        """How far it has come, as far as was looked at: see `appending.time_of`."""
         self._settle: Callable[[], object] | None = None
         self._synced = (
             0  # the number behind the segments that were made, and so synced, here last

@@ -17,7 +17,13 @@ from dataclasses import replace
 from st_common.capture.log import SEGMENT_LIMIT
 from st_common.decode.gzipped import MAGIC
 from st_common.formats.registry import format_of
-from st_common.formats.said_before import Said, SaidBefore, Value, put_in_front
+from st_common.formats.said_before import (
+    NOTHING,
+    Said,
+    SaidBefore,
+    Value,
+    put_in_front,
+)
 from st_common.settings import StreamSettings
 
 MOST_OBJECTS = 100_000
@@ -54,7 +60,7 @@ class Memory:
             arrival_us: when they came, us UTC.
         """
         if not self._form.remembers or payload.startswith(MAGIC):
-            return payload
+            return put_in_front(payload, NOTHING)
         said = self._form.said(put_in_front(payload, self._open), self._stream)
         if said is None:
             return payload

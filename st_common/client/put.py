@@ -11,11 +11,13 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from st_common.capture.files import append_records, wall_clock
+from st_common.capture.appending import append_records
+from st_common.capture.files import wall_clock
 from st_common.capture.reading import log_for
 from st_common.errors import ConfigError
 from st_common.formats.format_settings import named_columns
 from st_common.formats.registry import format_of
+from st_common.formats.said_before import NOTHING, put_in_front
 from st_common.home import Home
 from st_common.settings import StreamSettings
 from st_common.units import TIME_UNIT_US
@@ -56,7 +58,7 @@ def put(home: Home, stream: StreamSettings, fixes: Fixes, *, live: bool) -> Put:
     log, records = log_for(home, stream), 0
     rows = iter(fixes.to_pylist() if isinstance(fixes, pa.Table) else fixes)
     while part := list(islice(rows, _ROWS)):
-        payload = _payload(part, stream, first=records)
+        payload = put_in_front(_payload(part, stream, first=records), NOTHING)
         append_records(log, stream, payload, arrival_us=wall_clock(), live=live)
         records += len(part)
     return Put(records=records, end=log.end())

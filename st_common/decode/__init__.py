@@ -9,6 +9,7 @@ from st_common.decode.gzipped import MAGIC, unpack
 from st_common.decode.judge import judge, one_arrival
 from st_common.formats.records import RAW_LIMIT, Reason, Records
 from st_common.formats.registry import format_of
+from st_common.formats.said_before import put_in_front, said_before
 from st_common.settings import StreamSettings
 
 __all__ = [
@@ -26,16 +27,22 @@ def decode(payload: bytes, stream: StreamSettings, *, arrival_us: int) -> Decode
 
     Every record is in exactly one of the two tables, with its number in the segment as `row`. Blank lines and headers
     are no records. A gzip payload is unpacked; where it breaks, one more record stands for what is lost. `arrival_us`
-    (us UTC) dates fixes without an event time; fixes further ahead of it than the stream allows are rejected.
+    (us UTC) dates fixes without an event time; fixes further ahead of it than the stream allows are rejected. What
+    stands in front of a payload (`said_before`) is no record.
     """
     form, trouble, lost = format_of(stream.format), Reason.NONE, b""
+    before, body = said_before(payload)
+    if not form.remembers or body.startswith(MAGIC):
+        payload = body
     if payload.startswith(MAGIC):
         payload, trouble = unpack(payload)
+        if form.remembers:
+            payload = put_in_front(payload, before)
     if trouble:
         end = form.whole_bytes(payload)
         payload, lost = payload[:end], payload[end:]
     records = form.records(payload, stream)
-    decoded = judge(records, stream, one_arrival(arrival_us, records))
+    decoded = judge(records, stream, one_arrival(arrival_us, records), before)
     return _with_loss(decoded, trouble, lost) if trouble else decoded
 
 

@@ -17,6 +17,7 @@ from st_common.decode.gzipped import MAGIC
 from st_common.decode.judge import Arrivals, judge
 from st_common.formats.records import Records
 from st_common.formats.registry import format_of
+from st_common.formats.said_before import MARK
 from st_common.settings import StreamSettings
 
 _MOST_BYTES = 1 << 20
@@ -98,7 +99,7 @@ def _header(payload: bytes, stream: StreamSettings) -> bytes | None:
     if (
         not payload
         or len(payload) > form.small_bytes
-        or payload.startswith(MAGIC)
+        or payload.startswith((MAGIC, MARK))
         or payload.endswith(b"\r")
     ):
         return None

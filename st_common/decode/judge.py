@@ -22,6 +22,7 @@ from st_common.formats.numbers import (
     mask,
 )
 from st_common.formats.records import Reason, Records
+from st_common.formats.said_before import NOTHING, SaidBefore
 from st_common.settings import AttributeType, StreamSettings
 from st_common.stream_columns import GEOMETRY
 
@@ -74,11 +75,24 @@ class Faults:
             self.reasons[where & (self.reasons == Reason.NONE)] = reason
 
 
-def judge(records: Records, stream: StreamSettings, arrivals: Arrivals) -> Decoded:
-    """The fixes and rejects of records: each record becomes exactly one of them."""
+def judge(
+    records: Records,
+    stream: StreamSettings,
+    arrivals: Arrivals,
+    before: SaidBefore = NOTHING,
+) -> Decoded:
+    """The fixes and rejects of records: each record becomes exactly one of them.
+
+    Args:
+        records: those of one payload, or of several.
+        stream: what their fields mean.
+        arrivals: of the segments that they are in.
+        before: what stood in front of the payload; of several nothing did.
+    """
     rows = np.flatnonzero(records.fault == Reason.NONE)
     faults = Faults(len(rows))
     fields = _fields(records, stream, arrivals, faults) if len(rows) else {}
+    faults.mark(np.isin(rows, before.ahead), Reason.AHEAD_OF_STREAM)
     fault = records.fault.copy()
     fault[rows] = faults.reasons
     bad = np.flatnonzero(fault)

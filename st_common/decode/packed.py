@@ -31,11 +31,17 @@ class Encoder:
     """Decodes a payload once, and again only if it arrived at another time and that may decide what a record is."""
 
     def __init__(
-        self, payload: bytes, stream: StreamSettings, *, arrival_us: int
+        self,
+        payload: bytes,
+        stream: StreamSettings,
+        *,
+        arrival_us: int,
+        decoded: Decoded | None = None,
     ) -> None:
         self._payload, self._stream = payload, stream
         self._timed = stream.columns.event_ts is not None
-        self._arrival_us, self._bytes = arrival_us, self._encoded(arrival_us)
+        self._arrival_us = arrival_us
+        self._bytes = self._encoded(arrival_us, decoded)
 
     def __call__(self, arrival_us: int) -> bytes:
         """The packet of the payload, given that it arrived then (us UTC)."""
@@ -44,8 +50,9 @@ class Encoder:
             self._arrival_us, self._bytes = arrival_us, self._encoded(arrival_us)
         return self._bytes
 
-    def _encoded(self, arrival_us: int) -> bytes:
-        decoded = decode(self._payload, self._stream, arrival_us=arrival_us)
+    def _encoded(self, arrival_us: int, decoded: Decoded | None = None) -> bytes:
+        if decoded is None:
+            decoded = decode(self._payload, self._stream, arrival_us=arrival_us)
         return to_bytes(decoded, relative_to_us=None if self._timed else arrival_us)
 
 

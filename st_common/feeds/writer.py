@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from operator import attrgetter
 
-from st_common.capture.files import append_records, wall_clock
+from st_common.capture.appending import append_records
+from st_common.capture.files import wall_clock
 from st_common.capture.memory import Memory
 from st_common.capture.reading import log_for, settle
 from st_common.feeds.arrival import Arrival

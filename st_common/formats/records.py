@@ -44,6 +44,9 @@ class Reason(IntEnum):
     NO_POINT = 22  # the place is another geometry than a point, or none that is known
     BAD_BOX = 23  # a low side of the box is above the high one
     NO_SHAPE = 24  # the shape is no geometry that is known, or an invalid one
+    AHEAD_OF_STREAM = (
+        25  # its event time leaps too far ahead of all others to be believed
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

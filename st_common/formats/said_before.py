@@ -1,22 +1,37 @@
-r"""What was said in payloads before, as a line in front of a payload, so that each payload can be read alone.
+r"""What a payload does not say itself, as a line in front of it, so that each payload can be read alone.
 
     #said {"objects":{"A955D1":{"callsign":"N700NY"}},"unfinished":[],"received":""}
     MSG,3,111,11111,A955D1,..                 a position of N700NY, though no line of this payload says so
 
-Whoever captures writes that line (`capture.memory`); it is no record. A payload that happens to begin like this gets an
-empty one in front, so that no record is ever taken for one.
+    #said {"objects":{},"unfinished":[],"received":"","ahead":[1]}
+    id,t,lon,lat
+    v0,1530000000,11.00,48.0
+    v1,1561536000,11.01,48.0                  whoever wrote the log found this fix a year ahead of all others
+
+Whoever writes a log writes that line; it is no record. A payload that happens to begin like this gets an empty one in
+front, so that no record is ever taken for one.
 """
 
+import base64
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 Value = str | int | float | bool
 MARK = b"#said "
 _LINE_END = b"\n"
-_NO_SAYING = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+_NO_SAYING = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    RecursionError,
+    zlib.error,
+)
 """What reading a line that is none of ours raises."""
 
 
@@ -28,11 +43,19 @@ class SaidBefore:
         objects: by object the value of each column that it has said, last first or in any order.
         unfinished: sentences of messages whose end is still to come, each with how many sentences ago it came.
         received: a line that says when the sentence behind it was received, where that one is still to come.
+        object: the id of all records, where neither they nor the settings say one; "": they do.
+        document: values of the document that the records were taken from, by their paths.
+        ahead: rows whose event time is too far ahead of the stream to be believed, in ascending order.
+        lines: the line of each record in the file that it came from, where the file was sorted; () else.
     """
 
     objects: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     unfinished: Sequence[tuple[int, str]] = ()
     received: str = ""
+    object: str = ""
+    document: Mapping[str, Value] = field(default_factory=dict)
+    ahead: Sequence[int] = ()
+    lines: Sequence[int] = ()
 
     def ids(self, of_type: pa.DataType) -> pa.Array:
         """The objects, as ids of a type."""
@@ -75,11 +98,18 @@ def put_in_front(payload: bytes, before: SaidBefore) -> bytes:
     """A payload with what was said before it; the payload itself where that is nothing."""
     if before == NOTHING and not payload.startswith(MARK):
         return payload
-    said = {
+    said: dict[str, object] = {
         "objects": before.objects,
         "unfinished": before.unfinished,
         "received": before.received,
     }
+    younger: dict[str, object] = {
+        "object": before.object,
+        "document": before.document,
+        "ahead": list(before.ahead),
+        "lines": _packed(before.lines),
+    }
+    said |= {name: value for name, value in younger.items() if value}
     text = json.dumps(said, separators=(",", ":"))
     return MARK + text.encode() + _LINE_END + payload
 
@@ -109,6 +139,25 @@ def _read(line: bytes) -> SaidBefore | None:
             objects={name: dict(of.items()) for name, of in said["objects"].items()},
             unfinished=tuple((int(ago), str(text)) for ago, text in said["unfinished"]),
             received=str(said["received"]),
+            object=str(said.get("object", "")),
+            document=dict(said.get("document", {}).items()),
+            ahead=tuple(int(row) for row in said.get("ahead", ())),
+            lines=_unpacked(said.get("lines", "")),
         )
     except _NO_SAYING:
         return None
+
+
+def _packed(lines: Sequence[int]) -> str:
+    """Numbers as a short text: what each is more than the one before, packed."""
+    if not lines:
+        return ""
+    steps = np.diff(np.asarray(lines, np.int64), prepend=0).astype("<i8")
+    return base64.b64encode(zlib.compress(steps.tobytes(), 1)).decode()
+
+
+def _unpacked(text: str) -> Sequence[int]:
+    if not text:
+        return ()
+    steps = zlib.decompress(base64.b64decode(text))
+    return tuple(np.cumsum(np.frombuffer(steps, "<i8")).tolist())

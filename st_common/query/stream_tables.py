@@ -62,6 +62,7 @@ def table_of(name: str, plan: Plan, source: StreamSettings) -> dict[str, Any]:
         "time_unit": "us",
         "attributes": _attributes(plan, source),
         "max_ahead_s": "off",
+        "max_jump_s": "off",
         **{key: getattr(source, key) for key in _KEPT},
     }
     if source.engine == "spark":

@@ -17,8 +17,7 @@ from st_common.errors import ConfigError
 from st_common.formats.chunk import Chunk
 from st_common.formats.numbers import Mask
 from st_common.formats.records import RAW_LIMIT
-from st_common.formats.registry import format_of
-from st_common.formats.said_before import taken_apart
+from st_common.formats.said_before import put_in_front, said_before
 from st_common.rejects.notes import Identity
 from st_common.settings import StreamSettings
 
@@ -86,8 +85,9 @@ def mended_in(
         LogError: the bytes of the segment as they arrived are gone or damaged.
     """
     payload = log.raw(segment)
-    if payload.startswith(MAGIC):
-        payload, _ = unpack(payload)
+    before, body = said_before(payload)
+    if body.startswith(MAGIC):
+        payload = put_in_front(unpack(body)[0], before)
     parts = list(_chunks(payload, stream))
     if not parts:
         return
@@ -114,8 +114,9 @@ def _chunks(payload: bytes, stream: StreamSettings) -> Iterator[Chunk]:
 
     What was said before the payload stands in front of each.
     """
-    remembers = format_of(stream.format).remembers
-    said, records = taken_apart(payload) if remembers else (b"", payload)
+    before, records = said_before(payload)
+    # Rows count anew where records stand alone; that they were too far ahead is judged anew, too.
+    said = put_in_front(b"", replace(before, ahead=(), lines=()))
     try:
         for chunk in chunks(io.BytesIO(records), stream, size=PAYLOAD_BYTES):
             yield replace(chunk, header=said + chunk.header)

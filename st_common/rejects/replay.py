@@ -20,8 +20,9 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.asking import asking
+from st_common.capture.appending import append_records
 from st_common.capture.control import control_rows
-from st_common.capture.files import append_records, wall_clock
+from st_common.capture.files import wall_clock
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
 from st_common.contracts import load_contract

@@ -9,8 +9,9 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from st_common.capture.appending import append_records
 from st_common.capture.control import write_end
-from st_common.capture.files import append_records, wall_clock
+from st_common.capture.files import wall_clock
 from st_common.capture.log import Log
 from st_common.errors import ConfigError, TransientError
 from st_common.settings import StreamSettings

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from st_common import tables
-from st_common.capture import files
+from st_common.capture import appending
 from st_common.capture.files import replay
 from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
@@ -46,7 +46,7 @@ DAY_US = 86_400_000_000
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    monkeypatch.setattr(files, "PACKED_BYTES", 0)
+    monkeypatch.setattr(appending, "PACKED_BYTES", 0)
     return Home(tmp_path / "home")
 
 
@@ -95,9 +95,9 @@ def test_readers_of_a_packet_decode_nothing(home, monkeypatch):
 
 def test_small_payloads_and_streams_that_say_so_stay_raw(home, monkeypatch):
     log = captured(home, replace(CARS, codec="raw"))
-    monkeypatch.setattr(files, "PACKED_BYTES", len(TEXT) + 1)
+    monkeypatch.setattr(appending, "PACKED_BYTES", len(TEXT) + 1)
     captured(home)
-    monkeypatch.setattr(files, "PACKED_BYTES", len(TEXT))
+    monkeypatch.setattr(appending, "PACKED_BYTES", len(TEXT))
     captured(home)
     assert [segment.packet for segment in log.segments(0)] == [False, False, True]
     assert len(raws(home)) == 1

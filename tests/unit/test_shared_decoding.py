@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.files import append_records
+from st_common.capture.appending import append_records
 from st_common.capture.reading import log_for
 from st_common.capture.segment import Segment
 from st_common.controls.rows import Clock
