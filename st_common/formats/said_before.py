@@ -43,7 +43,8 @@ class SaidBefore:
         objects: by object the value of each column that it has said, last first or in any order.
         unfinished: sentences of messages whose end is still to come, each with how many sentences ago it came.
         received: a line that says when the sentence behind it was received, where that one is still to come.
-        object: the id of all records, where neither they nor the settings say one; "": they do.
+        owners: ids that no record says: of files, or of a source; () where records say their own.
+        owner_of: which of these each record has, by its number; () where all have the first.
         document: values of the document that the records were taken from, by their paths.
         ahead: rows whose event time is too far ahead of the stream to be believed, in ascending order.
         lines: the line of each record in the file that it came from, where the file was sorted; () else.
@@ -52,7 +53,8 @@ class SaidBefore:
     objects: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     unfinished: Sequence[tuple[int, str]] = ()
     received: str = ""
-    object: str = ""
+    owners: Sequence[str] = ()
+    owner_of: Sequence[int] = ()
     document: Mapping[str, Value] = field(default_factory=dict)
     ahead: Sequence[int] = ()
     lines: Sequence[int] = ()
@@ -104,7 +106,8 @@ def put_in_front(payload: bytes, before: SaidBefore) -> bytes:
         "received": before.received,
     }
     younger: dict[str, object] = {
-        "object": before.object,
+        "owners": list(before.owners),
+        "owner_of": _packed(before.owner_of),
         "document": before.document,
         "ahead": list(before.ahead),
         "lines": _packed(before.lines),
@@ -139,7 +142,8 @@ def _read(line: bytes) -> SaidBefore | None:
             objects={name: dict(of.items()) for name, of in said["objects"].items()},
             unfinished=tuple((int(ago), str(text)) for ago, text in said["unfinished"]),
             received=str(said["received"]),
-            object=str(said.get("object", "")),
+            owners=tuple(str(name) for name in said.get("owners", ())),
+            owner_of=_unpacked(said.get("owner_of", "")),
             document=dict(said.get("document", {}).items()),
             ahead=tuple(int(row) for row in said.get("ahead", ())),
             lines=_unpacked(said.get("lines", "")),

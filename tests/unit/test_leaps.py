@@ -200,13 +200,10 @@ def test_a_record_that_looks_like_the_line_in_front_is_a_record(log):
 @tries(30)
 @given(st.lists(st.integers(0, 1 << 40), max_size=50))
 def test_numbers_of_lines_come_back(lines):
-    before = SaidBefore(lines=lines, object="é", document={"now": 1.5})
+    before = SaidBefore(lines=lines, owners=["é"], document={"now": 1.5})
     again, body = said_before(put_in_front(b"x\n", before))
-    assert (list(again.lines), again.object, again.document) == (
-        lines,
-        "é",
-        {"now": 1.5},
-    )
+    assert (list(again.lines), *again.owners) == (lines, "é")
+    assert again.document == {"now": 1.5}
     assert body == b"x\n"
     first = put_in_front(b"", before).partition(b"\n")[0]
-    assert json.loads(first.removeprefix(b"#said "))["object"] == "é"
+    assert json.loads(first.removeprefix(b"#said "))["owners"] == ["é"]
