@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.formats.ais_sentences import Messages
+from st_common.formats.ais_messages import Messages
 from st_common.formats.spans import Ints, Mask
 
 _BITS = 6  # of a symbol

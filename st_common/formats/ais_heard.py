@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from st_common.formats.ais_groups import awaited
+from st_common.formats.ais_messages import Messages, messages_of
 from st_common.formats.ais_sentences import (
     MOST_BETWEEN,
     Lines,
-    Messages,
     Sentences,
     lines_of,
-    messages_of,
     sentences_of,
 )
 from st_common.formats.records import RAW_LIMIT, Reason
@@ -32,6 +32,7 @@ class Heard:
         lines: the records.
         own_start: where the payload's own bytes begin in their buffer.
         sentences: those of the records that are sentences.
+        at: int64[n], how many of the sentences stand in front of each record; below 0 of one that came before.
         messages: what these make.
         fault: int8[n], why each record is no message; of those that are part of one `no_position`.
     """
@@ -39,6 +40,7 @@ class Heard:
     lines: Lines
     own_start: int
     sentences: Sentences
+    at: Ints
     messages: Messages
     fault: NDArray[np.int8]
 
@@ -55,20 +57,30 @@ class Heard:
         return own.texts(RAW_LIMIT)
 
     def unfinished(self) -> Sequence[tuple[int, str]]:
-        """The sentences whose messages may go on behind the payload, each with how many sentences ago it came."""
-        sentences = self.sentences
-        behind = max(int(sentences.at.max(initial=-1)) + 1, 0)
-        ago = behind - sentences.at
-        kept = np.flatnonzero(self.messages.open & (ago <= MOST_BETWEEN))
-        rows = sentences.rows[kept]
-        received = _texts(sentences.received.take(pa.array(kept)))
-        texts = _texts(self.lines.sentences.select(rows).texts())
-        lines = (
-            f"{time}\n{text}" if time else text
-            for time, text in zip(received, texts, strict=True)
+        """The sentences whose messages may go on behind the payload, each with how many sentences ago it came.
+
+        Of lines whose tag groups alone go on it is the tag block.
+        """
+        rows = self.sentences.rows[self.messages.open]
+        received = self.sentences.received.take(
+            pa.array(np.flatnonzero(self.messages.open))
         )
-        pairs = zip(ago[kept].tolist(), lines, strict=True)
-        return tuple((count, line) for count, line in pairs if len(line) <= _LONGEST)
+        texts = _texts(self.lines.sentences.select(rows).texts())
+        lines = {
+            row: f"{time}\n{text}" if time else text
+            for row, time, text in zip(
+                rows.tolist(), _texts(received), texts, strict=True
+            )
+        }
+        blocks = awaited(self.lines.sentences.texts(), self.at)
+        lines = {row: text.decode("latin-1") for row, text in blocks.items()} | lines
+        behind = int(np.sum(self.at[self.sentences.rows] >= 0))
+        pairs = ((behind - int(self.at[row]), lines[row]) for row in sorted(lines))
+        return tuple(
+            (ago, line)
+            for ago, line in pairs
+            if ago <= MOST_BETWEEN and len(line) <= _LONGEST
+        )
 
     def received(self) -> str:
         """When the first sentence behind the payload was received, where a last line says so; else nothing."""
@@ -84,11 +96,11 @@ def heard_in(records: bytes, before: SaidBefore) -> Heard:
     earlier = "".join(f"{text}\n" for text in in_front).encode("latin-1", "replace")
     ago = [min(max(count, 0), MOST_BETWEEN + 1) for count, _ in before.unfinished]
     lines = lines_of(earlier + records)
-    sentences, fault = sentences_of(lines, -np.array(ago, np.int64))
+    at, sentences, fault = sentences_of(lines, -np.array(ago, np.int64))
     messages = messages_of(sentences)
     parts = np.where(messages.lost, Reason.INCOMPLETE, Reason.NO_POSITION)
     fault[sentences.rows] = parts
-    return Heard(lines, len(earlier), sentences, messages, fault)
+    return Heard(lines, len(earlier), sentences, at, messages, fault)
 
 
 def _texts(values: pa.Array) -> list[str]:

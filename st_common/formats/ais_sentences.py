@@ -1,4 +1,4 @@
-"""NMEA sentences of AIS taken apart: their checks, their times, and which of them make a message."""
+"""NMEA sentences of AIS taken apart: their checks, their times, their stations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,17 +8,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from st_common.formats.ais_groups import heads_of
 from st_common.formats.chunk import Chunk, whole
 from st_common.formats.format_settings import Source
+from st_common.formats.nmea_sums import has_sum
 from st_common.formats.numbers import long_values, mask
 from st_common.formats.records import Reason
-from st_common.formats.spans import Bytes, Ints, Mask, Spans, lines
+from st_common.formats.spans import Ints, Mask, Spans, lines
 
 _LEAST_CHUNK = 1 << 18  # bytes
 _RECEIVED = b"$PGHP,"  # when the sentence behind it was received
-_COMMENT, _OTHER_SENTENCE = b"#", b"$"
-MOST_BETWEEN = 256  # sentences between two parts of a message
-_MOST_PARTS = 9
+_COMMENT = b"#"
+_OTHER_SENTENCE = r"^(?:\\[^\\]*\\)?\$"
+MOST_BETWEEN = 256  # sentences between two parts of a message, and between two lines of a tag group
 _SENTENCE = (
     r"^(?:[^!\\]*\\(?P<tags>[^\\*]*)\*(?P<tag_sum>[0-9A-Fa-f]{2})\\)?(?P<front>[^!\\]*)"
     r"!(?P<checked>(?P<talker>[A-Z0-9-]{2}VD[MO]),(?P<parts>[1-9]),(?P<part>[1-9]),"
@@ -27,17 +29,14 @@ _SENTENCE = (
 )
 _SECONDS = r"(?P<s>[0-9]{10})(?P<ms>[0-9]{3})?(?:\.[0-9]+)?"
 _TAG_TIME = rf"(?:^|,)c:{_SECONDS}(?:,|$)"
+_TAG_STATION = r"(?:^|,)s:(?P<station>[^,*]+)(?:,|$)"
+_LAST_STATION = r",(?P<station>[br][0-9A-Za-z_-]+)(?:,|\s*$)"
 _LAST_TIME = rf",{_SECONDS}\s*$"
 _FIRST_TIME = rf"^\D?{_SECONDS}\D"
 _RECEIVED_TIME = (
     r"^\$PGHP,[0-9]+,(?P<Y>[12][0-9]{3}),(?P<m>[0-9]{1,2}),(?P<d>[0-9]{1,2}),"
     r"(?P<H>[0-9]{1,2}),(?P<M>[0-9]{1,2}),(?P<S>[0-9]{1,2}),(?P<ms>[0-9]{1,3}),"
 )
-_DIGIT = np.full(256, 0, np.uint8)
-for _place, _digits in enumerate(
-    zip(b"0123456789abcdef", b"0123456789ABCDEF", strict=True)
-):
-    _DIGIT[list(_digits)] = _place
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +51,6 @@ class Lines:
     sentences: Spans
     received: Spans
     rest: Spans
-
-
-@dataclass(frozen=True, slots=True)
-class Messages:
-    """Whole messages: their symbols in `data`, from `starts` to `ends`, without `fill` bits at the end.
-
-    `last` and `first` are the rows of the sentences in which each ends and begins. `lost` says which sentences are
-    parts of none, and `open` which of those may be parts of one whose end is still to come.
-    """
-
-    data: Bytes
-    starts: Ints
-    ends: Ints
-    fill: Ints
-    first: Ints
-    last: Ints
-    lost: Mask
-    open: Mask
 
 
 def ais_chunks(source: Source, *, size: int) -> Iterator[Chunk]:
@@ -119,13 +100,16 @@ def lines_of(payload: bytes) -> Lines:
 class Sentences:
     """The lines that are sentences: their rows, their fields by the names of `_SENTENCE`, and what they say of time.
 
-    `at` counts them from the first one of their payload; those that came before it are below 0.
+    `at` counts them from the first one of their payload; those that came before it are below 0. `tag_group` names the
+    tag group that each is a line of, and `head` is the tag block of that group's first line; else both are empty.
     """
 
     rows: Ints
     fields: pa.StructArray
     received: pa.Array
     at: Ints
+    tag_group: pa.Array
+    head: pa.Array
 
     def column(self, name: str) -> pa.Array:
         """A field of all sentences, as bytes."""
@@ -135,126 +119,89 @@ class Sentences:
         """A field that is a number; 0 where it is empty."""
         return _numbers(self.column(name))
 
+    def station(self) -> pa.Array:
+        """The station that received each: by its tag block, that of its group's first line, or a last column."""
+        said = [
+            pc.extract_regex(texts, pattern).field("station")
+            for texts, pattern in (
+                (self.column("tags"), _TAG_STATION),
+                (self.head, _TAG_STATION),
+                (self.column("behind"), _LAST_STATION),
+            )
+        ]
+        return pc.coalesce(*(_filled(one) for one in said), b"")
+
     def times_us(self) -> Ints:
         """When each was received (us), 0 where nothing says it."""
         times = _received_us(self.received)
-        for name, pattern in (
-            ("front", _FIRST_TIME),
-            ("behind", _LAST_TIME),
-            ("tags", _TAG_TIME),
+        for texts, pattern in (
+            (self.head, _TAG_TIME),
+            (self.column("front"), _FIRST_TIME),
+            (self.column("behind"), _LAST_TIME),
+            (self.column("tags"), _TAG_TIME),
         ):
-            said = pc.extract_regex(self.column(name), pattern)
+            said = pc.extract_regex(texts, pattern)
             seconds = _numbers(said.field("s"))
             us = (seconds * 1000 + _numbers(said.field("ms"))) * 1000
             times = np.where(mask(said.is_valid()), us, times)
         return times
 
 
-def sentences_of(texts: Lines, before_at: Ints) -> tuple[Sentences, NDArray[np.int8]]:
-    """The sentences among some lines, and int8[n]: the reason why each of the others is none.
+def sentences_of(
+    texts: Lines, before_at: Ints
+) -> tuple[Ints, Sentences, NDArray[np.int8]]:
+    """The place of each line, the sentences among them, and int8[n]: the reason why each of the others is none.
 
     Args:
         texts: the lines.
-        before_at: the places of the first sentences, which came before the payload; all others are counted from 0.
+        before_at: the places of the first lines, which came before the payload; all others are counted from 0.
     """
     own = texts.sentences.texts()
     fields = pc.extract_regex(own, _SENTENCE)
     is_one = mask(fields.is_valid())
-    is_other = mask(pc.starts_with(own, _OTHER_SENTENCE))
+    is_other = mask(pc.match_substring_regex(own, _OTHER_SENTENCE))
     fault = np.where(is_other, Reason.NO_POSITION, Reason.UNREADABLE).astype(np.int8)
     fault[is_one] = Reason.NONE
     found = pa.StructArray.from_arrays(
         [part.filter(pa.array(is_one)) for part in fields.flatten()],
         fields=list(fields.type),
     )
-    good = _has_sum(found.field("checked"), found.field("sum"))
+    good = has_sum(found.field("checked"), found.field("sum"))
     tagged = pc.binary_length(found.field("tag_sum")).to_numpy() > 0
-    good &= ~tagged | _has_sum(found.field("tags"), found.field("tag_sum"))
+    good &= ~tagged | has_sum(found.field("tags"), found.field("tag_sum"))
     rows = np.flatnonzero(is_one)
     fault[rows[~good]] = Reason.BAD_CHECKSUM
-    kept = pa.array(good)
-    received = texts.received.select(rows[good]).texts()
-    count = int(good.sum())
-    at = np.append(before_at[:count], np.arange(count - len(before_at)))
-    return Sentences(rows[good], found.filter(kept), received, at), fault
+    at = _counted(fault == Reason.NONE, before_at)
+    group, head = heads_of(own, at)
+    rows, kept = rows[good], pa.array(good)
+    taken = pa.array(rows)
+    received = texts.received.select(rows).texts()
+    sentences = Sentences(
+        rows=rows,
+        fields=found.filter(kept),
+        received=received,
+        at=at[rows],
+        tag_group=group.take(taken),
+        head=head.take(taken),
+    )
+    return at, sentences, fault
 
 
-def _has_sum(texts: pa.Array, sums: pa.Array) -> Mask:
-    """Whether the exclusive or of the bytes of each text is what two hexadecimal digits say."""
-    padded = pc.binary_join_element_wise(texts, b"\0", b"")
-    data, offsets = bytes_of(padded)
-    found = np.bitwise_xor.reduceat(data, offsets[:-1]) if len(texts) else data
-    digits, places = bytes_of(pc.binary_join_element_wise(sums, b"00", b""))
-    high, low = _DIGIT[digits[places[:-1]]], _DIGIT[digits[places[:-1] + 1]]
-    same: Mask = found == high * np.uint8(16) + low
-    return same
-
-
-def messages_of(found: Sentences) -> Messages:
-    """The messages that sentences make, in the order of their ends.
-
-    Parts of one have the same talker, group and channel, and come in their order, maybe with others between.
-    """
-    parts, part = found.number("parts"), found.number("part")
-    names = ("talker", "parts", "group", "channel")
-    keys = pc.binary_join_element_wise(*(found.column(name) for name in names), b",")
-    codes = keys.dictionary_encode().indices.to_numpy()
-    order = np.argsort(codes, kind="stable")
-    begins = _begins(codes[order], parts[order], part[order], found.at[order])
-    counts = parts[order][begins]
-    firsts, lasts = order[begins], order[begins + counts - 1]
-    by_end = np.argsort(lasts)
-    first, last = firsts[by_end], lasts[by_end]
-    begins, counts = begins[by_end], counts[by_end]
-    ends = np.cumsum(counts)
-    within = np.arange(counts.sum()) - np.repeat(ends - counts, counts)
-    rows = order[np.repeat(begins, counts) + within]
-    data, offsets = bytes_of(found.column("payload").take(pa.array(rows)))
-    at = (offsets[ends - counts], offsets[ends])
-    lost = np.isin(np.arange(len(parts)), rows, invert=True)
-    is_open = lost & (parts > 1) & _stand_last(codes, lost)
-    fill = found.number("fill")[last]
-    return Messages(data, *at, fill, first, last, lost, is_open)
-
-
-def _stand_last(codes: Ints, lost: Mask) -> Mask:
-    """Which sentences come behind all of their group that are parts of a message."""
-    latest = np.full(codes.max(initial=-1) + 1, -1)
-    used = np.flatnonzero(~lost)
-    latest[codes[used]] = used  # they ascend: the last one stays
-    stand_last: Mask = np.arange(len(codes)) > latest[codes]
-    return stand_last
-
-
-def _begins(codes: Ints, parts: Ints, part: Ints, at: Ints) -> Ints:
-    """Where whole messages begin, among sentences by group: parts 1, 2, .. of as many as there must be."""
-    is_whole = part == 1
-    for step in range(1, _MOST_PARTS):
-        more = np.flatnonzero(is_whole & (parts > step))
-        next_one = np.minimum(more + step, len(part) - 1)
-        follows = (more + step < len(part)) & (codes[next_one] == codes[more])
-        follows &= part[next_one] == step + 1
-        follows &= at[next_one] - at[more] <= MOST_BETWEEN
-        is_whole[more[~follows]] = False
-    return np.flatnonzero(is_whole)
-
-
-def bytes_of(texts: pa.Array) -> tuple[Bytes, Ints]:
-    """The bytes of all texts behind each other, and where each starts and the last one ends."""
-    _, offsets, data = texts.buffers()
-    if not len(texts) or data is None:
-        return np.zeros(0, np.uint8), np.zeros(len(texts) + 1, np.int64)
-    places = np.frombuffer(offsets, np.int32)[
-        texts.offset : texts.offset + len(texts) + 1
-    ]
-    return np.frombuffer(data, np.uint8), places.astype(np.int64)
+def _counted(is_sentence: Mask, before_at: Ints) -> Ints:
+    """How many sentences of the payload stand in front of each line; of the first lines it is known already."""
+    before_at = before_at[: len(is_sentence)]
+    own = is_sentence[len(before_at) :]
+    return np.append(before_at, np.cumsum(own) - own)
 
 
 def _numbers(texts: pa.Array) -> Ints:
     """Texts of digits as numbers; 0 for null and nothing."""
-    digits = texts.cast(pa.string())
-    filled = pc.if_else(pc.equal(digits, ""), pa.scalar(None, pa.string()), digits)
-    return long_values(filled.cast(pa.int64()))
+    return long_values(_filled(texts).cast(pa.string()).cast(pa.int64()))
+
+
+def _filled(texts: pa.Array) -> pa.Array:
+    """Texts, null for nothing."""
+    return pc.if_else(pc.equal(texts, b""), pa.scalar(None, texts.type), texts)
 
 
 def _received_us(texts: pa.Array) -> Ints:
