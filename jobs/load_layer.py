@@ -10,10 +10,13 @@ from typing import Any
 from jobs.entry import finish, job_parser
 from st_common.home import Home
 from st_common.layers.conversion import crs_of_group
+from st_common.layers.faults import shared_out, told
 from st_common.layers.load import load
 from st_common.query.created_streams import known_streams
 from st_common.query.layer_following import follow_layers, names_of
 from st_common.settings import conf_dir, has_streams, home_dir
+
+_NAMED = 100  # features of each outcome in the summary; `feature_faults` has all
 
 
 def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -33,9 +36,11 @@ def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
         attribution=arguments.attribution or None,
     )
     rows = follow_layers(home, lambda: known_streams(home, conf))
-    if report.warning:
-        print(f"WARNING: {report.warning}", file=sys.stderr, flush=True)
-    return {**asdict(report), **names_of(rows)}
+    warning = [f"WARNING: {report.warning}"] if report.warning else []
+    for line in (*report.notes, *told(report.faults), *warning):
+        print(line, file=sys.stderr, flush=True)
+    faults = shared_out(report.faults, most=_NAMED)
+    return {**asdict(report), "faults": faults, **names_of(rows)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -53,6 +53,19 @@ _CRS = Annotated[
         show_default=False,
     ),
 ]
+_LAT_LON = Annotated[
+    bool,
+    typer.Option(
+        "--lat-lon", help="The file has latitude first, where longitude should stand."
+    ),
+]
+_ALL = Annotated[
+    bool,
+    typer.Option(
+        "--all",
+        help="Name all features that were rejected or repaired, not ten of each.",
+    ),
+]
 _SOURCE_CRS = Annotated[
     str | None,
     typer.Option(
@@ -102,11 +115,14 @@ def load(
     source_crs: _SOURCE_CRS = None,
     table: _TABLE = None,
     id_column: _ID = None,
+    lat_lon: _LAT_LON = False,
     attribution: _ATTRIBUTION = None,
+    all_faults: _ALL = False,
 ) -> None:
     """Load a layer, or load it again: running queries go over to the new version."""
+    from st_common.layers.faults import SHOWN
     from st_common.layers.load import load as load_layer
-    from st_common.layers.vector import FileOptions
+    from st_common.layers.options import FileOptions
     from st_common.query.layer_following import follow_layers
 
     home, conf = context.home(ctx), context.conf(ctx)
@@ -120,11 +136,13 @@ def load(
             kinds=chosen or None,
             conf=conf,
             crs=_target(ctx, group, crs, planar=planar),
-            options=FileOptions(table=table, ids=id_column, crs=source_crs),
+            options=FileOptions(
+                table=table, ids=id_column, crs=source_crs, lat_lon=lat_lon
+            ),
             attribution=attribution,
             progress=progress,
         )
-    _write_loaded(name, report)
+    _write_loaded(name, report, most=None if all_faults else SHOWN)
     _write_followed(follow_layers(home, lambda: context.streams(ctx)))
 
 
@@ -144,8 +162,12 @@ def _target(ctx: typer.Context, group: str, crs: str | None, *, planar: bool) ->
     return crs or crs_of_group(streams, group)
 
 
-def _write_loaded(name: str, report: "LayerReport") -> None:
-    """Says what a load brought, and which streams were told."""
+def _write_loaded(name: str, report: "LayerReport", *, most: int | None) -> None:
+    """Says what a load brought, what it left out, and which streams were told."""
+    from st_common.layers.faults import told
+
+    for note in report.notes:
+        typer.echo(f"note: {note}", err=True)
     by_kind = ", ".join(f"{count:,} {kind}" for kind, count in report.by_kind.items())
     typer.echo(
         f"layer {name}, version {report.version}: {report.features:,} of {report.wanted:,} features "
@@ -157,6 +179,8 @@ def _write_loaded(name: str, report: "LayerReport") -> None:
     typer.echo(
         f"repaired {report.repaired:,}; rejected {sum(report.rejected.values()):,}{f': {rejected}' * bool(rejected)}"
     )
+    for line in told(report.faults, most=most):
+        typer.echo(line)
     if report.streams:
         typer.echo(f"told to {', '.join(report.streams)}")
     if report.warning:
@@ -206,14 +230,22 @@ def list_layers(ctx: typer.Context, *, json_lines: Json = False) -> None:
     write_listing(names, rows, records, json_lines=json_lines)
 
 
-def show(ctx: typer.Context, layer: _NAME, *, json_lines: Json = False) -> None:
-    """Show a layer: its box, and how many features of which kind are home in which region."""
+def show(
+    ctx: typer.Context,
+    layer: _NAME,
+    *,
+    all_faults: _ALL = False,
+    json_lines: Json = False,
+) -> None:
+    """Show a layer: its box, how many features of which kind are home in which region, and what its load left out."""
     from st_common.cli.output import write_columns, write_listing
+    from st_common.layers.faults import SHOWN, shared_out, told
     from st_common.layers.summary import summary
 
     one = summary(context.home(ctx, must_exist=True), layer)
     if json_lines:
-        write_listing((), (), [asdict(one)], json_lines=True)
+        record = {**asdict(one), "faults": shared_out(one.faults, most=None)}
+        write_listing((), (), [record], json_lines=True)
         return
     typer.echo(
         f"layer {one.layer}, version {one.version}: {one.features:,} features in {one.rows:,} rows"
@@ -229,6 +261,8 @@ def show(ctx: typer.Context, layer: _NAME, *, json_lines: Json = False) -> None:
         ("region", "home in it"),
         [(region, f"{count:,}") for region, count in one.by_region.items()],
     )
+    for line in told(one.faults, most=None if all_faults else SHOWN):
+        typer.echo(line)
 
 
 _GROUP = Annotated[

@@ -11,7 +11,7 @@ import shapely
 from st_common.crs import WGS84, unit_of_crs
 from st_common.errors import ConfigError, LayerError
 from st_common.geometry.space import GLOBE, PLANE, Space
-from st_common.layers.features import Found, Geometries
+from st_common.layers.features import Found
 from st_common.settings import StreamSettings
 from st_common.stream_keys import PLANAR
 
@@ -54,37 +54,46 @@ def space_of(crs: str) -> Space:
 
 
 def converted(
-    found: Found, source: str | None, target: str | None, *, file: object
+    found: Found,
+    source: str | None,
+    target: str | None,
+    *,
+    file: object,
+    lat_lon: bool = False,
 ) -> Found:
-    """The features with their coordinates in another system; those that have no place in it are rejected.
+    """The features with their coordinates in another system; what has no place in it has no finite numbers.
 
         POINT (10 50) in EPSG:4326, into EPSG:25832   ->   POINT (571666.4 5539109.8)
-
-    A new reason of rejects: `out_of_crs` (a coordinate is no finite number in the new system, or beyond 180 and
-    90 degrees).
 
     Args:
         found: the features of a file.
         source: their system, as pyproj understands it: "EPSG:4326", WKT, PROJJSON; None: the file does not say.
         target: the system to come; None: coordinates stay as they are.
         file: names the file in errors.
+        lat_lon: whether the second coordinate stands first.
 
     Raises:
         LayerError: the file does not say its system, or says one that nobody knows.
     """
-    if target is None or not found.fids:
+    transformer = None if target is None else _transformer(source, target, file)
+    if not found.fids or not (transformer or lat_lon):
         return found
-    transformer = _transformer(source, target, file)
     built = shapely.from_wkb(
         np.array(found.geometries, dtype=object), on_invalid="ignore"
     )
+    moved = shapely.transform(built, partial(_moved, transformer, lat_lon))
+    return found.only(range(len(moved)), shapely.to_wkb(moved).tolist())
+
+
+def _moved(
+    transformer: pyproj.Transformer | None,
+    lat_lon: bool,  # noqa: FBT001 - bound by `partial`
+    places: Floats,
+) -> Floats:
+    x, y = (places[:, 1], places[:, 0]) if lat_lon else (places[:, 0], places[:, 1])
     if transformer is not None:
-        built = shapely.transform(built, partial(_moved, transformer))
-    return _within(found, built, space_of(target))
-
-
-def _moved(transformer: pyproj.Transformer, places: Floats) -> Floats:
-    return np.column_stack(transformer.transform(places[:, 0], places[:, 1]))
+        x, y = transformer.transform(x, y)
+    return np.column_stack([x, y])
 
 
 def _transformer(
@@ -105,20 +114,10 @@ def _transformer(
         ) from None
     if own.equals(wanted, ignore_axis_order=True):
         return None
-    return pyproj.Transformer.from_crs(own, wanted, always_xy=True)
-
-
-def _within(found: Found, geometries: Geometries, space: Space) -> Found:
-    places, owner = shapely.get_coordinates(geometries, return_index=True)
-    inside = np.ones(len(geometries), np.bool_)
-    inside[owner[~_has_place(places, space)]] = False
-    kept = Found(rejected=found.rejected, repaired=found.repaired, wanted=found.wanted)
-    kept.rejected["out_of_crs"] += int((~inside).sum())
-    wkb = shapely.to_wkb(geometries)
-    for row in np.flatnonzero(inside):
-        kept.add(found.fids[row], found.kinds[row], found.tags[row], wkb[row])
-    return kept
-
-
-def _has_place(places: Floats, space: Space) -> npt.NDArray[np.bool_]:
-    return np.asarray(space.contains(places[:, 0], places[:, 1]), np.bool_)
+    try:
+        return pyproj.Transformer.from_crs(own, wanted, always_xy=True)
+    except pyproj.exceptions.ProjError:
+        raise LayerError(
+            f"{file}: nothing converts {own.name} into {target}",
+            hint="--crs names another system, --source-crs that of the file",
+        ) from None

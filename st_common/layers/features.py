@@ -1,7 +1,6 @@
 """What a reader of layer files gives: features as columns, and what was wrong with the others."""
 
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,11 +10,25 @@ import shapely
 from st_common.geometry.longitudes import has_two_readings
 from st_common.geometry.near import outlines
 from st_common.geometry.space import GLOBE, Space
+from st_common.layers.faults import (
+    REJECTED,
+    REPAIRED,
+    Fault,
+    Outcome,
+    counted,
+    features_of,
+    in_order,
+)
+from st_common.layers.holes import without_outer_holes
 
 Progress = Callable[
     [str, int], None
 ]  # what is being done, and how many features of it are done
 Geometries = npt.NDArray[np.object_]
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+_NOTHING = shapely.Point()
+_AXES = "what is out of the system fits as latitude, longitude: are coordinates in that order? --lat-lon reads them so"
 
 
 @dataclass(slots=True)
@@ -27,27 +40,76 @@ class Found:
         kinds: their kinds.
         tags: their tags, by name.
         geometries: WKB, as hexadecimal text or bytes.
-        rejected: how many were left out, by reason.
-        repaired: how many lines lack nodes that the file does not have.
+        numbers: where they stand in the file, from 1; 0: their ids say it.
+        faults: what was left out, and what was mended.
         wanted: how many have a kind in the file: each of them is among the features or among the rejected.
+        counts: what `numbers` count: features, lines.
+        notes: what was guessed or taken from the file, for whoever loads it.
     """
 
     fids: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     tags: list[dict[str, str]] = field(default_factory=list)
     geometries: list[str | bytes] = field(default_factory=list)
-    rejected: Counter[str] = field(default_factory=Counter)
-    repaired: int = 0
+    numbers: list[int] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
     wanted: int = 0
+    counts: str = "feature"
+    notes: list[str] = field(default_factory=list)
 
     def add(
-        self, fid: str, kind: str, tags: dict[str, str], geometry: str | bytes
+        self,
+        fid: str,
+        kind: str,
+        tags: dict[str, str],
+        geometry: str | bytes,
+        number: int = 0,
     ) -> None:
         """Adds a feature; see the attributes."""
         self.fids.append(fid)
         self.kinds.append(kind)
         self.tags.append(tags)
         self.geometries.append(geometry)
+        self.numbers.append(number)
+
+    def reject(self, reason: str, fid: str, number: int = 0) -> None:
+        """Names a feature that is left out; `fid` is "" where it has none that can be used."""
+        self.faults.append(Fault(REJECTED, fid, self._where(number), reason))
+
+    def repair(self, reason: str, fid: str, number: int = 0) -> None:
+        """Names a feature that is not loaded as it stands in the file."""
+        self.faults.append(Fault(REPAIRED, fid, self._where(number), reason))
+
+    def faults_of(
+        self, rows: Iterable[int], reason: str, outcome: Outcome = REJECTED
+    ) -> list[Fault]:
+        """One fault for each of some rows of the lists."""
+        return [
+            Fault(outcome, self.fids[row], self._where(self.numbers[row]), reason)
+            for row in rows
+        ]
+
+    def only(self, rows: Iterable[int], geometries: Iterable[str | bytes]) -> "Found":
+        """The same file with some of its features, in their order, and other geometries; `faults` are shared."""
+        kept = Found(
+            faults=self.faults, wanted=self.wanted, counts=self.counts, notes=self.notes
+        )
+        for row, geometry in zip(rows, geometries, strict=True):
+            kept.add(
+                self.fids[row],
+                self.kinds[row],
+                self.tags[row],
+                geometry,
+                self.numbers[row],
+            )
+        return kept
+
+    def places(self, rows: Iterable[int]) -> set[tuple[str, str]]:
+        """The ids and places of some rows, as faults have them."""
+        return {(self.fids[row], self._where(self.numbers[row])) for row in rows}
+
+    def _where(self, number: int) -> str:
+        return f"{self.counts} {number}" if number else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +122,8 @@ class Features:
         tags: object[n], a dict each.
         geometries: object[n], Shapely geometries.
         wanted: how many the file has of the kinds that were asked for: features and rejected ones together.
-        repaired: how many geometries had to be made valid.
-        rejected: how many were left out, by reason.
+        faults: what was left out and what was mended, as the file has them.
+        notes: what was guessed or taken from the file, for whoever loads it.
     """
 
     fids: npt.NDArray[np.object_]
@@ -69,50 +131,88 @@ class Features:
     tags: npt.NDArray[np.object_]
     geometries: Geometries
     wanted: int
-    repaired: int
-    rejected: dict[str, int]
+    faults: tuple[Fault, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def rejected(self) -> dict[str, int]:
+        """How many were left out, by reason."""
+        return counted(self.faults, REJECTED)
+
+    @property
+    def repaired(self) -> int:
+        """How many are not loaded as they stand in the file."""
+        return features_of(self.faults, REPAIRED)
 
 
 def checked(drafts: Found, *, space: Space = GLOBE) -> Features:
     """The features whose geometries are valid or can be made so; the others are rejected.
 
-    Reasons: `bad_geometry` (GEOS cannot build it), `degenerate` (nothing of its own dimension is left when made valid,
-    as in a ring without area), `duplicate_fid` (the first one stays), `crosses_180` (on the globe: a side is
-    longer than 180 degrees, so that it can be read in two ways; RFC 7946 splits such features at 180 degrees).
+    Reasons: `out_of_crs` (a coordinate is no finite number, or on the globe beyond 180 and 90 degrees), `bad_geometry`
+    (GEOS cannot build it), `degenerate` (nothing of its own dimension is left when made valid, as in a ring without
+    area), `duplicate_fid` (the first one stays), `crosses_180` (on the globe: a side is longer than 180 degrees, so
+    that it can be read in two ways; RFC 7946 splits such features at 180 degrees).
+    Mended: `hole_outside` (a hole that lies outside of its area is left out), `made_valid`.
 
     Args:
         drafts: the features as a file has them.
         space: what coordinates mean; on the plane nothing crosses 180 degrees.
     """
+    order, doubles = _first_of_each(drafts.fids)
     geometries = shapely.from_wkb(
         np.array(drafts.geometries, dtype=object), on_invalid="ignore"
-    )
-    rejected = Counter(drafts.rejected)
-    order, doubles = _first_of_each(drafts.fids)
-    rejected["duplicate_fid"] += doubles
-    geometries = geometries[order]
+    )[order]
+    outside = _reaching_out(geometries, space)
+    question = _axes_question(geometries[outside], space)
+    geometries[outside] = _NOTHING  # nothing more is asked of them
     leaping = np.zeros(len(geometries), bool) if space.is_flat else _leaping(geometries)
-    rejected["crosses_180"] += int(leaping.sum())
-    geometries, broken = _repaired(geometries)
+    geometries, mended = _repaired(geometries)
     # Each feature that is left out is counted under one reason.
     lost = shapely.is_missing(geometries) & ~leaping
-    rejected["bad_geometry"] += int(lost.sum())
-    empty = shapely.is_empty(geometries) & ~leaping
-    rejected["degenerate"] += int(empty.sum())
-    keep = ~(lost | empty | leaping)
+    empty = shapely.is_empty(geometries) & ~(leaping | outside)
+    keep = ~(lost | empty | leaping | outside)
+    left_out = {
+        "duplicate_fid": doubles,
+        "out_of_crs": order[outside],
+        "crosses_180": order[leaping],
+        "bad_geometry": order[lost],
+        "degenerate": order[empty],
+    }
     return Features(
         fids=_objects(drafts.fids)[order][keep],
         kinds=_objects(drafts.kinds)[order][keep],
         tags=_objects(drafts.tags)[order][keep],
         geometries=geometries[keep],
         wanted=drafts.wanted,
-        repaired=drafts.repaired + int((broken & keep).sum()),
-        rejected=dict(sorted((+rejected).items())),
+        faults=_faults(drafts, left_out, mended, order, keep),
+        notes=(*drafts.notes, *question),
     )
 
 
-def _first_of_each(fids: list[str]) -> tuple[npt.NDArray[np.int64], int]:
-    """Where each fid stands first, in the order of fids, and how many rows are left out by that."""
+def _faults(
+    drafts: Found,
+    left_out: Mapping[str, Ints],
+    mended: Mapping[str, Mask],
+    order: Ints,
+    keep: Mask,
+) -> tuple[Fault, ...]:
+    """All faults, by where they stand in the file as far as that is known; what is left out was not mended."""
+    kept = drafts.places(order[keep])
+    faults = [
+        one
+        for one in drafts.faults
+        if not one.is_repaired or (one.fid, one.where) in kept
+    ]
+    for reason, rows in left_out.items():
+        faults += drafts.faults_of(np.sort(rows), reason)
+    for reason, where in mended.items():
+        rows = np.sort(order[where & keep])
+        faults += drafts.faults_of(rows, reason, REPAIRED)
+    return in_order(faults)
+
+
+def _first_of_each(fids: list[str]) -> tuple[Ints, Ints]:
+    """Where each fid stands first, in the order of fids, and the rows that are left out by that."""
     rows = (
         np.argsort(np.array(fids, dtype=object), kind="stable")
         if fids
@@ -121,10 +221,28 @@ def _first_of_each(fids: list[str]) -> tuple[npt.NDArray[np.int64], int]:
     ordered = _objects(fids)[rows]
     first = np.ones(len(rows), bool)
     first[1:] = ordered[1:] != ordered[:-1]
-    return rows[first], int((~first).sum())
+    return rows[first], rows[~first]
 
 
-def _leaping(geometries: Geometries) -> npt.NDArray[np.bool_]:
+def _reaching_out(geometries: Geometries, space: Space) -> Mask:
+    """Which geometries have a coordinate that is none in their space."""
+    places, owner = shapely.get_coordinates(geometries, return_index=True)
+    outside = np.zeros(len(geometries), bool)
+    outside[owner[~space.contains(places[:, 0], places[:, 1])]] = True
+    return outside
+
+
+def _axes_question(outside: Geometries, space: Space) -> list[str]:
+    """What to ask where all geometries that reach out would not, had they the second coordinate first."""
+    places = shapely.get_coordinates(outside)
+    if space.is_flat or not len(places):
+        return []
+    if not space.contains(places[:, 1], places[:, 0]).all():
+        return []
+    return [_AXES]
+
+
+def _leaping(geometries: Geometries) -> Mask:
     """Which geometries have a side of more than half a turn and less than a whole one, as along the map's border."""
     shapes = outlines(geometries)
     leaps = np.append(0, np.cumsum(has_two_readings(shapes.ends[2] - shapes.ends[0])))
@@ -132,14 +250,39 @@ def _leaping(geometries: Geometries) -> npt.NDArray[np.bool_]:
     return np.asarray(np.diff(leaps[bounds]) > 0, bool)
 
 
-def _repaired(geometries: Geometries) -> tuple[Geometries, npt.NDArray[np.bool_]]:
-    """Geometries made valid in their own dimension, and which of them were not valid."""
-    broken = ~(shapely.is_valid(geometries) | shapely.is_missing(geometries))
+def _repaired(geometries: Geometries) -> tuple[Geometries, dict[str, Mask]]:
+    """Geometries made valid in their own dimension, and which of them were mended in which way."""
     result = geometries.copy()
-    result[broken] = shapely.make_valid(
-        geometries[broken], method="structure", keep_collapsed=False
+    broken = np.flatnonzero(_are_invalid(result))
+    mended = {
+        name: np.zeros(len(result), bool) for name in ("hole_outside", "made_valid")
+    }
+    result[broken], had = without_outer_holes(result[broken])
+    mended["hole_outside"][broken] = had
+    mended["made_valid"] = still = _are_invalid(result)
+    result[still] = _made_valid(result[still])
+    return result, mended
+
+
+def _made_valid(geometries: Geometries) -> Geometries:
+    """Geometries made valid; None for one that GEOS cannot mend, as where numbers overflow."""
+    try:
+        return np.asarray(
+            shapely.make_valid(geometries, method="structure", keep_collapsed=False)
+        )
+    except shapely.errors.ShapelyError:
+        if len(geometries) == 1:
+            return np.array([None], object)
+    half = len(geometries) // 2
+    return np.concatenate(
+        [_made_valid(geometries[:half]), _made_valid(geometries[half:])]
     )
-    return result, broken
+
+
+def _are_invalid(geometries: Geometries) -> Mask:
+    return np.asarray(
+        ~(shapely.is_valid(geometries) | shapely.is_missing(geometries)), bool
+    )
 
 
 def _objects(values: list[str] | list[dict[str, str]]) -> npt.NDArray[np.object_]:

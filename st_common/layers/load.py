@@ -1,7 +1,7 @@
 """Loads a layer: a file's features become the next version of the layer's table, in one commit."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -12,17 +12,19 @@ import pyarrow as pa
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
-from st_common.geometry.space import GLOBE, PLANE, Space
+from st_common.geometry.space import GLOBE, Space
 from st_common.home import Home
 from st_common.layers import geojson, osm, vector
-from st_common.layers.announce import announce
+from st_common.layers.announce import announce, newest_version
 from st_common.layers.attribution import attribution_of
 from st_common.layers.conversion import DEGREES, converted, space_of
+from st_common.layers.faults import Fault, told
 from st_common.layers.features import Features, Found, Progress, checked
 from st_common.layers.kinds import Kinds, load_kinds
+from st_common.layers.options import FileOptions
 from st_common.layers.rows import layer_rows
+from st_common.layers.stored_faults import store_faults
 from st_common.layers.unpacked import unpacked
-from st_common.layers.vector import FileOptions
 from st_common.observed import note_read
 from st_common.partition.groups import require_layer_in
 from st_common.partition.store import current
@@ -30,6 +32,7 @@ from st_common.settings import conf_dir
 from st_common.stream_keys import PLANAR
 
 _AS_IT_SAYS = FileOptions()
+_NAMED = 3  # rejected features in an error
 _SUFFIXES = (*osm.SUFFIXES, *geojson.SUFFIXES, *vector.SUFFIXES)
 
 
@@ -45,7 +48,9 @@ class LayerReport:
         features: how many were loaded.
         rows: how many rows that made: a feature counts once for each region that it touches.
         repaired: geometries that had to be made valid, or lines that lack nodes.
-        rejected: what was left out, by reason.
+        rejected: how many were left out, by reason.
+        faults: each feature that was left out or mended, with its id, place and reason.
+        notes: what was guessed or taken from the file.
         by_kind: how many features there are of each kind.
         streams: the streams whose logs were told.
         group: whose regions it is spread over.
@@ -60,6 +65,8 @@ class LayerReport:
     rows: int
     repaired: int
     rejected: dict[str, int]
+    faults: tuple[Fault, ...]
+    notes: tuple[str, ...]
     by_kind: dict[str, int]
     streams: list[str]
     group: str
@@ -116,7 +123,6 @@ def load(
             the regions of the group have other than two dimensions; the layer stays as it was.
         ConfigError: layers.toml is wrong, or a kind is unknown.
     """
-    table = home.table("layers", layer)
     require_layer_in(current(home, group), layer)
     rules = load_kinds(conf or conf_dir(home.root))
     note_read(file)
@@ -128,7 +134,7 @@ def load(
     rows = layer_rows(features, regions, attribution=source)
     if progress:
         progress("writing", len(rows))
-    version = tables.replace(table, rows, load_contract("layers"))
+    version = _replaced(home, layer, rows, features.faults)
     announced = announce(home)
     return LayerReport(
         layer=layer,
@@ -138,12 +144,23 @@ def load(
         rows=len(rows),
         repaired=features.repaired,
         rejected=features.rejected,
+        faults=features.faults,
+        notes=features.notes,
         by_kind=dict(sorted(Counter(features.kinds.tolist()).items())),
         streams=sorted({one.stream for one in announced if one.layer == layer}),
         group=group,
         region_version=regions.version,
         attribution=source,
     )
+
+
+def _replaced(home: Home, layer: str, rows: pa.Table, faults: Sequence[Fault]) -> int:
+    """Puts rows in the place of a layer's; its new version. What was left out stands in its table before that."""
+    table, contract = home.table("layers", layer), load_contract("layers")
+    with tables.locked(table):
+        after = (newest_version(home, layer) or 0) + 1
+        store_faults(home, layer, after, faults)
+        return tables.replace(table, rows, contract)
 
 
 def read_features(
@@ -194,21 +211,24 @@ def _read(
     target: str | None,
     progress: Progress | None,
 ) -> Found:
-    """The features of a file with the coordinates that are wanted; those that have none are rejected."""
+    """The features of a file with the coordinates that are wanted."""
     name = file.name.lower()
+    usual: str | None = DEGREES
+    said: str | None = None
     if name.endswith(vector.SUFFIXES):
+        usual = None
         found, said = vector.read_vector(file, rules, options, progress=progress)
-        return converted(found, options.crs or said, target, file=file)
-    own = options.crs or (target and DEGREES)
-    if name.endswith(osm.SUFFIXES):
+    elif name.endswith(osm.SUFFIXES):
         found = osm.read_osm(file, rules, progress=progress)
     elif name.removesuffix(".gz").endswith(geojson.SUFFIXES):
-        space = space_of(own) if own else PLANE
-        found = geojson.read_geojson(file, rules, space=space, progress=progress)
+        found, said = geojson.read_geojson(file, rules, options, progress=progress)
+        if said is not None:
+            into = f"are converted into {target}" if target else "stay as they are"
+            found.notes.append(f"its member crs says {said}: coordinates {into}")
     else:
         raise _unknown(file)
-    # Both are in degrees, and none of them beyond 180 and 90, unless the options say something else.
-    return found if own == target else converted(found, own, target, file=file)
+    source = options.crs or said or usual
+    return converted(found, source, target, file=file, lat_lon=options.lat_lon)
 
 
 def _unknown(file: Path) -> LayerError:
@@ -225,17 +245,9 @@ def _some(rules: Kinds, kinds: Collection[str] | None) -> Kinds:
 
 
 def _of_kinds(drafts: Found, kinds: Collection[str]) -> Found:
-    others = sum(kind not in kinds for kind in drafts.kinds)
-    chosen = Found(
-        rejected=drafts.rejected,
-        repaired=drafts.repaired,
-        wanted=drafts.wanted - others,
-    )
-    for row in zip(
-        drafts.fids, drafts.kinds, drafts.tags, drafts.geometries, strict=True
-    ):
-        if row[1] in kinds:
-            chosen.add(*row)
+    rows = [row for row, kind in enumerate(drafts.kinds) if kind in kinds]
+    chosen = drafts.only(rows, [drafts.geometries[row] for row in rows])
+    chosen.wanted -= len(drafts.kinds) - len(rows)
     return chosen
 
 
@@ -245,8 +257,12 @@ def _require_some(
     """Raises a LayerError where there is no feature, with what became of those that the file has."""
     if len(features.fids):
         return
+    if not features.faults:
+        none = f"none is of kind {', '.join(kinds) if kinds else 'in layers.toml'}"
+        raise LayerError(message, hint=none)
     rejected = ", ".join(
         f"{count} {reason}" for reason, count in features.rejected.items()
     )
-    none = f"none is of kind {', '.join(kinds) if kinds else 'in layers.toml'}"
-    raise LayerError(message, hint=f"rejected: {rejected}" if rejected else none)
+    named = told(features.faults, most=_NAMED)
+    hint = "; ".join([f"rejected: {rejected}", *features.notes, *named])
+    raise LayerError(message, hint=hint)

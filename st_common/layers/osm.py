@@ -67,9 +67,9 @@ def read_osm(file: Path, kinds: Kinds, *, progress: Progress | None = None) -> F
         raise LayerError(
             f"{file} cannot be read as OSM: {message}", hint=hint
         ) from None
-    reading.found.rejected.update(
-        reason for reason in reading.areas.values() if reason is not None
-    )
+    for fid, reason in reading.areas.items():
+        if reason is not None:
+            reading.found.reject(reason, fid)
     reading.found.wanted += len(reading.areas)
     return reading.found
 
@@ -123,7 +123,7 @@ def _take_node(reading: _Reading, node: Any) -> None:
             f"node/{node.id}", kind, tags, reading.factory.create_point(node)
         )
     else:
-        reading.found.rejected["bad_location"] += 1
+        reading.found.reject("bad_location", f"node/{node.id}")
 
 
 def _take_way(reading: _Reading, way: Any) -> None:
@@ -134,13 +134,13 @@ def _take_way(reading: _Reading, way: Any) -> None:
             reading.areas.setdefault(f"way/{way.id}/area", "no_area")
         elif kind is None:
             reading.found.wanted += 1
-            reading.found.rejected["not_closed"] += 1
+            reading.found.reject("not_closed", f"way/{way.id}/area")
     if kind is None:
         return
     reading.found.wanted += 1
     wkb = _line(way, reading)
     if wkb is None:
-        reading.found.rejected["missing_nodes"] += 1
+        reading.found.reject("missing_nodes", f"way/{way.id}")
     else:
         reading.found.add(f"way/{way.id}", kind, tags, wkb)
 
@@ -155,7 +155,7 @@ def _line(way: Any, reading: _Reading) -> str | bytes | None:
     stretches = [stretch for stretch in stretches if len(stretch) > 1]
     if not stretches:
         return None
-    reading.found.repaired += 1
+    reading.found.repair("missing_nodes", f"way/{way.id}")
     lines = [shapely.linestrings(stretch) for stretch in stretches]
     return bytes(
         shapely.to_wkb(lines[0] if len(lines) == 1 else shapely.multilinestrings(lines))

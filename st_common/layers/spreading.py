@@ -99,6 +99,4 @@ def _features(rows: pa.Table) -> Features:
         tags=held,
         geometries=shapely.from_wkb(rows["geometry"].to_numpy(zero_copy_only=False)),
         wanted=len(rows),
-        repaired=0,
-        rejected={},
     )

@@ -10,6 +10,8 @@ from st_common.errors import LayerError
 from st_common.home import Home
 from st_common.layers.announce import layer_names, newest_version
 from st_common.layers.attribution import attribution
+from st_common.layers.faults import REJECTED, REPAIRED, Fault, counted, features_of
+from st_common.layers.stored_faults import stored_faults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,9 @@ class LayerSummary:
         by_region: how many are home in each region.
         box: minx, miny, maxx, maxy of all of them.
         attribution: whose data it is; None: nothing must be said.
+        rejected: how many features its newest load left out, by reason.
+        repaired: how many it did not load as they stand in their file.
+        faults: each of both, with its id, place and reason.
     """
 
     layer: str
@@ -35,6 +40,9 @@ class LayerSummary:
     by_region: dict[str, int]
     box: tuple[float, float, float, float]
     attribution: str | None
+    rejected: dict[str, int]
+    repaired: int
+    faults: tuple[Fault, ...]
 
 
 def summaries(home: Home) -> list[LayerSummary]:
@@ -64,6 +72,7 @@ def summary(home: Home, layer: str) -> LayerSummary:
     at_home = rows.filter(rows["home"])
     low = (pc.min(at_home[edge]).as_py() for edge in ("minx", "miny"))
     high = (pc.max(at_home[edge]).as_py() for edge in ("maxx", "maxy"))
+    faults = stored_faults(home, layer)
     return LayerSummary(
         layer=layer,
         version=version,
@@ -73,4 +82,7 @@ def summary(home: Home, layer: str) -> LayerSummary:
         by_region=dict(sorted(Counter(at_home["region_id"].to_pylist()).items())),
         box=(*low, *high),
         attribution=attribution(home, layer, version),
+        rejected=counted(faults, REJECTED),
+        repaired=features_of(faults, REPAIRED),
+        faults=faults,
     )

@@ -14,6 +14,7 @@ import shapely
 from st_common.errors import LayerError
 from st_common.layers.features import Found, Progress
 from st_common.layers.kinds import Kinds, tags_of
+from st_common.layers.options import FileOptions
 
 GDAL_SUFFIXES = (".shp", ".gpkg", ".fgb")
 PARQUET_SUFFIXES = (".parquet", ".geoparquet")
@@ -21,21 +22,6 @@ SUFFIXES = (*GDAL_SUFFIXES, *PARQUET_SUFFIXES)
 _LONGITUDE_LATITUDE = "OGC:CRS84"  # what GeoParquet has where it says nothing
 _AT_ONCE = 4096  # features
 _BROKEN = (RuntimeError, ValueError, OSError, pa.ArrowException)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileOptions:
-    """What a file does not say of itself.
-
-    Attributes:
-        table: which of the tables of a file, or of the files of an archive; None: it has one.
-        ids: the column whose values are the fids; None: `#n`, the place in the file, from 1.
-        crs: in which system coordinates are, where the file does not say it or says it wrong.
-    """
-
-    table: str | None = None
-    ids: str | None = None
-    crs: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,15 +125,15 @@ def _found(
         found.wanted += 1
         fid = f"#{number}" if ids is None else _text(row[ids])
         if geometry is None:
-            found.rejected["no_geometry"] += 1
+            found.reject("no_geometry", fid, number)
         elif kind_of_geometry is None:
-            found.rejected["bad_geometry"] += 1
+            found.reject("bad_geometry", fid, number)
         elif not fid:
-            found.rejected["bad_id"] += 1
+            found.reject("bad_id", fid, number)
         else:
             tags = tags_of(row)
             kind = kinds.named_or_of(tags, kind_of_geometry)
-            found.add(fid, kind, tags, geometry)
+            found.add(fid, kind, tags, geometry, number)
         if progress and number % _AT_ONCE == 0:
             progress("reading", len(found.fids))
     return found

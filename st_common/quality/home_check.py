@@ -31,7 +31,7 @@ def check_now(home: Home) -> list[Finding]:
         for name in layer_names(home)
         for finding in _layer(home.table("layers", name), f"layers/{name}")
     ]
-    for name in ("regions", "queries"):
+    for name in ("regions", "queries", "feature_faults"):
         findings += check_table(home.table(name), name, name)
     return findings
 

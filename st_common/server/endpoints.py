@@ -111,8 +111,16 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET",
         path="/layers",
-        about="All layers, in figures.",
+        about="All layers, in figures, with what their loads left out.",
         run=reads.layers,
+        params=(
+            Param(
+                name="all_faults",
+                about="true: all features that were rejected or repaired are named, not ten of each",
+                read=truth_of,
+                kind="boolean",
+            ),
+        ),
     ),
     Endpoint(
         method="GET",

@@ -95,10 +95,15 @@ def _client(asked: Asked) -> "HomeClient":
 
 
 def layers(asked: Asked) -> Response:
-    """All layers, in figures."""
+    """All layers, in figures, with the features that their loads left out or mended."""
+    from st_common.layers.faults import SHOWN, shared_out
     from st_common.layers.summary import summaries
 
-    shown = [dataclasses.asdict(one) for one in summaries(asked.place.home)]
+    most = None if asked.params.get("all_faults") else SHOWN
+    shown = [
+        {**dataclasses.asdict(one), "faults": shared_out(one.faults, most=most)}
+        for one in summaries(asked.place.home)
+    ]
     return value_reply({"layers": shown})
 
 

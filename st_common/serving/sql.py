@@ -32,7 +32,14 @@ from st_common.serving.sql_groups import (
 )
 from st_common.settings import StreamSettings
 
-_PLAIN_TABLES = ("rejects", "regions", "quality", "stream_status", "dead_letters")
+_PLAIN_TABLES = (
+    "rejects",
+    "regions",
+    "quality",
+    "stream_status",
+    "dead_letters",
+    "feature_faults",
+)
 _OF_ALL = ("changes", "visits")  # views of each stream, and of all
 _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,  # no file, no network, no extension
@@ -62,10 +69,10 @@ def sql(
 
     The views: `changes` and `visits` (all streams, with the column stream), `changes_S`, `visits_S`, `positions_S`,
     `latest_S`, `snapshots_S`, `differences_S` for each stream S, `trial_S_T` for each of its trials T, `layer_L` for
-    each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`, `dead_letters`. A name with `-` is
-    written with `_`. Views of tables that do not exist yet are empty. Those of a stream or a layer stand in the schema
-    of its group too, and there its own name means the fixes of the stream, or the layer: `metro.buses`, `metro.roads`.
-    DuckDB reaches nothing else: no files, no network, no variables of this process.
+    each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`, `dead_letters`, `feature_faults`. A name
+    with `-` is written with `_`. Views of tables that do not exist yet are empty. Those of a stream or a layer stand in
+    the schema of its group too, and there its own name means the fixes of the stream, or the layer: `metro.buses`,
+    `metro.roads`. DuckDB reaches nothing else: no files, no network, no variables of this process.
 
     Args:
         home: where the tables lie.

@@ -112,7 +112,7 @@ def replace(
         TransientError: somebody who does not hold the table's lock committed in between, again and again.
     """
     rows = fit(data, contract)
-    if predicate is not None and not pc.all(selected(rows, predicate)).as_py():
+    if predicate is not None and not _all(selected(rows, predicate)):
         raise ContractError(
             f"{contract.name}: not every new row keeps {predicate}",
             hint="it would never be replaced",
@@ -156,6 +156,10 @@ def begin_anew(path: Path, *, app: str, predicate: str) -> None:
         )
 
     _committed(path, once)
+
+
+def _all(kept: pa.Array | pa.ChunkedArray) -> bool:
+    return bool(pc.all(kept, min_count=0).as_py())
 
 
 def _marks(app: str | None, version: int | None) -> list[Transaction]:

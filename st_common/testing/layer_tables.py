@@ -63,8 +63,6 @@ def features_of(drafts: Sequence[Feature]) -> Features:
         tags=_objects([dict(feature.tags) for feature in features]),
         geometries=_objects([feature.geometry for feature in features]),
         wanted=len(features),
-        repaired=0,
-        rejected={},
     )
 
 

@@ -57,8 +57,6 @@ def load(home: Home, number: int) -> int:
         tags=tags,
         geometries=np.array([shapely.box(0, 0, 1 + number, 1)]),
         wanted=1,
-        repaired=0,
-        rejected={},
     )
     rows = layer_rows(features, whole("g"))
     return tables.replace(home.table("layers", "parks"), rows, load_contract("layers"))

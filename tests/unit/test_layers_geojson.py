@@ -31,7 +31,7 @@ def read(tmp_path, content, *, space=GLOBE):
     file.write_bytes(
         content if isinstance(content, bytes) else json.dumps(content).encode()
     )
-    return checked(read_geojson(file, KINDS, space=space))
+    return checked(read_geojson(file, KINDS)[0], space=space)
 
 
 def collection(*features):
@@ -206,7 +206,7 @@ def test_no_bytes_make_the_reader_fail_in_another_way(tmp_path_factory, content)
     file = tmp_path_factory.mktemp("any") / "any.geojson"
     file.write_bytes(content)
     with contextlib.suppress(LayerError):
-        checked(read_geojson(file, KINDS))
+        checked(read_geojson(file, KINDS)[0])
 
 
 JSON = st.recursive(
@@ -239,7 +239,7 @@ def test_no_json_makes_the_reader_fail_in_another_way(
             collection(feature(geometry, properties=properties, id=identity), geometry)
         )
     )
-    features = checked(read_geojson(file, KINDS))
+    features = checked(read_geojson(file, KINDS)[0])
     assert len(features.fids) + sum(features.rejected.values()) == features.wanted == 2
 
 

@@ -73,7 +73,7 @@ def features_of(tmp_path, geometries, kinds=None):
     ]
     file = tmp_path / "some.geojson"
     file.write_text(json.dumps({"type": "FeatureCollection", "features": records}))
-    return checked(read_geojson(file, Kinds(()), space=PLANE))
+    return checked(read_geojson(file, Kinds(()))[0], space=PLANE)
 
 
 PLACE = st.integers(-6, 10).map(float)

@@ -162,7 +162,7 @@ def test_a_load_that_fails_leaves_the_layer_as_it_was(home, tmp_path):
     broken.write_text('{"type": "Point"}')
     with pytest.raises(
         LayerError,
-        match=r"has no feature for layer 'parks' \(rejected: 1 bad_coordinates\)",
+        match=r"has no feature for layer 'parks' \(rejected: 1 bad_coordinates; rejected feature 1: bad_coordinates: ",
     ):
         load(home, "parks", broken, group="default", conf=CONF)
     with pytest.raises(LayerError, match="none is of kind forest"):

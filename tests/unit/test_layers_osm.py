@@ -11,6 +11,7 @@ import pytest
 import shapely
 
 from st_common.errors import LayerError
+from st_common.layers.faults import counted
 from st_common.layers.features import checked
 from st_common.layers.kinds import Kinds, Rule, load_kinds
 from st_common.layers.load import read_features
@@ -98,7 +99,8 @@ def test_all_130_cases_of_the_multipolygon_grid_give_the_expected_areas(shared):
 def test_areas_of_the_grid_that_cannot_be_assembled_are_counted(shared):
     for case, file in cases(shared):
         if case["test_id"] in INVALID:
-            assert read_osm(file, MARKED).rejected["no_area"] >= 1, case["test_id"]
+            rejected = counted(read_osm(file, MARKED).faults, "rejected")
+            assert rejected["no_area"] >= 1, case["test_id"]
 
 
 def test_the_tags_of_a_relation_decide_not_those_of_its_ways(shared):

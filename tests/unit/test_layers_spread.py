@@ -48,8 +48,6 @@ def features_of(squares: list[tuple[int, int, int]]) -> Features:
         tags=tags,
         geometries=shapely.box(west, south, west + side, south + side),
         wanted=number,
-        repaired=0,
-        rejected={},
     )
 
 

@@ -22,7 +22,7 @@ from st_common.errors import ConfigError, LayerError
 from st_common.home import Home
 from st_common.layers.kinds import Kinds, load_kinds
 from st_common.layers.load import read_features
-from st_common.layers.vector import FileOptions
+from st_common.layers.options import FileOptions
 
 NONE = Kinds(())
 WRITTEN_BY = {

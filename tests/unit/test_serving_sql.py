@@ -126,6 +126,7 @@ def test_every_contract_has_a_view_before_its_table_is_there(tmp_path: Path):
         "quality",
         "stream_status",
         "dead_letters",
+        "feature_faults",
     ):
         assert rows(empty, f"SELECT count(*) FROM {name}") == [(0,)]
         assert set(load_contract(name).arrow_schema().names) <= set(
