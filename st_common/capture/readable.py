@@ -1,15 +1,13 @@
-"""Whether a file is what its stream's settings say, found on its first records before any of it goes into the log."""
+"""Whether a file is what its stream's settings say, found on a sample of it before any of it goes into the log."""
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-from st_common.capture.chunks import chunks
+from st_common.capture.files import wall_clock
+from st_common.capture.sample import Sample, sample_of
 from st_common.capture.source import is_packed, open_file
 from st_common.capture.tally import Tally
 from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError
-from st_common.formats.chunk import Chunk
 from st_common.formats.registry import format_of
 from st_common.settings import StreamSettings
 
@@ -19,11 +17,9 @@ _FIRST_BYTES = 1 << 18
 def refuse_unreadable(
     path: Path, stream: StreamSettings, *, name: str | None = None
 ) -> None:
-    """Makes sure that a file is what its stream's settings say, by its first records: 256 KiB at most.
+    """Makes sure that a file is what its stream's settings say, by the sample that `fairway check` looks at, too.
 
-    A format in which a fault in one place spoils all that follows is read to its end.
-
-    Whether a fix is too far ahead of its arrival is not looked at. An empty file is fine.
+    A format in which a fault in one place spoils all that follows is read to its end. An empty file is fine.
 
     Args:
         path: the file, packed by gzip or not.
@@ -31,27 +27,33 @@ def refuse_unreadable(
         name: what people call the file; None: by its path.
 
     Raises:
-        ConfigError: the file cannot be opened, or more than half of its first records cannot be read; it says the main
-            reason, the first record that has it, and what is likely to mend it.
+        ConfigError: the file cannot be opened, or more than half of the records looked at cannot be read; it says the
+            main reason, the first record that has it, and what is likely to mend it.
     """
     name = str(path) if name is None else name
-    _refuse_broken(path, stream, name)
-    with open_file(path) as raw:
-        source = GzipSource(raw) if is_packed(raw) else raw
-        chunk = next(_first(chunks(source, stream, size=_FIRST_BYTES)), None)
-    if chunk is None:
-        _refuse_one_line(path, stream, name)
-        return
+    sample = whole_sample_of(path, stream, name)
     tally = Tally()
-    payload, head = chunk.payload(0, len(chunk.spans)), chunk.payload(0, 1)
-    of_any_time = replace(stream, max_ahead_s=None)
-    tally.add(payload, chunk.header or head, of_any_time, arrival_us=0)
+    tally.add_sample(sample, stream, arrival_us=wall_clock())
     if tally.is_mostly_rejected:
-        of_what = f"the first {tally.records:,} records of {name}"
+        number = f"{tally.records:,} records of {name}"
+        of_what = f"the {number}" if sample.is_whole else f"{number} looked at"
         raise ConfigError(
             tally.message(stream.name, of_what),
             hint=f"{tally.mend(stream)}; --force puts it into the log all the same",
         )
+
+
+def whole_sample_of(path: Path, stream: StreamSettings, name: str) -> Sample:
+    """The sample of a file that has no fault after which nothing can be read.
+
+    Raises:
+        ConfigError: it has one; or it cannot be read, or all of it is one line because its line ends are not seen.
+    """
+    _refuse_broken(path, stream, name)
+    sample = sample_of(path, stream)
+    if not sample.payloads:
+        _refuse_one_line(path, stream, name)
+    return sample
 
 
 def _refuse_broken(path: Path, stream: StreamSettings, name: str) -> None:
@@ -62,10 +64,6 @@ def _refuse_broken(path: Path, stream: StreamSettings, name: str) -> None:
             format_of(stream.format).check_whole(source)
         except ConfigError as error:
             raise ConfigError(f"{name}: {error.message}", hint=error.hint) from None
-
-
-def _first(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    return (chunk for chunk in chunks if len(chunk.spans))
 
 
 def _refuse_one_line(path: Path, stream: StreamSettings, name: str) -> None:

@@ -84,14 +84,29 @@ def check(
     if given is None:
         typer.echo(settings)
     _tell(seen)
+    _require_readable(seen, file)
+    if write is not None:
+        _require_known(seen, file)
+        _write(ctx, write, settings)
+        _go_on(ctx, write, file, seen, has_source=bool(source))
+
+
+def _require_readable(seen: "Sniffed", file: str) -> None:
+    """Raises where `replay` would refuse it."""
     if not seen.is_readable:
         raise ConfigError(
             f"of {seen.records:,} records of {file} {seen.good:,} can be read",
-            hint="set what was guessed wrong by hand, and try it with --stream",
+            hint=f"{seen.mend}; settings can be tried with --stream",
         )
-    if write is not None:
-        _write(ctx, write, settings)
-        _go_on(ctx, write, file, seen, has_source=bool(source))
+
+
+def _require_known(seen: "Sniffed", file: str) -> None:
+    """Raises where settings would be written that nothing has shown."""
+    if not seen.is_known:
+        raise ConfigError(
+            f"{file} has 0 records, so that nothing shows how its times are written",
+            hint="write its settings when it has some, or by hand",
+        )
 
 
 def _check_alone(stream: str | None, others: "Mapping[str, str | None]") -> None:
@@ -153,8 +168,12 @@ def _tell(seen: "Sniffed") -> None:
 
     if len(seen.fixes):
         names = [n for n in seen.fixes.column_names if n not in ("row", "gone")]
-        write(_with_times(seen.fixes.select(names)), "table")
+        shown = seen.fixes.select(names)
+        write(_with_times(shown, is_timeless=seen.is_timeless), "table")
     typer.echo("")
+    if not seen.records:
+        typer.echo(f"0 records: {seen.place} holds nothing but what stands around them")
+        return
     typer.echo(f"{seen.good:,} of {seen.records:,} records looked at are fixes")
     for reason, count in seen.reasons.items():
         typer.echo(f"{count:,} are {reason}")
@@ -165,12 +184,14 @@ def _tell(seen: "Sniffed") -> None:
         typer.echo(f"note: {note}", err=True)
 
 
-def _with_times(fixes: "pa.Table") -> "pa.Table":
-    """Fixes whose times people can read."""
+def _with_times(fixes: "pa.Table", *, is_timeless: bool) -> "pa.Table":
+    """Fixes whose times people can read; where no column has any, each has that of its arrival."""
     import pyarrow as pa
 
     at = fixes.schema.get_field_index("event_ts")
     times = fixes["event_ts"].cast(pa.timestamp("us", "UTC"))
+    if is_timeless:
+        times = pa.array(["arrival"] * len(fixes))
     return fixes.set_column(at, "event_ts", times)
 
 

@@ -1,20 +1,16 @@
 """Whether what a feed brings can be read: samples of it are decoded as they come, and most rejects are a warning.
 
-arrivals   ||||||||||||||||||||||||||||    one each 2 s is looked at, 256 KiB of it
+arrivals   ||||||||||||||||||||||||||||    one each 2 s is looked at, a sample of it
 verdicts       ^                 ^         the first soon, each further one of 30 s
 """
 
-import io
 from dataclasses import replace
 
-import numpy as np
-
+from st_common.capture.sample import PART_BYTES, Sample, sample_of_bytes
 from st_common.capture.tally import Tally
 from st_common.errors import ConfigError
-from st_common.formats.registry import format_of
 from st_common.settings import StreamSettings
 
-_SAMPLE_BYTES = 1 << 18
 _HEAD_BYTES = 1 << 12
 _SAMPLE_EACH_US = 2_000_000
 _PERIOD_US = 30_000_000
@@ -39,14 +35,13 @@ class Judge:
         self._warning: str | None = None
 
     def look(self, payload: bytes, *, arrival_us: int) -> None:
-        """Decodes the first records of a payload, unless it looked at another one a moment ago."""
+        """Decodes a sample of a payload, unless it looked at another one a moment ago."""
         if arrival_us - self._looked_us < _SAMPLE_EACH_US:
             return
         self._looked_us = arrival_us
         self._begun_us = self._begun_us or arrival_us
-        sample = _first_records(payload, self._stream)
-        head = payload[:_HEAD_BYTES]
-        self._tally.add(sample, head, self._stream, arrival_us=arrival_us)
+        sample = _sample(payload, self._stream)
+        self._tally.add_sample(sample, self._stream, arrival_us=arrival_us)
 
     def warning(self, *, now_us: int) -> str | None:
         """What is wrong with most of what comes, and what is likely to mend it; None: it can be read."""
@@ -66,19 +61,13 @@ class Judge:
         return f"{told} ({self._tally.mend(self._stream)})"
 
 
-def _first_records(payload: bytes, stream: StreamSettings) -> bytes:
-    """The first records of a payload, as a payload; all of one that is small, or of another format."""
-    if len(payload) <= _SAMPLE_BYTES:
-        return payload
-    cut = format_of(stream.format).chunks(
-        io.BytesIO(payload), stream, size=_SAMPLE_BYTES
-    )
+def _sample(payload: bytes, stream: StreamSettings) -> Sample:
+    """Some records of a payload; all of one that is small, or no whole document."""
+    all_of_it = Sample(payloads=(payload,), head=payload[:_HEAD_BYTES], is_whole=True)
+    if len(payload) <= PART_BYTES:
+        return all_of_it
     try:
-        first = next(cut, None)
+        sample = sample_of_bytes(payload, stream)
     except ConfigError:
-        return payload
-    if first is None:
-        return payload
-    # Chunks may be larger than was asked for.
-    count = int(np.searchsorted(first.spans.starts, _SAMPLE_BYTES))
-    return first.payload(0, count)
+        return all_of_it
+    return sample if sample.payloads else all_of_it

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from types import MappingProxyType
 
+from st_common.sniffing.rows import Rows
 from st_common.stream_columns import Columns
 
 _OBJECT = (
@@ -49,8 +50,6 @@ _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _ATTRIBUTE = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _NAMED_AT_MOST = 12
 _PARTS = frozenset(each.name for each in fields(Columns))  # keys of `columns`
-
-Rows = Sequence[Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,14 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from st_common.errors import ConfigError
 from st_common.formats.member_lines import member_lines
-from st_common.sniffing.columns import Rows, guessed
+from st_common.sniffing.columns import guessed
 from st_common.sniffing.documents import lists_in
+from st_common.sniffing.rows import Rows, flat, rows_of_features
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LINES = 100
@@ -75,29 +75,22 @@ def _of_parquet(place: str) -> Form:
 
     if not Path(place).is_file():
         raise ConfigError(f"{place} is Parquet", hint="fetch it into a file")
-    batch = next(pq.ParquetFile(place).iter_batches(batch_size=_LINES), None)
+    try:
+        batch = next(pq.ParquetFile(place).iter_batches(batch_size=_LINES), None)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{place} is Parquet, and broken: {error}", hint="is the file complete?"
+        ) from None
     records = [] if batch is None else batch.to_pylist()
-    rows = [_flat(record) for record in records]
-    names = () if batch is None else tuple(batch.schema.names)
-    return Form(format="parquet", names=names, rows=rows)
+    rows = [flat(record) for record in records]
+    return Form(format="parquet", names=_names_of(rows), rows=rows)
 
 
 def _of_geojson(begun: bytes) -> Form:
     """The properties of the first features, and the id of their own where each has one."""
     at = begun.find(b"[", begun.find(b'"features"')) if b'"features"' in begun else 0
-    features = list(_objects(begun[at:]))[:_LINES]
-    rows = [_properties(one) for one in features]
-    if features and all(one.get("id") is not None for one in features):
-        own = [str(one["id"]) for one in features]
-        rows = [{"id": name, **row} for name, row in zip(own, rows, strict=True)]
+    rows = rows_of_features(list(_objects(begun[at:]))[:_LINES])
     return Form(format="geojson", names=_names_of(rows), rows=rows)
-
-
-def _properties(feature: dict[str, Any]) -> dict[str, str]:
-    """The properties of a feature; `id` alone would be the feature's own."""
-    values = _flat(feature.get("properties") or {})
-    own = "properties.id"
-    return {own if name == "id" else name: text for name, text in values.items()}
 
 
 def _of_xml(begun: bytes, place: str) -> Form:
@@ -135,13 +128,13 @@ def _of_json(begun: bytes, place: str) -> Form:
         member = next(fixes, next(iter(lists), None))
         if member is not None:
             settings, rows = {"records": member}, lists[member]
-    if not rows:
+    if not rows and re.match(rb"\[\s*[^]\s]", begun):
         raise ConfigError(f"{place} is JSON without objects", hint="an object a line")
     return Form(format="ndjson", settings=settings, names=_names_of(rows), rows=rows)
 
 
 def _rows_of(text: bytes) -> list[dict[str, str]]:
-    return [_flat(record) for record in list(_objects(text))[:_LINES]]
+    return [flat(record) for record in list(_objects(text))[:_LINES]]
 
 
 def _names_of(rows: Rows) -> tuple[str, ...]:
@@ -175,19 +168,6 @@ def _objects(text: bytes) -> Any:
             return
         if isinstance(value, dict):
             yield value
-
-
-def _flat(record: dict[str, Any], before: str = "") -> dict[str, str]:
-    """Values by their paths: `VP.veh`."""
-    flat: dict[str, str] = {}
-    for name, value in record.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{before}{name}.")
-        elif isinstance(value, datetime):
-            flat[f"{before}{name}"] = value.isoformat()
-        elif not isinstance(value, list):
-            flat[f"{before}{name}"] = "" if value is None else str(value)
-    return flat
 
 
 def _of_text(text: str, place: str) -> Form:

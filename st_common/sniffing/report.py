@@ -1,6 +1,5 @@
 """What a file or a feed is, as a stream's settings, and how well it can be read by them."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,15 +8,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from st_common.decode import Decoded, decode
+from st_common.capture.files import wall_clock
+from st_common.capture.readable import whole_sample_of
+from st_common.capture.sample import Sample, sample_of_bytes
+from st_common.capture.tally import Tally
+from st_common.decode import fixes_schema
 from st_common.errors import ConfigError
-from st_common.feeds.framing import of_document
 from st_common.formats.registry import format_of
 from st_common.geometry.extent import Box, extent_of_rows
-from st_common.settings import StreamSettings, stream_of_table
+from st_common.settings import Columns, StreamSettings, stream_of_table
 from st_common.sniffing.columns import Guess, Other, guessed, notes_of_others
 from st_common.sniffing.form import Form, form_of
 from st_common.sniffing.head import SECONDS, Head, is_address, read_head
+from st_common.sniffing.rows import rows_of
 
 SHOWN = 5
 _NAME = "feed"
@@ -58,6 +61,8 @@ class Sniffed:
         notes: what people should look at.
         extent: the least and greatest x and y of the fixes: minx, miny, maxx, maxy; None without any.
         is_whole: whether these were all records that there are.
+        is_timeless: whether a record's time is its arrival, for no column has one.
+        mend: what is likely to mend it, where most records are rejects; "" else.
     """
 
     place: str
@@ -69,12 +74,19 @@ class Sniffed:
     notes: tuple[str, ...]
     extent: Box | None
     is_whole: bool
+    is_timeless: bool = False
+    mend: str = ""
 
     @property
     def is_readable(self) -> bool:
-        """Whether at least half of the records about positions are fixes."""
-        about = self.records - self.reasons.get("no_position", 0)
-        return self.good > 0 and 2 * self.good >= about
+        """Whether it would be replayed: not more than half of the records about positions are rejects."""
+        return not self.mend
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the settings say all: those of a header without records do not say how times are written."""
+        own = self.table.get("format") in _OWN
+        return self.records > 0 or own
 
 
 def sniff(
@@ -102,16 +114,33 @@ def sniff(
     """
     head = read_head(place, seconds=seconds)
     if given is not None:
-        return _tried(head, given, {}, ())
+        return _tried(head, _sample(head, given), given, {}, ())
     form = form_of(head.data, place)
-    guess = _guess(form, place, owner, named)
+    probe = _probe(form)
+    sample = _sample(head, probe)
+    rows = rows_of(sample.payloads, probe, form.names) if form.names else ()
+    guess = _guess(replace(form, rows=rows), place, owner, named)
     others = guess.others if guess else {}
     names = _kept(kept, others, place, form.format)
     table = _with_attributes(_table_of(form, guess), {n: others[n] for n in names})
     dropped = {name: one for name, one in others.items() if name not in names}
     stream = stream_of_table(_NAME, table, Path(place))
     notes = (*guess.notes, *notes_of_others(dropped)) if guess else ()
-    return _tried(head, stream, table, notes)
+    return _tried(head, sample, stream, table, notes)
+
+
+def _probe(form: Form) -> StreamSettings:
+    """Settings by which the records can be told, before anybody knows their columns."""
+    settings = {**format_of(form.format).defaults, **form.settings}
+    anything = Columns(object="1", x="2", y="3")
+    return StreamSettings(name=_NAME, format=form.format, columns=anything, **settings)
+
+
+def _sample(head: Head, stream: StreamSettings) -> Sample:
+    """What is looked at: of a file what `fairway replay` looks at, else what came."""
+    if head.path is not None:
+        return whole_sample_of(head.path, stream, head.place)
+    return sample_of_bytes(head.data, stream, is_whole=head.is_whole)
 
 
 def _guess(
@@ -183,8 +212,8 @@ def _table_of(form: Form, guess: Guess | None) -> dict[str, Any]:
         places = {} if {"x", "y"} <= known.keys() else {"x": x, "y": y}
         if form.format not in _OWN:
             raise ConfigError(
-                f"the file is {form.format}, whose columns nobody can guess",
-                hint="docs/file-formats.md shows settings for it",
+                f"it is {form.format} with 0 records, so that nothing shows its columns",
+                hint="check it again when it has some; docs/file-formats.md shows settings for it",
             )
         return {**table, "columns": {**_OWN[form.format], **places}}
     own = format_of(form.format).columns
@@ -197,39 +226,29 @@ def _table_of(form: Form, guess: Guess | None) -> dict[str, Any]:
 
 
 def _tried(
-    head: Head, stream: StreamSettings, table: dict[str, Any], notes: tuple[str, ...]
+    head: Head,
+    sample: Sample,
+    stream: StreamSettings,
+    table: dict[str, Any],
+    notes: tuple[str, ...],
 ) -> Sniffed:
-    """What becomes of the first records by some settings."""
-    parts = [_decoded(one, stream) for one in _payloads(head, stream)]
-    reasons: Counter[str] = Counter()
-    for part in parts:
-        reasons.update(part.rejects["reason"].to_pylist())
-    fixes = pa.concat_tables([part.fixes for part in parts]) if parts else pa.table({})
+    """What becomes of a sample by some settings."""
+    tally = Tally()
+    tally.add_sample(sample, stream, arrival_us=wall_clock())
+    fixes = pa.concat_tables([fixes_schema(stream).empty_table(), *tally.fixes])
     return Sniffed(
         place=head.place,
         table=table,
         fixes=fixes.slice(0, SHOWN),
-        records=sum(part.rows for part in parts),
-        good=len(fixes),
-        reasons=dict(reasons.most_common()),
+        records=tally.records,
+        good=tally.good,
+        reasons=dict(tally.reasons.most_common()),
         notes=notes,
         extent=extent_of_rows(fixes) if len(fixes) else None,
-        is_whole=head.is_whole or format_of(stream.format).is_told_at_end,
+        is_whole=sample.is_whole,
+        is_timeless=stream.columns.event_ts is None,
+        mend=tally.mend(stream) if tally.is_mostly_rejected else "",
     )
-
-
-def _payloads(head: Head, stream: StreamSettings) -> list[bytes]:
-    """The first bytes as payloads; the last record of what is cut is left out, where records are lines."""
-    data = head.data
-    if format_of(stream.format).is_told_at_end:
-        data = Path(head.place).read_bytes()
-    elif not head.is_whole and stream.records is None:
-        data = data[: format_of(stream.format).whole_bytes(data)]
-    return [one.header + one.body for one in of_document(data, stream)]
-
-
-def _decoded(payload: bytes, stream: StreamSettings) -> Decoded:
-    return decode(payload, replace(stream, max_ahead_s=None), arrival_us=0)
 
 
 def to_toml(name: str, table: dict[str, Any]) -> str:

@@ -74,7 +74,7 @@ def replay(home: Home, content: bytes, *options: str, stream: str = "cars"):
         ),
         (
             (HEADER + GOOD * 4 + "b,,1,1\n" * 3 + "b,1,,1\n" * 2).encode(),
-            ("5 of the first 9", "mostly missing_time"),
+            ("5 of the 9 records", "mostly missing_time"),
         ),
         (
             (HEADER + "\u00e9,1,1,1\n" * 3).encode("latin-1"),

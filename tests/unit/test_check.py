@@ -8,7 +8,9 @@ import re
 import shlex
 import socket
 import threading
+import time
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -284,7 +286,8 @@ def test_the_first_query_that_is_shown_can_be_typed_as_it_stands(tmp_path):
 def test_of_a_file_that_goes_on_the_region_is_not_said_to_hold_all(tmp_path):
     path = tmp_path / "fixes.csv"
     line = "a,1700000000,10.5,50\n"
-    path.write_text("id,t,lon,lat\n" + line * 20_000 + "a,1700000001,11,49.25\n")
+    odd = "a,1700000001,11,49.25\n"
+    path.write_text("id,t,lon,lat\n" + line * 20_000 + odd + line * 60_000)
     told = invoke_check(tmp_path, str(path))
     more = "; what was not looked at may lie elsewhere"
     assert f"all of them are INSIDE (10.5, 50, 10.5, 50){more}\n" in told
@@ -447,3 +450,54 @@ def test_what_is_named_is_taken_as_it_is_called(tmp_path):
     seen = sniff(str(path), named={"x": "lon", "y": "lat", "event_ts": "created"})
     columns = seen.table["columns"]
     assert (columns["x"], columns["event_ts"]) == ("lon", "created")
+
+
+@pytest.mark.parametrize(
+    ("content", "form"),
+    [
+        (b"id,timestamp,lat,lon\n", "csv"),
+        (b"<gpx><trk><name>a</name><trkseg></trkseg></trk></gpx>", "gpx"),
+        (b'{"time":1700000000,"states":null}', "opensky"),
+        (b"\n\x05\n\x032.0", "gtfs-rt"),
+    ],
+)
+def test_what_holds_no_record_is_named_with_its_settings_as_far_as_they_are_known(
+    tmp_path, content, form
+):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    told = invoke_check(tmp_path, str(path))
+    assert f'format = "{form}"' in told
+    assert "0 records: " in told
+
+
+@pytest.mark.parametrize("content", [b"[]", b'{"vehicles": []}', b"{}"])
+def test_an_empty_list_says_that_nothing_shows_its_columns(tmp_path, content):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match="0 records, so that nothing shows its col"):
+        sniff(str(path))
+
+
+def test_settings_that_no_record_has_shown_are_not_written(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("id,timestamp,lat,lon\n")
+    where = ["--home", str(tmp_path), "--conf", str(tmp_path / "conf")]
+    told = CliRunner().invoke(app, [*where, "check", str(path), "--write", "cars"])
+    assert told.exit_code == 2
+    assert "nothing shows how its times are written" in told.output
+    assert not (tmp_path / "conf").exists()
+
+
+def test_times_ahead_of_now_are_told_with_the_zone_that_mends_them(tmp_path):
+    ahead = datetime.fromtimestamp(time.time_ns() / 1e9 + 7_200, UTC)
+    stamp = ahead.strftime("%Y/%m/%d,%H:%M:%S.000")
+    line = f"MSG,3,1,1,4B1234,1,{stamp},{stamp},,35000,,,52.1,13.0,,,0,0,0,0\n"
+    path = tmp_path / "planes.txt"
+    path.write_text(line * 10)
+    told = CliRunner().invoke(app, ["--home", str(tmp_path), "check", str(path)])
+    assert told.exit_code == 2
+    said = " ".join(told.output.split())
+    assert "10 are too_far_ahead" in said
+    assert "2 h ahead of their arrival" in said
+    assert 'time_zone = "Europe/Berlin"' in said

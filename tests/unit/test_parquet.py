@@ -213,7 +213,7 @@ def test_a_file_that_is_cut_is_refused_before_any_of_it_is_in_the_log(tmp_path):
             refuse_unreadable(path, CARS)
     packed = tmp_path / "b.parquet"
     packed.write_bytes(gzip.compress(content))
-    with pytest.raises(ConfigError, match="5 of the first 6 records"):
+    with pytest.raises(ConfigError, match="5 of the 6 records"):
         refuse_unreadable(packed, CARS)
 
 
