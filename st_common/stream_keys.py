@@ -9,6 +9,7 @@ from st_common.formats.format_settings import Column
 from st_common.formats.registry import FORMATS, is_known
 from st_common.home import checked_name
 from st_common.spark_keys import SPARK_KEYS
+from st_common.times import TIME_UNITS, why_no_zone
 from st_common.toml_values import (
     OFF,
     Check,
@@ -31,7 +32,6 @@ _ENGINES = ("spark", "local")
 _ATTRIBUTE_TYPES = ("string", "double", "long", "bool")
 _NUMBERS = ("double", "long")
 _UNITS = ", ".join((SHOWN["speed"], SHOWN["space"], SHOWN["time"]))
-_TIME_UNITS = ("s", "ms", "us", "iso")
 _MAX_SHARDS = 256
 _MOST_DAYS = 36_500
 _MOST_READINGS = 1_000_000
@@ -140,13 +140,15 @@ def _format(value: object) -> str:
     return str(value) if isinstance(value, str) and is_known(value) else _ours(value)
 
 
-@takes("`s`, `ms`, `us`, `iso`, or a format such as `%d/%m/%Y %H:%M:%S`")
+@takes(
+    f"{', '.join(f'`{unit}`' for unit in TIME_UNITS)}, or a format such as `%d/%m/%Y %H:%M:%S`"
+)
 def _time_unit(value: object) -> str:
-    if not isinstance(value, str) or (value not in _TIME_UNITS and "%" not in value):
+    if not isinstance(value, str) or (value not in TIME_UNITS and "%" not in value):
         raise WrongError(
-            f"is none of {', '.join(_TIME_UNITS)}, nor a format such as %d/%m/%Y %H:%M:%S"
+            f"is none of {', '.join(TIME_UNITS)}, nor a format such as %d/%m/%Y %H:%M:%S"
         )
-    if value not in _TIME_UNITS:
+    if value not in TIME_UNITS:
         used = set(_DIRECTIVE.findall(value))
         if used - _DIRECTIVES:
             raise WrongError(f"has the unknown directive %{min(used - _DIRECTIVES)}")
@@ -154,6 +156,16 @@ def _time_unit(value: object) -> str:
         if not ("F" in used or (used & set("Yy") and (day or "j" in used))):
             raise WrongError("names no whole date (year, month, day)")
     return value
+
+
+@takes(
+    "the name of a zone, such as `Europe/Berlin`, or a difference to UTC, such as `+01:00`"
+)
+def _time_zone(value: object) -> str:
+    wrong = why_no_zone(value)
+    if wrong is not None:
+        raise WrongError(wrong)
+    return str(value)
 
 
 @takes("a table of names and types")
@@ -241,6 +253,7 @@ STREAM_KEYS: dict[str, Check] = {
     "crs": _crs,
     "query": text,
     "time_unit": _time_unit,
+    "time_zone": _time_zone,
     "attributes": _attributes,
     "header": flag,
     "delimiter": _character,

@@ -34,6 +34,7 @@ NAMES = (
     "format",
     "columns",
     "time_unit",
+    "time_zone",
     "attributes",
     "units",
     "header",
@@ -47,6 +48,7 @@ NAMES = (
 _WHEN_SET = (
     "position_filter",
     "records",
+    "time_zone",
 )  # younger than many logs: what is off is not said
 KEY = "reading.json"
 _AT_ONCE = 64  # segments: among the first there are records, as a rule

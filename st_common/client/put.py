@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -20,12 +20,11 @@ from st_common.formats.registry import format_of
 from st_common.formats.said_before import NOTHING, put_in_front
 from st_common.home import Home
 from st_common.settings import StreamSettings
-from st_common.units import TIME_UNIT_US
+from st_common.times import written
 
 Fixes: TypeAlias = pa.Table | Iterable[Mapping[str, Any]]
 _ROWS = 20_000  # in one segment
 _OF_A_FIX = ("object", "event_ts", "x", "y", "place")
-_EPOCH, _US = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,11 +127,4 @@ def _plain(value: Any, stream: StreamSettings) -> Any:
         return value
     if value.tzinfo is None:
         raise ConfigError(f"{value!r} has no time zone", hint="tzinfo=datetime.UTC")
-    at = value.astimezone(UTC)
-    if stream.time_unit in TIME_UNIT_US:
-        time_us, unit_us = (at - _EPOCH) // _US, TIME_UNIT_US[stream.time_unit]
-        whole, rest = divmod(time_us, unit_us)
-        return time_us / unit_us if rest else whole
-    if stream.time_unit == "iso":
-        return at.isoformat()
-    return at.strftime(stream.time_unit)
+    return written(value, stream.time_unit, stream.time_zone)

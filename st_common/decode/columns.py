@@ -27,7 +27,7 @@ def judge_columns(rows: pa.Table, stream: StreamSettings) -> Decoded:
     """
     rows = rows.combine_chunks()
     fields = {name: _one(rows[name]) for name in rows.column_names}
-    fields["event_ts"] = fields["event_ts"].view(pa.timestamp("us"))
+    fields["event_ts"] = fields["event_ts"].view(pa.timestamp("us", "UTC"))
     records = Records(
         fault=np.zeros(len(rows), np.int8),
         fields=fields,

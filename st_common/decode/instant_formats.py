@@ -1,4 +1,4 @@
-"""Written dates and times to microseconds: ISO 8601 and strptime formats.
+"""Written dates and times to microseconds: ISO 8601, RFC 2822 and strptime formats.
 
 Arrow's cast reads what nearly all ISO texts are. Texts in a format whose digits stand at known places are read as a
 matrix of bytes. The rest is read by a regular expression.
@@ -8,6 +8,7 @@ import calendar
 import re
 from collections.abc import Mapping
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,17 +22,39 @@ _Layout = tuple[
     Mapping[str, int], int, tuple[tuple[int, int], ...]
 ]  # places of fields, width, literals
 
-_ISO_DAY = r"(?P<Y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})"
 _FRACTION = r"(?:[.,](?P<f>\d+))?"
-_ZONE = r"(?P<z>[Zz]|[+-]\d{2}(?::?\d{2})?)?"
-_ISO = rf"^{_ISO_DAY}(?:[Tt ](?P<H>\d{{2}}):?(?P<M>\d{{2}})(?::?(?P<S>\d{{2}}){_FRACTION})? ?{_ZONE})?$"
+_OFFSET = r"[+-]\d{2}(?::?\d{2})?"
+_ZONE = rf"(?P<z>[Zz]|(?:UTC|GMT)?{_OFFSET}|UTC|GMT)?"
+_GO = r"(?: [A-Z]{2,5}| [+-]\d{2,4})?(?: m=[+-][0-9.]+)?"  # what Go prints behind an offset
+_ISO = (
+    r"^(?P<Y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})"
+    rf"(?:[Tt ](?P<H>\d{{2}}):?(?P<M>\d{{2}})(?::?(?P<S>\d{{2}}){_FRACTION})? ?{_ZONE})?$"
+)
+_OF_GO = (
+    r"^(?P<Y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2}) (?P<H>\d{2}):(?P<M>\d{2}):(?P<S>\d{2})"
+    rf"{_FRACTION} (?P<z>{_OFFSET}){_GO}$"
+)
+_BASIC = (
+    r"^(?P<Y>\d{4})(?P<m>\d{2})(?P<d>\d{2})[Tt ](?P<H>\d{2})(?P<M>\d{2})"
+    rf"(?:(?P<S>\d{{2}}){_FRACTION})? ?{_ZONE}$"
+)
+_RFC2822 = (
+    r"^(?:[A-Za-z]{3,9},?\s+)?(?P<d>\d{1,2})[ -](?P<b>[A-Za-z]{3,9})[ -](?P<Y>\d{4})\s+"
+    rf"(?P<H>\d{{1,2}}):(?P<M>\d{{2}})(?::(?P<S>\d{{2}}){_FRACTION})?\s*"
+    r"(?P<z>[Zz]|(?:UTC|GMT)?[+-]\d{2}:?\d{2}|UTC|UT|GMT)?(?:\s*\([^()]*\))?$"
+)
+_AMERICAN = {  # the zones that RFC 2822 knows by name
+    f"{letter}{kind}": f"-{hours + (kind == 'ST'):02}00"
+    for letter, hours in (("E", 4), ("C", 5), ("M", 6), ("P", 7))
+    for kind in ("ST", "DT")
+}
 # What a cast takes for sure, which fails for a column by one bad text: days that all years have, in what int64 ns hold.
 _SURE_DAY = (
     r"(?:19[7-9]\d|2[01]\d{2})-"
     r"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
 )
 _SURE = rf"^{_SURE_DAY}[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{{1,9}})?"
-_SURE_KINDS = {  # without a zone it is UTC
+_SURE_KINDS = {
     rf"{_SURE}(?:Z|[+-](?:0\d|1[0-4]):?[0-5]\d)$": pa.timestamp("ns", "UTC"),
     rf"{_SURE}$": pa.timestamp("ns"),
 }
@@ -50,9 +73,9 @@ _PATTERNS = {
     "M": r"(?P<M>\d{1,2})",
     "S": r"(?P<S>\d{1,2})",
     "f": r"(?P<f>\d+)",
-    "p": r"(?P<p>[AaPp][Mm])",
+    "p": r"(?P<p>[AaPp]\.?\s?[Mm]\.?)",
     "z": r"(?P<z>[Zz]|[+-]\d{2}:?\d{2})",
-    "Z": r"(?:UTC|GMT|Z)",
+    "Z": r"(?P<Z>UTC|GMT|Z)",
     "a": r"[A-Za-z]{3,9}",
     "A": r"[A-Za-z]{3,9}",
     "%": "%",
@@ -66,38 +89,72 @@ _MONTHS = pa.array(
 )
 
 
-def by_iso(texts: pa.Array) -> tuple[Ints, Mask]:
-    """Instants (us) of ISO 8601 texts and where there is one.
+class Read(NamedTuple):
+    """What texts say of times.
+
+    Attributes:
+        us: instants, us UTC; of a text without a zone what a clock showed, as if it were in UTC.
+        good: bool[n], where there is one.
+        local: bool[n], where the text says no zone.
+    """
+
+    us: Ints
+    good: Mask
+    local: Mask
+
+
+def by_iso(texts: pa.Array) -> Read:
+    """The times of ISO 8601 texts.
 
     A date alone is its midnight. `T` or a blank before the time; seconds, fraction and zone (`Z`, `+02`, `+0200`,
-    `+02:00`) may be absent.
+    `+02:00`, `UTC`) may be absent. `20251124T080000Z` and what Go prints are read too.
     """
-    values, good = np.zeros(len(texts), np.int64), np.zeros(len(texts), bool)
+    read = _unread(len(texts))
     for pattern, kind in _SURE_KINDS.items():
-        if good.all():
+        if read.good.all():
             break
         sure = pc.match_substring_regex(texts, pattern)
         nanoseconds = pc.if_else(sure, texts, None).cast(kind).cast(pa.int64())
-        values += long_values(nanoseconds) // 1000
-        good |= mask(sure)
-    return _rest_by_pattern(texts, _ISO, values, good)
+        np.add(read.us, long_values(nanoseconds) // 1000, out=read.us)
+        np.logical_or(read.good, mask(sure), out=read.good)
+        if kind.tz is None:
+            read.local[mask(sure)] = True
+    for pattern in (_ISO, _OF_GO, _BASIC):
+        _rest_by_pattern(texts, pattern, read)
+    return read
 
 
-def by_format(texts: pa.Array, time_format: str) -> tuple[Ints, Mask]:
-    """Instants (us) of texts in a strptime format and where there is one.
+def by_rfc2822(texts: pa.Array) -> Read:
+    """The times of texts as mails and HTTP have them: `Mon, 24 Nov 2025 08:00:00 +0100`."""
+    for name, offset in _AMERICAN.items():
+        texts = pc.replace_substring_regex(texts, rf"\b{name}\b", offset)
+    read = _unread(len(texts))
+    _rest_by_pattern(texts, _RFC2822, read)
+    return read
 
-    Numbers may lack leading zeros; `%S` takes a fraction, too; `%b` and `%B` are English, in any case.
+
+def by_format(texts: pa.Array, time_format: str) -> Read:
+    """The times of texts in a strptime format.
+
+    Numbers may lack leading zeros; `%S` takes a fraction, too, and may be absent behind a colon; `%b` and `%B` are
+    English, in any case.
     """
     for short, long in _SHORT.items():
         time_format = time_format.replace(short, long)
-    values, good = np.zeros(len(texts), np.int64), np.zeros(len(texts), bool)
+    read = _unread(len(texts))
     layout = _layout(time_format)
     if layout is not None:
         at = np.flatnonzero(
             pc.binary_length(texts).to_numpy(zero_copy_only=False) == layout[1]
         )
-        values[at], good[at] = _laid_out(_matrix(texts, at, layout[1]), layout)
-    return _rest_by_pattern(texts, _pattern(time_format), values, good)
+        read.us[at], read.good[at] = _laid_out(_matrix(texts, at, layout[1]), layout)
+        read.local[at] = True
+    _rest_by_pattern(texts, _pattern(time_format), read)
+    return read
+
+
+def _unread(count: int) -> Read:
+    return Read(np.zeros(count, np.int64), np.zeros(count, bool), np.zeros(count, bool))
 
 
 def _matrix(texts: pa.Array, at: Ints, width: int) -> NDArray[np.uint8]:
@@ -162,18 +219,15 @@ def _number(matrix: NDArray[np.uint8], place: int, width: int) -> tuple[Ints, Ma
     return value, all_digits
 
 
-def _rest_by_pattern(
-    texts: pa.Array, pattern: str, values: Ints, good: Mask
-) -> tuple[Ints, Mask]:
-    """Fills in what no layout could read."""
-    at = np.flatnonzero(~good)
+def _rest_by_pattern(texts: pa.Array, pattern: str, read: Read) -> None:
+    """Fills in what nothing could read so far."""
+    at = np.flatnonzero(~read.good)
     if len(at):
         parts = pc.extract_regex(texts.take(pa.array(at)), pattern)
-        values[at], good[at] = _from_parts(parts)
-    return values, good
+        read.us[at], read.good[at], read.local[at] = _from_parts(parts)
 
 
-def _from_parts(parts: pa.StructArray) -> tuple[Ints, Mask]:
+def _from_parts(parts: pa.StructArray) -> Read:
     is_read = mask(parts.is_valid())
     texts = {part.name: parts.field(part.name) for part in parts.type}
     numbers = {name: digits(texts[name]) for name in "YmdjHMSI" if name in texts}
@@ -199,7 +253,17 @@ def _from_parts(parts: pa.StructArray) -> tuple[Ints, Mask]:
     values, real = _compose(numbers)
     if "f" in texts:
         values += digits(texts["f"], width=6)
-    return values - _zone_us(texts["z"]) if "z" in texts else values, is_read & real
+    return _in_utc(values, is_read & real, texts)
+
+
+def _in_utc(values: Ints, good: Mask, texts: Mapping[str, pa.Array]) -> Read:
+    """The same with the zone that the texts say, if they say one."""
+    if "Z" in texts:  # `%Z` takes names of UTC alone
+        return Read(values, good, np.zeros(len(good), bool))
+    if "z" not in texts:
+        return Read(values, good, np.ones(len(good), bool))
+    local = mask(pc.equal(texts["z"], ""))
+    return Read(values - _zone_us(texts["z"]), good, local)
 
 
 def digits(texts: pa.Array, *, width: int | None = None) -> Ints:
@@ -212,12 +276,12 @@ def digits(texts: pa.Array, *, width: int | None = None) -> Ints:
 
 
 def _zone_us(zones: pa.Array) -> Ints:
-    """Offsets from UTC (us) of `Z`, `+02`, `+0200`, `+02:00`; absent is 0."""
+    """Offsets from UTC (us) of `Z`, `+02`, `+0200`, `+02:00`, `UTC+02:00`; absent is 0."""
     offset = pc.replace_substring_regex(pc.fill_null(zones, ""), r"[^0-9]", "")
     minutes = digits(pc.utf8_slice_codeunits(offset, 0, 2)) * 60 + digits(
         pc.utf8_slice_codeunits(offset, 2, 4)
     )
-    west = mask(pc.starts_with(pc.fill_null(zones, ""), "-"))
+    west = mask(pc.match_substring(pc.fill_null(zones, ""), "-"))
     return np.where(west, -minutes, minutes) * 60_000_000
 
 
@@ -248,16 +312,23 @@ def _month_start(year: Ints, month: Ints) -> Ints:
 
 @cache
 def _pattern(time_format: str) -> str:
-    """The regular expression of a strptime format."""
+    """The regular expression of a strptime format; a blank in it stands for any blanks."""
     pieces: list[str] = []
     for directive, literal in re.findall(r"%(.)|([^%])", time_format, re.DOTALL):
-        piece = _PATTERNS[directive] if directive else re.escape(literal)
+        piece = _PATTERNS[directive] if directive else _literal(literal)
         group = piece[: piece.find(">") + 1]
         if group and any(
             group in earlier for earlier in pieces
         ):  # a directive given twice: the first counts
             piece = piece.replace(group, "(?:")
+        if directive == "S":
+            has_fraction = "%f" in time_format or "(?P<f>" in "".join(pieces)
+            piece += "" if has_fraction else _FRACTION
+            if pieces[-1:] == [":"]:
+                pieces[-1], piece = "", f"(?::{piece})?"
         pieces.append(piece)
-        if directive == "S" and "%f" not in time_format and _FRACTION not in pieces:
-            pieces.append(_FRACTION)
     return "^" + "".join(pieces) + "$"
+
+
+def _literal(character: str) -> str:
+    return r"[\s\p{Zs}]+" if character == " " else re.escape(character)

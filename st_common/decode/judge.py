@@ -68,11 +68,19 @@ class Faults:
         self.unread: dict[
             str, Mask
         ] = {}  # by attribute: where its text was none of its type
+        self.twice = self.never = np.zeros(count, bool)  # local times, see `Instants`
 
     def mark(self, where: Mask, reason: Reason) -> None:
         """Says why some records are no fixes."""
         if where.any():
             self.reasons[where & (self.reasons == Reason.NONE)] = reason
+
+    def unread_of(self, records: Mask) -> dict[str, int]:
+        """By attribute, of how many of some records its text was none of its type."""
+        counts = {
+            name: int((where & records).sum()) for name, where in self.unread.items()
+        }
+        return {name: count for name, count in counts.items() if count}
 
 
 def judge(
@@ -111,12 +119,14 @@ def judge(
     fixes = pa.table({"row": pa.array(rows, pa.int32()), **fields}, schema=schema)
     if faults.reasons.any():
         fixes = fixes.filter(pa.array(good))
-    nulled = {
-        name: count
-        for name, where in faults.unread.items()
-        if (count := int((where & good).sum()))
-    }
-    return Decoded(fixes=fixes, rejects=rejects, rows=len(fault), nulled=nulled)
+    return Decoded(
+        fixes=fixes,
+        rejects=rejects,
+        rows=len(fault),
+        nulled=faults.unread_of(good),
+        twice=int((faults.twice & good).sum()),
+        never=int((faults.never & (faults.reasons == Reason.BAD_TIME)).sum()),
+    )
 
 
 def _fields(
@@ -188,7 +198,9 @@ def _event_ts(
     column = stream.columns.event_ts
     if column is None:
         return np.asarray(arrivals.instants()[records.fault == Reason.NONE], np.int64)
-    parsed = instants(as_one(fields, column, between=" "), stream.time_unit)
+    times = as_one(fields, column, between=" ")
+    parsed = instants(times, stream.time_unit, stream.time_zone)
+    faults.twice, faults.never = parsed.twice, parsed.never
     faults.mark(parsed.missing, Reason.MISSING_TIME)
     faults.mark(parsed.bad, Reason.BAD_TIME)
     return parsed.values.astype(np.int64, copy=False)

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from st_common.formats.said_before import Said
     from st_common.formats.spans import Ints
 
-FORMAT_KEYS = ("header", "delimiter", "quote", "records", "skip_lines", "time_unit")
+FORMAT_KEYS = (
+    "header",
+    "delimiter",
+    "quote",
+    "records",
+    "skip_lines",
+    "time_unit",
+    "time_zone",
+)
 """The keys of a stream that some formats have no use for."""
 
 

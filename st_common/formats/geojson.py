@@ -32,7 +32,7 @@ class GeoJson(Format):
     `properties.id` is the property of that name, `geometry.coordinates[2]` the height.
     """
 
-    takes = frozenset({"skip_lines", "time_unit"})
+    takes = frozenset({"skip_lines", "time_unit", "time_zone"})
     columns = _PLACE
 
     def chunks(

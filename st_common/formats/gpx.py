@@ -46,7 +46,7 @@ class Gpx(Format):
 
     is_lines = False
 
-    takes = frozenset({"time_unit"})
+    takes = frozenset({"time_unit", "time_zone"})
     crs = "EPSG:4326"
 
     columns = MappingProxyType({"x": "lon", "y": "lat"})

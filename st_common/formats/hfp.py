@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Hfp(Format):
     """Lines; see `hfp_records`."""
 
-    takes = frozenset({"time_unit"})
+    takes = frozenset({"time_unit", "time_zone"})
     crs = "EPSG:4326"
 
     columns = MappingProxyType({"x": "long", "y": "lat"})

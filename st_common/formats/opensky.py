@@ -51,7 +51,7 @@ class OpenSky(Format):
 
     is_lines = False
 
-    takes = frozenset({"time_unit"})
+    takes = frozenset({"time_unit", "time_zone"})
     crs = "EPSG:4326"
 
     defaults = MappingProxyType({"time_unit": "s"})

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Parquet(Format):
     """Rows; the columns are those of the file, by path inside of structs: `position.lat`."""
 
-    takes = frozenset({"time_unit"})
+    takes = frozenset({"time_unit", "time_zone"})
     is_lines = False
 
     is_told_at_end = True

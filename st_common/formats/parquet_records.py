@@ -18,7 +18,6 @@ from st_common.formats.spans import Ints
 _MAGIC = b"PAR1"
 _NOTHING = b"\xef\xbb\xbf \t\r\n"  # no records, as in all formats
 _MOST_ROWS = 16_777_216  # of a payload, as of text that is unpacked
-_US = pa.timestamp("us")
 _LATEST_S = 7_258_118_400  # 2200-01-01
 _OUTSIDE = -1  # an instant that no unit of a stream takes
 
@@ -129,7 +128,10 @@ def _whole(values: pa.Array) -> pa.Array:
 
 
 def _instants(values: pa.Array) -> pa.Array:
-    """Timestamps of any unit as microseconds; those beyond all that a stream takes as one in front of 1970."""
+    """Timestamps of any unit as microseconds; those beyond all that a stream takes as one in front of 1970.
+
+    Those that have a zone are in UTC, whichever it is; those that have none keep none.
+    """
     per_s = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[
         values.type.unit
     ]
@@ -138,7 +140,8 @@ def _instants(values: pa.Array) -> pa.Array:
     inside = (numbers >= 0) & (numbers < _LATEST_S * per_s)
     known = np.where(inside, numbers, 0)
     us = known * (1_000_000 // per_s) if per_s <= 1_000_000 else known // 1_000
-    return pa.array(np.where(inside, us, _OUTSIDE), _US, mask=missing)
+    kind = pa.timestamp("us", None if values.type.tz is None else "UTC")
+    return pa.array(np.where(inside, us, _OUTSIDE), kind, mask=missing)
 
 
 def _texts_of_bytes(values: pa.Array) -> pa.Array:

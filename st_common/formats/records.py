@@ -55,10 +55,10 @@ class Records:
 
     `fault` int8[n] holds a Reason for each record that could not be taken apart. `fields` holds, by the name of a
     column, the values of all others in order: string arrays (null or "" is a missing value), or, where the format
-    knows the type, float64, int64 and bool (null or NaN is missing), and event times as timestamp[us] (UTC, with or
-    without a zone), which no time unit of a stream changes; int64 and float64 event times are numbers in that unit. A
-    typed value means what its text would. `raw` gives the bytes of the records with the given rows, each cut at
-    RAW_LIMIT.
+    knows the type, float64, int64 and bool (null or NaN is missing), and event times as timestamp[us]: in UTC, or
+    without a zone, where it is the stream's `time_zone` that counts; no time unit of a stream changes them. int64 and
+    float64 event times are numbers in that unit. A typed value means what its text would. `raw` gives the bytes of the
+    records with the given rows, each cut at RAW_LIMIT.
     """
 
     fault: NDArray[np.int8]

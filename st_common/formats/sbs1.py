@@ -50,7 +50,7 @@ COLUMNS = (
 class Sbs1(Format):
     """Lines; see `sbs1_records`."""
 
-    takes = frozenset({"time_unit"})
+    takes = frozenset({"time_unit", "time_zone"})
     crs = "EPSG:4326"
 
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})

@@ -8,11 +8,14 @@ import io
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+from numpy.typing import NDArray
 
 from st_common.client.result import ARROW, from_stream
+from st_common.decode.zones import local_of, utc_of
 from st_common.errors import ConfigError
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.framing import (
@@ -25,7 +28,7 @@ from st_common.formats.records import columns_read
 from st_common.formats.registry import FORMATS, format_of
 from st_common.server.asked import UnsupportedError
 from st_common.settings import StreamSettings
-from st_common.units import TIME_UNIT_US
+from st_common.times import COUNTED_PER_S, EXCEL_EPOCH_DAYS, form_of
 
 RAW = "application/octet-stream"
 _FORMATS: Mapping[str, str] = {
@@ -114,21 +117,46 @@ def _of_arrow(body: bytes, stream: StreamSettings) -> pa.Table:
         raise ConfigError(f"the body is no stream of Arrow: {error}") from None
     for at, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
-            told = _told(rows[field.name], stream.time_unit)
+            told = _told(rows[field.name], stream)
             rows = rows.set_column(at, field.name, told)
     return rows
 
 
-def _told(times: pa.ChunkedArray, time_unit: str) -> pa.ChunkedArray:
-    """Times as the stream writes them."""
+def _told(times: pa.ChunkedArray, stream: StreamSettings) -> pa.Array | pa.ChunkedArray:
+    """Times as the stream writes them; those without a zone stand in that of the stream."""
+    unit, zone = stream.time_unit, stream.time_zone
     utc = times.cast(pa.timestamp("us", "UTC"))
-    if time_unit in TIME_UNIT_US:
-        us, unit = utc.cast(pa.int64()), TIME_UNIT_US[time_unit]
-        whole = pc.divide(us, unit)
-        is_whole = pc.all(pc.equal(pc.multiply(whole, unit), us)).as_py()
-        return whole if is_whole else pc.divide(us.cast(pa.float64()), float(unit))
-    form = "%Y-%m-%dT%H:%M:%SZ" if time_unit == "iso" else time_unit
-    return pc.strftime(utc, form)
+    if zone is not None and times.type.tz is None:
+        utc = _moved(utc, lambda us: utc_of(us, zone).us)
+    if unit in COUNTED_PER_S:
+        return _counted(utc.cast(pa.int64()), COUNTED_PER_S[unit])
+    form = form_of(unit)
+    says_zone = unit in ("iso", "rfc2822") or (form is not None and "%z" in form)
+    if zone is not None and not says_zone:
+        utc = _moved(utc, lambda us: local_of(us, zone))
+    if form is not None:
+        return pc.strftime(utc, form)
+    days = pc.divide(utc.cast(pa.int64()).cast(pa.float64()), 86_400e6)
+    return pc.add(days, float(EXCEL_EPOCH_DAYS))
+
+
+def _counted(us: pa.ChunkedArray, per_s: int) -> pa.ChunkedArray:
+    if per_s > 1_000_000:
+        return pc.multiply(us, per_s // 1_000_000)
+    unit = 1_000_000 // per_s
+    whole = pc.divide(us, unit)
+    is_whole = pc.all(pc.equal(pc.multiply(whole, unit), us)).as_py()
+    return whole if is_whole else pc.divide(us.cast(pa.float64()), float(unit))
+
+
+def _moved(
+    utc: pa.ChunkedArray, by: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+) -> pa.Array:
+    """Times that are moved by their zone; null stays null."""
+    us = utc.cast(pa.int64()).combine_chunks()
+    known = pc.fill_null(us, 0).to_numpy(zero_copy_only=False)
+    missing = us.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(by(known), pa.timestamp("us", "UTC"), mask=missing)
 
 
 def _written(rows: pa.Table, stream: StreamSettings) -> Arrival:

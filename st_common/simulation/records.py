@@ -18,7 +18,7 @@ from st_common.geometry.space import GLOBE
 from st_common.settings import StreamSettings
 from st_common.simulation.road_network import CLASSES
 from st_common.simulation.traffic import Round
-from st_common.units import TIME_UNIT_US
+from st_common.times import form_of, written
 
 _DECIMALS, _DEGREE_DECIMALS = 3, 7
 
@@ -95,7 +95,7 @@ class Writer:
             columns.y: _decimal(one.y, decimals),
         }
         if columns.event_ts is not None:
-            stamp = _stamp(fixes.event_us, self._stream.time_unit)
+            stamp = _stamp(fixes.event_us, self._stream)
             texts[columns.event_ts] = pa.array([stamp] * len(one.object))
         if columns.gone is not None:
             said = pa.array(["", self._stream.columns.gone_values[0]])
@@ -116,7 +116,7 @@ class Writer:
     def _json(self, texts: Mapping[str, pa.Array]) -> pa.Array:
         columns = self._names_of
         numbers = {columns.x, columns.y, "speed_mps"}
-        if self._stream.time_unit in TIME_UNIT_US:
+        if form_of(self._stream.time_unit) is None:
             numbers.add(columns.event_ts or "")
         parts: list[Any] = []
         for name, values in texts.items():
@@ -184,14 +184,11 @@ def _decimal(values: np.ndarray, decimals: int) -> pa.Array:
     return pa.array(np.char.mod(f"%.{decimals}f", values).tolist(), pa.string())
 
 
-def _stamp(us: int, time_unit: str) -> str:
-    """A time in the unit of the stream."""
-    divisor = TIME_UNIT_US.get(time_unit)
-    if divisor is not None:
-        whole, rest = divmod(us, divisor)
-        return f"{us / divisor:.3f}" if rest and divisor > 1000 else str(whole)
+def _stamp(us: int, stream: StreamSettings) -> str:
+    """A time as the stream writes it."""
     seconds, rest = divmod(us, 1_000_000)
     moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
-    if time_unit != "iso":
-        return moment.strftime(time_unit)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if stream.time_unit == "iso":
+        return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    value = written(moment, stream.time_unit, stream.time_zone)
+    return f"{value:.3f}" if stream.time_unit == "s" and rest else str(value)

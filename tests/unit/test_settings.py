@@ -190,7 +190,10 @@ def test_everything_can_be_said(conf):
             "engine = 'sparc' is none of spark, local (did you mean 'spark'?)",
         ),
         ('running = "yes"', "running = 'yes' must be true or false"),
-        ('time_unit = "minutes"', "time_unit = 'minutes' is none of s, ms, us, iso"),
+        (
+            'time_unit = "minutes"',
+            "time_unit = 'minutes' is none of s, ms, us, ns, excel, iso",
+        ),
         ('time_unit = "%H:%M:%S"', "names no whole date"),
         ('time_unit = "%Y-%m-%d %Q"', "has the unknown directive %Q"),
         ('crs = "WGS84"', "crs = 'WGS84' must be"),
