@@ -229,7 +229,7 @@ def feed(demo: Demo, *, rate: Rate) -> None:
             demo.made.fixes,
             stream,
             rate=rate,
-            progress=lambda records, _: bar.update(task, completed=records),
+            progress=lambda records: bar.update(task, completed=records),
         )
     how = "as their times say" if rate == "event" else "as fast as possible"
     demo.done(

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.capture.leaps import EventTime, judged
+from st_common.capture.leaps import EventTime, judged, most_us_of
 from st_common.capture.log import Log
 from st_common.capture.segment import Segment
 from st_common.decode import Decoded, decode
@@ -56,7 +56,7 @@ def append_records(
     """
     timeless = stream.columns.event_ts is None
     decoded = None
-    if not (timeless or is_judged or _is_sure(log, stream, arrival_us)):
+    if not (is_judged or _is_sure(log, stream, arrival_us)):
         decoded = decode(payload, stream, arrival_us=arrival_us)
     with log.locked():
         if decoded is not None:
@@ -76,7 +76,7 @@ def append_records(
 
 def _is_sure(log: Log, stream: StreamSettings, arrival_us: int) -> bool:
     """Whether nothing can be ahead: a moment ago the stream was at its arrivals, and what is past them is rejected."""
-    if stream.max_jump_s is None:
+    if stream.max_jump_s is None or not most_us_of(stream):
         return True
     at_us = log.event_time.agreed_us
     is_bounded = (
@@ -109,7 +109,7 @@ def _marked(
     arrival_us: int,
 ) -> bytes:
     """The payload, with the rows in front that are ahead of the stream; itself where none is."""
-    fixes, most_us = decoded.fixes, _most_us(stream)
+    fixes, most_us = decoded.fixes, most_us_of(stream)
     last = pc.max(fixes["event_ts"]).as_py()
     if last is None:
         return payload
@@ -127,10 +127,6 @@ def _marked(
     before, body = said_before(payload)
     rows = fixes["row"].to_numpy()[ahead].tolist()
     return put_in_front(body, replace(before, ahead=rows))
-
-
-def _most_us(stream: StreamSettings) -> int:
-    return round((stream.max_jump_s or 0) * 1e6)
 
 
 def _records_since(log: Log, start: int, end: int) -> Iterator[Segment]:

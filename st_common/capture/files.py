@@ -1,25 +1,32 @@
-"""Replay of a file into a stream's log: as fast as possible, at a rate, or as its event times say."""
+"""Replay of files into a stream's log: as fast as possible, at a rate, or as its event times say."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from st_common.capture.appending import append_records
+from st_common.capture.appending import append_records, time_of
 from st_common.capture.chunks import chunks
 from st_common.capture.control import write_end
+from st_common.capture.leaps import EventTime
 from st_common.capture.log import SEGMENT_LIMIT, Log
+from st_common.capture.looking_ahead import LookingAhead
 from st_common.capture.memory import Memory
+from st_common.capture.ordered import Ordered, in_order
 from st_common.capture.reading import settle
 from st_common.capture.source import is_packed, open_file
 from st_common.decode import decode
 from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError
 from st_common.formats.chunk import HEADER_LIMIT, Chunk
+from st_common.formats.said_before import SaidBefore, also
 from st_common.settings import StreamSettings
 
 Rate = Literal["fast", "event"] | float
@@ -37,7 +44,9 @@ class ReplayReport:
         bytes: of these segments' payloads.
         first: the number of the first segment.
         end: the number after the last segment, the end mark included.
-        broken: the file is gzip and ended or broke early: what could be unpacked is in the log.
+        broken: the files that are gzip and ended or broke early: what could be unpacked is in the log.
+        descents: in how many places the time of records went back, so that they were sorted.
+        ahead: how many records leap ahead of the stream, and are rejects.
         reading: the segment from which on records are read by other settings than those before; None: by the same.
     """
 
@@ -46,7 +55,9 @@ class ReplayReport:
     bytes: int
     first: int
     end: int
-    broken: bool
+    broken: tuple[Path, ...] = ()
+    descents: int = 0
+    ahead: int = 0
     reading: int | None = None
 
 
@@ -69,9 +80,10 @@ def wall_clock() -> int:
 
 def replay(
     log: Log,
-    path: Path,
+    path: Path | Sequence[Path],
     stream: StreamSettings,
     *,
+    as_they_stand: bool = False,
     rate: Rate = "fast",
     speed: float = 1.0,
     segment_s: float = 0.2,
@@ -80,21 +92,23 @@ def replay(
     live: bool = False,
     clock: Callable[[], int] = wall_clock,
     sleep: Callable[[float], None] = time.sleep,
-    progress: Callable[[int, int], None] = lambda _records, _read: None,
-    memory: Memory | None = None,
+    progress: Callable[[int], None] = lambda _records: None,
 ) -> ReplayReport:
-    """Appends the records of a file to the log, nothing left out and nothing judged, and then an end mark.
+    """Appends the records of files to the log in the order of their event times, nothing left out, and an end mark.
 
     Each segment is whole by itself: it ends behind a record and starts with the header. When records are due, in
     seconds since the start, for event times 0 s, 10 s, 4 s and 20 s:
 
-        rate 2.0                  0, 0.5, 1, 1.5
-        rate "event", speed 10    0, 1, 1, 2           the fix of 4 s is older than the one before it: right behind
+        rate 2.0                              0, 0.5, 1, 1.5
+        rate "event", speed 10                0, 0.4, 1, 2      in their order: 0 s, 4 s, 10 s, 20 s
+        the same as they stand                0, 1, 1, 2        the fix of 4 s comes right behind the one of 10 s
 
     Args:
         log: the log of the stream.
-        path: the file, packed by gzip or not.
+        path: the file, or files that are one feed, packed by gzip or not.
         stream: how records are separated, and how they will be read.
+        as_they_stand: in the order of the files; what is out of order there may be late. So are records that have no
+            times.
         rate: "fast" as fast as they can be written; a number of records each second; or "event": in the distances of
             their event times, where a record that is no fix comes right behind the one before it.
         speed: with "event", how many times as fast.
@@ -104,27 +118,31 @@ def replay(
         live: the records are told as they happen, so time goes on after the file.
         clock: the time that stamps arrivals, us UTC; tests bring their own.
         sleep: waits so many seconds; tests bring their own.
-        progress: told after each segment how many records were written and how many bytes of the file were read.
-        memory: what was said in files before this one, where it goes on with them; None: it begins anew.
+        progress: told after each segment how many records were written.
 
     Raises:
-        ConfigError: the file cannot be read or has no header, or an argument is out of its range.
+        ConfigError: a file cannot be read or has no header, or an argument is out of its range.
         StateError: an attribute has another type than in records before.
         StorageError: the disk is full, or refuses.
     """
     pace = _Pace(rate, speed, segment_s, segment_bytes, clock, sleep)
     _check(pace, stream)
-    records, sizes = 0, []
-    with open_file(path) as raw:
+    files = _Files([path] if isinstance(path, Path) else list(path), stream, pace)
+    sizes: list[int] = []
+    with ExitStack() as stack:
+        source = _source(files, stream, stack, as_they_stand=as_they_stand)
         reading, first = settle(log, stream), log.end()
-        packed = GzipSource(raw) if is_packed(raw) else None
-        source = chunks(packed or raw, stream, size=segment_bytes)
-        memory = memory or Memory(stream)
-        for payload, count in _remembering(source, stream, pace, memory):
-            append_records(log, stream, payload, arrival_us=clock(), live=live)
+        looking = LookingAhead(stream, _time(log, stream), arrival_us=clock())
+        records = 0
+        marked = looking.marked(source.chunks)
+        for payload, count in _remembering(marked, stream, pace):
+            append_records(
+                log, stream, payload, arrival_us=clock(), live=live, is_judged=True
+            )
             records += count
             sizes.append(len(payload))
-            progress(records, raw.tell())
+            progress(records)
+    log.event_time = replace(looking.time, segment=log.end())
     if end_mark and not live:
         write_end(log, arrival_us=clock())
     return ReplayReport(
@@ -133,17 +151,57 @@ def replay(
         bytes=sum(sizes),
         first=first,
         end=log.end(),
-        broken=packed is not None and packed.broken,
+        broken=tuple(files.broken),
+        descents=source.descents,
+        ahead=looking.ahead,
         reading=reading,
     )
 
 
+def _source(
+    files: "_Files", stream: StreamSettings, stack: ExitStack, *, as_they_stand: bool
+) -> Ordered:
+    """The records of files in the order of their times, where they have any and nobody wants them as they stand."""
+    if as_they_stand or stream.columns.event_ts is None:
+        return Ordered(files.chunks(), 0)
+    return in_order(files.readers, stream, stack)
+
+
+def _time(log: Log, stream: StreamSettings) -> EventTime:
+    with log.locked():
+        return time_of(log, stream)
+
+
+class _Files:
+    """Files that are read as often as they are needed; `broken` are those whose packed bytes end early."""
+
+    def __init__(
+        self, paths: Sequence[Path], stream: StreamSettings, pace: _Pace
+    ) -> None:
+        self._stream, self._size = stream, pace.segment_bytes
+        self.readers = [partial(self._read, path) for path in paths]
+        self.broken: dict[Path, None] = {}
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The chunks of all files."""
+        return chain.from_iterable(read() for read in self.readers)
+
+    def _read(self, path: Path) -> Iterator[Chunk]:
+        with open_file(path) as raw:
+            packed = GzipSource(raw) if is_packed(raw) else None
+            yield from chunks(packed or raw, self._stream, size=self._size)
+            if packed is not None and packed.broken:
+                self.broken[path] = None
+
+
 def _remembering(
-    source: Iterator[Chunk], stream: StreamSettings, pace: _Pace, memory: Memory
+    source: Iterator[Chunk], stream: StreamSettings, pace: _Pace
 ) -> Iterator[tuple[bytes, int]]:
-    """Segments to be, as `_payloads` has them, with what was said before in front of each."""
-    for payload, count in _payloads(source, stream, pace):
-        yield memory.put_in_front(payload, arrival_us=pace.clock()), count
+    """Segments to be, as `_payloads` has them, with what stands in front of each."""
+    memory = Memory(stream)
+    for payload, count, before in _payloads(source, stream, pace):
+        said = memory.put_in_front(payload, arrival_us=pace.clock())
+        yield also(said, before), count
 
 
 def _check(pace: _Pace, stream: StreamSettings) -> None:
@@ -170,8 +228,8 @@ def _check(pace: _Pace, stream: StreamSettings) -> None:
 
 def _payloads(
     source: Iterator[Chunk], stream: StreamSettings, pace: _Pace
-) -> Iterator[tuple[bytes, int]]:
-    """Segments to be, each when it is due, with the number of their records."""
+) -> Iterator[tuple[bytes, int, SaidBefore]]:
+    """Segments to be, each when it is due, with the number of their records and what stands in front of them."""
     if pace.rate == "fast":
         for chunk in source:
             yield from _by_size(chunk, 0, len(chunk.spans), pace)
@@ -197,7 +255,7 @@ def _payloads(
 
 def _by_size(
     chunk: Chunk, start: int, stop: int, pace: _Pace
-) -> Iterator[tuple[bytes, int]]:
+) -> Iterator[tuple[bytes, int, SaidBefore]]:
     """Records `start` to `stop` of a chunk, in payloads of at most `segment_bytes`; a longer record stands alone."""
     starts = chunk.spans.starts
     while start < stop:
@@ -206,7 +264,7 @@ def _by_size(
         end = min(
             max(int(np.searchsorted(chunk.spans.ends, room, "right")), start + 1), stop
         )
-        yield chunk.payload(start, end), end - start
+        yield chunk.payload(start, end), end - start, chunk.before(start, end)
         start = end
 
 

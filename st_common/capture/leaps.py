@@ -19,6 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from st_common.settings import StreamSettings
+
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 AGREEING = 3
@@ -44,6 +46,12 @@ class EventTime:
     waiting: tuple[tuple[str, int], ...] = ()
     steps_us: tuple[int, ...] = ()
     agreed_us: int | None = None
+
+
+def most_us_of(stream: StreamSettings) -> int:
+    """How far ahead a fix of a stream may be that nobody else confirms, us; 0: as far as it likes."""
+    is_off = stream.max_jump_s is None or stream.columns.event_ts is None
+    return 0 if is_off else max(round((stream.max_jump_s or 0) * 1e6), 1)
 
 
 def judged(

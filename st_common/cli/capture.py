@@ -9,13 +9,14 @@ import typer
 
 from st_common.cli import context
 from st_common.cli.arguments import ForSeconds, Stream
-from st_common.cli.progress import progress_of_bytes
+from st_common.cli.progress import progress_of_records
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from st_common.capture.files import Rate, ReplayReport
+    from st_common.capture.source import NamedFile
     from st_common.home import Home
     from st_common.settings import StreamSettings
 
@@ -35,6 +36,13 @@ _RATE = Annotated[
 ]
 _SPEED = Annotated[
     float, typer.Option(help="With --rate event: how many times as fast.")
+]
+_STAND = Annotated[
+    bool,
+    typer.Option(
+        "--as-they-stand",
+        help="In the order of the file, and not of event times: what is out of order may be late.",
+    ),
 ]
 _FORCE = Annotated[
     bool,
@@ -82,26 +90,34 @@ def replay(
     rate: _RATE = "fast",
     speed: _SPEED = 1.0,
     *,
+    as_they_stand: _STAND = False,
     force: _FORCE = False,
     no_end: _NO_END = False,
     live: _LIVE = False,
 ) -> None:
     """Put the records of a file into a stream's log, then an end mark. Nothing is judged yet: `run` does that.
 
-    A file of which most of the first records cannot be read is refused: then the settings are wrong, or the file. The
-    files of a folder are taken in the order of their names. Of a pipe nothing is taken before its end.
+    Records are put in the order of their event times, whatever order they stand in; those of a folder's files together.
+    A file of which most of the first records cannot be read is refused: then the settings are wrong, or the file. Of a
+    pipe nothing is taken before its end.
     """
     from st_common.capture.readable import refuse_unreadable
     from st_common.capture.source import files_to_read
 
     settings, pace = context.stream(ctx, stream), _rate(rate)
-    how = _How(rate=pace, speed=speed, live=live, end_mark=not no_end)
+    how = _How(
+        rate=pace,
+        speed=speed,
+        live=live,
+        end_mark=not no_end,
+        as_they_stand=as_they_stand,
+    )
     home = context.home(ctx)
     with files_to_read(file) as named:
         for each in () if force else named:
             refuse_unreadable(each.path, settings, name=each.name)
-        reports = _replayed(home, settings, [each.path for each in named], how)
-    _write_reports(stream, [each.name for each in named], reports)
+        report = _replayed(home, settings, [each.path for each in named], how)
+    _write_report(stream, named, report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,64 +128,55 @@ class _How:
     speed: float
     live: bool
     end_mark: bool
+    as_they_stand: bool
 
 
 def _replayed(
     home: "Home", settings: "StreamSettings", paths: "Sequence[Path]", how: _How
-) -> "list[ReplayReport]":
-    """Replays files one behind the other, as one feed that ends with the last of them."""
+) -> "ReplayReport":
+    """Replays files as one feed."""
     from st_common.capture import files
     from st_common.capture.log import Log
-    from st_common.capture.memory import Memory
 
-    log, memory = Log(home.log(settings.name)), Memory(settings)
-    sizes = [path.stat().st_size if path.is_file() else 0 for path in paths]
-    reports: list[ReplayReport] = []
-    with progress_of_bytes(settings.name, sum(sizes) or None) as progress:
-        for path in paths:
-            report = files.replay(
-                log,
-                path,
-                settings,
-                rate=how.rate,
-                speed=how.speed,
-                end_mark=path == paths[-1] and how.end_mark,
-                live=how.live,
-                progress=_beyond(progress, reports, sizes),
-                memory=memory,
-            )
-            reports.append(report)
-    return reports
+    with progress_of_records(settings.name) as progress:
+        return files.replay(
+            Log(home.log(settings.name)),
+            paths,
+            settings,
+            as_they_stand=how.as_they_stand,
+            rate=how.rate,
+            speed=how.speed,
+            end_mark=how.end_mark,
+            live=how.live,
+            progress=progress,
+        )
 
 
-def _beyond(
-    progress: "Callable[[int, int], None]",
-    done: "Sequence[ReplayReport]",
-    sizes: "Sequence[int]",
-) -> "Callable[[int, int], None]":
-    """What tells the progress of a file, behind the files that are done."""
-    records, read = sum(each.records for each in done), sum(sizes[: len(done)])
-    return lambda more, further: progress(records + more, read + further)
-
-
-def _write_reports(
-    stream: str, names: "Sequence[str]", reports: "Sequence[ReplayReport]"
+def _write_report(
+    stream: str, named: "Sequence[NamedFile]", report: "ReplayReport"
 ) -> None:
     """Says what was written to the log, and warns of files that ended early."""
-    records = sum(report.records for report in reports)
-    segments = sum(report.segments for report in reports)
     typer.echo(
-        f"{stream}: {records:,} records in {segments:,} segments, from {reports[0].first} on"
+        f"{stream}: {report.records:,} records in {report.segments:,} segments, from {report.first} on"
     )
-    for report in reports:
-        if report.reading is not None:
+    if report.descents:
+        typer.echo(
+            f"{stream}: sorted by event time, which goes back in {report.descents:,} places of what was read"
+        )
+    if report.reading is not None:
+        typer.echo(
+            f"{stream}: they are read by other settings than the records before segment {report.reading}"
+        )
+    if report.ahead:
+        typer.echo(
+            f"warning: {report.ahead:,} records are rejects, ahead_of_stream: their event time leaps more than "
+            "max_jump_s ahead of all others (fairway rejects shows them)",
+            err=True,
+        )
+    for each in named:
+        if each.path in report.broken:
             typer.echo(
-                f"{stream}: they are read by other settings than the records before segment {report.reading}"
-            )
-    for name, report in zip(names, reports, strict=True):
-        if report.broken:
-            typer.echo(
-                f"warning: {name} is packed and ends or breaks early; what could be unpacked is in the log",
+                f"warning: {each.name} is packed and ends or breaks early; what could be unpacked is in the log",
                 err=True,
             )
 

@@ -30,21 +30,14 @@ def progress_of_stages(title: str, unit: str) -> Iterator["Stages"]:
 
 
 @contextmanager
-def progress_of_bytes(
-    title: str, size: int | None
-) -> Iterator[Callable[[int, int], None]]:
-    """A line with how many records and how much of a file is read; gives what is to be told (records, bytes).
+def progress_of_records(title: str) -> Iterator[Callable[[int], None]]:
+    """A line with how many records are written; gives what is to be told how many."""
+    from rich.progress import BarColumn
 
-    Args:
-        title: what is read.
-        size: the bytes of the file, None where they are not known.
-    """
-    from rich.progress import BarColumn, DownloadColumn
-
-    with _line(BarColumn(), DownloadColumn()) as line:
-        task = line.add_task(title, total=size)
-        yield lambda records, read: line.update(
-            task, completed=read, description=f"{title}: {records:,} records"
+    with _line(BarColumn(pulse_style="cyan")) as line:
+        task = line.add_task(title, total=None)
+        yield lambda records: line.update(
+            task, description=f"{title}: {records:,} records"
         )
 
 

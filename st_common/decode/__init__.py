@@ -2,15 +2,19 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from st_common.decode.decoded import REJECTS_SCHEMA, Decoded, fixes_schema
 from st_common.decode.gzipped import MAGIC, unpack
-from st_common.decode.judge import judge, one_arrival
+from st_common.decode.judge import judge, one_arrival, times_in
+from st_common.formats.format_settings import parts
+from st_common.formats.numbers import Mask
 from st_common.formats.records import RAW_LIMIT, Reason, Records
 from st_common.formats.registry import format_of
 from st_common.formats.said_before import put_in_front, said_before
-from st_common.settings import StreamSettings
+from st_common.settings import Columns, StreamSettings
 
 __all__ = [
     "REJECTS_SCHEMA",
@@ -18,6 +22,7 @@ __all__ = [
     "Reason",
     "Records",
     "decode",
+    "event_times",
     "fixes_schema",
 ]
 
@@ -44,6 +49,27 @@ def decode(payload: bytes, stream: StreamSettings, *, arrival_us: int) -> Decode
     records = form.records(payload, stream)
     decoded = judge(records, stream, one_arrival(arrival_us, records), before)
     return _with_loss(decoded, trouble, lost) if trouble else decoded
+
+
+def event_times(
+    payload: bytes, stream: StreamSettings
+) -> tuple[NDArray[np.int64], Mask]:
+    """When each record of a payload was made (us UTC), and where it says so; only its times are read.
+
+    Args:
+        payload: whole records, unpacked.
+        stream: it has a column of times.
+
+    Returns:
+        int64[n] and bool[n], for all records, also those that are no fixes.
+    """
+    form, times = format_of(stream.format), stream.columns.event_ts
+    (first, *_) = parts(times)
+    # All other columns are left where they are; made by hand, so that nobody asks for places.
+    columns = Columns(object=first, event_ts=times)
+    narrow = replace(stream, columns=columns, attributes={})
+    made_at = form.made_at(payload, narrow)
+    return times_in(form.records(payload, narrow), made_at, stream)
 
 
 def _with_loss(decoded: Decoded, reason: Reason, lost: bytes) -> Decoded:

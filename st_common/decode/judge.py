@@ -206,6 +206,31 @@ def _event_ts(
     return parsed.values.astype(np.int64, copy=False)
 
 
+def times_in(
+    records: Records, made_at: pa.Array | None, stream: StreamSettings
+) -> tuple[NDArray[np.int64], Mask]:
+    """When records were made (us UTC), whatever else is wrong with them, and where one says so.
+
+    Args:
+        records: those of one payload.
+        made_at: as `Format.made_at` gives it.
+        stream: it has a column of times.
+    """
+    count = len(records.fault)
+    if made_at is not None:
+        parsed = instants(made_at, stream.time_unit)
+        return parsed.values.astype(np.int64), ~(parsed.missing | parsed.bad)
+    rows = np.flatnonzero(records.fault == Reason.NONE)
+    faults = Faults(len(rows))
+    times, known = np.zeros(count, np.int64), np.zeros(count, bool)
+    if len(rows):
+        fields = _without_nulls(records.fields, stream.nulls)
+        arrivals = one_arrival(0, records)
+        times[rows] = _event_ts(records, fields, stream, arrivals, faults)
+        known[rows] = faults.reasons == Reason.NONE
+    return times, known
+
+
 def _places(
     fields: Mapping[str, pa.Array], stream: StreamSettings, gone: Mask, faults: Faults
 ) -> tuple[Parsed, Parsed, Mapping[str, pa.Array]]:

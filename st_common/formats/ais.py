@@ -28,6 +28,8 @@ from st_common.formats.format_settings import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
     from st_common.formats.said_before import Said
@@ -84,6 +86,12 @@ class Ais(Format):
         from st_common.formats.ais_records import said_in
 
         return said_in(payload, stream)
+
+    def made_at(self, payload: bytes, stream: FormatSettings) -> "pa.Array":
+        """When each sentence was received; parts of a message when one of them was."""
+        from st_common.formats.ais_records import made_at
+
+        return made_at(payload)
 
     def record_count(self, payload: bytes) -> int:
         """Its lines, without comments and times."""

@@ -115,6 +115,18 @@ def said_in(payload: bytes, stream: FormatSettings) -> Said:
     )
 
 
+def made_at(payload: bytes) -> pa.Array:
+    """When the sentences of a payload were received (us UTC), those of a message together; null where none says it."""
+    heard = heard_in(said_before(payload)[1], NOTHING)
+    sentences, messages = heard.sentences, heard.messages
+    times = sentences.times_us()
+    together = np.maximum(times[messages.first], times[messages.last])
+    times[messages.first] = times[messages.last] = together
+    us = np.zeros(len(heard.fault), np.int64)
+    us[sentences.rows] = times
+    return pa.array(us, pa.timestamp("us", "UTC"), mask=us == 0)
+
+
 def _kinds(bits: Bits) -> NDArray[np.int8]:
     """Which messages are positions (Reason.NONE), which are about something else, too short, or of no known type."""
     has_place, is_long = (np.zeros(len(bits.type), bool) for _ in range(2))

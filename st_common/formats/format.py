@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from st_common.formats.format_settings import FormatSettings, Source
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
     from st_common.formats.said_before import Said
@@ -85,6 +87,16 @@ class Format(ABC):
         Args:
             payload: as it came, with what was not finished before in front (`said_before`).
             stream: the settings.
+        """
+        return None
+
+    def made_at(self, payload: bytes, stream: FormatSettings) -> "pa.Array | None":
+        """When each record of a payload was made, also of those that are no fixes, where the format `remembers`.
+
+        So what was said keeps its place among fixes when a file is sorted. None: only fixes say it.
+
+        Returns:
+            Texts in the stream's unit of time, or timestamps (us); null where a record does not say it.
         """
         return None
 

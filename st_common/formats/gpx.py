@@ -355,7 +355,7 @@ def _chunk(points: list[_Point]) -> "Chunk":
     """Points that stand in the same tags, each on lines of its own."""
     import numpy as np
 
-    from st_common.formats.chunk import Chunk
+    from st_common.formats.chunk import Around, Chunk
     from st_common.formats.spans import Spans
 
     sizes = np.array([len(point.text) for point in points], np.int64)
@@ -363,4 +363,17 @@ def _chunk(points: list[_Point]) -> "Chunk":
     lines = b"".join(point.text + b"\n" for point in points)
     spans = Spans(np.frombuffer(lines, np.uint8), starts, starts + sizes)
     head, foot = points[0].around
-    return Chunk(head, spans, foot)
+    inner, outer = _without_root(head, foot)
+    return Chunk(head, spans, foot, around=Around(*inner, *outer))
+
+
+def _without_root(
+    head: bytes, foot: bytes
+) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
+    """The tags around a point but for those of the document, and a document's around all.
+
+    <gpx><trk><name>a</name><trkseg> .. </trkseg></trk></gpx>   ->   the tags of trk and trkseg; <gpx> and </gpx>
+    """
+    before = head[head.index(b">") + 1 :]
+    behind = foot[: foot.rindex(b"</")]
+    return (before, behind), (b"<gpx>\n", b"</gpx>\n")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from st_common.formats.chunk import Chunk
+from st_common.formats.chunk import Around, Chunk
 from st_common.formats.format_settings import Source
 from st_common.formats.spans import Ints, Spans
 from st_common.formats.wire import MOST_FIELDS
@@ -149,4 +149,4 @@ def _cut(
             )
         if len(spans):
             bounded = Spans(buffer[:stop], spans.starts, spans.ends)
-            yield Chunk(header, bounded, line_end=b"")
+            yield Chunk(header, bounded, line_end=b"", around=Around(header))

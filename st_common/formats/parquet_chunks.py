@@ -4,8 +4,8 @@ import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -29,15 +29,28 @@ _DEGREES = ("EPSG:4326", "OGC:CRS84")
 class RowsChunk(Chunk):
     """Rows; their spans say about how many bytes each of them takes."""
 
-    rows: Any = None  # pa.Table
+    table: Any = None  # pa.Table
 
     def payload(self, start: int, stop: int) -> bytes:
         """Rows `start` to `stop` (not included) as an Arrow stream."""
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, self.rows.schema) as writer:
-            writer.write_table(self.rows.slice(start, stop - start))
+        with pa.ipc.new_stream(sink, self.table.schema) as writer:
+            writer.write_table(self.table.slice(start, stop - start))
         data: bytes = sink.getvalue().to_pybytes()
         return data
+
+    def part(self, start: int, stop: int) -> Self:
+        """See `Chunk.part`."""
+        cut = Chunk.part(self, start, stop)  # slots: `super` finds no class here
+        return replace(cut, table=self.table.slice(start, stop - start))
+
+    def rows(self) -> pa.Table:
+        """See `Chunk.rows`: the rows of the file."""
+        return self.table
+
+    def of_rows(self, rows: pa.Table) -> Self:
+        """See `Chunk.of_rows`."""
+        return self.with_columns({}, spans=_spans(rows), table=rows)
 
 
 def parquet_chunks(
@@ -127,9 +140,12 @@ def _check_system(file: pq.ParquetFile, stream: FormatSettings) -> None:
 
 
 def _chunk(rows: pa.Table) -> Chunk:
+    return RowsChunk(b"", _spans(rows), table=rows)
+
+
+def _spans(rows: pa.Table) -> Spans:
     ends = np.cumsum(_sizes(rows))
-    spans = Spans(np.zeros(0, np.uint8), np.append(0, ends[:-1]), ends)
-    return RowsChunk(b"", spans, rows=rows)
+    return Spans(np.zeros(0, np.uint8), np.append(0, ends[:-1])[: len(ends)], ends)
 
 
 def _sizes(rows: pa.Table) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -115,6 +115,20 @@ def put_in_front(payload: bytes, before: SaidBefore) -> bytes:
     said |= {name: value for name, value in younger.items() if value}
     text = json.dumps(said, separators=(",", ":"))
     return MARK + text.encode() + _LINE_END + payload
+
+
+def also(payload: bytes, more: SaidBefore) -> bytes:
+    """A payload, as `put_in_front` gives it, with more in front: all that is not about objects."""
+    if more == NOTHING:
+        return payload
+    before, records = said_before(payload)
+    both = replace(
+        more,
+        objects=before.objects,
+        unfinished=before.unfinished,
+        received=before.received,
+    )
+    return put_in_front(records, both)
 
 
 def taken_apart(payload: bytes) -> tuple[bytes, bytes]:

@@ -24,6 +24,8 @@ from st_common.formats.format_settings import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
     from st_common.formats.said_before import Said
@@ -79,6 +81,12 @@ class Sbs1(Format):
         from st_common.formats.sbs1_records import said_in
 
         return said_in(payload, stream)
+
+    def made_at(self, payload: bytes, stream: FormatSettings) -> "pa.Array":
+        """Each line says when it was made."""
+        from st_common.formats.sbs1_records import made_at
+
+        return made_at(payload)
 
     def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
         """Columns that no line has, and coordinates that are none."""

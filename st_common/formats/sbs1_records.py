@@ -99,6 +99,20 @@ def said_in(payload: bytes, stream: FormatSettings) -> Said:
     return Said(asking=asking.to_pylist(), objects=aircraft.last(wanted))
 
 
+def made_at(payload: bytes) -> pa.Array:
+    """When the lines of a payload were made, as date and time with a blank between; null of what is no line."""
+    lines = _taken_apart(said_before(payload)[1])
+    read = np.flatnonzero(np.isin(lines.fault, (Reason.NONE, Reason.NO_POSITION)))
+    has_fields = np.isin(lines.read, read)
+    date, clock = (
+        lines.fields[name].filter(pa.array(has_fields)) for name in ("date", "clock")
+    )
+    times = pc.binary_join_element_wise(date, clock, " ")
+    rows = np.full(len(lines.fault), -1)
+    rows[lines.read[has_fields]] = np.arange(len(times))
+    return times.take(pa.array(rows, mask=rows < 0))
+
+
 @dataclass(frozen=True, slots=True)
 class _Taken:
     """Lines taken apart: the fault of each, the fields of those at `read`, and the bytes of some."""

@@ -95,7 +95,14 @@ def test_people_of_beijing_are_the_same_as_text_as_columns_and_as_geoparquet(
         pq.write_table(table, path)
         refuse_unreadable(path, settings)
         log = Log(tmp_path / f"log{number}")
-        report = replay(log, path, settings, end_mark=False, segment_bytes=1 << 20)
+        report = replay(
+            log,
+            path,
+            settings,
+            as_they_stand=True,
+            end_mark=False,
+            segment_bytes=1 << 20,
+        )
         assert report.records == 217_653
         assert report.segments > 3
         parts = [
