@@ -18,6 +18,7 @@ from st_common.engine.topology import begin
 from st_common.errors import ConfigError, QueryError
 from st_common.home import Home
 from st_common.ops.status import read_status
+from st_common.position_filter import PositionFilter
 from st_common.quality.tally import tally
 from st_common.query.registry import register
 from st_common.query.text import parse
@@ -30,7 +31,6 @@ from st_common.serving.verify import verify
 from st_common.serving.why import why
 from st_common.settings import (
     Columns,
-    PositionFilter,
     StreamSettings,
     load_streams,
     stream_of,
