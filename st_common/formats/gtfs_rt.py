@@ -1,4 +1,4 @@
-"""GTFS-realtime: the positions of vehicles, as FeedMessages of Protocol Buffers.
+"""GTFS-realtime: the positions of vehicles, as FeedMessages of Protocol Buffers, or in their JSON mapping.
 
 A payload holds a FeedMessage, or several one behind the other (as `cat` makes of files): each header holds for the
 entities behind it. So a file is cut between its entities, and each segment begins with their header:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from st_common.formats.spans import Ints
 
 _HEADER = b"\n"  # the tag of the header
+_HEAD = 1 << 10  # bytes that show whether it is JSON
 
 COLUMNS = (
     "id",
@@ -70,10 +71,15 @@ class GtfsRt(Format):
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":
-        """Chunks of entities with one header, of about `size` bytes, raised to 1 MiB where it is less."""
+        """Chunks of entities with one header, of about `size` bytes, raised to 1 MiB (JSON: 8) at least."""
+        from st_common.formats.begun import Begun
         from st_common.formats.gtfs_rt_chunks import gtfs_rt_chunks
+        from st_common.formats.gtfs_rt_json import is_json, json_chunks
 
-        return gtfs_rt_chunks(source, size=size)
+        begun = Begun(source, size=_HEAD)
+        return (json_chunks if is_json(begun.head) else gtfs_rt_chunks)(
+            begun, size=size
+        )
 
     def check_whole(self, source: Source) -> None:
         """Looks whether there is anything.
@@ -89,8 +95,11 @@ class GtfsRt(Format):
 
     def records(self, payload: bytes, stream: FormatSettings) -> "Records":
         """The entities of a payload; one of no bytes is a record that is `unreadable`."""
-        from st_common.formats.gtfs_rt_records import read_gtfs_rt
+        from st_common.formats.gtfs_rt_json import is_json, read_json
+        from st_common.formats.gtfs_rt_records import WORDS, read_gtfs_rt
 
+        if is_json(payload[:_HEAD]):
+            return read_json(payload, stream, WORDS)
         return read_gtfs_rt(payload, stream)
 
     def whole_bytes(self, payload: bytes) -> int:
@@ -102,7 +111,10 @@ class GtfsRt(Format):
 
     def shared_head(self, payload: bytes, stream: FormatSettings) -> bytes | None:
         """None to be shared, for each message has its own; without one it must be read by itself."""
-        return b"" if payload.startswith(_HEADER) else None
+        from st_common.formats.gtfs_rt_json import is_json
+
+        is_message = payload.startswith(_HEADER) and not is_json(payload[:_HEAD])
+        return b"" if is_message else None
 
     def joined_records(
         self, payload: bytes, stream: FormatSettings
@@ -138,7 +150,9 @@ class GtfsRt(Format):
                 "the feed holds trip updates or alerts: take that of vehicle positions"
             )
         if reason == "unreadable":
-            return "the file is no GTFS-realtime in Protocol Buffers"
+            return (
+                "the file is no GTFS-realtime, neither in Protocol Buffers nor in JSON"
+            )
         if reason == "bad_time":
             return "times must be in seconds since 1970"
         return None

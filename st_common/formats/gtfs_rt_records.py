@@ -58,7 +58,7 @@ _PLACES: Mapping[str, tuple[int, int, int]] = {
 }
 """Of each column: the message that has it (0: the VehiclePosition itself), its number there, its wire type."""
 
-_WORDS: Mapping[str, tuple[str, ...]] = {
+WORDS: Mapping[str, tuple[str, ...]] = {
     "schedule_relationship": (
         "SCHEDULED",
         "ADDED",
@@ -181,8 +181,8 @@ class _Entities:
         return self._number(name, field, wire)
 
     def _number(self, name: str, field: Field, wire: int) -> pa.Array:
-        if name in _WORDS:
-            return _words(field, _WORDS[name])
+        if name in WORDS:
+            return _words(field, WORDS[name])
         if name == "is_deleted":
             return pa.array(field.values > 0, mask=~field.present)
         if wire == VARINT:

@@ -10,13 +10,14 @@ Several documents may follow each other, and lines behind them stay lines.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from st_common.formats.chunk import whole
 from st_common.formats.format_settings import Source
 from st_common.formats.json_array import in_strings, nesting, split
+from st_common.formats.json_document import said_beside, with_said
 from st_common.formats.ndjson_chunks import as_lines, object_lines
 
 HEAD = 1 << 20  # bytes in which the list of a document begins
@@ -29,7 +30,9 @@ _SEPARATOR = b"\x1e"
 _OF_SEQUENCE = bytes.maketrans(b"\r\n\x1e", b"  \n")
 
 
-def member_lines(source: Source, member: str, *, size: int) -> Iterator[bytes]:
+def member_lines(
+    source: Source, member: str, *, size: int, kept: Sequence[str] = ()
+) -> Iterator[bytes]:
     """Portions of at most `size` bytes that end behind a line: the elements of such lists, else the lines as they are.
 
     A sequence of records (RFC 8142) becomes lines, too. What is left of a document that breaks is a line. A source
@@ -39,6 +42,8 @@ def member_lines(source: Source, member: str, *, size: int) -> Iterator[bytes]:
         source: the bytes.
         member: the key of the list in each document; by path where it lies deeper: `data.vehicles`.
         size: the most bytes that are held; a longer element is cut.
+        kept: the paths of what a document says beside its list that each element is given (`json_document`); of a
+            document that is longer than `size`, of what stands in front of the list.
     """
     data = source.read(size)
     if data.removeprefix(_MARK).lstrip(_BLANK).startswith(_SEPARATOR):
@@ -46,14 +51,17 @@ def member_lines(source: Source, member: str, *, size: int) -> Iterator[bytes]:
             yield portion.translate(_OF_SEQUENCE)
         return
     while (opened := list_of(data, member)) is not None:
-        lines, behind = _whole_documents(data, member)
+        lines, behind = _whole_documents(data, member, kept)
         if behind:
             yield lines
             data = data[behind:]
             data += source.read(max(size - len(data), 0))
             continue
         document = _Document(source, size, _levels(member))
-        yield from document.elements(data[opened:])
+        head = data[:opened].removeprefix(_MARK)
+        said = said_beside(head, None, _levels(member), kept)
+        for lines in document.elements(data[opened:]):
+            yield with_said(lines, said)
         data = document.rest
     yield from object_lines(source, data, size) if data else ()
 
@@ -98,16 +106,20 @@ def _value_of(data: bytes, member: str, opening: bytes) -> int | None:
     return start + int(places[own][0, 1]) if own.any() else None
 
 
-def _whole_documents(data: bytes, member: str) -> tuple[bytes, int]:
+def _whole_documents(
+    data: bytes, member: str, kept: Sequence[str]
+) -> tuple[bytes, int]:
     """The elements of the whole documents that the bytes begin with, as lines, and where the last one ends."""
     pieces, behind = [], 0
-    while (first := _first_document(data, behind, member)) is not None:
+    while (first := _first_document(data, behind, member, kept)) is not None:
         lines, behind = first
         pieces.append(lines)
     return b"".join(pieces), behind
 
 
-def _first_document(data: bytes, at: int, member: str) -> tuple[bytes, int] | None:
+def _first_document(
+    data: bytes, at: int, member: str, kept: Sequence[str]
+) -> tuple[bytes, int] | None:
     """The elements of the document that begins at a place, and where it ends; None where it is cut, or is another one.
 
     It looks at no more bytes than four times those of the document, so that many small ones cost what they are large.
@@ -118,7 +130,7 @@ def _first_document(data: bytes, at: int, member: str) -> tuple[bytes, int] | No
         window = data[start : start + size]
         opened = list_of(window, member)
         if opened is not None:
-            lines, end = _read_whole(window, opened, _levels(member))
+            lines, end = _read_whole(window, opened, _levels(member), kept)
             if end:
                 return lines, start + end
         elif _is_other(window):
@@ -128,7 +140,9 @@ def _first_document(data: bytes, at: int, member: str) -> tuple[bytes, int] | No
         size *= 4
 
 
-def _read_whole(window: bytes, opened: int, levels: int) -> tuple[bytes, int]:
+def _read_whole(
+    window: bytes, opened: int, levels: int, kept: Sequence[str]
+) -> tuple[bytes, int]:
     """The elements of a document whose list opens there, in so many objects, and where it ends; 0 where it goes on."""
     listed, lines = window[opened:], b""
     if listed.startswith(_NULL):
@@ -142,8 +156,10 @@ def _read_whole(window: bytes, opened: int, levels: int) -> tuple[bytes, int]:
     size = _end_of(window[behind:], levels)
     if size is None:
         return b"", 0
-    tail = _wrong_tail(window[behind : behind + size], levels)
-    return lines + tail, behind + size
+    behind_list = window[behind : behind + size]
+    said = said_beside(window[:opened].removeprefix(_MARK), behind_list, levels, kept)
+    tail = _wrong_tail(behind_list, levels)
+    return with_said(lines, said) + tail, behind + size
 
 
 def _is_other(window: bytes) -> bool:

@@ -5,7 +5,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,8 @@ def _of_json(begun: bytes, place: str) -> Form:
         return _of_geojson(begun)
     if re.match(rb'\{\s*"time"\s*:\s*\d+\s*,\s*"states"\s*:', begun):
         return Form(format="opensky")
+    if (own := _own_json(head)) is not None:
+        return Form(format=own)
     rows = _rows_of(begun)
     settings = {}
     if len(rows) <= 1 and not _are_fixes(rows):
@@ -131,6 +133,20 @@ def _of_json(begun: bytes, place: str) -> Form:
     if not rows and re.match(rb"\[\s*[^]\s]", begun):
         raise ConfigError(f"{place} is JSON without objects", hint="an object a line")
     return Form(format="ndjson", settings=settings, names=_names_of(rows), rows=rows)
+
+
+_OWN_JSON: Mapping[str, re.Pattern[bytes]] = {
+    "gtfs-rt": re.compile(
+        rb'"gtfs_?realtime_?version"\s*:|"header"\s*:\s*\{[^{}]*\}\s*,\s*"entity"\s*:',
+        re.IGNORECASE,
+    ),
+}
+"""What the beginning of JSON has that is of a format of its own."""
+
+
+def _own_json(head: bytes) -> str | None:
+    """The format of JSON that has one of its own."""
+    return next((name for name, of in _OWN_JSON.items() if of.search(head)), None)
 
 
 def _rows_of(text: bytes) -> list[dict[str, str]]:

@@ -19,7 +19,7 @@ from st_common.capture.log import Log
 from st_common.capture.readable import refuse_unreadable
 from st_common.decode import Decoded, decode
 from st_common.errors import ConfigError
-from st_common.formats.gtfs_rt_records import _WORDS
+from st_common.formats.gtfs_rt_records import WORDS as NAMES
 from st_common.formats.registry import format_of
 from st_common.rejects.mended import mended_in, named
 from st_common.settings import Columns, StreamSettings
@@ -355,7 +355,7 @@ def test_names_of_values_are_those_of_the_bindings():
         "schedule_relationship": pb.TripDescriptor.ScheduleRelationship,
     }
     for name, enumeration in enumerations.items():
-        mine = {word: number for number, word in enumerate(_WORDS[name]) if word}
+        mine = {word: number for number, word in enumerate(NAMES[name]) if word}
         assert mine == dict(enumeration.items())
 
 
