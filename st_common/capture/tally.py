@@ -3,12 +3,12 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.capture.sample import Sample
 from st_common.decode import Reason, decode
+from st_common.decode.zones import quarters_ahead
 from st_common.formats.registry import format_of, names_of_formats
 from st_common.settings import StreamSettings
 
@@ -16,9 +16,6 @@ _SHOWN = 80  # characters of a record
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _NO_POSITION = Reason.NO_POSITION.name.lower()
 _AHEAD = Reason.TOO_FAR_AHEAD.name.lower()
-_QUARTER_US = 900_000_000
-_NEAR_US = 60_000_000  # so far may a clock be from a whole number of quarters
-_WIDEST_US = 14 * 3600 * 1_000_000  # the zone that is furthest ahead
 _MENDS = {
     "missing_column": "columns in the settings are spelled as in the header; delimiter says what separates them",
     "ragged": "delimiter and quote say how fields are separated; header = false when there is no header",
@@ -48,14 +45,14 @@ class Tally:
         reasons: of each reason how many rejects.
         examples: of each reason the first record, and the first bytes of what it came in.
         fixes: those that are none of the rejects, one table for each payload.
-        ahead_us: by how much fixes are ahead of their arrival that are rejected for that, in the middle; None without.
+        ahead_h: by how many hours fixes are ahead of their arrival, as times of another zone are; None: they are not.
     """
 
     records: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     examples: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
     fixes: list[pa.Table] = field(default_factory=list)
-    ahead_us: int | None = None
+    ahead_h: float | None = None
 
     def add_sample(
         self, sample: Sample, stream: StreamSettings, *, arrival_us: int
@@ -85,8 +82,8 @@ class Tally:
             if reason not in self.examples:
                 of_it = rejects.filter(pc.equal(rejects["reason"], reason))
                 self.examples[reason] = (of_it["raw"][0].as_py(), head)
-        if self.reasons[_AHEAD] and self.ahead_us is None:
-            self.ahead_us = _ahead(payload, stream, arrival_us)
+        if self.reasons[_AHEAD] and self.ahead_h is None:
+            self.ahead_h = _ahead_h(payload, stream, arrival_us)
 
     @property
     def good(self) -> int:
@@ -120,7 +117,7 @@ class Tally:
         if head.startswith(_UTF16):
             return "the file is UTF-16: convert it, as with iconv -f UTF-16 -t UTF-8"
         if reason == _AHEAD:
-            return _mend_of_time(self.ahead_us)
+            return _mend_of_time(self.ahead_h)
         usual = _MENDS.get(reason, "compare the records with the stream's settings")
         return format_of(stream.format).mend(reason, head, stream) or usual
 
@@ -128,34 +125,20 @@ class Tally:
         return self.reasons.most_common(1)[0][0]
 
 
-def _ahead(payload: bytes, stream: StreamSettings, arrival_us: int) -> int | None:
-    """By how much fixes are ahead of their arrival, in the middle of those that are too far ahead."""
+def _ahead_h(payload: bytes, stream: StreamSettings, arrival_us: int) -> float | None:
+    """By how many hours fixes are ahead of their arrival that are rejected for that, where these look like a zone."""
     of_any_time = decode(
         payload, replace(stream, max_ahead_s=None), arrival_us=arrival_us
     )
     ahead = of_any_time.fixes["event_ts"].to_numpy() - arrival_us
-    ahead = ahead[ahead > round((stream.max_ahead_s or 0) * 1e6)]
-    return int(np.median(ahead)) if len(ahead) else None
+    return quarters_ahead(ahead[ahead > round((stream.max_ahead_s or 0) * 1e6)])
 
 
-def zone_offset_h(offset_us: int) -> float | None:
-    """How many hours a time zone may be ahead of UTC, where times are ahead by so much; None: no zone is.
-
-    Zones lie a whole number of quarters of an hour apart.
-    """
-    quarters = round(offset_us / _QUARTER_US)
-    is_near = abs(offset_us - quarters * _QUARTER_US) <= _NEAR_US
-    if not (is_near and quarters and abs(offset_us) <= _WIDEST_US + _NEAR_US):
-        return None
-    return quarters / 4
-
-
-def _mend_of_time(ahead_us: int | None) -> str:
+def _mend_of_time(ahead_h: float | None) -> str:
     """What mends times that are ahead of their arrival."""
-    hours = None if ahead_us is None else zone_offset_h(ahead_us)
-    if hours is not None:
+    if ahead_h is not None:
         return (
-            f"they are {hours:g} h ahead of their arrival, as times of a zone are: "
+            f"they are {ahead_h:g} h ahead of their arrival, as times of a zone are: "
             'time_zone = "Europe/Berlin", or as the zone is called'
         )
     return "max_ahead_s says how far a time may be past its arrival; is the day before the month, and the clock right?"

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from st_common.errors import LayerError
 
-KMZ = ".kmz"
-_MAIN = "doc.kml"  # what a .kmz is about; other files belong to it
 _BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError)
 
 
@@ -24,7 +22,6 @@ def unpacked(
 
         parks.zip of parks.shp, parks.dbf, parks.shx, parks.prj   ->   .../parks.shp
         parks.gpkg.gz                                             ->   .../parks.gpkg
-        yard.kmz of doc.kml and pictures                          ->   .../doc.kml
 
     Args:
         file: the file.
@@ -36,7 +33,7 @@ def unpacked(
         LayerError: an archive is broken, or has no such file, or several and none is named.
     """
     name = file.name.lower()
-    is_zip, is_gzip = name.endswith((".zip", KMZ)), name.endswith(".gz")
+    is_zip, is_gzip = name.endswith(".zip"), name.endswith(".gz")
     if not (is_zip or is_gzip):
         yield file
         return
@@ -68,8 +65,6 @@ def _of_zip(
         raise LayerError(
             f"{file} holds no layer file", hint=f"known are {', '.join(suffixes)}"
         )
-    if file.name.lower().endswith(KMZ) and (folder / _MAIN) in inner:
-        return folder / _MAIN
     named = [path for path in inner if path.name.partition(".")[0] == table]
     if len(inner) > 1 and len(named) != 1:
         names = ", ".join(path.name for path in inner)

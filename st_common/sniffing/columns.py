@@ -1,55 +1,20 @@
-"""Which columns hold the parts of a fix: by their names, and by their values where names do not say it."""
+"""Which columns hold the parts of a fix: by their values and by their names, and what else would fit."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from st_common.sniffing.attributes import Other, others_in
+from st_common.sniffing.owners import Owner, by_column, owner_in, rounded_note
+from st_common.sniffing.places import places_in
 from st_common.sniffing.rows import Rows
-from st_common.stream_columns import Columns
+from st_common.sniffing.when import of_both, when_in
+from st_common.sniffing.words import words_of
 
-_OBJECT = (
-    r"object(_?id)?",
-    "mmsi",
-    r"hex|icao(24)?",
-    r"vehicle(_?id)?|veh",
-    r"taxi(_?id)?|cab|bus(_?id)?",
-    r"device(_?id)?|unit(_?id)?|imei|uid|user",
-    "ship|name|oid|id",
-    r"trip(_?id)?",
-)
-_X = ("x", "lon|lng|long|longitude", "x_?coord|x_?coordinate|easting")
-_Y = ("y", "lat|latitude", "y_?coord|y_?coordinate|northing")
-_TIME = (
-    r"event_?(ts|time)",
-    r"t|ts|tst|tsi",
-    r"time_?stamp|date_?time|base_?date_?time|#? ?timestamp",
-    r"time|recorded(_?at)?|gps_?time|instant|when|unix_?time",
-)
-_DATE, _CLOCK = ("date|day",), ("time|clock|hour",)
-_POINT = re.compile(r"\s*POINT\s*Z?\s*\(", re.IGNORECASE)
-_SHAPE = re.compile(
-    r"\s*(MULTI)?(POINT|LINESTRING|POLYGON|GEOMETRYCOLLECTION)\s*Z?\s*\(",
-    re.IGNORECASE,
-)
-_FORMATS = (
-    "%d/%m/%Y %H:%M:%S",
-    "%m/%d/%Y %H:%M:%S",
-    "%Y/%m/%d %H:%M:%S",
-    "%d.%m.%Y %H:%M:%S",
-    "%d-%m-%Y %H:%M:%S",
-    "%Y%m%d%H%M%S",
-    "%d/%m/%Y %H:%M",
-    "%m/%d/%Y %H:%M",
-)
-_NOW_S, _FIRST_S = 4_102_444_800, 31_536_000
-_UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000}
-_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
-_ATTRIBUTE = re.compile(r"[A-Za-z]\w*", re.ASCII)
-_NAMED_AT_MOST = 12
-_PARTS = frozenset(each.name for each in fields(Columns))  # keys of `columns`
+_NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
+_OUTLIERS = re.compile(r"visible|valid|is_valid|gps_valid|valid_fix|fix_valid")
+_LEAST_UNITS = 2  # columns in which a line under the header is odd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +28,8 @@ class Guess:
         notes: what people should look at.
         missing: keys for which no column was seen.
         others: the columns that are no part of a fix, by their names as attributes.
+        settings: other keys of the stream that follow.
+        is_local: whether times name no zone.
     """
 
     columns: dict[str, str | list[str]]
@@ -70,15 +37,9 @@ class Guess:
     crs: str
     notes: tuple[str, ...]
     missing: tuple[str, ...]
-    others: Mapping[str, "Other"]
-
-
-@dataclass(frozen=True, slots=True)
-class Other:
-    """A column that can be an attribute: its name, and its type as settings call it."""
-
-    column: str
-    type: str
+    others: Mapping[str, Other]
+    settings: Mapping[str, str | bool] = field(default_factory=dict)
+    is_local: bool = False
 
 
 def guessed(
@@ -95,211 +56,64 @@ def guessed(
         rows: some records as texts.
         owner: the column of objects, where somebody has named it.
         named: other columns that somebody has named, by their keys: `event_ts`, `x`, `y`, `place`.
+
+    Raises:
+        ConfigError: a record has two places.
     """
-    columns: dict[str, str | list[str]] = dict(named)
-    notes: list[str] = []
-    crs = "EPSG:4326"
-    place = named.get("place")
-    if place is None and not {"x", "y"} & named.keys():
-        place = _take_geometry(columns, names, rows)
-    if place is None:
-        crs = _take_coordinates(columns, names, rows, notes)
-    time_unit = _take_time(columns, names, rows, notes)
-    known = {one for value in columns.values() for one in _listed(value)}
-    left = [name for name in names if name not in known]
-    owner = owner or _named(_OBJECT, left) or _only_text(left, rows, notes)
-    if owner is not None:
-        columns["object"] = owner
-    others = _others([name for name in left if name != owner], rows)
-    must = ("object",) if place is not None else ("object", "x", "y")
+    rows, units = _without_units(names, rows)
+    places = places_in(names, rows, named)
+    spoken_for = {*places.columns.values(), *([owner] if owner else [])}
+    rest = [name for name in names if name not in spoken_for]
+    when = when_in(rest, rows, named.get("event_ts"))
+    columns: dict[str, str | list[str]] = {**places.columns, **of_both(when.column)}
+    left = [name for name in names if name not in by_column(columns)]
+    found = Owner(column=owner) if owner else owner_in(left, rows, places, when.us)
+    notes = [*units, *places.notes, *when.notes, *found.notes]
+    if found.column is not None:
+        columns["object"] = found.column
+        notes += rounded_note(rows, found.column)
+    left = [name for name in left if name != found.column]
+    notes += _outliers(left, rows)
+    must = ("object",) if {"place", "shape"} & columns.keys() else ("object", "x", "y")
     return Guess(
         columns=columns,
-        time_unit=time_unit,
-        crs=crs,
+        time_unit=when.unit,
+        crs=places.crs,
         notes=tuple(notes),
         missing=tuple(key for key in must if key not in columns),
-        others=others,
+        others=others_in(left, rows),
+        settings=places.settings,
+        is_local=when.is_local,
     )
 
 
-def _take_geometry(
-    columns: dict[str, str | list[str]], names: Sequence[str], rows: Rows
-) -> str | None:
-    """Takes a column that holds places or shapes whole; which one, or None."""
-    for key, pattern in (("place", _POINT), ("shape", _SHAPE)):
-        if (name := _holding(pattern, names, rows)) is not None:
-            columns[key] = name
-            return name
-    return None
-
-
-def _only_text(names: Sequence[str], rows: Rows, notes: list[str]) -> str | None:
-    """The only column of texts that is left: these are the objects, where no name says so."""
-    texts = [name for name in names if _type_of(name, rows) == "string"]
-    if len(texts) != 1:
-        return None
-    notes.append(f"{texts[0]} is taken for the object; --object names another column")
-    return texts[0]
-
-
-def _others(names: Sequence[str], rows: Rows) -> dict[str, Other]:
-    """Columns that can be attributes, by their names there: `Ship type` is `ship_type`, unless one is called so."""
-    plain = {name for name in names if _ATTRIBUTE.fullmatch(name)}
-    taken = {name.casefold() for name in plain} | _PARTS
-    others = {}
+def _without_units(names: Sequence[str], rows: Rows) -> tuple[Rows, list[str]]:
+    """The records without a line of units under the header, and that it is told."""
+    if len(rows) < _LEAST_UNITS:
+        return rows, []
+    first, *others = rows
+    odd = 0
     for name in names:
-        called = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
-        if name in plain:
-            called = name
-        elif called in taken or not _ATTRIBUTE.fullmatch(called):
-            continue
-        taken.add(called)
-        others[called] = Other(name, _type_of(name, rows))
-    return others
+        values = [one for row in others if (one := row.get(name, "").strip())]
+        is_number = bool(values) and all(map(_NUMBER.fullmatch, values))
+        if is_number and _NUMBER.fullmatch(first.get(name, "").strip()):
+            return rows, []
+        odd += is_number and bool(first.get(name, "").strip())
+    if odd < _LEAST_UNITS:
+        return rows, []
+    shown = ", ".join(filter(None, (first.get(name, "") for name in names)))[:60]
+    return others, [f"the line under the header is no record, units maybe: {shown}"]
 
 
-def notes_of_others(others: Mapping[str, Other]) -> list[str]:
-    """How columns that are no part of a fix, and are dropped, can be kept.
-
-    Args:
-        others: these columns, by their names as attributes.
-    """
-    shown = list(others.items())[:_NAMED_AT_MOST]
-    plain = [f'{n} = "{one.type}"' for n, one in shown if n == one.column]
-    called = [f"{one.column!r} as {n}" for n, one in shown if n != one.column]
+def _outliers(names: Sequence[str], rows: Rows) -> list[str]:
+    """That some records are marked as wrong by whoever wrote them."""
     notes = []
-    if plain:
-        notes.append(
-            "other columns are dropped; --attributes all keeps them, or below [streams.NAME], above its sources: "
-            f"attributes = {{ {', '.join(plain)} }}"
-        )
-    if called:
-        notes.append(f"--attributes all keeps {', '.join(called)}")
-    return notes
-
-
-def _type_of(name: str, rows: Rows) -> str:
-    values = [row[name].strip() for row in rows if row.get(name, "").strip()]
-    is_number = bool(values) and all(map(_NUMBER.fullmatch, values))
-    return "double" if is_number else "string"
-
-
-def _take_coordinates(
-    columns: dict[str, str | list[str]],
-    names: Sequence[str],
-    rows: Rows,
-    notes: list[str],
-) -> str:
-    """Takes x and y; the system that their values are of."""
-    is_given = {"x", "y"} <= columns.keys()
-    x = _given(columns, "x") or _named(_X, names)
-    y = _given(columns, "y") or _named(_Y, names)
-    if x is None or y is None:
-        return "EPSG:4326"
-    far_x, far_y = _far(rows, x), _far(rows, y)
-    if far_x <= 90 < far_y <= 180 and not is_given:
-        notes.append(f"{x} and {y} look exchanged: {y} reaches {far_y:g}")
-        x, y = y, x
-    columns |= {"x": x, "y": y}
-    if max(far_x, far_y) <= 180:
-        return "EPSG:4326"
-    notes.append(
-        f"{x} reaches {far_x:g} and {y} {far_y:g}: projected; put its EPSG number for planar"
-    )
-    return "planar"
-
-
-def _take_time(
-    columns: dict[str, str | list[str]],
-    names: Sequence[str],
-    rows: Rows,
-    notes: list[str],
-) -> str | None:
-    """Takes the column of times, or those of date and time; the unit of its values."""
-    name, date, clock = (_named(one, names) for one in (_TIME, _DATE, _CLOCK))
-    if (given := _given(columns, "event_ts")) is not None:
-        name, date = given, None
-    if date is not None and clock is not None and date != clock:
-        joined = [f"{row.get(date, '')} {row.get(clock, '')}" for row in rows]
-        unit = _unit_of(joined)
-        if unit is not None:
-            columns["event_ts"] = [date, clock]
-            return unit
-    name = name or date
-    if name is None:
-        notes.append("no column of times: a record's time would be its arrival")
-        return None
-    columns["event_ts"] = name
-    unit = _unit_of([row.get(name, "") for row in rows])
-    if unit is None:
-        notes.append(f"nothing says how the times of {name} are written: set time_unit")
-    return unit
-
-
-def _unit_of(texts: Sequence[str]) -> str | None:
-    """How times are written; None when in no known way."""
-    texts = [text.strip() for text in texts if text.strip()]
-    if not texts:
-        return None
-    if all(_NUMBER.fullmatch(text) for text in texts):
-        values = sorted(float(text) for text in texts)
-        middle = values[len(values) // 2]
-        for unit, times in _UNITS.items():
-            if _FIRST_S * times <= middle <= _NOW_S * times:
-                return unit
-        return "s" if 0 <= middle < _FIRST_S else None
-    if all(map(_is_iso, texts)):
-        return "iso"
-    return next((one for one in _FORMATS if all(_is_in(one, t) for t in texts)), None)
-
-
-def _is_iso(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_in(form: str, text: str) -> bool:
-    try:
-        datetime.strptime(text, form).replace(tzinfo=UTC)
-    except ValueError:
-        return False
-    return True
-
-
-def _named(patterns: Sequence[str], names: Sequence[str]) -> str | None:
-    """The column whose last part is called so; the first pattern that fits one decides."""
-    for word in patterns:
-        for name in names:
-            if re.fullmatch(word, name.rpartition(".")[2].strip(" #"), re.IGNORECASE):
-                return name
-    return None
-
-
-def _holding(pattern: re.Pattern[str], names: Sequence[str], rows: Rows) -> str | None:
-    """The first column whose values are all of a pattern, where it has any; None: there is none."""
     for name in names:
-        values = [one for row in rows if (one := row.get(name))]
-        if values and all(map(pattern.match, values)):
-            return name
-    return None
-
-
-def _far(rows: Rows, name: str) -> float:
-    """How far values of a column go from 0, but for one in ten, which may stand for no value; 0 without any."""
-    values = (row.get(name, "") for row in rows)
-    numbers = [abs(float(one)) for one in values if _NUMBER.fullmatch(one.strip())]
-    known = sorted(one for one in numbers if math.isfinite(one))
-    return known[len(known) * 9 // 10] if known else 0.0
-
-
-def _given(columns: Mapping[str, str | list[str]], key: str) -> str | None:
-    """The column that somebody has named for a part of a fix."""
-    name = columns.get(key)
-    return name if isinstance(name, str) else None
-
-
-def _listed(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else value
+        if not _OUTLIERS.fullmatch(words_of(name)):
+            continue
+        wrong = sum(row.get(name, "").strip().lower() in ("false", "0") for row in rows)
+        if wrong:
+            notes.append(
+                f"{wrong:,} records have {name} = false: outliers, as their owner says"
+            )
+    return notes

@@ -21,7 +21,17 @@ _LINES = 100
 _AIS = re.compile(
     rb"^(\\[^\\]*\\|\d+,)?[!$](AI|BS|AB|AN|AR|AS|AT|AX)(VDM|VDO)", re.MULTILINE
 )
-_SBS = re.compile(rb"^(MSG|SEL|ID|AIR|STA|CLK),", re.MULTILINE)
+_SBS = re.compile(
+    rb"MSG,[1-8],[^\n]*|(SEL|ID|AIR|STA|CLK),[^,\n]*,[^\n]*\d{4}/\d\d/\d\d,\d\d:\d\d:\d\d[^\n]*"
+)
+_SBS_FIELDS = {
+    b"MSG": (22,),
+    b"SEL": (11, 22),
+    b"ID": (11, 22),
+    b"AIR": (10, 22),
+    b"STA": (11, 22),
+    b"CLK": (10, 22),
+}
 _HFP = re.compile(rb'^([0-9]\S* )?/hfp/v[0-9]/.* \{\s*"', re.MULTILINE)
 _BOM = b"\xef\xbb\xbf"
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -58,7 +68,7 @@ def form_of(data: bytes, place: str) -> Form:
         return _of_xml(begun, place)
     if _AIS.search(data[:65_536]):
         return Form(format="ais")
-    if _SBS.match(begun):
+    if _is_sbs(begun):
         return Form(format="sbs1")
     if _HFP.match(begun):
         return Form(format="hfp")
@@ -67,6 +77,18 @@ def form_of(data: bytes, place: str) -> Form:
     if b"\0" in data[:4096] or _is_binary(data[:4096]):
         return _of_binary(data, place)
     return _of_text(data.decode("utf-8", "replace"), place)
+
+
+def _is_sbs(begun: bytes) -> bool:
+    """Whether most of the first lines are SBS-1: by their kinds, and each with its number of fields."""
+    lines = [one.rstrip(b"\r") for one in begun.split(b"\n", _LINES)[:_LINES]]
+    lines = [one for one in lines if one][: max(len(lines) - 1, 1)]
+    good = sum(
+        _SBS.fullmatch(one) is not None
+        and one.count(b",") + 1 in _SBS_FIELDS[one.partition(b",")[0]]
+        for one in lines
+    )
+    return 2 * good > len(lines)
 
 
 def _of_parquet(place: str) -> Form:

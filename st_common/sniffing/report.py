@@ -6,18 +6,22 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common.capture.files import wall_clock
 from st_common.capture.readable import whole_sample_of
 from st_common.capture.sample import Sample, sample_of_bytes
 from st_common.capture.tally import Tally
 from st_common.decode import fixes_schema
+from st_common.decode.zones import quarters_ahead
 from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
 from st_common.geometry.extent import Box, extent_of_rows
 from st_common.settings import Columns, StreamSettings, stream_of_table
-from st_common.sniffing.columns import Guess, Other, guessed, notes_of_others
+from st_common.sniffing.attributes import Other, notes_of_others
+from st_common.sniffing.columns import Guess, guessed
 from st_common.sniffing.form import Form, form_of
 from st_common.sniffing.head import SECONDS, Head, is_address, read_head
 from st_common.sniffing.rows import rows_of
@@ -44,9 +48,7 @@ OPTION_OF = {
 }
 """The option that names the column of a part of a fix."""
 ALL = "all"
-"""Stands for all columns that can be attributes; where there are none it is refused."""
-IF_ANY = "if any"
-"""Stands for all of them too, be there some or none."""
+"""Stands for all columns that can be attributes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,7 @@ class Sniffed:
         is_whole: whether these were all records that there are.
         is_timeless: whether a record's time is its arrival, for no column has one.
         mend: what is likely to mend it, where most records are rejects; "" else.
+        newest_us: the largest time of a fix (us UTC); None: there is none.
     """
 
     place: str
@@ -78,6 +81,7 @@ class Sniffed:
     is_whole: bool
     is_timeless: bool = False
     mend: str = ""
+    newest_us: int | None = None
 
     @property
     def is_readable(self) -> bool:
@@ -128,7 +132,25 @@ def sniff(
     dropped = {name: one for name, one in others.items() if name not in names}
     stream = stream_of_table(_NAME, table, Path(place))
     notes = (*guess.notes, *notes_of_others(dropped)) if guess else ()
-    return _tried(head, sample, stream, table, notes)
+    seen = _tried(head, sample, stream, table, notes)
+    is_local = guess.is_local if guess else form.format == "sbs1"
+    return replace(seen, notes=(*_behind(seen, head), *notes)) if is_local else seen
+
+
+def _behind(seen: Sniffed, head: Head) -> list[str]:
+    """That the newest times are behind their arrival by hours, as local times west of Greenwich are."""
+    arrived_us = wall_clock()
+    if head.path is not None:
+        arrived_us = head.path.stat().st_mtime_ns // 1000
+    hours = None
+    if seen.newest_us is not None:
+        hours = quarters_ahead(np.array([seen.newest_us - arrived_us], np.int64))
+    if hours is None or hours > 0:
+        return []
+    return [
+        f"the newest fix is {-hours:g} h older than its arrival, as local times are: "
+        'also fits: time_zone = "America/New_York" or another'
+    ]
 
 
 def _probe(form: Form) -> StreamSettings:
@@ -180,7 +202,7 @@ def _kept(
     Raises:
         ConfigError: a column is not there, is a part of a fix, or has no name for an attribute.
     """
-    if list(kept) == [IF_ANY] or (list(kept) == [ALL] and others):
+    if list(kept) == [ALL] and others:
         return list(others)
     called = {one.column: name for name, one in others.items()}
     names = [called.get(name, name) for name in kept]
@@ -224,7 +246,7 @@ def _table_of(form: Form, guess: Guess | None) -> dict[str, Any]:
         table["crs"] = guess.crs
     if guess.time_unit is not None:
         table["time_unit"] = guess.time_unit
-    return table
+    return table | dict(guess.settings)
 
 
 def _tried(
@@ -250,6 +272,7 @@ def _tried(
         is_whole=sample.is_whole,
         is_timeless=stream.columns.event_ts is None,
         mend=tally.mend(stream) if tally.is_mostly_rejected else "",
+        newest_us=pc.max(fixes["event_ts"]).as_py(),
     )
 
 

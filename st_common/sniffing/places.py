@@ -1,0 +1,220 @@
+"""Which columns hold the place of a fix: by their names, and by their values where names do not say it."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from st_common.errors import ConfigError
+from st_common.sniffing.rows import Rows
+from st_common.sniffing.words import axis_of, is_end, words_of
+
+_POINT = re.compile(
+    r"\s*(SRID=\d+;)?\s*POINT\s*(Z|M|ZM)?\s*(\(|EMPTY)"
+    r"|(00000000|0101000000)[0-9A-F]{2,}$|(0020000001|0101000020)[0-9A-F]{10,}$|(00|01)(000003E9|E9030000)[0-9A-F]+$",
+    re.IGNORECASE,
+)
+_SHAPE = re.compile(
+    r"\s*(SRID=\d+;)?\s*(MULTI)?(POINT|LINESTRING|POLYGON|GEOMETRYCOLLECTION)\s*(Z|M|ZM)?\s*(\(|EMPTY)"
+    r"|(00000000|01)0[1-7]000000[0-9A-F]{16,}$|\s*\{\s*\"type\"\s*:\s*\"(Multi)?(Point|LineString|Polygon)\"",
+    re.IGNORECASE,
+)
+_DECIMAL = re.compile(r"[-+]?\d+\.\d+")
+_PLAIN = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+_NOT_THERE = {"x": 181.0, "y": 91.0}
+_MOST_X, _MOST_Y, _LEAST_DECIMALS = 180.0, 90.0, 3
+_WHOLE = 1e6  # coordinates of E7 reach beyond
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where fixes are.
+
+    Attributes:
+        columns: `x` and `y`, or `place`, or `shape`; empty: no column looks so.
+        crs: "EPSG:4326", or "planar" where numbers are no degrees.
+        settings: other keys that they need.
+        notes: what people should look at.
+        x: the first coordinate of each record; NaN where it has none, empty where nobody has looked.
+        y: the second one.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    crs: str = "EPSG:4326"
+    settings: Mapping[str, str | bool] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    x: Numbers = field(default_factory=lambda: np.zeros(0))
+    y: Numbers = field(default_factory=lambda: np.zeros(0))
+
+
+def places_in(names: Sequence[str], rows: Rows, named: Mapping[str, str]) -> Places:
+    """The columns of places.
+
+    Args:
+        names: of all columns.
+        rows: some records.
+        named: columns that somebody has named: `x`, `y`, `place`, `shape`.
+
+    Raises:
+        ConfigError: a record has two places, the beginning of a trip and its end.
+    """
+    given = {key: named[key] for key in ("x", "y", "place", "shape") if key in named}
+    if {"place", "shape"} & given.keys():
+        return Places(columns=given)
+    if not given and (geometry := _geometry(names, rows)):
+        return Places(columns=geometry)
+    pair = _given_pair(given, names) or _by_name(names)
+    if pair is not None:
+        return _judged(*pair, rows, is_given={"x", "y"} <= given.keys())
+    return Places(columns=given) if given else _by_values(names, rows)
+
+
+def numbers_of(rows: Rows, name: str) -> Numbers:
+    """The numbers of a column; NaN for what is none."""
+    texts = (row.get(name, "").strip() for row in rows)
+    values = (float(one) if _PLAIN.fullmatch(one) else np.nan for one in texts)
+    return np.fromiter(values, np.float64, count=len(rows))
+
+
+def _geometry(names: Sequence[str], rows: Rows) -> dict[str, str]:
+    """The first column whose values are all points, or all geometries."""
+    for key, pattern in (("place", _POINT), ("shape", _SHAPE)):
+        for name in names:
+            values = [one for row in rows if (one := row.get(name))]
+            if values and all(map(pattern.match, values)):
+                return {key: name}
+    return {}
+
+
+def _given_pair(
+    given: Mapping[str, str], names: Sequence[str]
+) -> tuple[str, str] | None:
+    """The pair of which somebody has named both, or one, with the other by its name."""
+    if not given:
+        return None
+    found = _by_name(names)
+    other = {} if found is None else {"x": found[0], "y": found[1]}
+    pair = {**other, **given}
+    return (pair["x"], pair["y"]) if {"x", "y"} <= pair.keys() else None
+
+
+def _by_name(names: Sequence[str]) -> tuple[str, str] | None:
+    """The columns called as x and y that belong together: `lon` and `lat`, `start_lon` and `start_lat`.
+
+    Raises:
+        ConfigError: all of them are where trips begin and end.
+    """
+    axes = {name: axis for name in names if (axis := axis_of(name)) is not None}
+    on = {side: [n for n, (s, _) in axes.items() if s == side] for side in ("x", "y")}
+    pairs = sorted(product(on["x"], on["y"]), key=lambda pair: _distance(axes, *pair))
+    if not pairs:
+        return None
+    x, y = pairs[0]
+    if is_end(axes[x][1] | axes[y][1]) and len(pairs) > 1:
+        raise ConfigError(
+            f"each record has two places: {', '.join(axes)}",
+            hint="fixes have one: write each trip as two lines, as with "
+            "duckdb -c \"COPY (SELECT id, start_time AS time, start_lon AS lon, start_lat AS lat FROM 'FILE' UNION ALL "
+            "SELECT id, end_time, end_lon, end_lat FROM 'FILE') TO 'fixes.csv'\"",
+        )
+    return x, y
+
+
+def _distance(
+    axes: Mapping[str, tuple[str, frozenset[str]]], x: str, y: str
+) -> tuple[int, int, int, int]:
+    """How far two columns are from being a pair: by their other words, and by their paths."""
+    words_x, words_y = axes[x][1], axes[y][1]
+    same_path = x.rpartition(".")[0] == y.rpartition(".")[0]
+    order = list(axes)
+    return (
+        len(words_x ^ words_y) + 2 * (not same_path),
+        len(words_x | words_y),
+        sum(words_of(one) in ("x", "y") for one in (x, y)),
+        abs(order.index(x) - order.index(y)),
+    )
+
+
+def _judged(x: str, y: str, rows: Rows, *, is_given: bool) -> Places:
+    """The places of two columns, by their values: exchanged where they must be, and in which system."""
+    of_x, of_y = numbers_of(rows, x), numbers_of(rows, y)
+    far_x, far_y = _known(of_x, "x"), _known(of_y, "y")
+    notes = []
+    beyond = far_y > _MOST_Y
+    is_swapped = len(far_y) > 0 and 2 * beyond.sum() > len(far_y)
+    is_swapped &= bool((far_y <= _MOST_X).all() and (far_x <= _MOST_Y).all())
+    if is_swapped and not is_given:
+        notes.append(
+            f"{x} and {y} look exchanged: {y} reaches {far_y.max():g}; also fits: --x {x} --y {y}"
+        )
+        x, y, of_x, of_y = y, x, of_y, of_x
+    reach = [_reach(far_x), _reach(far_y)]
+    crs = "EPSG:4326"
+    if max(reach) > _MOST_X:
+        crs = "planar"
+        notes.append(
+            f"{x} reaches {reach[0]:g} and {y} {reach[1]:g}: projected; put its EPSG number for planar"
+        )
+    elif words_of(x) == "x" and words_of(y) == "y":
+        notes.append(
+            f'{x} and {y} are taken for degrees; also fits: crs = "planar", a plane'
+        )
+    return Places(columns={"x": x, "y": y}, crs=crs, notes=tuple(notes), x=of_x, y=of_y)
+
+
+def _known(numbers: Numbers, axis: str) -> Numbers:
+    """How far coordinates go from 0, without those that stand for none (91, 181)."""
+    far = np.abs(numbers[np.isfinite(numbers)])
+    return np.asarray(far[far != _NOT_THERE[axis]], np.float64)
+
+
+def _reach(far: Numbers) -> float:
+    """How far they go but for one in ten, which may stand for no value; 0 without any."""
+    return float(np.sort(far)[len(far) * 9 // 10]) if len(far) else 0.0
+
+
+def _by_values(names: Sequence[str], rows: Rows) -> Places:
+    """Two columns whose values are degrees with decimals, one beside the other if there are such."""
+    columns = {name: numbers_of(rows, name) for name in names}
+    able = [name for name in names if _can_be_degrees(rows, name, columns[name])]
+    for first, second in _side_by_side(names, able):
+        far = [float(np.nanmax(np.abs(columns[one]))) for one in (first, second)]
+        if max(far) <= _MOST_X and min(far) <= _MOST_Y:
+            return _ordered(first, second, columns, far)
+    return Places()
+
+
+def _ordered(
+    first: str, second: str, columns: Mapping[str, Numbers], far: Sequence[float]
+) -> Places:
+    """Which of two columns is the longitude: what reaches beyond 90; where neither does, both readings are told."""
+    x, y = (first, second) if far[0] > _MOST_Y else (second, first)
+    how = f"{y} and {x} are taken for latitude and longitude by their values"
+    if max(far) <= _MOST_Y:
+        how = f"{how}; also fits: --x {y} --y {x}"
+    return Places(columns={"x": x, "y": y}, notes=(how,), x=columns[x], y=columns[y])
+
+
+def _can_be_degrees(rows: Rows, name: str, numbers: Numbers) -> bool:
+    known = [text for row in rows if (text := row.get(name, "").strip())]
+    if not known or np.isfinite(numbers).sum() < len(known) * 0.9:
+        return False
+    decimals = [one for one in known if _DECIMAL.fullmatch(one)]
+    many = [one for one in decimals if len(one.partition(".")[2]) >= _LEAST_DECIMALS]
+    if 2 * len(many) < len(known) and 2 * len(decimals) < len(known):
+        return False
+    return float(np.nanmax(np.abs(numbers))) <= _MOST_X
+
+
+def _side_by_side(
+    names: Sequence[str], able: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """Pairs of columns, those next to each other first."""
+    at = {name: place for place, name in enumerate(names)}
+    pairs = [(a, b) for a in able for b in able if at[a] < at[b]]
+    yield from sorted(pairs, key=lambda pair: (at[pair[1]] - at[pair[0]], at[pair[0]]))

@@ -1,0 +1,263 @@
+"""Columns are told by their values first, then by their names; what would fit as well is said."""
+
+import pytest
+
+from st_common.errors import ConfigError
+from st_common.sniffing.columns import guessed
+from st_common.sniffing.report import sniff
+
+pytestmark = pytest.mark.spec("B6", "B7")
+
+TIMES = [f"2024-05-01T08:{n:02}:00Z" for n in range(6)]
+
+
+def table_of(**columns: list[str]) -> tuple[list[str], list[dict[str, str]]]:
+    """Names, which have `__` for a blank, and rows."""
+    names = [name.replace("__", " ") for name in columns]
+    return names, [
+        dict(zip(names, row, strict=True))
+        for row in zip(*columns.values(), strict=True)
+    ]
+
+
+def fixes_of(**columns: list[str]) -> tuple[list[str], list[dict[str, str]]]:
+    """Six fixes near Berlin with other columns in front."""
+    places = {
+        "lat": [f"52.{n}" for n in range(6)],
+        "lon": [f"13.{n}" for n in range(6)],
+    }
+    return table_of(**columns, time=TIMES, **places)
+
+
+def said(guess) -> str:
+    return "\n".join(guess.notes)
+
+
+def check_text(tmp_path, text: str):
+    path = tmp_path / "file"
+    path.write_text(text)
+    return sniff(str(path))
+
+
+def test_a_number_of_the_row_is_no_object():
+    guess = guessed(*fixes_of(id=list("123456"), tracker=list("aabbab")))
+    assert guess.columns["object"] == "tracker"
+    assert "id numbers the rows, and is no object" in said(guess)
+    numbered = guessed(*fixes_of(id=list("123456")))
+    assert numbered.columns["object"] == "id"
+    assert "each fix is an object of its own" in said(numbered)
+
+
+def test_two_columns_that_could_be_the_object_are_both_told():
+    guess = guessed(*fixes_of(name=list("aabbaa"), mmsi=list("112211")))
+    assert guess.columns["object"] == "mmsi"
+    assert "also fits: --object name" in said(guess)
+
+
+def test_of_columns_without_names_the_object_is_the_one_that_moves_in_small_steps():
+    names = ["1", "2", "3", "4", "5"]
+    rows = [
+        {"1": str(n % 3 * 90), "2": TIMES[n % 6], "3": f"{50 + n % 2 + n / 1000:.5f}", "4": f"{8 + n / 1000:.5f}",
+         "5": f"car{n % 2}"}
+        for n in range(30)
+    ]  # fmt: skip
+    guess = guessed(names, rows)
+    assert guess.columns["object"] == "5"
+    rows = [{**row, "5": row["5"][-1]} for row in rows]
+    assert guessed(names, rows).columns["object"] == "5"
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ("Longitude", "Latitude"),
+        ("location-long", "location-lat"),
+        ("Länge", "Breite"),
+        ("longitud", "latitud"),
+        ("Längengrad", "Breitengrad"),
+        ("lengtegraad", "breedtegraad"),
+        ("pituusaste", "leveysaste"),
+        ("GPS Longitude (deg)", "GPS Latitude (deg)"),
+        ("decimalLongitude", "decimalLatitude"),
+        ("gps_lng", "gps_lat"),
+        (" lon ", " lat "),
+        ("X-Koordinate", "Y-Koordinate"),
+        ("position.lng", "position.lat"),
+    ],
+)
+def test_places_are_known_by_their_names_in_several_languages(x, y):
+    rows = [{"id": "a", y: "52.5", x: "13.4"}, {"id": "a", y: "52.6", x: "13.5"}]
+    guess = guessed(["id", y, x], rows)
+    assert (guess.columns["x"], guess.columns["y"]) == (x, y)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Vehicle ID", "vehicleId", "plate", "Kennzeichen", "Fahrzeug", "unit", "unidad", "véhicule", "matrícula",
+     "kenteken", "ajoneuvo", "IMEI", "tracker_no", "Gerät", "asset name", "vehicle.vehicle.id",
+     "individual-local-identifier", "registration", "Placa", "immatriculation", "callsign"],
+)  # fmt: skip
+def test_objects_are_known_by_their_names_in_several_languages(name):
+    names = ["speed", name, "colour", "time", "lat", "lon"]
+    rows = [
+        dict(zip(names, (str(n), "ab"[n % 2], "red", TIMES[n], f"5.{n}", f"1.{n}"), strict=True))
+        for n in range(6)
+    ]  # fmt: skip
+    assert guessed(names, rows).columns["object"] == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Zeitstempel", "Fecha", "horodatage", "tijdstip", "last_event_time", "last_reported", "Uhrzeit", "BaseDateTime",
+     "# Timestamp", "recordedAt", "gps time", "fecha_hora", "aikaleima", "vehicle.timestamp", "UTC"],
+)  # fmt: skip
+def test_times_are_known_by_their_names_in_several_languages(name):
+    rows = [
+        {"id": "a", name: t, "created_at": "2024-05-09T00:00:00Z", "lat": "5.1", "lon": "1"}
+        for t in TIMES
+    ]  # fmt: skip
+    guess = guessed(["id", "created_at", name, "lat", "lon"], rows)
+    assert guess.columns["event_ts"] == name
+
+
+@pytest.mark.parametrize(
+    ("texts", "unit"),
+    [
+        (["24.11.2025 08:00", "25.11.2025 08:00"], "%d.%m.%Y %H:%M"),
+        (["11/24/2025 8:00:05 PM"], "%m/%d/%Y %I:%M:%S %p"),
+        (["1764000000"], "s"),
+        (["1764000000000"], "ms"),
+        (["1764000000000000"], "us"),
+        (["1764000000000000000"], "ns"),
+        (["45985.333333"], "excel"),
+        (["Mon, 24 Nov 2025 08:00:00 +0000"], "rfc2822"),
+        (["2025-11-24 08:00:00.123 +0000 UTC"], "iso"),
+        (["20251124080000"], "%Y%m%d%H%M%S"),
+        (["2025-11-24T08:00:00Z"], "iso"),
+        (["Nov 24, 2025 8:00:00 AM"], "%b %d, %Y %I:%M:%S %p"),
+        (["24-Nov-2025 08:00"], "rfc2822"),
+        (["2025/11/24,08:00:00.000"], "%Y/%m/%d,%H:%M:%S"),
+    ],
+)
+def test_the_way_in_which_times_are_written_is_found(texts, unit):
+    rows = [{"id": "a", "time": t, "lat": "5.1", "lon": "1"} for t in texts]
+    guess = guessed(["id", "time", "lat", "lon"], rows)
+    assert guess.columns["event_ts"] == "time"
+    assert guess.time_unit == unit
+
+
+def test_days_and_months_that_may_be_exchanged_are_told_with_the_second_reading():
+    days = [f"0{n}/02/2024 08:00:00" for n in range(1, 7)]
+    names, rows = fixes_of(id=["a"] * 6, stamp=days)
+    guess = guessed(names, rows, named={"event_ts": "stamp"})
+    assert guess.time_unit == "%d/%m/%Y %H:%M:%S"
+    assert (
+        'also fits: time_unit = "%m/%d/%Y %H:%M:%S", then they begin at 2024-01-02'
+        in said(guess)
+    )
+    settled = [*days[:-1], "13/02/2024 08:00:00"]
+    names, rows = fixes_of(id=["a"] * 6, stamp=settled)
+    assert "%m/%d" not in said(guessed(names, rows, named={"event_ts": "stamp"}))
+
+
+def test_a_date_and_a_time_apart_are_taken_together():
+    names, rows = table_of(
+        Datum=["24.11.2025"] * 3, Zeit=["08:00:00.250", "08:00:01.5", "08:00:02"],
+        Kennzeichen=["B-AB 1"] * 3, Breite=["52.5"] * 3, Laenge=["13.4"] * 3,
+    )  # fmt: skip
+    guess = guessed(names, rows)
+    assert guess.columns["event_ts"] == ["Datum", "Zeit"]
+    assert guess.time_unit == "%d.%m.%Y %H:%M:%S"
+
+
+def test_dates_before_1990_and_beyond_tomorrow_are_questions():
+    for text in ("1970-01-02T00:00:00Z", "2199-01-01T00:00:00Z"):
+        guess = guessed(
+            ["id", "time", "lat", "lon"],
+            [{"id": "a", "time": text, "lat": "5", "lon": "1"}],
+        )
+        assert "before 1990 or beyond tomorrow" in said(guess)
+
+
+def test_another_column_with_the_same_times_is_told():
+    names, rows = fixes_of(id=["a"] * 6, UTC=TIMES)
+    guess = guessed(names, rows)
+    assert "also fits: --time time, with the same times" in said(guess)
+
+
+def test_times_without_a_zone_are_told():
+    rows = [{"id": "a", "time": "2024-05-01 08:00:00", "lat": "5", "lon": "1"}]
+    assert "name no zone and are read as UTC" in said(
+        guessed(["id", "time", "lat", "lon"], rows)
+    )
+
+
+def test_one_sentinel_exchanges_no_axes():
+    names, rows = table_of(
+        t=TIMES[:3], MMSI=list("112"), Latitude=["91.000", "55.5", "55.6"], Longitude=["0.0", "11.5", "11.6"]
+    )  # fmt: skip
+    guess = guessed(names, rows)
+    assert (guess.columns["x"], guess.columns["y"]) == ("Longitude", "Latitude")
+    all_beyond = [{**row, "Latitude": "116.4"} for row in rows]
+    swapped = guessed(names, all_beyond)
+    assert swapped.columns["x"] == "Latitude"
+    assert "also fits: --x Longitude --y Latitude" in said(swapped)
+
+
+def test_columns_without_names_are_judged_by_their_values(tmp_path):
+    lines = "".join(
+        f"{n % 3},2024-05-01 08:0{n}:00,116.40{n},39.90{n}\n" for n in range(6)
+    )
+    columns = check_text(tmp_path, lines).table["columns"]
+    assert columns == {"x": "3", "y": "4", "event_ts": "2", "object": "1"}
+    seen = check_text(tmp_path, lines.replace("116.", "16."))
+    assert any(
+        "also fits: --x 4 --y 3" in n or "also fits: --x 3 --y 4" in n
+        for n in seen.notes
+    )
+
+
+def test_trips_with_two_places_are_refused_with_the_command_that_makes_fixes(tmp_path):
+    text = "ride,started_at,start_lat,start_lng,end_lat,end_lng\na,2024-05-01T08:00:00Z,1,2,3,4\n"
+    with pytest.raises(ConfigError, match="two places") as wrong:
+        check_text(tmp_path, text)
+    assert "UNION ALL" in str(wrong.value.hint)
+
+
+def test_ids_that_a_spreadsheet_has_rounded_are_told():
+    guess = guessed(*fixes_of(imei=["8.61234E+14"] * 6))
+    assert "look rounded by a spreadsheet (8.61234E+14)" in said(guess)
+
+
+def test_a_line_of_units_and_a_second_header_hide_nothing(tmp_path):
+    head, line = "id,time,lat,lon,speed_kmh\n", "a,1700000000,52.5,13.4,50\n"
+    seen = check_text(tmp_path, head + ",s,deg,deg,km/h\n" + line * 3 + head + line * 3)
+    assert seen.table["columns"]["object"] == "id"
+    assert seen.good == 6
+    assert any("the line under the header is no record" in note for note in seen.notes)
+
+
+def test_attributes_are_proposed_with_their_types_and_units():
+    columns = {
+        "speed_kmh": "50", "sog": "9", "altitude_ft": "100", "route": "007", "valid": "true",
+        "heading": "5", "speed_mps": "3", "altitude_m": "3.5",
+    }  # fmt: skip
+    names, rows = fixes_of(
+        id=list("aabbab"), **{n: [v] * 6 for n, v in columns.items()}
+    )
+    types = {name: one.type for name, one in guessed(names, rows).others.items()}
+    assert types == {
+        "speed_kmh": "double km/h", "sog": "double knots", "altitude_ft": "double ft", "route": "string",
+        "valid": "bool", "heading": "double", "speed_mps": "double m/s", "altitude_m": "double m",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["ID", "AIR", "STA", "SEL", "CLK", "MSG"])
+def test_a_header_that_begins_like_sbs1_is_a_header(tmp_path, kind):
+    text = (
+        f"{kind},timestamp,longitude,latitude\n"
+        + "7,2021-03-20T00:22:00Z,32.3,31.4\n" * 3
+    )
+    seen = check_text(tmp_path, text)
+    assert seen.table["format"] == "csv"
+    assert seen.good == 3
