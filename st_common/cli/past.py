@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from st_common.home import Home
     from st_common.serving.answers import Reads
     from st_common.settings import StreamSettings
 
@@ -127,8 +128,29 @@ def objects(
     )
     form = "jsonl" if json_lines else form
     export(objects_then.rows, form, out, epsg=lambda: settings.epsg)
+    _tell_always_late(home, settings)
     if explain:
         _say([objects_then.reads], "fixes")
+
+
+def _tell_always_late(home: "Home", stream: "StreamSettings") -> None:
+    """Says on stderr which objects are in no answer because all their fixes came too late."""
+    from st_common.ops.status import read_status
+
+    said = read_status(home.stream(stream.name))
+    if said is None or not said.late:
+        return
+    from st_common.serving.lateness import lateness_of, words_of
+
+    late = [one for one in lateness_of(home, stream).objects if one.is_always_late]
+    for one in late[:_SHOWN]:
+        typer.echo(f"note: {words_of(one)}", err=True)
+    if len(late) > _SHOWN:
+        more = len(late) - _SHOWN
+        typer.echo(f"note: so are all fixes of {more:,} other objects", err=True)
+
+
+_SHOWN = 10
 
 
 def _stream_of(ctx: typer.Context, query: str) -> "StreamSettings":

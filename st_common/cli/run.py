@@ -54,6 +54,7 @@ def run(
     ):
         summary = follow(home, settings, until_idle=until_idle)
     _tell(stream, summary)
+    _warn_of_late(home, settings, late=summary.late, fixes=summary.fixes)
 
 
 def _engine(name: str) -> "Callable[..., RunSummary]":
@@ -97,6 +98,18 @@ def _tell(stream: str, summary: "RunSummary") -> None:
     for told in lines_of(summary.caches).values():
         typer.echo(f"{stream}: caches {told}")
     typer.echo(_work(summary.operators))
+
+
+def _warn_of_late(
+    home: "Home", stream: "StreamSettings", *, late: int, fixes: int
+) -> None:
+    """Says on stderr which fixes came too late, and why, where more than one in a hundred did."""
+    from st_common.serving.lateness import is_much, warnings_of
+
+    if not is_much(late, fixes):
+        return
+    for line in warnings_of(home, stream, late=late, fixes=fixes):
+        typer.echo(f"warning: {stream.name}: {line}", err=True)
 
 
 _WORK = {
@@ -177,6 +190,8 @@ def _verdict(one: "Verified") -> str:
     if one.misplaced:
         wrong += f", {one.misplaced} changes with another place than their fix"
     verdict = "holds" if one.holds else wrong
+    if one.late:
+        verdict += f", by {one.fixes - one.late:,} of {one.fixes:,} fixes: {one.late:,} came too late"
     return f"{verdict}; not checked: {one.unchecked}" if one.unchecked else verdict
 
 
@@ -211,6 +226,10 @@ def status(ctx: typer.Context, *, json_lines: Json = False) -> None:
         json_lines=json_lines,
     )
     context.write_broken(ctx)
+    for state in states:
+        if state.said is not None:
+            settings = context.stream(ctx, state.stream)
+            _warn_of_late(home, settings, late=state.said.late, fixes=state.said.fixes)
     for note in () if json_lines else chain.from_iterable(map(_notes, states)):
         typer.echo(note)
 

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from st_common.client.result import to_stream
 from st_common.errors import QueryError
 from st_common.server.asked import Asked, known_query, known_stream, needed
+from st_common.server.late import late_warnings
 from st_common.server.page.lives import live_places
 from st_common.server.placed import answer_with_places
 from st_common.server.replies import (
@@ -222,7 +223,11 @@ def status(asked: Asked) -> Response:
     from st_common.serving.stream_state import state_of
 
     home, place = asked.place.home, asked.place
-    states = [state_of(home, name).to_json() for name in place.streams()]
+    states = []
+    for name, stream in place.streams().items():
+        state = state_of(home, name)
+        warnings = late_warnings(asked, stream, state.said)
+        states.append({**state.to_json(), "warnings": warnings})
     for told in states:
         told["why"] = None if told["why"] is None else place.hidden(told["why"])
     return value_reply({"streams": states})

@@ -25,6 +25,7 @@ from st_common.query.incident import Incident
 from st_common.query.plan import Aggregate, Plan
 from st_common.reference.metric import SCALED
 from st_common.serving.changes import stream_changes
+from st_common.serving.lateness import lateness_of
 from st_common.serving.verify_deleted import Kept, in_words, kept_of, untold
 from st_common.serving.verify_events import alive
 from st_common.serving.verify_expected import (
@@ -57,7 +58,8 @@ class Verified:
     which a fix is in doubt by more. Not `checked` are other values over members that are in doubt. Of a fence all
     events count, also those that lead to no answer, but for visits that are in doubt. `misplaced` are changes that say
     another place than the fixes do (ADR 92). `unchecked` says what was not looked at, or why. `members` is None where
-    the answer was not looked at.
+    the answer was not looked at. Of the `fixes` of the stream so many are `late`: they are in no answer, nor in what
+    it is compared with.
     """
 
     query: str
@@ -68,6 +70,8 @@ class Verified:
     misplaced: int = 0
     checked: bool = True
     unchecked: str = ""
+    fixes: int = 0
+    late: int = 0
 
     @property
     def holds(self) -> bool:
@@ -100,11 +104,18 @@ def verify(
     changes = stream_changes(home, stream.name).to_pandas()
     changes = changes[changes["position"] < end]
     kept = kept_of(home, stream.name, changes)
+    seen = lateness_of(home, stream)
     return [
         _not_verified(registered[name], end, _SEEDED)
         if registered[name].is_seeded
-        else _placed(
-            _verified(registered[name], history, changes, end, kept), history, changes
+        else replace(
+            _placed(
+                _verified(registered[name], history, changes, end, kept),
+                history,
+                changes,
+            ),
+            fixes=seen.fixes,
+            late=seen.late,
         )
         for name in names
     ]

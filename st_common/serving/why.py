@@ -22,6 +22,7 @@ from st_common.query.problem import did_you_mean
 from st_common.serving.batch import Batch, batch_of
 from st_common.serving.changes import stream_changes
 from st_common.serving.evidence import Filtered, Fix, filtered_since, fix_at, fix_of
+from st_common.serving.lateness import lateness_of, words_of
 from st_common.serving.sentence import Others, sentence
 from st_common.serving.wording import why_filtered
 from st_common.settings import StreamSettings
@@ -159,7 +160,13 @@ def why(
     query = find(home, query).name  # as it is registered, whatever the case
     rows = history(home, query)
     of, change = _change(
-        home, sorted({row.stream for row in rows}), query, name, at, partner
+        home,
+        sorted({row.stream for row in rows}),
+        query,
+        name,
+        at,
+        partner,
+        stream=stream,
     )
     registered = _judged(rows, of, change)
     plan = registered.plan if registered else None
@@ -272,6 +279,8 @@ def _change(
     name: str,
     at: datetime | None,
     partner: str | None,
+    *,
+    stream: StreamSettings | None,
 ) -> tuple[str, dict[str, Any]]:
     """The newest change, and the stream that it is of: of several streams the one with the latest event time."""
     newest_of_streams: list[tuple[str, pa.Table]] = [
@@ -293,7 +302,13 @@ def _change(
             why_not = why_filtered(out.reason, out.value)
             hint = f"{out.count} of its fixes are filtered, the last: {why_not}"
             raise QueryError(error.message, hint=hint)
-    raise error
+    raise QueryError(error.message, hint=_late(home, stream, name) or error.hint)
+
+
+def _late(home: Home, stream: StreamSettings | None, name: str) -> str | None:
+    """That fixes of an object came too late, in words; None where none did, or nobody knows the settings."""
+    late = () if stream is None else lateness_of(home, stream).objects
+    return next((words_of(one) for one in late if one.name == name), None)
 
 
 def _as_dict(row: pa.Table) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from st_common.ops.presence import presence, workers_of
 from st_common.ops.status import StreamStatus, read_status
 from st_common.position import segment_of
 from st_common.server.asked import Asked
+from st_common.server.late import late_warnings
 from st_common.server.page.asks import answers_until
 from st_common.server.page.frame import frame_of
 from st_common.server.page.known import Known
@@ -151,7 +152,12 @@ def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]
     except FairwayError as error:
         why = asked.place.hidden(error.message)
         lags = dict.fromkeys(("lag_s", "behind_segments", "archive_lag_s"))
-        nothing = {**lags, "counts": None, "latest_event_ts": None}
+        nothing: dict[str, Any] = {
+            **lags,
+            "counts": None,
+            "latest_event_ts": None,
+            "warnings": [],
+        }
         return {**told, **nothing, "state": "unreadable", "why": why}
     status = seen.status
     now = presence(folder, status, now_us=now_us)
@@ -168,6 +174,7 @@ def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]
         if status is None
         else {name: getattr(status, name) for name in counts},
         "workers": workers_of(status, now),
+        "warnings": late_warnings(asked, stream, status),
     }
 
 

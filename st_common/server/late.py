@@ -1,0 +1,17 @@
+"""Fixes that came too late, for whoever asks a server how its streams are."""
+
+from st_common.ops.status import StreamStatus
+from st_common.server.asked import Asked
+from st_common.settings import StreamSettings
+
+
+def late_warnings(
+    asked: Asked, stream: StreamSettings, said: StreamStatus | None
+) -> list[str]:
+    """What is said of a stream of which more than one fix in a hundred came too late, looked at once a minute."""
+    from st_common.serving.lateness import Warnings, is_much
+
+    if said is None or not is_much(said.late, said.fixes):
+        return []
+    kept = asked.kept.of(Warnings)
+    return kept.of(asked.place.home, stream, late=said.late, fixes=said.fixes)
