@@ -5,8 +5,8 @@ payload --> ahead of the stream? --> #said {"ahead": [..]} in front --> segment,
             the log so far: its last segments say how far event time has come
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,49 @@ _LOOKED_AT = 4
 """Of a log that others have written, the last segments of records say how far its event time has come."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """A payload with the rows in front that are ahead of its stream.
+
+    Attributes:
+        payload: the bytes.
+        ahead: the rows, in ascending order.
+        decoded: of the payload; None where nobody has decoded it as it is.
+    """
+
+    payload: bytes
+    ahead: Sequence[int] = ()
+    decoded: Decoded | None = None
+
+
+def marked(
+    log: Log,
+    stream: StreamSettings,
+    payload: bytes,
+    *,
+    arrival_us: int,
+    decoded: Decoded | None = None,
+) -> Marked:
+    """A payload as it is to be appended next; whoever says more of its bytes holds the log's lock from here on.
+
+    Args:
+        log: the log of the stream.
+        stream: how the records are read.
+        payload: whole records, with what stands in front of them (`said_before`).
+        arrival_us: when they arrive, us UTC.
+        decoded: of the payload, where somebody has decoded it a moment ago.
+    """
+    if _is_sure(log, stream, arrival_us):
+        return Marked(payload=payload, decoded=decoded)
+    if decoded is None:
+        decoded = decode(payload, stream, arrival_us=arrival_us)
+    with log.locked():
+        found = _marked(log, stream, payload, decoded, arrival_us)
+    if found is payload:
+        return Marked(payload=payload, decoded=decoded)
+    return Marked(payload=found, ahead=said_before(found)[0].ahead)
+
+
 def append_records(
     log: Log,
     stream: StreamSettings,
@@ -36,6 +79,7 @@ def append_records(
     arrival_us: int,
     live: bool,
     is_judged: bool = False,
+    decoded: Decoded | None = None,
 ) -> None:
     """Appends a payload, which is read by these settings, also when another process has changed them in between.
 
@@ -49,23 +93,23 @@ def append_records(
         arrival_us: when they arrived, us UTC.
         live: they are told as they happen.
         is_judged: what is ahead of the stream is marked already.
+        decoded: of the payload, where somebody has decoded it a moment ago.
 
     Raises:
         LogError: as `Log.append`.
         StorageError: the disk is full, or refuses.
     """
     timeless = stream.columns.event_ts is None
-    decoded = None
-    if not (is_judged or _is_sure(log, stream, arrival_us)):
+    known = Marked(payload=payload, decoded=decoded)
+    if not (is_judged or decoded or _is_sure(log, stream, arrival_us)):
         decoded = decode(payload, stream, arrival_us=arrival_us)
     with log.locked():
-        if decoded is not None:
-            marked = _marked(log, stream, payload, decoded, arrival_us)
-            decoded = decoded if marked is payload else None
-            payload = marked
+        if not is_judged:
+            known = marked(log, stream, payload, arrival_us=arrival_us, decoded=decoded)
+        payload = known.payload
         is_packed = stream.codec == "packet" and len(payload) >= PACKED_BYTES
         coded = (
-            Encoder(payload, stream, arrival_us=arrival_us, decoded=decoded)
+            Encoder(payload, stream, arrival_us=arrival_us, decoded=known.decoded)
             if is_packed
             else None
         )

@@ -73,17 +73,26 @@ class Tally:
             arrival_us: when it came, us UTC.
         """
         decoded = decode(payload, stream, arrival_us=arrival_us)
-        self.records += decoded.rows
         self.fixes.append(decoded.fixes)
-        rejects = decoded.rejects
+        self.count(decoded.rejects, decoded.rows, head)
+        if self.reasons[_AHEAD] and self.ahead_h is None:
+            self.ahead_h = _ahead_h(payload, stream, arrival_us)
+
+    def count(self, rejects: pa.Table, records: int, head: bytes) -> None:
+        """Counts records that are decoded.
+
+        Args:
+            rejects: those that are no fixes.
+            records: how many there are in all.
+            head: as for `add`.
+        """
+        self.records += records
         found = pc.value_counts(rejects["reason"].combine_chunks()).to_pylist()
         for reason, count in ((str(one["values"]), one["counts"]) for one in found):
             self.reasons[reason] += count
             if reason not in self.examples:
                 of_it = rejects.filter(pc.equal(rejects["reason"], reason))
                 self.examples[reason] = (of_it["raw"][0].as_py(), head)
-        if self.reasons[_AHEAD] and self.ahead_h is None:
-            self.ahead_h = _ahead_h(payload, stream, arrival_us)
 
     @property
     def good(self) -> int:

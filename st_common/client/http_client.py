@@ -4,6 +4,7 @@ import asyncio
 import base64
 import time
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -16,7 +17,7 @@ from st_common.client.client import is_select
 from st_common.client.http_errors import raise_for
 from st_common.client.http_events import HttpEvents
 from st_common.client.interface import Rectangle
-from st_common.client.put import Fixes, Put
+from st_common.client.put import Fixes, Put, tables_of
 from st_common.client.registration import QueryId
 from st_common.client.result import (
     ARROW,
@@ -150,17 +151,29 @@ class HttpClient:
 
     def put(self, stream: str, fixes: Fixes, *, live: bool = True) -> Put:
         """See `interface.Client`."""
-        rows = (
-            fixes if isinstance(fixes, pa.Table) else pa.Table.from_pylist(list(fixes))
+        path = f"/streams/{quote(stream, safe='')}/fixes"
+        params = {"live": "true" if live else "false"}
+        records, accepted, position = 0, 0, 0
+        reasons: Counter[str] = Counter()
+        for rows in tables_of(fixes):
+            done = self._json(
+                "POST",
+                path,
+                params=params,
+                content=to_stream(rows),
+                headers={"Content-Type": ARROW, "Idempotency-Key": uuid.uuid4().hex},
+            )
+            records += done["records"]
+            accepted += done["accepted"]
+            position = done["position"]
+            reasons.update(done.get("reasons", {}))
+        return Put(
+            records=records,
+            accepted=accepted,
+            rejected=reasons.total(),
+            reasons=dict(reasons),
+            end=segment_of(position) + 1,
         )
-        done = self._json(
-            "POST",
-            f"/streams/{quote(stream, safe='')}/fixes",
-            params={"live": "true" if live else "false"},
-            content=to_stream(rows),
-            headers={"Content-Type": ARROW, "Idempotency-Key": uuid.uuid4().hex},
-        )
-        return Put(records=done["records"], end=segment_of(done["position"]) + 1)
 
     def sql(self, text: str) -> Result:
         """See `interface.Client`; at most a million rows."""

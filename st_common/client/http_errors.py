@@ -13,6 +13,7 @@ _KINDS: dict[int, type[FairwayError]] = {
     404: QueryError,
     413: ConfigError,
     415: ConfigError,
+    422: ConfigError,
     429: TransientError,
     503: TransientError,
 }

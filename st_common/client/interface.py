@@ -161,7 +161,7 @@ class Client(Protocol):
         """
 
     def put(self, stream: str, fixes: Fixes, *, live: bool = True) -> Put:
-        """Puts fixes into a stream's log; engines judge them. What was put is on the disk.
+        """Puts fixes into a stream's log, and says how many can be read. What was put is on the disk.
 
         Args:
             stream: its name; its format is ndjson, or csv with a header.
@@ -170,8 +170,8 @@ class Client(Protocol):
             live: they are told as they happen, so that time goes on after them; False for the past.
 
         Raises:
-            ConfigError: there is no such stream, its format cannot be written, or a row lacks a column. Of the rows
-                before it whole twenty thousands may be put.
+            ConfigError: there is no such stream, its format cannot be written, a row lacks a column, or no row can be
+                read. Of the rows before it whole twenty thousands may be put.
         """
 
     def sql(self, text: str) -> Result:

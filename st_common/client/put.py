@@ -11,9 +11,12 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from st_common.capture.appending import append_records
+from st_common.capture.appending import append_records, marked
 from st_common.capture.files import wall_clock
+from st_common.capture.log import Log
 from st_common.capture.reading import log_for
+from st_common.capture.tally import Tally
+from st_common.decode import decode
 from st_common.errors import ConfigError
 from st_common.formats.format_settings import named_columns
 from st_common.formats.registry import format_of
@@ -24,6 +27,7 @@ from st_common.times import written
 
 Fixes: TypeAlias = pa.Table | Iterable[Mapping[str, Any]]
 _ROWS = 20_000  # in one segment
+_HEAD_BYTES = 1 << 12
 _OF_A_FIX = ("object", "event_ts", "x", "y", "place")
 
 
@@ -32,11 +36,17 @@ class Put:
     """What was put into a log; it is on the disk.
 
     Attributes:
-        records: how many records; whether each is a fix or a reject, an engine says.
+        records: how many records.
+        accepted: how many of them are fixes. One that is too late is known by an engine alone.
+        rejected: how many cannot be read; they are in the log as rejects.
+        reasons: of each reason how many.
         end: the number behind the last segment of the log: an engine whose position has come there has judged them all.
     """
 
     records: int
+    accepted: int
+    rejected: int
+    reasons: Mapping[str, int]
     end: int
 
 
@@ -51,16 +61,89 @@ def put(home: Home, stream: StreamSettings, fixes: Fixes, *, live: bool) -> Put:
         live: they are told as they happen, so that time goes on after them.
 
     Raises:
-        ConfigError: the stream's format cannot be written, or a row lacks a column or has another one than the first.
+        ConfigError: the stream's format cannot be written, a row lacks a column or has another one than the first, or
+            no row of twenty thousand can be read.
         StorageError: the disk is full, or refuses.
     """
-    log, records = log_for(home, stream), 0
+    log, tally = log_for(home, stream), Tally()
     rows = iter(fixes.to_pylist() if isinstance(fixes, pa.Table) else fixes)
     while part := list(islice(rows, _ROWS)):
-        payload = put_in_front(_payload(part, stream, first=records), NOTHING)
-        append_records(log, stream, payload, arrival_us=wall_clock(), live=live)
-        records += len(part)
-    return Put(records=records, end=log.end())
+        payload = put_in_front(_payload(part, stream, first=tally.records), NOTHING)
+        _append(log, stream, payload, live=live, tally=tally)
+    return Put(
+        records=tally.records,
+        accepted=tally.records - tally.reasons.total(),
+        rejected=tally.reasons.total(),
+        reasons=dict(tally.reasons),
+        end=log.end(),
+    )
+
+
+def tables_of(fixes: Fixes) -> Iterator[pa.Table]:
+    """Rows as tables of at most twenty thousand.
+
+    Raises:
+        ConfigError: the values of a column are of several types, or a time has no zone.
+    """
+    if isinstance(fixes, pa.Table):
+        yield from (
+            fixes.slice(start, _ROWS) for start in range(0, len(fixes) or 1, _ROWS)
+        )
+        return
+    rows = iter(fixes)
+    while part := list(islice(rows, _ROWS)):
+        names = dict.fromkeys(name for row in part for name in row)
+        yield pa.table(
+            {name: _column(name, [row.get(name) for row in part]) for name in names}
+        )
+
+
+def _column(name: str, values: list[Any]) -> pa.Array:
+    try:
+        column = pa.array(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        kinds = dict.fromkeys(
+            type(value).__name__ for value in values if value is not None
+        )
+        raise ConfigError(
+            f"the column {name!r} has values of {', '.join(kinds)}",
+            hint="give all of one type: numbers, texts, truths or times",
+        ) from None
+    if pa.types.is_timestamp(column.type) and column.type.tz is None:
+        first = next(value for value in values if value is not None)
+        raise ConfigError(f"{first!r} has no time zone", hint="tzinfo=datetime.UTC")
+    return column
+
+
+def _append(
+    log: Log, stream: StreamSettings, payload: bytes, *, live: bool, tally: Tally
+) -> None:
+    """Stores some records, and counts them.
+
+    Raises:
+        ConfigError: none of them can be read; they are not stored.
+    """
+    now_us, own = wall_clock(), Tally()
+    decoded = decode(payload, stream, arrival_us=now_us)
+    own.count(decoded.rejects, decoded.rows, payload[:_HEAD_BYTES])
+    if decoded.rows and not len(decoded.fixes):
+        raise ConfigError(
+            own.message(stream.name, f"{own.records:,} rows"), hint=own.mend(stream)
+        )
+    with log.locked():
+        found = marked(log, stream, payload, arrival_us=now_us, decoded=decoded)
+        append_records(
+            log,
+            stream,
+            found.payload,
+            arrival_us=now_us,
+            live=live,
+            is_judged=True,
+            decoded=found.decoded,
+        )
+    tally.count(decoded.rejects, decoded.rows, payload[:_HEAD_BYTES])
+    if found.ahead:
+        tally.reasons["ahead_of_stream"] += len(found.ahead)
 
 
 def _payload(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from st_common.decode.decoded import REJECTS_SCHEMA, Decoded, fixes_schema
 from st_common.decode.gzipped import MAGIC, unpack
 from st_common.decode.judge import judge, one_arrival, times_in
+from st_common.formats.arrow_rows import MAGIC as ARROW
 from st_common.formats.format_settings import parts
 from st_common.formats.numbers import Mask
 from st_common.formats.records import RAW_LIMIT, Reason, Records
@@ -31,9 +32,10 @@ def decode(payload: bytes, stream: StreamSettings, *, arrival_us: int) -> Decode
     """The fixes and rejects of one segment (docs/architecture.md); total: whatever the bytes are, it raises nothing.
 
     Every record is in exactly one of the two tables, with its number in the segment as `row`. Blank lines and headers
-    are no records. A gzip payload is unpacked; where it breaks, one more record stands for what is lost. `arrival_us`
-    (us UTC) dates fixes without an event time; fixes further ahead of it than the stream allows are rejected. What
-    stands in front of a payload (`said_before`) is no record.
+    are no records. A gzip payload is unpacked; where it breaks, one more record stands for what is lost. Rows of Arrow
+    are taken as they are, whatever the format of the stream (`formats.arrow_rows`). `arrival_us` (us UTC) dates fixes
+    without an event time; fixes further ahead of it than the stream allows are rejected. What stands in front of a
+    payload (`said_before`) is no record.
     """
     form, trouble, lost = format_of(stream.format), Reason.NONE, b""
     before, body = said_before(payload)
@@ -46,7 +48,7 @@ def decode(payload: bytes, stream: StreamSettings, *, arrival_us: int) -> Decode
     if trouble:
         end = form.whole_bytes(payload)
         payload, lost = payload[:end], payload[end:]
-    records = form.records(payload, stream)
+    records = _records(payload, stream)
     decoded = judge(records, stream, one_arrival(arrival_us, records), before)
     return _with_loss(decoded, trouble, lost) if trouble else decoded
 
@@ -70,6 +72,16 @@ def event_times(
     narrow = replace(stream, columns=columns, attributes={})
     made_at = form.made_at(payload, narrow)
     return times_in(form.records(payload, narrow), made_at, stream)
+
+
+def _records(payload: bytes, stream: StreamSettings) -> Records:
+    """The records of a payload in the stream's format, or of rows of Arrow."""
+    if payload.startswith(ARROW) and stream.format != "parquet":
+        from st_common.formats.parquet_records import are_rows, read_rows
+
+        if are_rows(payload):
+            return read_rows(payload, stream, may_lack=True)
+    return format_of(stream.format).records(payload, stream)
 
 
 def _with_loss(decoded: Decoded, reason: Reason, lost: bytes) -> Decoded:

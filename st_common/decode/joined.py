@@ -15,6 +15,7 @@ from st_common.decode import decode
 from st_common.decode.decoded import Decoded
 from st_common.decode.gzipped import MAGIC
 from st_common.decode.judge import Arrivals, judge
+from st_common.formats.arrow_rows import MAGIC as ARROW
 from st_common.formats.records import Records
 from st_common.formats.registry import format_of
 from st_common.formats.said_before import MARK
@@ -99,7 +100,7 @@ def _header(payload: bytes, stream: StreamSettings) -> bytes | None:
     if (
         not payload
         or len(payload) > form.small_bytes
-        or payload.startswith((MAGIC, MARK))
+        or payload.startswith((MAGIC, MARK, ARROW))
         or payload.endswith(b"\r")
     ):
         return None

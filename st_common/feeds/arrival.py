@@ -1,10 +1,25 @@
 """What a source gives: some bytes of whole records, and what must be known of them until they are stored."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from st_common.decode import Decoded
 
-def _nobody(_position: int | None) -> None:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """Where an arrival stands in the log.
+
+    Attributes:
+        position: of its first record.
+        ahead: those of its records, from 0 on, whose event time is too far ahead of the stream to be believed.
+    """
+
+    position: int
+    ahead: Sequence[int] = ()
+
+
+def _nobody(_written: Written | None) -> None:
     """Nobody waits for it."""
 
 
@@ -22,8 +37,9 @@ class Arrival:
         is_live: whether they are told as they happen, so that time goes on after them.
         places: by part of the source (a partition, a file) where to go on behind these records; empty where a source
             cannot go back.
-        stored: called in the event loop once they are durable, with the position of the first one; with None where they
-            were skipped.
+        decoded: of these records alone, where somebody has decoded them already.
+        stored: called in the event loop once they are durable, with where they stand; with None where they were
+            skipped.
     """
 
     header: bytes = b""
@@ -32,7 +48,8 @@ class Arrival:
     is_lines: bool = True
     is_live: bool = True
     places: dict[str, int] = field(default_factory=dict)
-    stored: Callable[[int | None], None] = _nobody
+    decoded: Decoded | None = None
+    stored: Callable[[Written | None], None] = _nobody
 
     @property
     def size(self) -> int:

@@ -171,12 +171,12 @@ class Capture:
             if self._has_moved:
                 continue  # it is read again, from where the log ends
             try:
-                positions = await asyncio.to_thread(self._writer.write, arrivals)
+                written = await asyncio.to_thread(self._writer.write, arrivals)
             except MovedError:
                 self._has_moved = True
                 continue
-            for one, position in zip(arrivals, positions, strict=True):
-                one.stored(position)
+            for one, at in zip(arrivals, written, strict=True):
+                one.stored(at)
 
     async def _beat(self, ended: asyncio.Event) -> None:
         """Says every few seconds how far it is, until it has ended."""

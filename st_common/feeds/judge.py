@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from st_common.capture.sample import PART_BYTES, Sample, sample_of_bytes
 from st_common.capture.tally import Tally
+from st_common.decode import Decoded
 from st_common.errors import ConfigError
 from st_common.settings import StreamSettings
 
@@ -34,12 +35,24 @@ class Judge:
         self._is_judged = False
         self._warning: str | None = None
 
-    def look(self, payload: bytes, *, arrival_us: int) -> None:
-        """Decodes a sample of a payload, unless it looked at another one a moment ago."""
+    def look(
+        self, payload: bytes, *, arrival_us: int, decoded: Decoded | None = None
+    ) -> None:
+        """Looks at a sample of a payload, unless it looked at another one a moment ago.
+
+        Args:
+            payload: the records.
+            arrival_us: when they came, us UTC.
+            decoded: some of them, where somebody has decoded them already.
+        """
         if arrival_us - self._looked_us < _SAMPLE_EACH_US:
             return
         self._looked_us = arrival_us
         self._begun_us = self._begun_us or arrival_us
+        if decoded is not None:
+            head = payload[:_HEAD_BYTES]
+            self._tally.count(decoded.rejects, decoded.rows, head)
+            return
         sample = _sample(payload, self._stream)
         self._tally.add_sample(sample, self._stream, arrival_us=arrival_us)
 

@@ -1,14 +1,14 @@
 """Arrivals into a stream's log: few segments of many, durable before anybody is told so."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
 from operator import attrgetter
 
-from st_common.capture.appending import append_records
+from st_common.capture.appending import append_records, marked
 from st_common.capture.files import wall_clock
 from st_common.capture.memory import Memory
 from st_common.capture.reading import log_for, settle
-from st_common.feeds.arrival import Arrival
+from st_common.feeds.arrival import Arrival, Written
 from st_common.feeds.judge import Judge
 from st_common.feeds.places import MovedError, Places
 from st_common.home import Home
@@ -49,50 +49,68 @@ class Writer:
         self.records = self.bytes = self.segments = 0
         self.arrived_us: int | None = None
 
-    def write(self, arrivals: Sequence[Arrival]) -> list[int]:
+    def write(self, arrivals: Sequence[Arrival]) -> list[Written]:
         """Stores them, in their order; all of them are durable when this returns.
 
         Returns:
-            For each the position of its first record.
+            For each where it stands.
 
         Raises:
             MovedError: another capture of this source has stored some of them meanwhile; those before are stored.
             StorageError: the disk is full, or refuses.
         """
-        positions: list[int] = []
+        written: list[Written] = []
         for payload, of in _payloads(arrivals):
             rows = [0, *accumulate(one.records for one in of)]
-            segment = self._append(payload, of, rows)
-            positions += [position_of(segment, row) for row in rows[:-1]]
+            segment, ahead = self._append(payload, of, rows)
+            written += [
+                Written(
+                    position=position_of(segment, start),
+                    ahead=[row - start for row in ahead if start <= row < end],
+                )
+                for start, end in pairwise(rows)
+            ]
             self.records += rows[-1]
             self.bytes += len(payload)
             self.segments += 1
-            self.judge.look(payload, arrival_us=self._clock())
-        return positions
+            self.judge.look(payload, arrival_us=self._clock(), decoded=of[0].decoded)
+        return written
 
     def _append(
         self, payload: bytes, arrivals: Sequence[Arrival], rows: Sequence[int]
-    ) -> int:
-        """Stores one payload; the number of its segment."""
-        payload = self._memory.put_in_front(payload, arrival_us=self._clock())
+    ) -> tuple[int, Sequence[int]]:
+        """Stores one payload; the number of its segment, and the rows of it that are ahead of the stream."""
+        behind = self._memory.put_in_front(payload, arrival_us=self._clock())
+        is_known = behind is payload and len(arrivals) == 1
         with self.log.locked():
-            if any(one.places for one in arrivals):
-                self._announce(payload, arrivals, rows)
+            has_places = any(one.places for one in arrivals)
+            if has_places:
+                settle(self.log, self._stream)  # it may take a number of its own
             self.arrived_us = self._clock()
+            found = marked(
+                self.log,
+                self._stream,
+                behind,
+                arrival_us=self.arrived_us,
+                decoded=arrivals[0].decoded if is_known else None,
+            )
+            if has_places:
+                self._announce(found.payload, arrivals, rows)
             append_records(
                 self.log,
                 self._stream,
-                payload,
+                found.payload,
                 arrival_us=self.arrived_us,
                 live=arrivals[0].is_live,
+                is_judged=True,
+                decoded=found.decoded,
             )
-            return self.log.end() - 1
+            return self.log.end() - 1, found.ahead
 
     def _announce(
         self, payload: bytes, arrivals: Sequence[Arrival], rows: Sequence[int]
     ) -> None:
         """Says where the source goes on behind the next segment."""
-        settle(self.log, self._stream)  # it may take a number of its own
         places = _behind(arrivals, rows, segment=self.log.end())
         try:
             self.places.announce(payload, places)

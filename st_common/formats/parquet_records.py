@@ -26,11 +26,18 @@ class _TooManyError(ValueError):
     """A payload that unpacks to more rows than a segment may hold."""
 
 
-def read_rows(payload: bytes, stream: FormatSettings) -> Records:
+def read_rows(
+    payload: bytes, stream: FormatSettings, *, may_lack: bool = False
+) -> Records:
     """The records of a payload; total, as all formats are.
 
     Whole numbers of all sizes are int64, numbers with fractions float64, instants timestamp[us], texts and all others
-    texts; the column of places or shapes stays binary where it is. A column that the rows lack is a fault of all.
+    texts; the column of places or shapes stays binary where it is.
+
+    Args:
+        payload: a file of Parquet, or a stream of Arrow.
+        stream: names the columns.
+        may_lack: a column that the rows lack is null in all, as a key that a JSON object lacks; else a fault of all.
     """
     if not payload.strip(_NOTHING):
         return _one(b"", None, stream)
@@ -44,6 +51,9 @@ def read_rows(payload: bytes, stream: FormatSettings) -> Records:
             for name, one in values.items()
             if one is not None
         }
+        if may_lack:
+            nothing = pa.nulls(len(rows), pa.string())
+            fields |= {name: nothing for name in values if name not in fields}
     except _TooManyError:
         return _one(payload, Reason.TOO_LARGE, stream)
     except BROKEN:
@@ -52,6 +62,15 @@ def read_rows(payload: bytes, stream: FormatSettings) -> Records:
         fault = np.full(len(rows), Reason.MISSING_COLUMN, np.int8)
         return Records(fault=fault, fields={}, raw=_raw_of(rows))
     return Records(fault=np.zeros(len(rows), np.int8), fields=fields, raw=_raw_of(rows))
+
+
+def are_rows(payload: bytes) -> bool:
+    """Whether a payload begins as a stream of Arrow does."""
+    try:
+        pa.ipc.open_stream(payload)
+    except BROKEN:
+        return False
+    return True
 
 
 def _one(payload: bytes, reason: Reason | None, stream: FormatSettings) -> Records:

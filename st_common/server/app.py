@@ -20,7 +20,7 @@ from st_common.server.endpoint import Endpoint, Lane
 from st_common.server.endpoints import ENDPOINTS
 from st_common.server.guard import Guard, Limits, TooLargeError
 from st_common.server.http_metrics import HttpMetrics
-from st_common.server.intake import Intakes
+from st_common.server.intake import ClosedError, Intakes
 from st_common.server.openapi import description
 from st_common.server.page import files
 from st_common.server.place import Place
@@ -78,15 +78,18 @@ class Server:
     async def put_fixes(self, asked: Asked) -> Response:
         """Stores fixes of a stream."""
         stream = await run_in_threadpool(known_stream, asked, asked.path["stream"])
-        assert self.intakes is not None  # noqa: S101 - requests come while it runs
-        intake = await self.intakes.of(stream)
         key = asked.headers.get("idempotency-key")
-        records, position = await intake.put(
-            asked.body, asked.media, key, is_live=asked.params.get("live", True)
-        )
-        warning = intake.warning
-        told = {} if warning is None else {"warning": warning}
-        return value_reply({"records": records, "position": position, **told}, 202)
+        is_live = asked.params.get("live", True)
+        while True:
+            assert self.intakes is not None  # noqa: S101 - requests come while it runs
+            intake = await self.intakes.of(stream)
+            try:
+                stored = await intake.put(asked.body, asked.media, key, is_live=is_live)
+            except ClosedError:
+                continue
+            warning = intake.warning
+            told = {} if warning is None else {"warning": warning}
+            return value_reply({**stored.shown, **told}, 202)
 
     async def follow_query(self, asked: Asked) -> Response:
         """The changes of one query as events."""

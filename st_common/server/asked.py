@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from st_common.errors import ConfigError, FairwayError, QueryError
 from st_common.server.place import Place
+from st_common.settings import stream_of
 
 _Thing = TypeVar("_Thing")
 
@@ -50,6 +51,20 @@ class AbsentError(FairwayError):
 
 class UnsupportedError(FairwayError):
     """A body is of a kind that is not taken."""
+
+
+class RejectedError(FairwayError):
+    """Of what was sent no record can be read.
+
+    Args:
+        message: what is wrong.
+        hint: what is likely to mend it.
+        told: what the records are, as JSON values.
+    """
+
+    def __init__(self, message: str, *, hint: str, told: Mapping[str, Any]) -> None:
+        super().__init__(message, hint=hint)
+        self.told = told
 
 
 def text_of(value: str) -> str:
@@ -209,7 +224,7 @@ def known_stream(asked: Asked, name: str) -> Any:
     if name not in streams and name not in streams.broken:
         hint = f"there are {', '.join(streams) or 'none'}"
         raise AbsentError(f"there is no stream {name!r}", hint=hint)
-    return asked.place.stream(name)
+    return stream_of(streams, name)
 
 
 def needed(asked: Asked, name: str) -> str:

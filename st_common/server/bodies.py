@@ -1,21 +1,22 @@
 """Fixes as they are sent, in the format of the stream that they are for.
 
 What is sent in the stream's own format is stored byte by byte. JSON, CSV, GeoJSON and Arrow are taken by streams of
-JSON, CSV and TSV: they are read as those formats read them, and written by the names of the stream's columns.
+JSON, CSV and TSV: they are read as those formats read them, and stored as rows of Arrow by the names of the stream's
+columns. What is sent is decoded here, once: whoever sends it is told what each record is.
 """
 
-import io
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
+from st_common.capture.files import wall_clock
+from st_common.capture.log import SEGMENT_LIMIT
 from st_common.client.result import ARROW, from_stream
-from st_common.decode.zones import local_of, utc_of
+from st_common.decode import REJECTS_SCHEMA, Decoded, decode
+from st_common.decode.decoded import REASONS
 from st_common.errors import ConfigError
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.framing import (
@@ -23,12 +24,12 @@ from st_common.feeds.framing import (
     of_document,
     of_message,
 )
+from st_common.formats.arrow_rows import packed
 from st_common.formats.format_settings import named_columns
-from st_common.formats.records import columns_read
+from st_common.formats.records import Reason, columns_read
 from st_common.formats.registry import FORMATS, format_of
 from st_common.server.asked import UnsupportedError
 from st_common.settings import StreamSettings
-from st_common.times import COUNTED_PER_S, EXCEL_EPOCH_DAYS, form_of
 
 RAW = "application/octet-stream"
 _FORMATS: Mapping[str, str] = {
@@ -38,13 +39,40 @@ _FORMATS: Mapping[str, str] = {
     "text/csv": "csv",
     "application/geo+json": "geojson",
 }
+FORM = "application/x-www-form-urlencoded"
+_OWN = ("", RAW, FORM, "text/plain")
+"""Kinds that say nothing of the format: `curl -d` says that it sends a form, whatever it sends."""
 _OF_A_FIX = ("object", "x", "y", "place")
+_LARGEST = SEGMENT_LIMIT - (1 << 20)
 MEDIA = (RAW, *_FORMATS, ARROW)
 """All kinds of bodies."""
 
 
-def arrival_of(body: bytes, media: str, stream: StreamSettings) -> Arrival:
-    """The records of a body, as the stream's format has them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """What was sent, ready to be stored, and what its records are.
+
+    Attributes:
+        arrival: what is stored.
+        decoded: of all records that are stored; None where a record may need others that came before, so that nobody
+            knows yet.
+        records: how many were sent.
+        faults: the records that cannot be stored, of a body in another format that could not be taken apart: `row`
+            counts in the body.
+        rows: where in the body each record stands that is stored; None: they are all.
+        form: the settings by which the body is cut into records.
+    """
+
+    arrival: Arrival
+    decoded: Decoded | None
+    records: int
+    faults: pa.Table
+    rows: NDArray[np.int64] | None
+    form: StreamSettings
+
+
+def body_of(body: bytes, media: str, stream: StreamSettings) -> Body:
+    """The records of a body, as the stream's log will have them.
 
     Args:
         body: the bytes.
@@ -53,28 +81,73 @@ def arrival_of(body: bytes, media: str, stream: StreamSettings) -> Arrival:
 
     Raises:
         UnsupportedError: bodies of this kind are not taken, or not by streams of this format.
-        ConfigError: there is no record in it.
+        ConfigError: there is no record in it, or it is too large.
     """
     known = _FORMATS.get(media)
-    if media in ("", RAW) or known == stream.format:
-        arrivals = _cut(body, stream)
-    elif format_of(stream.format).written_as is None:
+    if media in _OWN or known == stream.format:
+        arrival = _together(_cut(body, stream), media)
+        return _judged(arrival, stream, form=stream)
+    if format_of(stream.format).written_as is None:
         raise UnsupportedError(
             f"stream {stream.name!r} takes {stream.format} alone", hint=RAW
         )
-    elif media == ARROW:
-        arrivals = [_written(_of_arrow(body, stream), stream)]
-    elif known in FORMATS:
-        arrivals = [_written(_read(body, str(known), stream), stream)]
+    if media == ARROW:
+        arrival = _of_rows(_of_arrow(body), stream)
+        return _judged(arrival, stream, form=replace(stream, format="parquet"))
+    if known in FORMATS:
+        return _of_text(body, str(known), stream)
+    hint = f"one of {', '.join(MEDIA)}"
+    raise UnsupportedError(f"a body of {media} is not taken", hint=hint)
+
+
+def _judged(arrival: Arrival, stream: StreamSettings, *, form: StreamSettings) -> Body:
+    """What is stored as it was sent."""
+    decoded = None
+    if not format_of(stream.format).remembers:
+        payload = arrival.header + arrival.body
+        decoded = decode(payload, stream, arrival_us=wall_clock())
+    return Body(
+        arrival=replace(arrival, decoded=decoded),
+        decoded=decoded,
+        records=arrival.records if decoded is None else decoded.rows,
+        faults=REJECTS_SCHEMA.empty_table(),
+        rows=None,
+        form=form,
+    )
+
+
+def _of_text(body: bytes, name: str, stream: StreamSettings) -> Body:
+    """A body in another format: what can be taken apart is stored."""
+    form = replace(
+        stream,
+        format=name,
+        header=True,
+        delimiter=",",
+        quote='"',
+        skip_lines=0,
+        records=None,
+    )
+    whole = _together(_cut(body, form), "")
+    records = FORMATS[name].records(whole.header + whole.body, form)
+    good = np.flatnonzero(records.fault == Reason.NONE)
+    bad = np.flatnonzero(records.fault)
+    reasons = REASONS.take(pa.array(records.fault[bad]))
+    faults = pa.table(
+        [pa.array(bad, pa.int32()), reasons, records.raw(bad)], schema=REJECTS_SCHEMA
+    )
+    if len(good):
+        fields = {one: records.fields[one] for one in columns_read(stream)}
+        judged = _judged(_of_rows(pa.table(fields), stream), stream, form=form)
     else:
-        hint = f"one of {', '.join(MEDIA)}"
-        raise UnsupportedError(f"a body of {media} is not taken", hint=hint)
+        nothing = Arrival(body=b"", records=0)
+        judged = _judged(nothing, stream, form=form)
+    return replace(judged, records=len(records.fault), faults=faults, rows=good)
+
+
+def _together(arrivals: list[Arrival], media: str) -> Arrival:
     if not arrivals:
-        raise ConfigError("the body has no records")
-    return _together(arrivals)
-
-
-def _together(arrivals: list[Arrival]) -> Arrival:
+        hint = "curl -d takes line ends out: --data-binary" if media == FORM else ""
+        raise ConfigError("the body has no records", hint=hint)
     first, *more = arrivals
     if not more:
         return first
@@ -84,24 +157,6 @@ def _together(arrivals: list[Arrival]) -> Arrival:
     return replace(first, body=body, records=sum(one.records for one in arrivals))
 
 
-def _read(body: bytes, name: str, stream: StreamSettings) -> pa.Table:
-    """The fields of a body in another format.
-
-    Raises:
-        ConfigError: a record cannot be taken apart: who sends it is told, for in the log it would be of another format.
-    """
-    read_by = replace(stream, format=name, header=True, delimiter=",", quote='"')
-    arrivals = _cut(body, read_by)
-    if not arrivals:
-        raise ConfigError("the body has no records")
-    one = _together(arrivals)
-    records = FORMATS[name].records(one.header + one.body, read_by)
-    if records.fault.any():
-        row = int(records.fault.nonzero()[0][0])
-        raise ConfigError(f"record {row + 1} of the body cannot be read as {name}")
-    return pa.table({name: records.fields[name] for name in columns_read(stream)})
-
-
 def _cut(body: bytes, stream: StreamSettings) -> list[Arrival]:
     """The records of a body; JSON may be one object in several lines."""
     if format_of(stream.format).takes_objects:
@@ -109,109 +164,49 @@ def _cut(body: bytes, stream: StreamSettings) -> list[Arrival]:
     return of_document(body, stream)
 
 
-def _of_arrow(body: bytes, stream: StreamSettings) -> pa.Table:
-    """Rows, whose times are in the unit of the stream where they come as such."""
+def _of_arrow(body: bytes) -> pa.Table:
+    """The rows of a stream of Arrow.
+
+    Raises:
+        ConfigError: it is none, or damaged.
+    """
     try:
         rows = from_stream(body)
-    except (pa.ArrowException, OSError) as error:
-        raise ConfigError(f"the body is no stream of Arrow: {error}") from None
-    for at, field in enumerate(rows.schema):
-        if pa.types.is_timestamp(field.type):
-            told = _told(rows[field.name], stream)
-            rows = rows.set_column(at, field.name, told)
+        rows.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError):
+        raise ConfigError(
+            "the body is no stream of Arrow, or is cut off",
+            hint="pyarrow.ipc.new_stream writes one",
+        ) from None
     return rows
 
 
-def _told(times: pa.ChunkedArray, stream: StreamSettings) -> pa.Array | pa.ChunkedArray:
-    """Times as the stream writes them; those without a zone stand in that of the stream."""
-    unit, zone = stream.time_unit, stream.time_zone
-    utc = times.cast(pa.timestamp("us", "UTC"))
-    if zone is not None and times.type.tz is None:
-        utc = _moved(utc, lambda us: utc_of(us, zone).us)
-    if unit in COUNTED_PER_S:
-        return _counted(utc.cast(pa.int64()), COUNTED_PER_S[unit])
-    form = form_of(unit)
-    says_zone = unit in ("iso", "rfc2822") or (form is not None and "%z" in form)
-    if zone is not None and not says_zone:
-        utc = _moved(utc, lambda us: local_of(us, zone))
-    if form is not None:
-        return pc.strftime(utc, form)
-    days = pc.divide(utc.cast(pa.int64()).cast(pa.float64()), 86_400e6)
-    return pc.add(days, float(EXCEL_EPOCH_DAYS))
-
-
-def _counted(us: pa.ChunkedArray, per_s: int) -> pa.ChunkedArray:
-    if per_s > 1_000_000:
-        return pc.multiply(us, per_s // 1_000_000)
-    unit = 1_000_000 // per_s
-    whole = pc.divide(us, unit)
-    is_whole = pc.all(pc.equal(pc.multiply(whole, unit), us)).as_py()
-    return whole if is_whole else pc.divide(us.cast(pa.float64()), float(unit))
-
-
-def _moved(
-    utc: pa.ChunkedArray, by: Callable[[NDArray[np.int64]], NDArray[np.int64]]
-) -> pa.Array:
-    """Times that are moved by their zone; null stays null."""
-    us = utc.cast(pa.int64()).combine_chunks()
-    known = pc.fill_null(us, 0).to_numpy(zero_copy_only=False)
-    missing = us.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(by(known), pa.timestamp("us", "UTC"), mask=missing)
-
-
-def _written(rows: pa.Table, stream: StreamSettings) -> Arrival:
-    """Rows in the stream's own format, by the names of its columns.
+def _of_rows(rows: pa.Table, stream: StreamSettings) -> Arrival:
+    """Rows as they are stored, by the names of the stream's columns.
 
     Raises:
-        ConfigError: a column is missing.
+        ConfigError: a column is missing, or there twice; there are no rows, or too many.
         UnsupportedError: the stream names no columns.
     """
+    if format_of(stream.format).written_as == "delimited" and not has_header(stream):
+        raise UnsupportedError(
+            f"stream {stream.name!r} names no columns (header = false)", hint=RAW
+        )
     wanted = columns_read(stream)
-    missing = [name for name in wanted if name not in rows.column_names]
     must = {name for key, name in named_columns(stream) if key in _OF_A_FIX}
-    if must & set(missing):
-        raise ConfigError(f"the column {min(must & set(missing))!r} is missing")
     if any("." in name for name in must):
         raise UnsupportedError(
             f"stream {stream.name!r} reads columns inside of others", hint=RAW
         )
-    named = [name for name in wanted if name in rows.column_names]
-    written_as = format_of(stream.format).written_as or ""
-    return _WRITERS[written_as](rows.select(named), stream)
-
-
-def _delimited(rows: pa.Table, stream: StreamSettings) -> Arrival:
-    if not has_header(stream):
-        raise UnsupportedError(
-            f"stream {stream.name!r} names no columns (header = false)", hint=RAW
-        )
-    delimiter = stream.delimiter
-    sink = io.BytesIO()
-    options = pa_csv.WriteOptions(include_header=False, delimiter=delimiter)
-    pa_csv.write_csv(rows, sink, options)
-    header = delimiter.join(rows.column_names).encode() + b"\n"
-    return Arrival(header=header, body=sink.getvalue(), records=len(rows))
-
-
-def _json(rows: pa.Table, _stream: StreamSettings) -> Arrival:
-    import duckdb
-
-    with duckdb.connect(":memory:") as connection:
-        connection.register("fixes", rows)
-        lines = connection.sql("SELECT to_json(fixes) AS line FROM fixes")
-        texts = lines.to_arrow_table()["line"].cast(pa.string())
-    joined = pc.binary_join(
-        pa.ListArray.from_arrays([0, len(texts)], _one(texts)), "\n"
-    )
-    body = joined[0].as_py().encode() + b"\n"
-    return Arrival(body=body, records=len(rows))
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-
-
-_WRITERS: Mapping[str, Callable[[pa.Table, StreamSettings], Arrival]] = {
-    "objects": _json,
-    "delimited": _delimited,
-}
+    for name in sorted(must):
+        if rows.column_names.count(name) != 1:
+            wrong = "is there twice" if name in rows.column_names else "is missing"
+            hint = f"the columns sent: {', '.join(rows.column_names)}"
+            raise ConfigError(f"the column {name!r} {wrong}", hint=hint)
+    if not len(rows):
+        raise ConfigError("the body has no records")
+    named = [name for name in wanted if rows.column_names.count(name) == 1]
+    header, data = packed(rows.select(named))
+    if len(header) + len(data) > _LARGEST:
+        raise ConfigError("the body is too large", hint="send it in parts")
+    return Arrival(header=header, body=data, records=len(rows))

@@ -19,7 +19,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST",
         path="/streams/{stream}/fixes",
-        about="Puts fixes into a stream; 202 once they are durable, with the position of the first.",
+        about="Puts fixes into a stream; 202 once they are durable, with how many were accepted and rejected.",
         takes=MEDIA,
         params=(
             Param(

@@ -2,15 +2,20 @@
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from st_common.capture.files import wall_clock
-from st_common.errors import TransientError
-from st_common.feeds.arrival import Arrival
+from st_common.errors import LogError, MissingError, TransientError
+from st_common.feeds.arrival import Arrival, Written
 from st_common.feeds.buffer import Buffer
 from st_common.feeds.writer import HERE, Writer
-from st_common.server.bodies import arrival_of
+from st_common.formats.said_before import said_before
+from st_common.position import row_of, segment_of
+from st_common.server.asked import RejectedError
+from st_common.server.bodies import Body, body_of
 from st_common.server.place import Place
+from st_common.server.verdict import Verdict, verdict_of
 from st_common.settings import StreamSettings
 
 _SOURCE = "http-server"
@@ -24,6 +29,31 @@ _MOST_KEYS = 100_000
 _KEY = "key:"
 
 
+class ClosedError(TransientError):
+    """An intake takes nothing more: there is another one, by other settings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What was stored of a body.
+
+    Attributes:
+        position: of the first record in the log.
+        records: how many were sent.
+        verdict: what they are; None where only records that came before could say it.
+    """
+
+    position: int
+    records: int
+    verdict: Verdict | None
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """As JSON values."""
+        told = {"records": self.records} if self.verdict is None else self.verdict.shown
+        return {**told, "position": self.position}
+
+
 class Intake:
     """What is sent for one stream, on its way into the log; for one event loop.
 
@@ -33,16 +63,17 @@ class Intake:
     """
 
     def __init__(self, place: Place, stream: StreamSettings) -> None:
-        self._stream = stream
+        self.stream = stream
         self._writer = Writer(place.home, stream, _SOURCE)
         self._buffer = Buffer(_WAITING_BYTES)
         known = self._writer.places.read()
         self._keys = OrderedDict(
             (part, position) for part, position in known.items() if _KEY in part
         )
-        self._waiting: dict[str, asyncio.Future[int]] = {}
-        self._pending: set[asyncio.Future[int]] = set()
+        self._waiting: dict[str, asyncio.Future[Written]] = {}
+        self._pending: set[asyncio.Future[Written]] = set()
         self._failed: Exception | None = None
+        self._is_closed = False
         self._task = asyncio.create_task(self._store())
 
     @property
@@ -50,10 +81,17 @@ class Intake:
         """Why most of what is sent cannot be read; None: it can."""
         return self._writer.judge.warning(now_us=wall_clock())
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it stores nothing more."""
+        return self._failed is not None
+
     async def put(
         self, body: bytes, media: str, key: str | None, *, is_live: bool = True
-    ) -> tuple[int, int]:
+    ) -> Stored:
         """Stores fixes; what comes with a key that is known is not stored again.
+
+        Of records some of which are fixes all are stored, the others as rejects.
 
         Args:
             body: the fixes.
@@ -61,42 +99,61 @@ class Intake:
             key: names this request, whenever it is made again.
             is_live: whether they happen now, so that time goes on after them.
 
-        Returns:
-            How many records were sent, and the position of the first one in the log.
-
         Raises:
             UnsupportedError: bodies of this kind are not taken.
             ConfigError: there is nothing in it.
+            RejectedError: none of its records can be read; nothing is stored, and the key is free.
+            ClosedError: the settings were changed meanwhile: the next intake takes it.
             StorageError: the disk is full, or refuses.
         """
-        told = await asyncio.to_thread(arrival_of, body, media, self._stream)
-        arrival = replace(told, is_live=is_live)
+        sent, verdict = await asyncio.to_thread(_judged, body, media, self.stream)
         part = None if key is None else f"{_KEY}{key}"
         if part is not None and part in self._keys:
-            return arrival.records, self._keys[part]
-        if part is not None and part in self._waiting:
-            return arrival.records, await asyncio.shield(self._waiting[part])
-        return arrival.records, await self._stored(arrival, part)
+            at = await asyncio.to_thread(self._written, self._keys[part], sent)
+        elif part is not None and part in self._waiting:
+            at = await asyncio.shield(self._waiting[part])
+        elif verdict is not None and verdict.is_refused:
+            raise RejectedError(verdict.message, hint=verdict.mend, told=verdict.shown)
+        else:
+            arrival = replace(sent.arrival, is_live=is_live)
+            at = await self._stored(arrival, part)
+        if at.ahead:
+            verdict = verdict_of(sent, body, self.stream, ahead=at.ahead)
+        return Stored(position=at.position, records=sent.records, verdict=verdict)
 
-    async def _stored(self, arrival: Arrival, part: str | None) -> int:
+    def _written(self, position: int, sent: Body) -> Written:
+        """What the log says of a body that it has already."""
+        first = row_of(position)
+        try:
+            segment = self._writer.log.segment(segment_of(position))
+            before, _ = said_before(self._writer.log.raw(segment))
+        except (LogError, MissingError):
+            return Written(position=position)  # it was purged
+        rows = range(first, first + sent.arrival.records)
+        ahead = [row - first for row in before.ahead if row in rows]
+        return Written(position=position, ahead=ahead)
+
+    async def _stored(self, arrival: Arrival, part: str | None) -> Written:
         if self._failed is not None:
             raise self._failed
-        stored: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        if self._is_closed:
+            raise ClosedError("the settings were changed", hint="try again")
+        stored: asyncio.Future[Written] = asyncio.get_running_loop().create_future()
         self._pending.add(stored)
         if part is not None:
             self._waiting[part] = stored
         try:
             await self._buffer.put(_waited_for(arrival, part, stored))
-            position = await asyncio.shield(stored)
+            at = await asyncio.shield(stored)
         finally:
             self._pending.discard(stored)
             if part is not None:
                 self._waiting.pop(part, None)
         if part is not None:
-            self._keys[part] = position
+            self._keys[part] = at.position
             if len(self._keys) > _MOST_KEYS:
                 self._keys.popitem(last=False)
-        return position
+        return at
 
     async def _store(self) -> None:
         """Stores what is in the buffer until it is closed."""
@@ -104,12 +161,12 @@ class Intake:
             most_bytes=_BATCH_BYTES, gather_s=_GATHER_S
         ):
             try:
-                positions = await asyncio.to_thread(self._writer.write, arrivals)
+                written = await asyncio.to_thread(self._writer.write, arrivals)
             except Exception as error:  # noqa: BLE001 - it is told to all who wait
                 await self._fail(error)
                 return
-            for one, position in zip(arrivals, positions, strict=True):
-                one.stored(position)
+            for one, at in zip(arrivals, written, strict=True):
+                one.stored(at)
             await self._forget_old_keys()
 
     async def _fail(self, error: Exception) -> None:
@@ -127,18 +184,26 @@ class Intake:
 
     async def close(self) -> None:
         """Stores what has come."""
+        self._is_closed = True
         await self._buffer.close()
         await self._task
 
 
-def _waited_for(
-    arrival: Arrival, part: str | None, told: "asyncio.Future[int]"
-) -> Arrival:
-    """An arrival that tells its position once it is durable."""
+def _judged(
+    body: bytes, media: str, stream: StreamSettings
+) -> tuple[Body, Verdict | None]:
+    sent = body_of(body, media, stream)
+    return sent, verdict_of(sent, body, stream)
 
-    def tell(position: int | None) -> None:
+
+def _waited_for(
+    arrival: Arrival, part: str | None, told: "asyncio.Future[Written]"
+) -> Arrival:
+    """An arrival that tells where it stands once it is durable."""
+
+    def tell(at: Written | None) -> None:
         if not told.done():
-            told.set_result(HERE if position is None else position)
+            told.set_result(Written(position=HERE) if at is None else at)
 
     places = {} if part is None else {part: HERE}
     return replace(arrival, places=places, stored=tell)
@@ -166,6 +231,10 @@ class Intakes:
         async with self._lock:
             if self._is_over:
                 raise TransientError("the server ends", hint="try again")
+            known = self._known.get(stream.name)
+            if known is not None and (known.has_failed or known.stream != stream):
+                await known.close()  # settings were changed, or the disk has room again
+                del self._known[stream.name]
             if stream.name not in self._known:
                 self._known[stream.name] = Intake(self._place, stream)
             return self._known[stream.name]

@@ -17,7 +17,12 @@ from st_common.errors import (
     StorageError,
     TransientError,
 )
-from st_common.server.asked import AbsentError, Asked, UnsupportedError
+from st_common.server.asked import (
+    AbsentError,
+    Asked,
+    RejectedError,
+    UnsupportedError,
+)
 from st_common.server.place import Place
 from st_common.server.spoken import by_http
 from st_common.serving.json_rows import json_line
@@ -26,6 +31,7 @@ _LOG = logging.getLogger(__name__)
 _STATUS: tuple[tuple[type[FairwayError], int], ...] = (
     (AbsentError, 404),
     (UnsupportedError, 415),
+    (RejectedError, 422),
     (FencedError, 409),
     (StorageError, 503),
     (TransientError, 503),
@@ -86,6 +92,8 @@ def error_reply(place: Place, error: Exception) -> Response:
     )
     hint = by_http(place.hidden(error.hint))
     told = {"error": place.hidden(error.message), "hint": hint}
+    if isinstance(error, RejectedError):
+        told |= error.told
     return JSONResponse(told, status)
 
 

@@ -242,6 +242,33 @@ def test_http_asks_only_for_what_has_changed_and_goes_on_after_errors(
     assert lines_of(home) == ["a,1,2,3", "a,1,2,3", "a,2,2,3", "b,2,2,3"]
 
 
+@pytest.mark.parametrize("answers", [(404, 200), (200, 404, 404, 200), (200, 403, 200)])
+def test_a_feed_that_is_away_for_a_while_is_asked_again_and_status_says_why(
+    home, answers
+):
+    asked = []
+
+    def answer(_headers):
+        asked.append(1)
+        status = answers[min(len(asked), len(answers)) - 1]
+        return status, {}, f"id,t,x,y\na,{len(asked)},2,3\n".encode()
+
+    async def run():
+        with served(answer) as url:
+            stream = stream_with({"kind": "http", "url": url, "every_s": 0.1})
+            async with capturing(home, stream) as capture:
+                away = next(one for one in answers if one != 200)
+                if answers[0] != 200:
+                    await until(lambda: capture.note.error)
+                    assert capture.note.error == f"{url} answers {away}"
+                await until(lambda: len(asked) > len(answers) + 1)
+                await until_records(capture, len(answers))
+                assert capture.note.error is None
+                assert capture.note.reconnects == sum(one != 200 for one in answers)
+
+    asyncio.run(run())
+
+
 @pytest.mark.spec("B7")
 def test_a_feed_of_gtfs_realtime_is_polled_and_its_vehicles_are_fixes(home, shared):
     """Three snapshots of King County one after the other; vehicles that have not moved since count once."""

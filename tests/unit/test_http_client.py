@@ -109,6 +109,17 @@ def test_fixes_of_arrow_come_with_times_of_its_own(clients, engine):
     assert local.objects("ships").table["event_ts"].to_pylist() == times
 
 
+def test_what_is_put_is_counted_and_refused_alike(clients):
+    for client in clients:
+        put = client.put("ships", [fix("a", 1, 1, 1), fix("b", 1, 1, 93.5)])
+        assert (put.records, put.accepted, put.rejected) == (2, 1, 1)
+        assert put.reasons == {"out_of_crs": 1}
+        with pytest.raises(fairway.ConfigError) as wrong:
+            client.put("ships", [fix("b", 1, 1, 93.5)])
+        assert "out_of_crs" in wrong.value.message
+        assert "are they exchanged" in wrong.value.hint
+
+
 def test_plans_and_builders_are_registered_and_cancelled(clients, engine):
     remote, local = clients
     built = fairway.query("ships").in_space((0, 0, 10, 10))

@@ -93,8 +93,9 @@ def post(client, *fixes, stream="ships", **headers):
     )
 
 
-def test_whoever_posts_what_cannot_be_read_is_warned(place, client):
-    told = post(client, '{"id": "a", "when": 1, "x": 1, "y": 1}\n')
+def test_whoever_posts_mostly_what_cannot_be_read_is_warned(place, client):
+    bad = '{"id": "a", "when": 1, "x": 1, "y": 1}\n'
+    told = post(client, bad, bad, fix("a", 1, 1, 1))
     assert told.status_code == 202
     assert "mostly missing_time" in told.json()["warning"]
     assert "warning" not in post(client, fix("a", 1, 1, 1), stream="vans").json()
@@ -215,8 +216,8 @@ def test_fixes_come_in_many_forms_into_streams_of_any_text_format(
     [
         ("ships", "text/html", "<p>", (415, "is not taken")),
         ("walks", "text/csv", CSV, (415, "takes gpx alone")),
-        ("ships", "text/csv", "id,t,x\na,1,2\n", (400, "record 1 of the body cannot be read as csv")),
-        ("cars", "application/x-ndjson", "{no json\n", (400, "cannot be read as ndjson")),
+        ("ships", "text/csv", "id,t,x\na,1,2\n", (422, "the record is rejected: missing_column")),
+        ("cars", "application/x-ndjson", "{no json\n", (422, "the record is rejected: bad_json")),
         ("ships", "application/vnd.apache.arrow.stream", "x", (400, "no stream of Arrow")),
         ("ships", "application/x-ndjson", "\n", (400, "has no records")),
         ("boats", "application/x-ndjson", "{}", (404, "there is no stream 'boats'")),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from st_common.errors import ConfigError, TransientError
 from st_common.feed_keys import host_and_port
-from st_common.feeds.arrival import Arrival
+from st_common.feeds.arrival import Arrival, Written
 from st_common.feeds.framing import of_message
 from st_common.feeds.source import Resume, Source
 
@@ -111,7 +111,7 @@ class Mqtt(Source):
         """The records of a message, which is acknowledged when the last of them is stored."""
         arrivals = of_message(message.payload, self.stream)
 
-        def acknowledge(_position: int | None) -> None:
+        def acknowledge(_written: Written | None) -> None:
             client.ack(message.mid, message.qos)
 
         if not arrivals:

@@ -12,12 +12,18 @@ from st_common.feeds.source import Resume, Source
 _EVERY_S = 10.0
 _LARGEST = 256 << 20
 _NOT_MODIFIED, _OK = 304, 200
-_REFUSED = (400, 401, 403, 404, 405, 410)
-"""Answers that will be the same next time."""
+_FINAL = (400, 401, 403, 405, 410)
+"""Answers that will be the same next time, where the feed has never answered otherwise."""
 
 
 class Http(Source):
-    """A document that is asked for every few seconds; what has not changed since is not stored again."""
+    """A document that is asked for every few seconds; what has not changed since is not stored again.
+
+    A feed that is not there (404), refuses or is broken is asked again, with longer and longer pauses: it may be about
+    to be replaced. One that refuses from the beginning never will answer, and ends the capture.
+    """
+
+    has_answered = False
 
     async def arrivals(self, places: Resume) -> AsyncGenerator[Arrival]:
         """See `Source.arrivals`."""
@@ -25,10 +31,15 @@ class Http(Source):
 
         settings, headers = self.settings, self._headers()
         seen: int | None = None
-        async with httpx.AsyncClient(timeout=settings.timeout_s) as client:
+        async with httpx.AsyncClient(
+            timeout=settings.timeout_s, follow_redirects=True
+        ) as client:
             while True:
                 try:
                     answer = await client.get(settings.url or "", headers=headers)
+                except httpx.InvalidURL as error:
+                    wrong = f"{settings.url} is no address: {error}"
+                    raise ConfigError(wrong, hint="look at url") from None
                 except httpx.HTTPError as error:
                     what = str(error) or type(error).__name__
                     raise TransientError(f"{settings.url}: {what}") from None
@@ -48,15 +59,16 @@ class Http(Source):
         """What was answered; None where it is what it was before."""
         status: int = answer.status_code  # type: ignore[attr-defined]
         content: bytes = answer.content  # type: ignore[attr-defined]
-        if status == _NOT_MODIFIED:
-            return None
-        if status in _REFUSED:
+        if status in _FINAL and not self.has_answered:
             raise ConfigError(
-                f"{self.settings.url} answers {status}",
+                f"{self.settings.url} answers {status}, and will do so again",
                 hint="look at url, and at token_env",
             )
-        if status != _OK:
+        if status not in (_OK, _NOT_MODIFIED):
             raise TransientError(f"{self.settings.url} answers {status}")
+        self.has_answered = True
+        if status == _NOT_MODIFIED:
+            return None
         if not content:
             raise TransientError(f"{self.settings.url} answers nothing")
         if len(content) > _LARGEST:
