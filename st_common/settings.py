@@ -6,6 +6,7 @@ This is the only module that reads environment variables.
 import os
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from st_common.errors import ConfigError
@@ -19,12 +20,12 @@ from st_common.spark_keys import spark_settings
 from st_common.stream_columns import Columns as Columns  # noqa: PLC0414 - others take these from here
 from st_common.stream_columns import columns_of_table
 from st_common.stream_keys import STREAM_KEYS, keys_below
+from st_common.stream_settings import CLEANING, check_together
 from st_common.stream_settings import PUBLIC_ID_KEY as PUBLIC_ID_KEY  # noqa: PLC0414
 from st_common.stream_settings import AttributeType as AttributeType  # noqa: PLC0414
 from st_common.stream_settings import Codec as Codec  # noqa: PLC0414
 from st_common.stream_settings import Engine as Engine  # noqa: PLC0414
 from st_common.stream_settings import StreamSettings as StreamSettings  # noqa: PLC0414
-from st_common.stream_settings import check_together
 from st_common.toml_values import checked, known, read_toml
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # as in s3://bucket/home
@@ -209,9 +210,16 @@ def stream_of_table(name: str, table: object, path: Path) -> StreamSettings:
         values.get("sources", {}), place, above=STREAM_KEYS
     )
     values |= _attributes_of(values.get("attributes", {}), values["columns"])
-    stream = StreamSettings(name=name, **{**form.defaults, **values})
+    stream = _with_entry(StreamSettings(name=name, **{**form.defaults, **values}))
     check_together(stream, table, place)
     return stream
+
+
+def _with_entry(stream: StreamSettings) -> StreamSettings:
+    """A stream with what its settings need not say of its records, and older logs do not."""
+    drops = stream.drop_null_island
+    drops = stream.is_in_degrees if drops is None else drops
+    return replace(stream, drop_null_island=drops, cleaning=CLEANING)
 
 
 def _attributes_of(

@@ -25,6 +25,7 @@ Engine = Literal["spark", "local"]
 Codec = Literal["packet", "raw"]
 AttributeType = Literal["string", "double", "long", "bool"]
 
+CLEANING = 1  # by which rules values are cleaned that come from now on
 PUBLIC_ID_KEY = "0123456789123456"  # of streams from before there were others
 
 
@@ -45,6 +46,9 @@ class StreamSettings:
         skip_lines: how many lines at the beginning of a file are no records; they never reach the log.
         records: the key under which a JSON document has its records; None: they stand by themselves.
         nulls: texts that stand for a missing value in any field, beside the empty one.
+        drop_null_island: exactly 0, 0 is no place; None: as the format did before there was this setting.
+        cleaning: nothing that people set: by which rules values are cleaned (`decode.cleaning`); 0: by none, as logs
+            from before there were any.
         position_filter: which fixes change nothing.
         lateness_s: how far the clock stays behind the largest event time: so long a fix may come out of order.
         silence_s: an object that said nothing for so long leaves every answer about the present.
@@ -87,6 +91,8 @@ class StreamSettings:
     skip_lines: int = 0
     records: str | None = None
     nulls: tuple[str, ...] = ()
+    drop_null_island: bool | None = None
+    cleaning: int = 0
     position_filter: PositionFilter | None = None
     lateness_s: float = 0.0
     silence_s: float | None = None
@@ -131,8 +137,12 @@ class StreamSettings:
         """What x and y mean: longitude and latitude in degrees, or planar coordinates in the CRS's unit."""
         from st_common.geometry.space import GLOBE, PLANE  # brings NumPy: see who asks
 
-        is_globe = self.epsg != 0 and unit_of_crs(self.epsg) is None
-        return GLOBE if is_globe else PLANE
+        return GLOBE if self.is_in_degrees else PLANE
+
+    @property
+    def is_in_degrees(self) -> bool:
+        """Whether x and y are longitude and latitude."""
+        return self.epsg != 0 and unit_of_crs(self.epsg) is None
 
     @property
     def unit_m(self) -> float:

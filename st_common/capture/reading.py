@@ -43,13 +43,17 @@ NAMES = (
     "records",
     "nulls",
     "max_ahead_s",
+    "drop_null_island",
+    "cleaning",
     "position_filter",
 )
-_WHEN_SET = (
-    "position_filter",
-    "records",
-    "time_zone",
-)  # younger than many logs: what is off is not said
+_WHEN_SET = {
+    "position_filter": None,
+    "records": None,
+    "drop_null_island": None,
+    "cleaning": 0,
+    "time_zone": None,
+}  # younger than many logs: what is off is not said
 KEY = "reading.json"
 _AT_ONCE = 64  # segments: among the first there are records, as a rule
 
@@ -65,7 +69,7 @@ def reading_of(stream: StreamSettings) -> dict[str, Any]:
     said = {
         name: values[name]
         for name in NAMES
-        if name not in _WHEN_SET or values[name] is not None
+        if name not in _WHEN_SET or values[name] != _WHEN_SET[name]
     }
     said["columns"] = {
         key: value

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from st_common.decode.boxes import boxes_of
+from st_common.decode.cleaning import ids_of, trimmed
 from st_common.decode.decoded import REASONS, REJECTS_SCHEMA, Decoded, fixes_schema
 from st_common.decode.instants import instants
 from st_common.decode.points import as_one, points_of
@@ -22,6 +23,7 @@ from st_common.formats.numbers import (
     mask,
 )
 from st_common.formats.records import Reason, Records
+from st_common.formats.registry import format_of
 from st_common.formats.said_before import NOTHING, SaidBefore
 from st_common.settings import AttributeType, StreamSettings
 from st_common.stream_columns import GEOMETRY
@@ -133,21 +135,13 @@ def _fields(
     records: Records, stream: StreamSettings, arrivals: Arrivals, faults: Faults
 ) -> dict[str, pa.Array]:
     fields, named = _without_nulls(records.fields, stream.nulls), stream.columns
-    objects = _ids(as_one(fields, named.object, between="/"))
+    objects = ids_of(fields, named.object, clean=stream.cleaning > 0)
     faults.mark(_empty_ids(objects), Reason.MISSING_OBJECT)
     event_ts = _event_ts(records, fields, stream, arrivals, faults)
-    gone = np.zeros(len(event_ts), bool)
-    if named.gone is not None:
-        words = pa.array(named.gone_values, pa.string())
-        gone = mask(pc.is_in(as_texts(fields[named.gone]), words))
+    gone = _gone(fields, stream)
     own_x, own_y, own = _places(fields, stream, gone, faults)
     x, y = _coordinates(own_x, own_y, stream, gone, faults)
-    attributes = {
-        name: own[name]
-        if name in own
-        else _attribute(name, fields[named.of_attribute(name)], kind, faults)
-        for name, kind in stream.attributes.items()
-    }
+    attributes = _attributes(fields, own, stream, faults)
     if stream.max_ahead_s is not None:
         arrived = arrivals.of_records()[records.fault == Reason.NONE]
         faults.mark(
@@ -163,12 +157,30 @@ def _fields(
     }
 
 
-def _ids(values: pa.Array) -> pa.DictionaryArray:
-    """Ids as texts, each once; only those that differ are made texts of."""
-    encoded = values.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(
-        encoded.indices, as_texts(encoded.dictionary).fill_null("")
-    )
+def _gone(fields: Mapping[str, pa.Array], stream: StreamSettings) -> Mask:
+    """Which records say that their object has left."""
+    named = stream.columns
+    if named.gone is None:
+        return np.zeros(len(next(iter(fields.values()))), bool)
+    said = _texts(fields[named.gone], clean=stream.cleaning > 0)
+    return mask(pc.is_in(said, pa.array(named.gone_values, pa.string())))
+
+
+def _attributes(
+    fields: Mapping[str, pa.Array],
+    own: Mapping[str, pa.Array],
+    stream: StreamSettings,
+    faults: Faults,
+) -> dict[str, pa.Array]:
+    """The attributes by name, with their `own` ones that follow from a box or a shape."""
+    clean = stream.cleaning > 0
+    columns = {name: stream.columns.of_attribute(name) for name in stream.attributes}
+    return {
+        name: own[name]
+        if name in own
+        else _attribute(name, fields[columns[name]], kind, faults, clean=clean)
+        for name, kind in stream.attributes.items()
+    }
 
 
 def _empty_ids(objects: pa.DictionaryArray) -> Mask:
@@ -237,7 +249,8 @@ def _places(
     """The numbers of x and of y, and the attributes that come with them: of boxes the sides, of shapes the geometry."""
     named = stream.columns
     if named.x is not None and named.y is not None:
-        return doubles(fields[named.x]), doubles(fields[named.y]), {}
+        x, y = doubles(fields[named.x]), doubles(fields[named.y])
+        return *_without_null_island(x, y, stream), {}
     if named.box:
         return _boxes(fields, stream, gone, faults)
     if named.shape is not None:
@@ -245,7 +258,26 @@ def _places(
     points = points_of(fields[str(named.place)], epsg=stream.epsg)
     faults.mark(points.other & ~gone, Reason.NO_POINT)
     faults.mark(points.elsewhere & ~gone, Reason.OUT_OF_CRS)
-    return points.x, points.y, {}
+    return *_without_null_island(points.x, points.y, stream), {}
+
+
+def _without_null_island(
+    x: Parsed, y: Parsed, stream: StreamSettings
+) -> tuple[Parsed, Parsed]:
+    """The coordinates, missing where they are exactly 0, 0: what devices write that do not know where they are."""
+    drops = stream.drop_null_island
+    if drops is None:
+        drops = format_of(stream.format).drops_null_island
+    nowhere = (x.values == 0) & (y.values == 0) & ~(x.missing | y.missing)
+    nowhere &= ~(x.bad | y.bad)
+    if not drops or not nowhere.any():
+        return x, y
+    return _missing(x, nowhere), _missing(y, nowhere)
+
+
+def _missing(parsed: Parsed, where: Mask) -> Parsed:
+    values = np.where(where, np.nan, parsed.values)
+    return Parsed(values, parsed.missing | where, parsed.bad)
 
 
 def _boxes(
@@ -291,12 +323,16 @@ def _coordinates(
     return np.where(inside, x.values, np.nan), np.where(inside, y.values, np.nan)
 
 
+def _texts(values: pa.Array, *, clean: bool) -> pa.Array:
+    return trimmed(as_texts(values)) if clean else as_texts(values)
+
+
 def _attribute(
-    name: str, values: pa.Array, kind: AttributeType, faults: Faults
+    name: str, values: pa.Array, kind: AttributeType, faults: Faults, *, clean: bool
 ) -> pa.Array:
     """An attribute's values: null where one is missing (or NaN, for a double), and where it is of no such type."""
     if kind == "string":
-        texts = as_texts(values)
+        texts = _texts(values, clean=clean)
         return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     parsed = {"double": doubles, "long": longs, "bool": bools}[kind](values)
     bad, absent = parsed.bad, parsed.missing | parsed.bad

@@ -56,6 +56,9 @@ class Format(ABC):
     remembers = False
     """Whether a record may need what was said in payloads before; then `said` says what a payload leaves to others."""
 
+    drops_null_island = False
+    """Whether 0, 0 was no place in it before streams had a setting for that: so logs of then are read."""
+
     takes_objects = False
     """Whether a record is a JSON object, as those are that a query feeds into a stream."""
 

@@ -7,7 +7,7 @@ entities behind it. So a file is cut between its entities, and each segment begi
 
 An entity is a record. Its columns are those of COLUMNS. What is no position of a vehicle (a trip update, an alert) is
 a reject `no_position`; from where a payload breaks, one more record stands for the rest, `unreadable`. A position at
-0, 0 is what feeds write when they have none: it is `missing_position`.
+0, 0 is what feeds write when they have none (`drop_null_island`).
 """
 
 from types import MappingProxyType
@@ -65,6 +65,8 @@ class GtfsRt(Format):
     is_lines = False
 
     crs = "EPSG:4326"
+
+    drops_null_island = True
 
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
 

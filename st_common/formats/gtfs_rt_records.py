@@ -170,8 +170,6 @@ class _Entities:
         field = self._fields[message][number]
         if name == "timestamp":
             return self._times(field)
-        if name in ("latitude", "longitude"):
-            return pa.array(np.where(self._is_nowhere(), np.nan, self._floats(name)))
         if wire == BYTES:
             values, bad = texts(self._buffer, field)
             self._mark(bad, Reason.BAD_UTF8)
@@ -197,14 +195,6 @@ class _Entities:
 
     def _mark(self, where: Mask, reason: Reason) -> None:
         self.fault[where & (self.fault == Reason.NONE)] = reason
-
-    def _floats(self, name: str) -> NDArray[np.float64]:
-        message, number, _ = _PLACES[name]
-        return floats(self._buffer, self._fields[message][number])
-
-    def _is_nowhere(self) -> Mask:
-        at_0: Mask = (self._floats("latitude") == 0) & (self._floats("longitude") == 0)
-        return at_0
 
     def _times(self, field: Field) -> pa.Array:
         """The time of each vehicle, else that of the header in front of it."""

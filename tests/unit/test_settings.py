@@ -51,6 +51,8 @@ def test_what_is_not_said_has_its_default(conf):
             name="buses",
             format="csv",
             columns=Columns(object="id", event_ts="t", x="lon", y="lat"),
+            drop_null_island=True,
+            cleaning=1,
         )
     }
     buses = load_streams(conf(SMALLEST))["buses"]
@@ -139,6 +141,8 @@ def test_everything_can_be_said(conf):
         header=False,
         delimiter="\t",
         quote="",
+        drop_null_island=False,
+        cleaning=1,
         lateness_s=2.5,
         silence_s=600.0,
         max_ahead_s=None,
