@@ -28,8 +28,8 @@ _FILE = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="OpenStreetMap (.osm.pbf, .osm, ..), GeoJSON, Shapefile, GeoPackage, FlatGeobuf or GeoParquet; also .gz "
-        "and .zip.",
+        help="OpenStreetMap (.osm.pbf, .osm, ..), GeoJSON, KML, Shapefile, GeoPackage, FlatGeobuf, GeoParquet, GPX or "
+        "TopoJSON; also .gz and .zip.",
     ),
 ]
 _OF_GROUP = Annotated[

@@ -32,7 +32,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "made_valid": "its geometry was made valid, as where a ring crosses itself",
         "missing_nodes": "nodes of it are not in the file",
         "no_area": "no area can be built, as its rings are open or members are not in the file",
-        "no_geometry": "no geometry",
+        "no_geometry": "no geometry that can be read",
         "not_a_feature": "no JSON object",
         "not_closed": "a way that could only be an area, and is not closed",
         "other_crs": "its SRID is not that of the other features",

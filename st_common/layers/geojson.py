@@ -188,6 +188,9 @@ def _features(document: Any, file: Path) -> list[Any]:
         raise LayerError(
             f"{file} is no GeoJSON: {type(document).__name__} instead of an object"
         )
+    if (other := _other_json(document)) is not None:
+        what, hint = other
+        raise LayerError(f"{file} is {what}, and no GeoJSON", hint=hint)
     if document.get("type") != "FeatureCollection":
         return [document]
     features = document.get("features")
@@ -196,6 +199,15 @@ def _features(document: Any, file: Path) -> list[Any]:
             f"{file} is no GeoJSON: a FeatureCollection without a list of features"
         )
     return features
+
+
+def _other_json(document: dict[str, Any]) -> tuple[str, str] | None:
+    """What a document is that other programs write, and what to do; None for one that may be GeoJSON."""
+    if document.get("type") == "Topology":
+        return "TopoJSON", "call it NAME.topojson"
+    if "type" not in document and {"geometryType", "features"} <= document.keys():
+        return "Esri JSON", "ogr2ogr -f GeoJSON NEW.geojson FILE makes GeoJSON of it"
+    return None
 
 
 def _systems(document: Any) -> list[Any]:

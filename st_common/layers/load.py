@@ -32,6 +32,22 @@ from st_common.settings import conf_dir
 from st_common.stream_keys import PLANAR
 
 _AS_IT_SAYS = FileOptions()
+_BY_OGR = "ogr2ogr NEW.gpkg FILE makes a GeoPackage of it"
+_AS_CSV = "save the sheet as CSV"
+_ELSEWHERE = {
+    ".gml": ("GML", _BY_OGR),
+    ".xml": ("XML", f"of GML {_BY_OGR}; KML is called .kml, OpenStreetMap .osm"),
+    ".dxf": ("DXF", _BY_OGR),
+    ".dwg": ("DWG", "save it as DXF, then ogr2ogr NEW.gpkg FILE"),
+    ".tab": ("MapInfo files", _BY_OGR),
+    ".mif": ("MapInfo files", _BY_OGR),
+    ".gdb": ("file geodatabases", _BY_OGR),
+    ".sqlite": ("SpatiaLite", _BY_OGR),
+    ".xlsx": ("spreadsheets", _AS_CSV),
+    ".xls": ("spreadsheets", _AS_CSV),
+    ".ods": ("spreadsheets", _AS_CSV),
+}
+"""What is not read, by the ends of files, and what makes something of it that is."""
 _NAMED = 3  # rejected features in an error
 _SUFFIXES = (*osm.SUFFIXES, *geojson.SUFFIXES, *vector.SUFFIXES)
 
@@ -232,6 +248,10 @@ def _read(
 
 
 def _unknown(file: Path) -> LayerError:
+    suffix = file.suffix.lower()
+    if suffix in _ELSEWHERE:
+        what, hint = _ELSEWHERE[suffix]
+        return LayerError(f"{file}: layers are not read from {what}", hint=hint)
     return LayerError(
         f"{file} is of no known format", hint=f"known are {', '.join(_SUFFIXES)}"
     )

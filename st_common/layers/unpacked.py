@@ -11,6 +11,8 @@ from pathlib import Path
 
 from st_common.errors import LayerError
 
+KMZ = ".kmz"
+_MAIN = "doc.kml"  # what a .kmz is about; other files belong to it
 _BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError)
 
 
@@ -22,6 +24,7 @@ def unpacked(
 
         parks.zip of parks.shp, parks.dbf, parks.shx, parks.prj   ->   .../parks.shp
         parks.gpkg.gz                                             ->   .../parks.gpkg
+        yard.kmz of doc.kml and pictures                          ->   .../doc.kml
 
     Args:
         file: the file.
@@ -33,7 +36,7 @@ def unpacked(
         LayerError: an archive is broken, or has no such file, or several and none is named.
     """
     name = file.name.lower()
-    is_zip, is_gzip = name.endswith(".zip"), name.endswith(".gz")
+    is_zip, is_gzip = name.endswith((".zip", KMZ)), name.endswith(".gz")
     if not (is_zip or is_gzip):
         yield file
         return
@@ -65,6 +68,8 @@ def _of_zip(
         raise LayerError(
             f"{file} holds no layer file", hint=f"known are {', '.join(suffixes)}"
         )
+    if file.name.lower().endswith(KMZ) and (folder / _MAIN) in inner:
+        return folder / _MAIN
     named = [path for path in inner if path.name.partition(".")[0] == table]
     if len(inner) > 1 and len(named) != 1:
         names = ", ".join(path.name for path in inner)

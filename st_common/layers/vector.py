@@ -1,36 +1,60 @@
-"""Features from the vector files of GIS: Shapefile, GeoPackage and FlatGeobuf (read by GDAL), and GeoParquet."""
+"""Features from the files of GIS: what GDAL reads (Shapefile, GeoPackage, KML, ..), and GeoParquet."""
 
 import json
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyogrio
 import shapely
 
 from st_common.errors import LayerError
+from st_common.layers import kml
 from st_common.layers.features import Found, Progress
 from st_common.layers.kinds import Kinds, tags_of
 from st_common.layers.options import FileOptions
 
-GDAL_SUFFIXES = (".shp", ".gpkg", ".fgb")
+_DEGREES_BY_NAME = (".topojson",)  # GDAL gives them no system: RFC 7946 does
+_OWN_IDS = {kml.SUFFIX: ("name", "id"), ".gpx": ("name",), ".topojson": ("id",)}
+"""Columns that name features where all of their values differ, by the ends of files."""
+_POINTS_OF_GPX = ("route_points", "track_points")  # of lines that are there as wholes
+GDAL_SUFFIXES = (".shp", ".gpkg", ".fgb", kml.SUFFIX, ".gpx", ".topojson")
 PARQUET_SUFFIXES = (".parquet", ".geoparquet")
 SUFFIXES = (*GDAL_SUFFIXES, *PARQUET_SUFFIXES)
 _LONGITUDE_LATITUDE = "OGC:CRS84"  # what GeoParquet has where it says nothing
+DEGREES = "EPSG:4326"
+_GEOMETRY = "wkb_geometry"  # as GDAL calls a column that has no name
+_WRITTEN_AS = {
+    ".shp": "a Shapefile",
+    ".gpkg": "a GeoPackage",
+    ".fgb": "FlatGeobuf",
+    kml.SUFFIX: "KML",
+    ".gpx": "GPX",
+    ".topojson": "TopoJSON",
+    ".parquet": "GeoParquet",
+    ".geoparquet": "GeoParquet",
+}
 _AT_ONCE = 4096  # features
 _BROKEN = (RuntimeError, ValueError, OSError, pa.ArrowException)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
-    """The features of a file as columns: `geometry` is the name of the one with WKB, `crs` what the file says of it."""
+    """The features of a file as columns: `geometry` is the name of the one with WKB, `crs` what the file says of it.
+
+    `ids` names the column of ids, `notes` what people should know.
+    """
 
     rows: pa.Table
     geometry: str
     crs: str | None
+    ids: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_vector(
@@ -46,7 +70,7 @@ def read_vector(
     Reasons of rejects: `no_geometry`, `bad_geometry`, `bad_id` (the column of ids holds nothing).
 
     Args:
-        file: .shp (with .shx, .dbf and .prj beside it), .gpkg, .fgb, .parquet or .geoparquet.
+        file: .shp (with .shx, .dbf and .prj beside it), .gpkg, .fgb, .kml, .gpx, .topojson, .parquet or .geoparquet.
         kinds: the rules.
         options: which table of the file, and which of its columns holds ids.
         progress: told now and then how many features were read.
@@ -57,24 +81,78 @@ def read_vector(
     is_parquet = file.name.lower().endswith(PARQUET_SUFFIXES)
     try:
         table = _of_parquet(file) if is_parquet else _of_gdal(file, options.table)
-    except _BROKEN as error:
-        message = " ".join(str(error).split()) or type(error).__name__
+    except _BROKEN:
         raise LayerError(
-            f"{file} cannot be read: {message}", hint="is the file complete?"
+            f"{file} cannot be read as {_WRITTEN_AS[_suffix(file)]}",
+            hint="is the file complete, and is it what its name says? ogrinfo -al FILE looks into it",
         ) from None
-    if options.ids is not None and options.ids not in table.rows.column_names:
+    if options.ids is None:
+        table = _with_own_ids(table, _OWN_IDS.get(_suffix(file), ()))
+    elif options.ids not in table.rows.column_names:
         known = ", ".join(n for n in table.rows.column_names if n != table.geometry)
         raise LayerError(
             f"{file} has no column {options.ids!r} of ids", hint=f"it has {known}"
         )
-    return _found(table, kinds, options.ids, progress), table.crs
+    ids = options.ids or table.ids
+    return _found(table, kinds, ids, progress), table.crs
+
+
+def _suffix(file: Path) -> str:
+    return file.suffix.lower()
+
+
+def _with_own_ids(table: _Table, names: tuple[str, ...]) -> _Table:
+    """The table with the first of some columns as ids whose values are all there and differ, and a word about it."""
+    present = [name for name in names if name in table.rows.column_names]
+    for name in present:
+        values = pc.utf8_trim_whitespace(table.rows[name].cast(pa.string()))
+        is_whole = not values.null_count and not pc.any(pc.equal(values, "")).as_py()
+        if (
+            len(values)
+            and is_whole
+            and pc.count_distinct(values).as_py() == len(values)
+        ):
+            note = f"ids are those of {name}; --id names another column"
+            return replace(table, ids=name, notes=(*table.notes, note))
+    if not present or not len(table.rows):
+        return table
+    note = f"ids are #1, #2, ..: values of {present[0]} repeat or are missing"
+    return replace(table, notes=(*table.notes, note))
 
 
 def _of_gdal(file: Path, wanted: str | None) -> _Table:
-    names = [str(name) for name, kind in pyogrio.list_layers(file) if kind is not None]
-    meta, rows = pyogrio.read_arrow(file, layer=_one_of(names, wanted, file))
-    geometry = meta["geometry_name"] or "wkb_geometry"
-    return _Table(rows=rows, geometry=geometry, crs=meta["crs"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rings and the like: they are judged here
+        names = [str(name) for name, kind in pyogrio.list_layers(file) if kind]
+        if _suffix(file) == kml.SUFFIX:
+            return _of_kml(file, names, wanted)
+        if _suffix(file) == ".gpx":
+            names = [name for name in names if _holds_lines_of(file, name)]
+        meta, rows = pyogrio.read_arrow(file, layer=_one_of(names, wanted, file))
+    geometry = meta["geometry_name"] or _GEOMETRY
+    is_in_degrees = _suffix(file) in _DEGREES_BY_NAME
+    crs = _LONGITUDE_LATITUDE if is_in_degrees else meta["crs"]
+    return _Table(rows=rows, geometry=geometry, crs=crs)
+
+
+def _holds_lines_of(file: Path, table: str) -> bool:
+    """Whether a table of a GPX file has features, and others than the points of its lines."""
+    about = pyogrio.read_info(file, layer=table, force_feature_count=True)
+    return table not in _POINTS_OF_GPX and about["features"] > 0
+
+
+def _of_kml(file: Path, folders: list[str], wanted: str | None) -> _Table:
+    """The placemarks of all folders, or of one."""
+    notes = kml.require_coordinates(file)
+    names = folders if wanted is None else [_one_of(folders, wanted, file)]
+    tables = {name: pyogrio.read_arrow(file, layer=name)[1] for name in names}
+    if not tables:
+        raise LayerError(f"{file} has no placemark")
+    rows = kml.joined(tables, _GEOMETRY)
+    there = kml.placemarks(file)
+    if wanted is None and len(rows) < there:
+        notes.append(f"{there - len(rows)} of {there} placemarks cannot be read")
+    return _Table(rows=rows, geometry=_GEOMETRY, crs=DEGREES, notes=tuple(notes))
 
 
 def _one_of(names: list[str], wanted: str | None, file: Path) -> str:
@@ -120,7 +198,7 @@ def _of_parquet(file: Path) -> _Table:
 def _found(
     table: _Table, kinds: Kinds, ids: str | None, progress: Progress | None
 ) -> Found:
-    found = Found()
+    found = Found(notes=list(table.notes))
     for number, (row, geometry, kind_of_geometry) in enumerate(_rows(table), start=1):
         found.wanted += 1
         fid = f"#{number}" if ids is None else _text(row[ids])
