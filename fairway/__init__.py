@@ -4,7 +4,10 @@ Everything that programs may rely on is named here; `st_common` is its implement
 
     import fairway
 
-    with fairway.connect("tracks") as client:
+    port = "SELECT * FROM ships INSIDE (24.945, 60.160, 24.965, 60.168)"
+    fairway.evaluate("sample:ships", port).changes.to_pandas()  # a file or a frame, and a query
+
+    with fairway.connect("tracks") as client:  # streams that run
         for change in client.register("SELECT * FROM taxis INSIDE (-8.63, 41.14, -8.60, 41.16)"):
             print(change.sign, change.element.object)
 """
@@ -14,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_common.client.changes import Change
+from st_common.client.evaluation import Evaluation, evaluate
 from st_common.client.home_client import HomeClient
 from st_common.client.interface import ChangeFeed, Client, Subscription
 from st_common.client.put import Put
@@ -41,6 +45,7 @@ __all__ = [
     "Client",
     "ConfigError",
     "Element",
+    "Evaluation",
     "FairwayError",
     "Feature",
     "MultiTuple",
@@ -53,6 +58,7 @@ __all__ = [
     "TransientError",
     "connect",
     "continuous",
+    "evaluate",
     "query",
 ]
 

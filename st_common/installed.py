@@ -3,7 +3,11 @@
 import sys
 from pathlib import Path
 
+from st_common.errors import ConfigError
+
 _PACKAGE = Path(__file__).resolve().parent
+SAMPLE = "sample:"
+"""Begins the name of a file with records that comes with the package."""
 _SHIPPED = _PACKAGE / "shipped"  # in a wheel, put there by setup.py
 
 
@@ -16,6 +20,24 @@ def shipped(name: str) -> Path:
     """Where a file or folder lies that every installation has, by its name in a checkout, such as `data_contracts`."""
     root = _SHIPPED if is_wheel() else _PACKAGE.parent
     return root / name
+
+
+def place_of(place: str) -> str:
+    """A place as it is; of `sample:NAME` the file with records that comes with the package.
+
+    Raises:
+        ConfigError: there is no such sample.
+    """
+    if not place.startswith(SAMPLE):
+        return place
+    name = place.removeprefix(SAMPLE)
+    samples = {path.stem: str(path) for path in (_PACKAGE / "samples").glob("*.csv")}
+    if name not in samples:
+        raise ConfigError(
+            f"there is no sample {name!r}",
+            hint=f"there is {', '.join(f'{SAMPLE}{one}' for one in sorted(samples))}",
+        )
+    return samples[name]
 
 
 def own_jars() -> Path:

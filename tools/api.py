@@ -7,6 +7,7 @@ import argparse
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ ELSEWHERE = {
 }
 _SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields|Example):$")
 _LISTED = {"Args", "Attributes", "Raises"}
+_SESSION = re.compile(r"^    >>> .*\n(?:(?:    .*)?\n)*?(?=\n?(?:\S|\Z))", re.MULTILINE)
+_AS_IT_IS = "\0"  # begins a line that is copied
 _ENTRY = re.compile(r"^    (\w[\w, ]*): (.*)$")
 
 
@@ -39,7 +42,15 @@ def page() -> str:
 
 
 def _order(name: str) -> tuple[int, str]:
-    first = ["connect", "Client", "Subscription", "ChangeFeed", "Result"]
+    first = [
+        "evaluate",
+        "Evaluation",
+        "connect",
+        "Client",
+        "Subscription",
+        "ChangeFeed",
+        "Result",
+    ]
     last = name in ELSEWHERE or name.endswith("Error")
     return (first.index(name) if name in first else 9 + last, name)
 
@@ -75,9 +86,24 @@ def _signature(function: Any) -> str:
 
 
 def _text(value: Any) -> Iterator[str]:
-    """A docstring as Markdown: its sections as lists."""
+    """A docstring as Markdown: its sections as lists, sessions of Python as they are typed."""
+    text = inspect.cleandoc(inspect.getdoc(value) or "")
+    yield from _prose(_SESSION.sub(_fenced, text))
+
+
+def _fenced(session: re.Match[str]) -> str:
+    typed = textwrap.dedent(session[0]).strip()
+    return "".join(
+        f"{_AS_IT_IS}{line}\n" for line in f"```pycon\n{typed}\n```".split("\n")
+    )
+
+
+def _prose(text: str) -> Iterator[str]:
     is_list = False
-    for line in inspect.cleandoc(inspect.getdoc(value) or "").splitlines():
+    for line in text.splitlines():
+        if line.startswith(_AS_IT_IS):
+            yield line.removeprefix(_AS_IT_IS)
+            continue
         if section := _SECTION.match(line):
             is_list = section[1] in _LISTED
             yield from (f"{section[1]}:", "")

@@ -34,6 +34,7 @@ from st_common.cli import (
     serve,
     simulate,
     streams,
+    trial,
     why,
 )
 from st_common.cli.frame import ALONE, FairwayCommand, FairwayGroup
@@ -133,6 +134,7 @@ app.add_typer(
 )
 
 _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
+    (app, "try"): trial.try_query,
     (_queries, "register"): query.register,
     (_queries, "run"): query.run,
     (_queries, "check"): query.check,

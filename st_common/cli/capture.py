@@ -11,6 +11,7 @@ from st_common.cli import context
 from st_common.cli.arguments import ForSeconds, Stream
 from st_common.cli.progress import progress_of_records
 from st_common.errors import ConfigError
+from st_common.installed import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +114,7 @@ def replay(
         as_they_stand=as_they_stand,
     )
     home = context.home(ctx)
-    with files_to_read(file) as named:
+    with files_to_read(Path(place_of(str(file)))) as named:
         for each in () if force else named:
             refuse_unreadable(each.path, settings, name=each.name)
         report = _replayed(home, settings, [each.path for each in named], how)

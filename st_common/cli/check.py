@@ -16,6 +16,7 @@ from st_common.cli.arguments import (
 )
 from st_common.errors import ConfigError
 from st_common.extras import has_module
+from st_common.installed import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +77,12 @@ def check(
     given = None if stream is None else context.stream(ctx, stream)
     kept = [] if attributes is None else [n.strip() for n in attributes.split(",")]
     seen = sniff(
-        file, given, owner=object_column, named=named, kept=kept, seconds=seconds
+        place_of(file),
+        given,
+        owner=object_column,
+        named=named,
+        kept=kept,
+        seconds=seconds,
     )
     name = write or "NAME"
     source = source_to_toml(name, file)

@@ -48,7 +48,9 @@ OPTION_OF = {
 }
 """The option that names the column of a part of a fix."""
 ALL = "all"
-"""Stands for all columns that can be attributes."""
+"""Stands for all columns that can be attributes; where there are none it is refused."""
+IF_ANY = "if any"
+"""Stands for all of them too, be there some or none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +204,7 @@ def _kept(
     Raises:
         ConfigError: a column is not there, is a part of a fix, or has no name for an attribute.
     """
-    if list(kept) == [ALL] and others:
+    if list(kept) == [IF_ANY] or (list(kept) == [ALL] and others):
         return list(others)
     called = {one.column: name for name, one in others.items()}
     names = [called.get(name, name) for name in kept]
