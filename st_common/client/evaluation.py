@@ -123,7 +123,7 @@ def evaluate(
     """What a query gives on a file or a frame. No home and no settings are needed.
 
     Columns are found as `fairway check` finds them, or are named; all others are attributes. FROM says `data`, or the
-    name of the file without its ending.
+    name of the file without its ending. Rows in any order give the same answers.
 
     Example:
         >>> import fairway
@@ -206,7 +206,8 @@ def _evaluated(
         _load(home, layer, Path(file), stream)
     own = QUERY if not isinstance(query, str) or is_select(query) else None
     registered = client.register(query, own).id.name
-    records = _replayed(home, stream, files)
+    paths = [file.path for file in files]
+    records = replay(Log(home.log(name)), paths, stream).records
     summary = run(home, stream, until_idle=True)
     return Evaluation(
         folder,
@@ -224,14 +225,6 @@ def _load(home: Home, layer: str, file: Path, stream: StreamSettings) -> None:
     from st_common.layers.load import load
 
     load(home, layer, file, group=DEFAULT_GROUP, conf=shipped("conf"), crs=stream.crs)
-
-
-def _replayed(home: Home, stream: StreamSettings, files: Sequence[NamedFile]) -> int:
-    """Puts files into the log, one behind the other; how many records they have."""
-    log, last = Log(home.log(stream.name)), files[-1]
-    return sum(
-        replay(log, file.path, stream, end_mark=file is last).records for file in files
-    )
 
 
 def _changes(home: Home, query: str, stream: StreamSettings) -> Result:

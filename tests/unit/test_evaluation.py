@@ -265,6 +265,18 @@ def test_a_frame_gives_what_the_same_file_gives(rows, temporary):
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.spec("S12", "X14")
+@pytest.mark.parametrize("order", [[3, 2, 1, 0], [0, 2, 1, 3], [2, 3, 0, 1]])
+def test_rows_in_any_order_give_the_same(order, temporary):
+    with fairway.evaluate(frame().iloc[order], BOX) as seen:
+        assert told(seen) == TOLD
+        assert seen.notes == ()
+    rows = CSV.splitlines()
+    Path("mixed.csv").write_text("\n".join([rows[0], *(rows[1 + n] for n in order)]))
+    with fairway.evaluate("mixed.csv", BOX) as seen:
+        assert told(seen) == TOLD
+
+
 def test_places_are_in_the_system_that_their_column_names(temporary):
     with fairway.evaluate(geoarrow("geoarrow.wkb", wkb(), "EPSG:3857"), BOX) as seen:
         assert seen.changes.crs == "EPSG:3857"
