@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from st_common.crs import unit_of_crs
+from st_common.formats.encodings import encoding_of
 from st_common.formats.format_settings import Column
 from st_common.formats.registry import FORMATS, is_known
 from st_common.home import checked_name
@@ -168,6 +169,16 @@ def _time_zone(value: object) -> str:
     return str(value)
 
 
+@takes("the name of an encoding, such as `windows-1252`, `latin-1` or `utf-16`")
+def _encoding(value: object) -> str:
+    known = encoding_of(value) if isinstance(value, str) else None
+    if known is None:
+        raise WrongError(
+            'is no encoding that records can be in, such as "utf-8", "windows-1252", "latin-1" or "utf-16"'
+        )
+    return known
+
+
 @takes("a table of names and types")
 def _attributes(value: object) -> dict[str, tuple[str, str]]:
     """The type and the unit ("" without one) of each attribute."""
@@ -255,6 +266,7 @@ STREAM_KEYS: dict[str, Check] = {
     "time_unit": _time_unit,
     "time_zone": _time_zone,
     "attributes": _attributes,
+    "encoding": _encoding,
     "header": flag,
     "delimiter": _character,
     "quote": _quote,

@@ -42,6 +42,7 @@ class StreamSettings:
         time_zone: where clocks stand that show times without a zone: "Europe/Berlin"; None: in UTC.
         attributes: further columns by name, with their types.
         units: of attributes that have one, such as "km/h": numbers with a unit are compared in it.
+        encoding: of texts, as Python calls it.
         quote: of CSV; "" for none.
         skip_lines: how many lines at the beginning of a file are no records; they never reach the log.
         records: the key under which a JSON document has its records; None: they stand by themselves.
@@ -85,6 +86,7 @@ class StreamSettings:
     time_zone: str | None = None
     attributes: Mapping[str, AttributeType] = field(default_factory=dict, hash=False)
     units: Mapping[str, str] = field(default_factory=dict, hash=False)
+    encoding: str = "utf-8"
     header: bool = True
     delimiter: str = ","
     quote: str = '"'

@@ -21,9 +21,8 @@ from st_common.capture.looking_ahead import LookingAhead
 from st_common.capture.memory import Memory
 from st_common.capture.ordered import Ordered, in_order
 from st_common.capture.reading import settle
-from st_common.capture.source import is_packed, open_file
+from st_common.capture.source import opened
 from st_common.decode import decode
-from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError
 from st_common.formats.chunk import HEADER_LIMIT, Chunk
 from st_common.formats.said_before import SaidBefore, also
@@ -44,7 +43,7 @@ class ReplayReport:
         bytes: of these segments' payloads.
         first: the number of the first segment.
         end: the number after the last segment, the end mark included.
-        broken: the files that are gzip and ended or broke early: what could be unpacked is in the log.
+        broken: the files that are packed and ended or broke early: what could be unpacked is in the log.
         descents: in how many places the time of records went back, so that they were sorted.
         ahead: how many records leap ahead of the stream, and are rejects.
         reading: the segment from which on records are read by other settings than those before; None: by the same.
@@ -105,7 +104,7 @@ def replay(
 
     Args:
         log: the log of the stream.
-        path: the file, or files that are one feed, packed by gzip or not.
+        path: the file, or files that are one feed, packed by gzip or not, or in a zip.
         stream: how records are separated, and how they will be read.
         as_they_stand: in the order of the files; what is out of order there may be late. So are records that have no
             times.
@@ -187,10 +186,9 @@ class _Files:
         return chain.from_iterable(read() for read in self.readers)
 
     def _read(self, path: Path) -> Iterator[Chunk]:
-        with open_file(path) as raw:
-            packed = GzipSource(raw) if is_packed(raw) else None
-            yield from chunks(packed or raw, self._stream, size=self._size)
-            if packed is not None and packed.broken:
+        with opened(path, encoding=self._stream.encoding) as file:
+            yield from chunks(file.source, self._stream, size=self._size)
+            if file.broken:
                 self.broken[path] = None
 
 

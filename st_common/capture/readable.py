@@ -4,14 +4,11 @@ from pathlib import Path
 
 from st_common.capture.files import wall_clock
 from st_common.capture.sample import Sample, sample_of
-from st_common.capture.source import is_packed, open_file
+from st_common.capture.source import opened
 from st_common.capture.tally import Tally
-from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
 from st_common.settings import StreamSettings
-
-_FIRST_BYTES = 1 << 18
 
 
 def refuse_unreadable(
@@ -47,32 +44,16 @@ def whole_sample_of(path: Path, stream: StreamSettings, name: str) -> Sample:
     """The sample of a file that has no fault after which nothing can be read.
 
     Raises:
-        ConfigError: it has one; or it cannot be read, or all of it is one line because its line ends are not seen.
+        ConfigError: it has one; or it cannot be read.
     """
     _refuse_broken(path, stream, name)
-    sample = sample_of(path, stream)
-    if not sample.payloads:
-        _refuse_one_line(path, stream, name)
-    return sample
+    return sample_of(path, stream)
 
 
 def _refuse_broken(path: Path, stream: StreamSettings, name: str) -> None:
     """A fault after which nothing can be read, wherever it is; few formats have one."""
-    with open_file(path) as raw:
-        source = GzipSource(raw) if is_packed(raw) else raw
+    with opened(path, encoding=stream.encoding) as file:
         try:
-            format_of(stream.format).check_whole(source)
+            format_of(stream.format).check_whole(file.source)
         except ConfigError as error:
             raise ConfigError(f"{name}: {error.message}", hint=error.hint) from None
-
-
-def _refuse_one_line(path: Path, stream: StreamSettings, name: str) -> None:
-    """A file without a record is fine, unless all of it is one line because its line ends are not seen."""
-    with open_file(path) as raw:
-        head = raw.read(_FIRST_BYTES)
-    if b"\r" in head.rstrip(b"\r\n") and b"\n" not in head:
-        message = f"{name} has no record for stream {stream.name!r}: its lines end in a carriage return alone"
-        raise ConfigError(
-            message,
-            hint="convert it, as with tr '\\r' '\\n'; --force puts it into the log all the same",
-        )

@@ -38,6 +38,7 @@ NAMES = (
     "attributes",
     "units",
     "header",
+    "encoding",
     "delimiter",
     "quote",
     "records",
@@ -53,6 +54,7 @@ _WHEN_SET = {
     "drop_null_island": None,
     "cleaning": 0,
     "time_zone": None,
+    "encoding": "utf-8",
 }  # younger than many logs: what is off is not said
 KEY = "reading.json"
 _AT_ONCE = 64  # segments: among the first there are records, as a rule

@@ -8,16 +8,15 @@ one in some portions is kept as it is read to its end.
 """
 
 import io
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from st_common.capture.chunks import chunks
-from st_common.capture.source import is_packed, open_file
-from st_common.decode.gzipped import GzipSource
+from st_common.capture.source import Opened, opened, opened_bytes
 from st_common.formats.chunk import Chunk
+from st_common.formats.format_settings import Source
 from st_common.formats.registry import format_of
 from st_common.settings import StreamSettings
 
@@ -53,8 +52,8 @@ def sample_of(path: Path, stream: StreamSettings) -> Sample:
     Raises:
         ConfigError: it cannot be read, or is not of that format.
     """
-    with open_file(path) as raw:
-        return _sampled(raw, stream, os.fstat(raw.fileno()).st_size)
+    with opened(path, encoding=stream.encoding) as file:
+        return _sampled(file, stream)
 
 
 def sample_of_bytes(
@@ -72,19 +71,17 @@ def sample_of_bytes(
     """
     if not is_whole and _is_of_lines(data[:_HEAD_BYTES], stream):
         data = data[: format_of(stream.format).whole_bytes(data)]
-    return _sampled(io.BytesIO(data), stream, len(data), is_cut=not is_whole)
+    file = opened_bytes(data, encoding=stream.encoding)
+    return _sampled(file, stream, is_cut=not is_whole)
 
 
-def _sampled(
-    raw: IO[bytes], stream: StreamSettings, size: int, *, is_cut: bool = False
-) -> Sample:
-    head = raw.read(_HEAD_BYTES)
-    raw.seek(0)
-    source, left_out = raw, is_cut
-    if is_packed(raw):
-        source = _Bounded(GzipSource(raw))  # type: ignore[assignment]
-    elif _is_of_lines(head, stream) and size > 3 * PART_BYTES:
-        source, left_out = io.BytesIO(_three_places(raw, size)), True
+def _sampled(file: Opened, stream: StreamSettings, *, is_cut: bool = False) -> Sample:
+    head, left_out = file.head[:_HEAD_BYTES], is_cut
+    source: Source = file.source
+    if file.plain is None:
+        source = _Bounded(source)
+    elif _is_of_lines(head, stream) and file.size > 3 * PART_BYTES:
+        source, left_out = io.BytesIO(_three_places(file.plain, file.size)), True
     cut = _portions(chunks(source, stream, size=PART_BYTES))
     kept, skipped = _spread(cut)
     drops_last = is_cut and not _is_of_lines(head, stream)
@@ -172,7 +169,7 @@ def _without_last(chunk: Chunk) -> tuple[bytes, ...]:
 class _Bounded:
     """A source that ends after some bytes: one that unpacks to more than a disk holds."""
 
-    def __init__(self, source: GzipSource) -> None:
+    def __init__(self, source: Source) -> None:
         self._source, self._left = source, _MOST_READ
 
     def read(self, size: int) -> bytes:

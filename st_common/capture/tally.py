@@ -31,7 +31,7 @@ _MENDS = {
     "no_shape": "columns.shape names a column of WKT, WKB or GeoJSON geometries, and they must be valid",
     "bad_json": f"format says what the file is: {names_of_formats()}",
     "no_json_object": f"format says what the file is: {names_of_formats()}",
-    "bad_utf8": "the file must be UTF-8: convert it, as with iconv -f LATIN1 -t UTF-8",
+    "bad_utf8": 'encoding says in which one the text is, where it is not UTF-8: encoding = "windows-1252"',
     "nul": "the file must be UTF-8, without NUL bytes: convert it, as with iconv -t UTF-8",
 }
 

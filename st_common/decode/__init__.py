@@ -10,6 +10,7 @@ from st_common.decode.decoded import REJECTS_SCHEMA, Decoded, fixes_schema
 from st_common.decode.gzipped import MAGIC, unpack
 from st_common.decode.judge import judge, one_arrival, times_in
 from st_common.formats.arrow_rows import MAGIC as ARROW
+from st_common.formats.encodings import as_utf8, with_own_bytes
 from st_common.formats.format_settings import parts
 from st_common.formats.numbers import Mask
 from st_common.formats.records import RAW_LIMIT, Reason, Records
@@ -71,7 +72,8 @@ def event_times(
     columns = Columns(object=first, event_ts=times)
     narrow = replace(stream, columns=columns, attributes={})
     made_at = form.made_at(payload, narrow)
-    return times_in(form.records(payload, narrow), made_at, stream)
+    text = as_utf8(payload, stream.encoding)
+    return times_in(form.records(text, narrow), made_at, stream)
 
 
 def _records(payload: bytes, stream: StreamSettings) -> Records:
@@ -81,7 +83,9 @@ def _records(payload: bytes, stream: StreamSettings) -> Records:
 
         if are_rows(payload):
             return read_rows(payload, stream, may_lack=True)
-    return format_of(stream.format).records(payload, stream)
+    text = as_utf8(payload, stream.encoding)
+    records = format_of(stream.format).records(text, stream)
+    return with_own_bytes(records, stream.encoding)
 
 
 def _with_loss(decoded: Decoded, reason: Reason, lost: bytes) -> Decoded:

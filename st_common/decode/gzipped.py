@@ -2,8 +2,8 @@
 
 import io
 import zlib
-from typing import IO
 
+from st_common.formats.format_settings import Source
 from st_common.formats.records import Reason
 
 MAGIC = b"\x1f\x8b"
@@ -34,7 +34,7 @@ class GzipSource:
     `broken` tells that the file ended or broke within a member, or that something else follows.
     """
 
-    def __init__(self, raw: IO[bytes]) -> None:
+    def __init__(self, raw: Source) -> None:
         self.broken = False
         self._raw = raw
         self._packed = b""

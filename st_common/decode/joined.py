@@ -16,6 +16,7 @@ from st_common.decode.decoded import Decoded
 from st_common.decode.gzipped import MAGIC
 from st_common.decode.judge import Arrivals, judge
 from st_common.formats.arrow_rows import MAGIC as ARROW
+from st_common.formats.encodings import as_utf8, with_own_bytes
 from st_common.formats.records import Records
 from st_common.formats.registry import format_of
 from st_common.formats.said_before import MARK
@@ -119,9 +120,11 @@ def _together(run: Sequence[Raw], stream: StreamSettings) -> Part | None:
     starts = form.joined_starts(whole, ends)
     if starts is None:
         return None
-    records = form.joined_records(header + whole, stream)
+    joined = as_utf8(header + whole, stream.encoding)
+    records = form.joined_records(joined, stream)
     if records is None:
         return None
+    records = with_own_bytes(records, stream.encoding)
     counts = np.bincount(
         np.searchsorted(ends, starts, side="right"), minlength=len(run)
     )

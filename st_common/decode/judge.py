@@ -230,7 +230,7 @@ def times_in(
     """
     count = len(records.fault)
     if made_at is not None:
-        parsed = instants(made_at, stream.time_unit)
+        parsed = instants(made_at, stream.time_unit, stream.time_zone)
         return parsed.values.astype(np.int64), ~(parsed.missing | parsed.bad)
     rows = np.flatnonzero(records.fault == Reason.NONE)
     faults = Faults(len(rows))

@@ -4,6 +4,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from st_common.formats.encodings import as_utf8
 from st_common.formats.format import FORMAT_KEYS, Format
 from st_common.formats.format_settings import (
     FormatSettings,
@@ -77,7 +78,8 @@ class Csv(Format):
         from st_common.formats.csv_records import names_in
         from st_common.formats.records import columns_read
 
-        return not set(columns_read(stream)).isdisjoint(names_in(line, stream))
+        names = names_in(as_utf8(line, stream.encoding), stream)
+        return not set(columns_read(stream)).isdisjoint(names)
 
     def mend(self, reason: str, head: bytes, stream: FormatSettings) -> str | None:
         """The delimiter that the first line seems to have, when it is not that of the settings."""

@@ -25,6 +25,7 @@ FORMAT_KEYS = (
     "skip_lines",
     "time_unit",
     "time_zone",
+    "encoding",
 )
 """The keys of a stream that some formats have no use for."""
 

@@ -97,6 +97,11 @@ class FormatSettings(Protocol):
         ...
 
     @property
+    def encoding(self) -> str:
+        """The encoding of texts, as Python calls it."""
+        ...
+
+    @property
     def records(self) -> str | None:
         """The key under which a document has its records, a list; None: they stand by themselves."""
         ...

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Ndjson(Format):
     """JSON objects; see `ndjson_records` and `ndjson_chunks`."""
 
-    takes = frozenset({"records", "skip_lines", "time_unit", "time_zone"})
+    takes = frozenset({"records", "skip_lines", "time_unit", "time_zone", "encoding"})
     takes_objects = True
 
     written_as = "objects"

@@ -66,6 +66,7 @@ class _Lines:
     )
     crs: str = "EPSG:4326"
     header: bool = False
+    encoding: str = "utf-8"
     delimiter: str = ","
     quote: str = ""
     records: str | None = None

@@ -6,12 +6,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from st_common.errors import ConfigError
+from st_common.formats.encodings import UTF8, as_utf8, encoding_seen
 from st_common.formats.member_lines import member_lines
+from st_common.formats.registry import format_of
 from st_common.sniffing.columns import guessed
 from st_common.sniffing.documents import lists_in
 from st_common.sniffing.rows import Rows, flat, rows_of_features
@@ -55,11 +57,19 @@ class Form:
 
 
 def form_of(data: bytes, place: str) -> Form:
-    """The format of bytes.
+    """The format of bytes, and the encoding of a text that is no UTF-8.
 
     Raises:
         ConfigError: it is none that is known.
     """
+    form, encoding = _form_of(data, place), encoding_seen(data)
+    if encoding == UTF8 or "encoding" not in format_of(form.format).takes:
+        return form
+    form = _form_of(as_utf8(data, encoding), place)
+    return replace(form, settings={**form.settings, "encoding": encoding})
+
+
+def _form_of(data: bytes, place: str) -> Form:
     data = data.removeprefix(_BOM)
     begun = data.lstrip()
     if data.startswith(b"PAR1"):

@@ -2,12 +2,11 @@
 
 import re
 import time
-import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from st_common.capture.source import open_file
-from st_common.decode.gzipped import MAGIC
+from st_common.capture.source import Opened, files_of, opened, opened_bytes
+from st_common.capture.zipped import shown_name, shown_names
 from st_common.errors import ConfigError, TransientError
 from st_common.sniffing.live import is_live, read_live
 
@@ -18,9 +17,7 @@ _KINDS = {"ws": "websocket", "wss": "websocket", "mqtts": "mqtt"}
 _SCHEME = re.compile(r"(mqtts?|kafka|wss?)://")
 SECONDS = 5.0
 """For how long a socket is listened to."""
-_GZIP = 16 + zlib.MAX_WBITS
 _TIMEOUT_S = 30.0
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +50,7 @@ def read_head(place: str, *, seconds: float = SECONDS) -> Head:
         seconds: how long a socket or standard input is read.
 
     Raises:
-        ConfigError: it cannot be read, is empty, is UTF-16, or is an address of a broker or WebSocket.
+        ConfigError: it cannot be read, is empty, is a zip of several files, or is an address of a broker or WebSocket.
         TransientError: the address does not answer, or nothing comes.
     """
     if scheme := _SCHEME.match(place):
@@ -62,30 +59,45 @@ def read_head(place: str, *, seconds: float = SECONDS) -> Head:
             f"{place}: check reads files, http(s), tcp and udp, not {kind}",
             hint=f"save some of it in a file and check that; docs/feeds.md has sources of kind {kind}",
         )
-    path = None
     if is_live(place):
         data, is_whole = read_live(place, seconds=seconds, most_bytes=HEAD_BYTES)
+        head = _head(place, opened_bytes(data), HEAD_BYTES, is_whole=is_whole)
     elif is_address(place):
-        data, is_whole = _unpacked(*_answered(place, seconds), most=ANSWER_BYTES)
+        data, is_whole = _answered(place, seconds)
+        head = _head(place, opened_bytes(data), ANSWER_BYTES, is_whole=is_whole)
     else:
-        path = Path(place)
-        raw = _read(path)
-        data, is_whole = _unpacked(raw, len(raw) <= HEAD_BYTES, most=HEAD_BYTES)
-    if data.startswith(_UTF16):
-        raise ConfigError(
-            f"{place} is UTF-16", hint="convert it, as with iconv -f UTF-16 -t UTF-8"
-        )
-    if not data.strip():
+        path = _file(Path(place))
+        with opened(path) as file:
+            whole = _head(str(path), file, HEAD_BYTES, is_whole=True)
+            head = replace(whole, path=path)
+    if not head.data.strip():
         raise ConfigError(f"{place} is empty")
-    return Head(place=place, data=data, is_whole=is_whole, path=path)
+    return head
 
 
-def _read(path: Path) -> bytes:
+def _file(path: Path) -> Path:
+    """The file to look into; of a zip that holds one file, that one."""
     if path.is_dir():
         hint = "check one of its files; fairway replay reads all of them"
         raise ConfigError(f"{path} is a folder", hint=hint)
-    with open_file(path) as file:
-        return file.read(HEAD_BYTES + 1)
+    files = files_of(path)
+    if len(files) > 1:
+        names = shown_names([each.relative_to(path).as_posix() for each in files])
+        raise ConfigError(
+            f"{path} holds {len(files)} files: {names}",
+            hint=f"check one of them, as {shown_name(str(files[0]))}; fairway replay reads all of them",
+        )
+    return files[0]
+
+
+def _head(place: str, file: Opened, most: int, *, is_whole: bool) -> Head:
+    """The first bytes of an open file, unpacked, and whether these are all."""
+    data = file.source.read(most + 1)
+    if not data and file.broken:
+        raise ConfigError(
+            f"{place} is packed, and broken", hint="is the file complete?"
+        )
+    return Head(place=place, data=data[:most], is_whole=is_whole and len(data) <= most)
 
 
 def _answered(address: str, seconds: float) -> tuple[bytes, bool]:
@@ -106,15 +118,3 @@ def _answered(address: str, seconds: float) -> tuple[bytes, bool]:
             return data, True
     except requests.RequestException as error:
         raise TransientError(f"{address}: {error}") from None
-
-
-def _unpacked(raw: bytes, is_whole: bool, *, most: int) -> tuple[bytes, bool]:  # noqa: FBT001 - it goes with the bytes
-    """The first bytes, and whether they are all."""
-    if not raw.startswith(MAGIC):
-        return raw[:most], is_whole and len(raw) <= most
-    unpacker = zlib.decompressobj(_GZIP)
-    try:
-        data = unpacker.decompress(raw, most)
-    except zlib.error as error:
-        raise ConfigError(f"it is gzip, and broken: {error}") from None
-    return data, unpacker.eof

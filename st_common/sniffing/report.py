@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from st_common.capture.files import wall_clock
 from st_common.capture.readable import whole_sample_of
 from st_common.capture.sample import Sample, sample_of_bytes
+from st_common.capture.source import on_disk
 from st_common.capture.tally import Tally
 from st_common.decode import fixes_schema
 from st_common.decode.zones import quarters_ahead
@@ -134,6 +135,8 @@ def sniff(
     dropped = {name: one for name, one in others.items() if name not in names}
     stream = stream_of_table(_NAME, table, Path(place))
     notes = (*guess.notes, *notes_of_others(dropped)) if guess else ()
+    if "encoding" in table:
+        notes = (_note_of_encoding(table["encoding"]), *notes)
     seen = _tried(head, sample, stream, table, notes)
     is_local = guess.is_local if guess else form.format == "sbs1"
     return replace(seen, notes=(*_behind(seen, head), *notes)) if is_local else seen
@@ -143,7 +146,7 @@ def _behind(seen: Sniffed, head: Head) -> list[str]:
     """That the newest times are behind their arrival by hours, as local times west of Greenwich are."""
     arrived_us = wall_clock()
     if head.path is not None:
-        arrived_us = head.path.stat().st_mtime_ns // 1000
+        arrived_us = on_disk(head.path).stat().st_mtime_ns // 1000
     hours = None
     if seen.newest_us is not None:
         hours = quarters_ahead(np.array([seen.newest_us - arrived_us], np.int64))
@@ -153,6 +156,13 @@ def _behind(seen: Sniffed, head: Head) -> list[str]:
         f"the newest fix is {-hours:g} h older than its arrival, as local times are: "
         'also fits: time_zone = "America/New_York" or another'
     ]
+
+
+def _note_of_encoding(encoding: str) -> str:
+    return (
+        f"the text is no UTF-8: it is read as {encoding}; "
+        "encoding names another one, such as cp1250, cp1251 or shift_jis, where names look wrong"
+    )
 
 
 def _probe(form: Form) -> StreamSettings:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from st_common.formats.encodings import as_utf8
 from st_common.settings import StreamSettings
 
 Rows = Sequence[Mapping[str, str]]
@@ -36,7 +37,8 @@ def _of_text(
     payload: bytes, stream: StreamSettings, names: Sequence[str]
 ) -> Iterator[dict[str, str]]:
     """Lines with as many fields as there are columns; the header is none of them, also where it comes again."""
-    text = io.StringIO(payload.decode("utf-8-sig", "replace"))
+    plain = as_utf8(payload, stream.encoding)
+    text = io.StringIO(plain.decode("utf-8-sig", "replace"))
     table = csv.reader(
         text,
         delimiter=stream.delimiter,

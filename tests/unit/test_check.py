@@ -90,12 +90,11 @@ def test_settings_follow_from_what_stands_in_a_file(tmp_path, text, settings):
     ("content", "wrong"),
     [
         (b"", "is empty"),
-        ("id,t\n".encode("utf-16"), "is UTF-16"),
         (b"<osm></osm>", "is XML, and no GPX"),
         (b"\x00\x01\x02" * 100, "is binary"),
         (b"one word\n", "text without fields"),
         (b'["a", "b"]', "JSON without objects"),
-        (gzip.compress(b"id,t,x,y\n" * 50)[:-30] + b"x" * 30, "gzip, and broken"),
+        (gzip.compress(b"id,t,x,y\n" * 50)[:-30] + b"x" * 30, "is packed, and broken"),
         (b"id,t,x,y\na,1700000000,,\nb,1700000000,,\n", "of 2 records"),
     ],
 )

@@ -1,13 +1,12 @@
 """Files of a folder: those that are there, those that come, and what is added to them."""
 
 import asyncio
-import gzip
 import time
-import zlib
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from st_common.capture.source import files_of, opened
 from st_common.errors import ConfigError, TransientError
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.framing import Lines, has_header, is_of_lines, of_document
@@ -17,7 +16,8 @@ _EVERY_S = 1.0
 _SETTLED_NS = 2_000_000_000
 """A file that nobody has written to for so long is whole."""
 _PORTION = 1 << 20
-_PACKED = ".gz"
+_PACKED = (".gz", ".zip")
+_MOST_BYTES = 1 << 30  # of what is taken at once
 _WITHIN = "#"
 """Behind the name of a document: how many arrivals of it are stored."""
 
@@ -25,8 +25,8 @@ _WITHIN = "#"
 class Files(Source):
     """Files by a pattern, in the order in which they were last written to, each from where it was read to.
 
-    A place is how many bytes of a file are stored. Of files whose records are no lines, and of packed ones, all is
-    taken at once when nobody writes to them any more.
+    A place is how many bytes of a file are stored. Of files whose records are no lines, of packed ones and of
+    those in UTF-16, all is taken at once when nobody writes to them any more.
     """
 
     has_places = True
@@ -80,12 +80,19 @@ class Files(Source):
                     f"{path} has become shorter: {size} bytes, of which {at} are stored",
                     hint="give new content a new name",
                 )
-            if size > at and path.suffix != _PACKED and is_of_lines(self.stream):
+            if size > at and self._grows(path):
                 yield from self._lines(path, at, is_settled=is_settled)
             elif size > at and is_settled:
                 yield from self._whole(path, known.get(f"{path.name}{_WITHIN}", 0))
         except FileNotFoundError:
             return  # somebody has taken it away
+
+    def _grows(self, path: Path) -> bool:
+        """Whether a file can be read from where it was read to."""
+        if path.suffix in _PACKED or not is_of_lines(self.stream):
+            return False
+        with opened(path, encoding=self.stream.encoding) as file:
+            return file.plain is not None
 
     def _lines(self, path: Path, at: int, *, is_settled: bool) -> Iterator[Arrival]:
         with path.open("rb") as file:
@@ -99,19 +106,36 @@ class Files(Source):
 
     def _whole(self, path: Path, stored: int) -> Iterator[Arrival]:
         """What a document has behind so many arrivals that are stored."""
-        document = path.read_bytes()
-        size = len(document)
-        if path.suffix == _PACKED:
-            try:
-                document = gzip.decompress(document)
-            except (OSError, EOFError, zlib.error) as error:
-                raise TransientError(f"{path} cannot be unpacked: {error}") from None
-        within = f"{path.name}{_WITHIN}"
-        arrivals = of_document(document, self.stream)
+        size, within = path.stat().st_size, f"{path.name}{_WITHIN}"
+        documents = self._documents(path)
+        arrivals = [one for each in documents for one in of_document(each, self.stream)]
         for number, arrival in enumerate(arrivals[stored:], stored + 1):
             is_last = number == len(arrivals)
             place = {path.name: size, within: 0} if is_last else {within: number}
             yield replace(arrival, places=place)
+
+    def _documents(self, path: Path) -> Iterator[bytes]:
+        """What a file holds, unpacked; a zip may hold several.
+
+        Raises:
+            TransientError: it breaks, cannot be unpacked, or is too large to be taken at once.
+        """
+        try:
+            for each in files_of(path):
+                with opened(each, encoding=self.stream.encoding) as file:
+                    document = file.source.read(_MOST_BYTES + 1)
+                if file.broken:
+                    raise TransientError(
+                        f"{each} cannot be unpacked: it ends or breaks"
+                    )
+                if len(document) > _MOST_BYTES:
+                    raise TransientError(
+                        f"{each} holds more than 1 GiB",
+                        hint="`fairway replay` reads it piece by piece",
+                    )
+                yield document
+        except ConfigError as error:
+            raise TransientError(error.message, hint=error.hint) from None
 
 
 def _placed(arrival: Arrival | None, path: Path, at: int) -> Iterator[Arrival]:
