@@ -12,6 +12,7 @@ from st_common.query.neighbours import (
     GroupNearest,
     Nearest,
     Neighbours,
+    Place,
     ReverseNearest,
     places_of,
 )
@@ -50,6 +51,26 @@ def totals(wanted: Nearest | GroupNearest, fixes: Fixes) -> Floats:
     ranks = [metric.rank(fixes.x, fixes.y, *place) for place in places]
     is_least = isinstance(wanted, GroupNearest) and wanted.total == "min"
     return np.asarray(np.min(ranks, axis=0) if is_least else np.max(ranks, axis=0))
+
+
+def nearness(
+    place: Place, fixes: Fixes, members: Fixes
+) -> tuple[list[int], list[float]]:
+    """Which of the nearest each member is, from 1 on, and how far it is from the place; of equal ones ids decide.
+
+    Args:
+        place: that of the neighbours; a focal object is among the fixes.
+        fixes: all objects that live.
+        members: those that are the nearest, in any order.
+    """
+    if not len(members):
+        return [], []  # perhaps because the focal object does not live
+    metric, (x, y) = fixes.metric, fixes.place_of(place)
+    ranks = metric.rank(members.x, members.y, x, y).tolist()
+    ordered = sorted(range(len(ranks)), key=lambda row: (ranks[row], members.ids[row]))
+    nth = dict(zip(ordered, range(1, len(ranks) + 1), strict=True))
+    far = metric.distance(members.x, members.y, x, y).tolist()
+    return [nth[row] for row in range(len(ranks))], far
 
 
 def first(k: int, far: Floats, fixes: Fixes, eligible: Bools) -> Bools:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from st_common.query.frame import Frame
+from st_common.query.near_columns import names_near
 from st_common.query.pair_columns import BORDER, DISTANCE, NEAREST, pair_names
 from st_common.query.plan import Outer, Plan, asks_ways
 from st_common.reference.aggregate import Shown, groups
@@ -212,7 +213,9 @@ def _rows_below(inner: Registered, history: History) -> pd.DataFrame:
 
 
 def _is_measured(plan: Plan, history: History) -> bool:
-    """Whether values depend on how exactly metres are measured, also those to features."""
+    """Whether values depend on how exactly metres are measured, also those to features and to the place of KNN."""
+    if any(names_near(text) for _, text in plan.columns):
+        return not history.of.space.is_flat
     named = {name for _, text in plan.columns for name in pair_names(text)}
     # Of equally near points either may be the nearest.
     is_far = bool(named & {*NEAREST, DISTANCE, BORDER})
@@ -322,21 +325,13 @@ def _entries(query: Registered, history: History) -> pd.DataFrame:
     assert window is not None  # noqa: S101 - for the type: only windows have entries
     counts = counting(
         window,
-        _last_tick(history),
+        history.last_tick,
         event_us=entries["ts"].to_numpy(np.int64),
         effect=entries["effect"].to_numpy(np.int64),
         ids=entries["object"].to_numpy(object),
         partners=entries["partner"].to_numpy(object),
     )
     return entries[counts]
-
-
-def _last_tick(history: History) -> int:
-    """The last tick that was judged: one that the clock is past, or one at an end mark."""
-    due = history.events[history.events["due"] != LATER]
-    last = int(due["tick"].max()) if len(due) else 0
-    tick_us = history.times.tick_us
-    return max(last, (history.clock.now - 1) // tick_us * tick_us)
 
 
 def tick_at(query: Registered, history: History) -> int:

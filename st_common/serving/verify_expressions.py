@@ -12,6 +12,7 @@ from pyproj import Geod
 
 from st_common.asking import CLOSED_OFF, asking
 from st_common.geometry.space import Space
+from st_common.query import near_columns
 from st_common.query.cells import add_cells, calls_cells
 from st_common.query.pair_columns import BORDER, DISTANCE, speed_tag
 
@@ -66,7 +67,7 @@ def values_beside(
 ) -> np.ndarray:
     """The value of an expression for each row beside other columns; object[n], None where it has none or fails."""
     more = {
-        name: pd.Series(values, dtype=float if _is_number(name) else "string")
+        name: pd.Series(values, dtype=_type_of(name))
         for name, values in columns.items()
     }
     own = _named(frame, attributes, space=space).reset_index(drop=True)
@@ -75,8 +76,11 @@ def values_beside(
     return column.where(column.notna(), None).to_numpy(object)
 
 
-def _is_number(name: str) -> bool:
-    return name in (BORDER, DISTANCE) or speed_tag(name) is not None
+def _type_of(name: str) -> str:
+    if name == near_columns.RANK:
+        return "Int64"
+    is_far = name in (BORDER, DISTANCE, near_columns.DISTANCE)
+    return "float" if is_far or speed_tag(name) is not None else "string"
 
 
 def values_of_rows(

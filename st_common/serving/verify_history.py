@@ -39,6 +39,14 @@ class History:
     of: Lookup
     unit_m: float
 
+    @property
+    def last_tick(self) -> int:
+        """The last tick that was judged: one that the clock is past, or one at an end mark."""
+        due = self.events[self.events["due"] != LATER]
+        last = int(due["tick"].max()) if len(due) else 0
+        tick_us = self.times.tick_us
+        return max(last, (self.clock.now - 1) // tick_us * tick_us)
+
     def before(self, position: int, event_us: int) -> "History":
         """What had happened before a row of the log, or before a time."""
         is_before = (self.events["effect"] < position) | (

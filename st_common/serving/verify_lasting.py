@@ -33,7 +33,7 @@ def moments_of(since: int, outer: Outer, history: History) -> list[History] | No
     if seconds is None or not len(ticks):
         return []
     gone = (ticks + round(seconds * 1e6)) // tick_us * tick_us + tick_us
-    counts = gone >= int(history.clock.after.max(initial=NEVER))
+    counts = gone > history.last_tick
     before = ticks[:-1][counts[1:]].tolist()
     if len(before) > _MOST:
         return None
@@ -58,7 +58,7 @@ def moments_since(
     judged = events[(events["due"] != LATER) & (events["due"] > since)]
     ticks = np.unique(judged["tick"].to_numpy(np.int64))
     counts = -(-(ticks + round(lasting_s * 1e6)) // tick_us) * tick_us
-    passed = np.flatnonzero(counts < int(history.clock.after.max(initial=NEVER)))
+    passed = np.flatnonzero(counts <= history.last_tick)
     needed = ticks[passed.max() :].tolist() if len(passed) else []
     if not needed or len(needed) > _MOST:
         return None

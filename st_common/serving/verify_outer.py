@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from st_common.query.near_columns import DISTANCE, RANK, names_near
+from st_common.query.neighbours import Nearest
 from st_common.query.outer import sources_of
 from st_common.query.pair_columns import names_pair
 from st_common.query.plan import Outer, Plan
 from st_common.reference import outer as reference
 from st_common.reference.aggregate import Shown
+from st_common.reference.columns import objects
 from st_common.reference.layer_join import shown_beside
 from st_common.reference.members import FeaturesOf
+from st_common.reference.nearest import nearness
 from st_common.reference.pair_join import asks_of_pairs
 from st_common.serving.verify_expressions import values_of_rows
 from st_common.serving.verify_members import Lookup, fixes_of
@@ -56,8 +60,8 @@ def rows_of_members(
 ) -> list[dict[str, Any]]:
     """The rows of a plan without one: of its members, pairs, or fixes in windows.
 
-    `others` has a row for each partner of `found` that is an object, and perhaps more; `features` are those of the
-    layer that the plan joins.
+    `others` has a row for each object that lives, and so for each partner of `found` that is one, and for the object
+    that the plan goes with; `features` are those of the layer that the plan joins.
     """
     texts = dict(plan.columns)
     partners = found["partner"].to_numpy(object)
@@ -82,7 +86,15 @@ def _selected(
     of: Lookup,
     features: FeaturesOf,
 ) -> list[Any]:
-    """The values of a selected column; of pairs it may be about both objects, or about the feature."""
+    """The values of a selected column.
+
+    Of pairs it may be about both objects, or about the feature; of the nearest, which of them a member is.
+    """
+    if names_near(text) and isinstance(plan.neighbours, Nearest):
+        fixes = fixes_of(found, of)
+        rank, far = nearness(plan.neighbours.place, fixes_of(others, of), fixes)
+        said = {RANK: objects(rank), DISTANCE: objects(far)}
+        return list(fixes.of.of_features(text, fixes.rows, said))
     if plan.join is not None and names_pair(text):
         fixes = fixes_of(found, of)
         partners = found["partner"].to_numpy(object)
@@ -91,7 +103,9 @@ def _selected(
     if plan.pairs is None or not asks_of_pairs(text):
         fixes = fixes_of(found, of)
         return list(fixes.of.values(text, fixes.rows))
-    second = others.set_index("object", drop=False).loc[found["partner"]]
+    partners = found["partner"].to_numpy(object)
+    # Who has no partner (LEFT JOIN) stands beside nothing: a row of nulls.
+    second = others.set_index("object", drop=False).reindex(partners)
     both = pd.concat([found, second], ignore_index=True)
     first = np.arange(len(found))
     return list(fixes_of(both, of).of.of_pairs(text, first, first + len(found)))

@@ -4,7 +4,7 @@ from hypothesis import settings
 
 QUICK = 30
 """How many examples a law tries in the quick profile when it says nothing."""
-AGAIN, ANEW = 3, 2
+AGAIN, ANEW = 3, 4
 """How CI shares them out: cases that are the same each time, and others for each commit, by a seed that it prints."""
 
 

@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 from random import Random
+from unittest import mock
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.controls.rows import Register
+from st_common.operators.state import intern
 from st_common.query.plan import Plan
 from st_common.regions.registry import MovingBox, MovingCircle
 from st_common.testing.control_rows import control
@@ -29,6 +32,7 @@ from st_common.testing.strategies import (
     segmentations,
 )
 
+WHOLE = intern._siphash
 pytestmark = pytest.mark.spec("S7", "P9")
 
 
@@ -51,6 +55,28 @@ def test_shards_with_guests_tell_what_one_shard_tells(drawn, shards, seed):
     again, other_order, _ = run_with_guests(
         case, cut, layer_of(case), shards=shards, rng=Random(seed)
     )
+    assert in_row_order(again, other_order) == in_row_order(changes, order)
+
+
+@pytest.mark.spec("S4")
+@tries(40)
+@given(
+    cut_cases(kind="moving"),
+    st.integers(2, 4),
+    st.integers(2, 5),
+    st.integers(0, 1 << 32),
+)
+def test_shards_with_guests_tell_the_same_when_ids_share_hashes(
+    drawn, shards, hashes, seed
+):
+    case, cut = drawn
+    changes, _, order = run_steps(case, cut)
+    with mock.patch.object(
+        intern, "_siphash", lambda texts, key: WHOLE(texts, key) % np.uint64(hashes)
+    ):
+        again, other_order, _ = run_with_guests(
+            case, cut, layer_of(case), shards=shards, rng=Random(seed)
+        )
     assert in_row_order(again, other_order) == in_row_order(changes, order)
 
 

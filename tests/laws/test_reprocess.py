@@ -66,7 +66,7 @@ def follow(home, stream, arriving, cuts, *, meanwhile=True, queries=QUERIES):
         if number == 0 and meanwhile:
             register(home, streams, parse(LATER), owner="t")
         if number == 1 and meanwhile:
-            drop(home, "near")
+            drop(home, "near" if queries is QUERIES else "left")
     run(home, stream, until_idle=True)
 
 

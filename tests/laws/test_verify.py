@@ -35,7 +35,7 @@ def lived(home, case):
 
 @pytest.mark.spec("X1")
 @pytest.mark.parametrize("kind", KINDS)
-@tries(3)
+@tries(8)
 @given(seed=st.integers(0, (1 << 48) - 1))
 def test_answers_of_a_kind_hold(kind, seed):
     with tempfile.TemporaryDirectory() as folder:
@@ -44,6 +44,21 @@ def test_answers_of_a_kind_hold(kind, seed):
         assert [
             found.query for found in verifying.verify(home, stream) if not found.holds
         ] == []
+
+
+@pytest.mark.spec("X1")
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(679, id="which of the nearest, as a column below"),
+        pytest.param(3, id="rows that last until the end mark"),
+        pytest.param(33, id="who has no partner in a LEFT JOIN below"),
+    ],
+)
+def test_answers_about_rows_hold(seed, tmp_path):
+    home = Home(tmp_path)
+    found = verifying.verify(home, lived(home, case_of(seed, kind="nested")))
+    assert [one.query for one in found if not one.holds] == []
 
 
 def assert_holds_with_layers(case):

@@ -302,7 +302,10 @@ def _fixes(one: Filtering, asked: Asked, point: np.ndarray) -> Fixes:
 
 @lru_cache(maxsize=1024)
 def _alone(steps: Steps) -> Screens:
-    """The screens of one query, whose number is 0: ticks ask for the same ones again and again."""
+    """The screens of one query, whose number is 0: ticks ask for the same ones again and again.
+
+    They have no key: what a process keeps for all runs knows no hashes of ids.
+    """
     return compile_screens(1, {0: steps}, {0: steps.meetings})
 
 
@@ -313,7 +316,18 @@ def satisfied(steps: Steps, asked: Asked) -> np.ndarray:
         steps: those of the query.
         asked: n points.
     """
+    satisfies, points = np.zeros(len(asked.readings), bool), _of_key(steps, asked)
+    screens = _alone(replace(steps, keys=()))
+    satisfies[points] = passes(screens, asked, points, np.zeros(len(points), np.int64))
+    return satisfies
+
+
+def _of_key(steps: Steps, asked: Asked) -> np.ndarray:
+    """The points of the object that the steps of a query name; all of them where they name none."""
     total = len(asked.readings)
+    if not steps.keys:
+        return np.arange(total)
     if len(steps.keys) > 1:
-        return np.zeros(total, bool)
-    return passes(_alone(steps), asked, np.arange(total), np.zeros(total, np.int64))
+        return np.arange(0)
+    wanted = asked.objects.number_of(steps.keys[0])
+    return np.flatnonzero(asked.readings.object == wanted)

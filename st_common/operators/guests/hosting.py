@@ -23,7 +23,7 @@ from st_common.operators.guests.part_fixes import joined as joined_fixes_of_part
 from st_common.operators.runtime.compiling import owners
 from st_common.operators.runtime.reshape import named_at_ticks
 from st_common.operators.runtime.retire import without_objects
-from st_common.operators.state.intern import shards_of
+from st_common.operators.state.intern import shards_of, with_those_that_share
 from st_common.operators.state.registered import Queries
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
@@ -74,8 +74,7 @@ def hosted(
     if not len(nearby) and not len(guests):
         return state, list(packets)
     focals = nearby.focals.hashes(settings.id_key)
-    unknown = state.objects.under(settings.id_key).places_of(nearby.focals) < 0
-    asked, new = unique(focals), unique(focals[unknown & _is_foreign(focals, settings)])
+    asked, new = unique(focals), _new(focals, guests, settings)
     known = np.union1d(guests, new)
     named = others.named(known, new)
     state = with_objects(state, [one.state for one in named])
@@ -124,6 +123,16 @@ def _guests(state: State, settings: Settings) -> np.ndarray:
     return unique(hashes[_is_foreign(hashes, settings)])
 
 
+def _new(focals: np.ndarray, guests: np.ndarray, settings: Settings) -> np.ndarray:
+    """The hashes of focal objects of other shards of which nothing is known; uint64, ascending.
+
+    Objects that share a hash come and go together: who asks for one by name gets them all. So none is new whose hash a
+    guest has.
+    """
+    is_new = _is_foreign(focals, settings) & ~is_in(focals, guests)
+    return unique(focals[is_new])
+
+
 def _cells(nearby: Nearby, state: State, fixes: PartFixes, settings: Settings) -> Cells:
     """Where own queries look in a part: around all places of the objects that they go with."""
     hashes = nearby.focals.hashes(settings.id_key)
@@ -156,9 +165,12 @@ def _without_spare(
     """A state and fixes without guests that are there for nothing, if they are many."""
     hashes = state.objects.hashes
     came = unique(fixes.hash_of_each[cells.hold(fixes.x, fixes.y)])
-    spare = _is_foreign(hashes, settings) & ~is_in(hashes, asked)
+    foreign = np.flatnonzero(_is_foreign(hashes, settings))
+    spare = np.zeros(len(hashes), bool)
+    spare[foreign] = ~is_in(hashes[foreign], asked)
     spare &= ~cells.hold(state.fixes.x, state.fixes.y) & ~is_in(hashes, came)
     spare &= ~_named(state)
+    spare[foreign] = ~with_those_that_share(~spare[foreign], hashes[foreign])
     if np.count_nonzero(spare) <= max(least, len(hashes) // _SHARE if least else 0):
         return state, fixes
     gone = np.sort(hashes[spare])

@@ -31,7 +31,7 @@ from st_common.operators.runtime.reshape_objects import (
 )
 from st_common.operators.state.component import NONE, Component, Numbers
 from st_common.operators.state.fixes import NEVER
-from st_common.operators.state.intern import Interner, shards_of
+from st_common.operators.state.intern import Interner, shards_of, with_those_that_share
 from st_common.operators.state.memories import Memories
 from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.registered import Queries
@@ -309,7 +309,8 @@ def _part(
     )
     numbering = Numbering(Interner.empty(), Targets.empty())
     if guests and mine.any():
-        own = own | named_at_ticks(kept)
+        named = named_at_ticks(kept)
+        own = own | with_those_that_share(named, state.objects.hashes)
     # Who follows all objects knows them by the numbers that they have.
     object_of = np.arange(len(own)) if moving else _numbers_of(own)
     kept_objects = renumbered(kept, numbering, object_of)

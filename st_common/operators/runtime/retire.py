@@ -20,7 +20,7 @@ from st_common.operators.runtime.reshape import (
 from st_common.operators.runtime.reshape_objects import with_own_objects
 from st_common.operators.state.component import NONE, Numbers
 from st_common.operators.state.fixes import ALIVE, NEVER
-from st_common.operators.state.intern import Interner, Sought
+from st_common.operators.state.intern import Interner, Sought, with_those_that_share
 from st_common.operators.state.numbering import Numbering
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import Pending, State
@@ -115,8 +115,11 @@ def _with(state: State, used: _Used, settings: Settings) -> State:
 
 def _used(state: State, settings: Settings) -> _Used:
     targets = used_targets(state)
+    objects = _named(state, targets) | ~_forgotten(state, settings)
+    if settings.hosted:
+        objects = with_those_that_share(objects, state.objects.hashes)
     return _Used(
-        objects=_named(state, targets) | ~_forgotten(state, settings),
+        objects=objects,
         queries=used_queries(state, targets),
         targets=targets,
         partners=_named_partners(state, targets),

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.operators.arrays.keys import is_in, unique
 from st_common.settings import PUBLIC_ID_KEY
 
 _LEAST_LARGE = 4096
@@ -33,6 +34,18 @@ def shards_of(hashes: np.ndarray, shards: int) -> np.ndarray:
         shards: how many shards there are.
     """
     return (hashes % np.uint64(shards)).astype(np.int64)
+
+
+def with_those_that_share(chosen: np.ndarray, hashes: np.ndarray) -> np.ndarray:
+    """The chosen ones (bool[n]) and all others whose hash (uint64[n]) one of them has; bool[n].
+
+    Shards ask each other for hashes: what they ask for must come, stay and go together.
+    """
+    wanted = unique(hashes[chosen])
+    left = np.flatnonzero(~chosen)
+    together: np.ndarray = chosen.copy()
+    together[left] = is_in(hashes[left], wanted)
+    return together
 
 
 def _siphash(texts: np.ndarray, key: str) -> np.ndarray:
