@@ -1,10 +1,8 @@
 """Which format bytes are of: by how they begin, and for text by what separates its fields."""
 
-import csv
 import io
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,8 +15,8 @@ from st_common.formats.registry import format_of
 from st_common.sniffing.columns import guessed
 from st_common.sniffing.documents import lists_in
 from st_common.sniffing.rows import Rows, flat, rows_of_features
+from st_common.sniffing.text import text_of
 
-_DELIMITERS = (",", ";", "\t", "|")
 _LINES = 100
 _AIS = re.compile(
     rb"^(\\[^\\]*\\|\d+,)?[!$](AI|BS|AB|AN|AR|AS|AT|AX)(VDM|VDO)", re.MULTILINE
@@ -36,7 +34,6 @@ _SBS_FIELDS = {
 }
 _HFP = re.compile(rb'^([0-9]\S* )?/hfp/v[0-9]/.* \{\s*"', re.MULTILINE)
 _BOM = b"\xef\xbb\xbf"
-_NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|\.\d+)([eE][-+]?\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,50 +216,16 @@ def _objects(text: bytes) -> Any:
 
 
 def _of_text(text: str, place: str) -> Form:
-    lines = [line for line in text.splitlines()[: _LINES + 20] if line.strip()]
-    delimiter, width = _delimiter(lines)
-    if width < 3:
-        raise ConfigError(
-            f"{place} is text without fields: {lines[0][:60]!r}",
-            hint="docs/formats.md has all formats",
-        )
-    skipped = _leading(lines, delimiter, width)
-    table = list(
-        csv.reader(io.StringIO("\n".join(lines[skipped:])), delimiter=delimiter)
-    )
-    rows = [row for row in table if len(row) == width]
-    has_header = not any(_NUMBER.fullmatch(cell.strip()) for cell in rows[0])
-    names = rows[0] if has_header else [str(n) for n in range(1, width + 1)]
-    settings: dict[str, Any] = {} if has_header else {"header": False}
-    if skipped:
-        settings["skip_lines"] = skipped
-    is_tsv = delimiter == "\t"
-    if delimiter not in (",", "\t"):
-        settings["delimiter"] = delimiter
-    shown = rows[1:] if has_header else rows
+    seen = text_of(text, place)
+    settings: dict[str, Any] = {} if seen.has_header else {"header": False}
+    if seen.skip_lines:
+        settings["skip_lines"] = seen.skip_lines
+    is_tsv = seen.delimiter == "\t"
+    if seen.delimiter not in (",", "\t"):
+        settings["delimiter"] = seen.delimiter
     return Form(
         format="tsv" if is_tsv else "csv",
         settings=settings,
-        names=tuple(names),
-        rows=[dict(zip(names, row, strict=True)) for row in shown[:_LINES]],
+        names=seen.names,
+        rows=seen.rows,
     )
-
-
-def _delimiter(lines: Sequence[str]) -> tuple[str, int]:
-    """What separates fields in most lines, and into how many."""
-    best = ("", 0, 0)
-    for one in _DELIMITERS:
-        rows = csv.reader(io.StringIO("\n".join(lines[-50:])), delimiter=one)
-        (width, count), *_ = Counter(len(row) for row in rows).most_common(1)
-        if width > 1 and (count, width) > (best[2], best[1]):
-            best = (one, width, count)
-    return best[0] or ",", best[1]
-
-
-def _leading(lines: Sequence[str], delimiter: str, width: int) -> int:
-    """How many lines stand in front of those that have all fields."""
-    for number, line in enumerate(lines):
-        (row,) = csv.reader([line], delimiter=delimiter)
-        if len(row) == width:
-            return number
-    return 0

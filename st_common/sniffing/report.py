@@ -25,6 +25,8 @@ from st_common.sniffing.attributes import Other, notes_of_others
 from st_common.sniffing.columns import Guess, guessed
 from st_common.sniffing.form import Form, form_of
 from st_common.sniffing.head import SECONDS, Head, is_address, read_head
+from st_common.sniffing.live import is_live
+from st_common.sniffing.refused import refuse_known, refuse_lines_of_points
 from st_common.sniffing.rows import rows_of
 
 SHOWN = 5
@@ -121,6 +123,8 @@ def sniff(
         ConfigError: it cannot be read, or is of no format that is known, or has no column of objects or places.
         TransientError: the address does not answer, or nothing comes.
     """
+    if not is_live(place) and not is_address(place):
+        refuse_known(Path(place))
     head = read_head(place, seconds=seconds)
     if given is not None:
         return _tried(head, _sample(head, given), given, {}, ())
@@ -198,6 +202,8 @@ def _guess(
     known = format_of(form.format).columns
     guess = guessed(form.names, form.rows, owner=owner, named=named)
     missing = [key for key in guess.missing if key not in known]
+    if {"x", "y"} & set(missing):
+        refuse_lines_of_points(form.names, form.rows, place)
     if missing:
         raise ConfigError(
             f"{place}: no column looks like {', '.join(missing)}",

@@ -56,7 +56,7 @@ def test_real_files_are_known_and_read(shared, file, form, owner, time_unit, crs
     ("text", "settings"),
     [
         ("id;t;x;y\na;1700000000;10;50\n", {"delimiter": ";", "time_unit": "s"}),
-        ("made by a tool\n\nid,t,lon,lat\na,1700000000000,10,50\n", {"skip_lines": 1, "time_unit": "ms"}),
+        ("made by a tool\n\nid,t,lon,lat\na,1700000000000,10,50\n", {"skip_lines": 2, "time_unit": "ms"}),
         ("a,2024-05-01T12:00:00Z,10.5,50.5\nb,2024-05-01T12:00:00Z,10.5,50.5\n",
          {"header": False, "columns": {"x": "4", "y": "3", "event_ts": "2", "object": "1"}}),
         ("id,lat,lon\na,120,50\nb,121,51\n", {"columns": {"x": "lat", "y": "lon", "object": "id"}}),
