@@ -179,36 +179,55 @@ def _reach(far: Numbers) -> float:
 
 
 def _by_values(names: Sequence[str], rows: Rows) -> Places:
-    """Two columns whose values are degrees with decimals, one beside the other if there are such."""
+    """Two columns whose values are degrees with decimals: with many of them, and side by side, if there are such."""
     columns = {name: numbers_of(rows, name) for name in names}
-    able = [name for name in names if _can_be_degrees(rows, name, columns[name])]
-    for first, second in _side_by_side(names, able):
-        far = [float(np.nanmax(np.abs(columns[one]))) for one in (first, second)]
-        if max(far) <= _MOST_X and min(far) <= _MOST_Y:
-            return _ordered(first, second, columns, far)
-    return Places()
+    fine = {name: _fineness(rows, name, columns[name]) for name in names}
+    able = [name for name in names if fine[name]]
+    pairs = [pair for pair in _side_by_side(names, able) if _fit(*pair, columns)]
+    pairs.sort(key=lambda pair: -min(fine[pair[0]], fine[pair[1]]))
+    if not pairs:
+        return Places()
+    best, *others = pairs
+    grade = min(fine[one] for one in best)
+    told = [pair for pair in others if min(fine[one] for one in pair) == grade]
+    return _ordered(*best, columns, told)
+
+
+def _fit(first: str, second: str, columns: Mapping[str, Numbers]) -> bool:
+    """Whether one of two columns can be a longitude and the other a latitude."""
+    far = [_furthest(columns[one]) for one in (first, second)]
+    return max(far) <= _MOST_X and min(far) <= _MOST_Y
+
+
+def _furthest(numbers: Numbers) -> float:
+    return float(np.nanmax(np.abs(numbers)))
 
 
 def _ordered(
-    first: str, second: str, columns: Mapping[str, Numbers], far: Sequence[float]
+    first: str,
+    second: str,
+    columns: Mapping[str, Numbers],
+    others: Sequence[tuple[str, str]],
 ) -> Places:
     """Which of two columns is the longitude: what reaches beyond 90; where neither does, both readings are told."""
+    far = [_furthest(columns[one]) for one in (first, second)]
     x, y = (first, second) if far[0] > _MOST_Y else (second, first)
-    how = f"{y} and {x} are taken for latitude and longitude by their values"
-    if max(far) <= _MOST_Y:
-        how = f"{how}; also fits: --x {y} --y {x}"
+    also = [(y, x)] if max(far) <= _MOST_Y else []
+    fit = "".join(f"; also fits: --x {a} --y {b}" for a, b in [*also, *others[:2]])
+    how = f"{y} and {x} are taken for latitude and longitude by their values{fit}"
     return Places(columns={"x": x, "y": y}, notes=(how,), x=columns[x], y=columns[y])
 
 
-def _can_be_degrees(rows: Rows, name: str, numbers: Numbers) -> bool:
+def _fineness(rows: Rows, name: str, numbers: Numbers) -> int:
+    """How much values look like degrees: 2 with many decimals, 1 with some, 0 not."""
     known = [text for row in rows if (text := row.get(name, "").strip())]
     if not known or np.isfinite(numbers).sum() < len(known) * 0.9:
-        return False
+        return 0
+    if _furthest(numbers) > _MOST_X:
+        return 0
     decimals = [one for one in known if _DECIMAL.fullmatch(one)]
     many = [one for one in decimals if len(one.partition(".")[2]) >= _LEAST_DECIMALS]
-    if 2 * len(many) < len(known) and 2 * len(decimals) < len(known):
-        return False
-    return float(np.nanmax(np.abs(numbers))) <= _MOST_X
+    return (2 * len(many) >= len(known)) + (2 * len(decimals) >= len(known))
 
 
 def _side_by_side(

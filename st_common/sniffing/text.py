@@ -49,9 +49,9 @@ def text_of(text: str, place: str) -> Text:
     lines = text.splitlines()[: _LINES + 20]
     delimiter, width = _delimiter([line for line in lines if line.strip()])
     if width <= 1:
-        shown = next((line for line in lines if line.strip()), "")
+        first = next((line for line in lines if line.strip()), "")
         raise ConfigError(
-            f"{place} is text without fields: {shown[:60]!r}",
+            f"{place} is text without fields: {first[:60]!r}",
             hint="docs/formats.md has all formats",
         )
     skipped = _leading(lines, delimiter, width)
