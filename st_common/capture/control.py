@@ -103,3 +103,17 @@ def write_end(log: Log, *, arrival_us: int) -> Segment:
 def write_export(log: Log, *, arrival_us: int) -> Segment:
     """Appends a row that asks the shards of an engine for their states right after it; it changes no answer."""
     return log.append(to_bytes(Export()), arrival_us=arrival_us, control=True)
+
+
+def has_ended(log: StoredLog) -> bool:
+    """Whether no record came behind the log's last end mark.
+
+    Raises:
+        LogError: a control segment at its end is missing or damaged.
+    """
+    number = log.end() - 1
+    while number >= 0 and (segment := log.segment(number)).control:
+        if any(isinstance(row, End) for row in control_rows(log, segment)):
+            return True
+        number -= 1
+    return False

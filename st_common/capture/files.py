@@ -44,6 +44,7 @@ class ReplayReport:
         first: the number of the first segment.
         end: the number after the last segment, the end mark included.
         broken: the files that are packed and ended or broke early: what could be unpacked is in the log.
+        grown: the files that had more at the end than at the beginning: these are feeds.
         descents: in how many places the time of records went back, so that they were sorted.
         ahead: how many records leap ahead of the stream, and are rejects.
         reading: the segment from which on records are read by other settings than those before; None: by the same.
@@ -55,6 +56,7 @@ class ReplayReport:
     first: int
     end: int
     broken: tuple[Path, ...] = ()
+    grown: tuple[Path, ...] = ()
     descents: int = 0
     ahead: int = 0
     reading: int | None = None
@@ -151,6 +153,7 @@ def replay(
         first=first,
         end=log.end(),
         broken=tuple(files.broken),
+        grown=files.grown(),
         descents=source.descents,
         ahead=looking.ahead,
         reading=reading,
@@ -180,6 +183,13 @@ class _Files:
         self._stream, self._size = stream, pace.segment_bytes
         self.readers = [partial(self._read, path) for path in paths]
         self.broken: dict[Path, None] = {}
+        self._sizes = {path: path.stat().st_size for path in paths if path.is_file()}
+
+    def grown(self) -> tuple[Path, ...]:
+        """The files that are larger now than they were before they were read."""
+        return tuple(
+            path for path, size in self._sizes.items() if path.stat().st_size > size
+        )
 
     def chunks(self) -> Iterator[Chunk]:
         """The chunks of all files."""

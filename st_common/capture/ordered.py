@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 Chunks = Callable[[], Iterator[Chunk]]
 """Gives the chunks of a file, as often as it is asked."""
 
-PART_BYTES = 64 << 20
+PART_BYTES = 32 << 20
 """What is sorted at once, unless files would make more than `_MOST_PARTS` of it."""
 _MOST_PARTS = 256
 _SAMPLE = 1 << 20

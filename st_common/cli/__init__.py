@@ -130,7 +130,7 @@ _rejects = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=
 app.add_typer(
     _rejects,
     name="rejects",
-    help="Records that could not be read, once more after a mend.",
+    help="Records that could not be read: which and why, and once more after a mend.",
 )
 
 _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
@@ -153,6 +153,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_quality, "report"): quality.report,
     (_quality, "propose"): quality.propose,
     (_quality, "release"): quality.release,
+    (_rejects, "list"): rejects.list_rejects,
     (_rejects, "replay"): rejects.replay,
     (app, "partition"): layer.partition,
     (app, "check"): check.check,

@@ -171,10 +171,16 @@ def _write_report(
     if report.ahead:
         typer.echo(
             f"warning: {report.ahead:,} records are rejects, ahead_of_stream: their event time leaps more than "
-            "max_jump_s ahead of all others (fairway rejects shows them)",
+            f"max_jump_s ahead of all others; after a run, fairway rejects list {stream} shows them",
             err=True,
         )
     for each in named:
+        if each.path in report.grown:
+            typer.echo(
+                f"warning: {each.name} grew while it was read: a file that grows is a feed; a source of kind "
+                f'"files" in [streams.{stream}.sources.NAME] and fairway capture {stream} follow it',
+                err=True,
+            )
         if each.path in report.broken:
             typer.echo(
                 f"warning: {each.name} is packed and ends or breaks early; what could be unpacked is in the log",

@@ -1,4 +1,4 @@
-"""`fairway rejects`: records that could not be read, once more after a mend."""
+"""`fairway rejects`: records that could not be read: which and why, and once more after a mend."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -13,27 +13,82 @@ if TYPE_CHECKING:
     from st_common.rejects.replay import Replayed
 
 
+_REASON = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reason",
+        metavar="REASON",
+        help="Only records rejected for this; may be given more than once.",
+    ),
+]
+_DAY = Annotated[
+    datetime | None,
+    typer.Option(
+        "--day",
+        metavar="DAY",
+        formats=["%Y-%m-%d"],
+        help="Only those that came on this day (UTC).",
+    ),
+]
+_SHOWN = 10
+_TEXT = 60  # characters of a record
+
+
+def list_rejects(
+    ctx: typer.Context,
+    stream: Stream,
+    *,
+    reason: _REASON = None,
+    day: _DAY = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="All of them, not the first ten of a reason.")
+    ] = False,
+    json_lines: Json = False,
+) -> None:
+    """List the records of a stream that could not be read: where they stand, why, and how they begin."""
+    from st_common.cli.output import write_listing
+    from st_common.rejects.listed import listed
+
+    rows = listed(
+        context.home(ctx, must_exist=True),
+        context.stream(ctx, stream).name,
+        reasons=reason or (),
+        day=day.date() if day else None,
+        most=None if every or json_lines else _SHOWN,
+    )
+    records = rows.records.to_pylist()
+    for record in records:
+        record["raw"] = record["raw"].decode("utf-8", "replace")
+        record["arrival_ts"] = record["arrival_ts"].isoformat()
+    names = ("segment", "row", "line", "reason", "record")
+    cells = [
+        (
+            f"{record['segment']}",
+            f"{record['row']}",
+            "" if record["line"] is None else f"{record['line']}",
+            record["reason"],
+            _shown(record["raw"]),
+        )
+        for record in records
+    ]
+    write_listing(names, cells, records, json_lines=json_lines)
+    if not json_lines:
+        for name, count in rows.counts.items():
+            typer.echo(f"{stream}: {count:,} are {name}")
+
+
+def _shown(text: str) -> str:
+    """How a record begins, on one line, with nothing in it that a terminal would obey."""
+    plain = "".join(each if each.isprintable() else "·" for each in text)
+    return plain if len(plain) <= _TEXT else f"{plain[: _TEXT - 1]}…"
+
+
 def replay(
     ctx: typer.Context,
     stream: Stream,
     *,
-    reason: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--reason",
-            metavar="REASON",
-            help="Only records rejected for this; may be given more than once.",
-        ),
-    ] = None,
-    day: Annotated[
-        datetime | None,
-        typer.Option(
-            "--day",
-            metavar="DAY",
-            formats=["%Y-%m-%d"],
-            help="Only those that came on this day (UTC).",
-        ),
-    ] = None,
+    reason: _REASON = None,
+    day: _DAY = None,
     json_lines: Json = False,
 ) -> None:
     """Put rejected records into the stream's log again that its settings of now can read, each once."""

@@ -54,6 +54,8 @@ def run(
     ):
         summary = follow(home, settings, until_idle=until_idle)
     _tell(stream, summary)
+    if summary.rejects:
+        _name_rejects(home, stream)
     _warn_of_late(home, settings, late=summary.late, fixes=summary.fixes)
 
 
@@ -98,6 +100,16 @@ def _tell(stream: str, summary: "RunSummary") -> None:
     for told in lines_of(summary.caches).values():
         typer.echo(f"{stream}: caches {told}")
     typer.echo(_work(summary.operators))
+
+
+def _name_rejects(home: "Home", stream: str) -> None:
+    """Says why records are no fixes, as far as they are archived."""
+    from st_common.rejects.listed import listed
+
+    counts = listed(home, stream, most=0).counts
+    if counts:
+        said = ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
+        typer.echo(f"{stream}: rejects: {said}; fairway rejects list {stream}")
 
 
 def _warn_of_late(

@@ -90,7 +90,7 @@ def _records(payload: bytes, stream: StreamSettings) -> Records:
 
 def _with_loss(decoded: Decoded, reason: Reason, lost: bytes) -> Decoded:
     row = pa.table(
-        [[decoded.rows], [reason.name.lower()], [lost[:RAW_LIMIT]]],
+        [[decoded.rows], [reason.name.lower()], [lost[:RAW_LIMIT]], [None]],
         schema=REJECTS_SCHEMA,
     )
     return replace(

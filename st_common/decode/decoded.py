@@ -10,8 +10,14 @@ from st_common.settings import AttributeType, StreamSettings
 
 REASONS = pa.array([reason.name.lower() for reason in Reason], pa.string())
 REJECTS_SCHEMA = pa.schema(
-    [("row", pa.int32()), ("reason", pa.string()), ("raw", pa.binary())]
+    [
+        ("row", pa.int32()),
+        ("reason", pa.string()),
+        ("raw", pa.binary()),
+        ("line", pa.int64()),
+    ]
 )
+"""`line`: where it stood in the file that it was sorted out of; null of what stands where it stood."""
 _ARROW_TYPES: dict[AttributeType, pa.DataType] = {
     "string": pa.string(),
     "double": pa.float64(),

@@ -112,6 +112,7 @@ def judge(
             pa.array(bad, pa.int32()),
             REASONS.take(pa.array(fault[bad])),
             records.raw(bad),
+            _lines(before, bad),
         ]
         rejects = pa.table(columns, schema=REJECTS_SCHEMA)
     schema = fixes_schema(stream)
@@ -129,6 +130,14 @@ def judge(
         twice=int((faults.twice & good).sum()),
         never=int((faults.never & (faults.reasons == Reason.BAD_TIME)).sum()),
     )
+
+
+def _lines(before: SaidBefore, rows: NDArray[np.int64]) -> pa.Array:
+    """The lines of some records in their file, where it was sorted."""
+    if not before.lines:
+        return pa.nulls(len(rows), pa.int64())
+    lines = np.asarray(before.lines, np.int64)
+    return pa.array(lines[np.minimum(rows, len(lines) - 1)], mask=rows >= len(lines))
 
 
 def _fields(

@@ -25,6 +25,7 @@ from st_common.settings import StreamSettings
 _META = b"fairway"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 _OWN = len(FIX_SCHEMA)
+_LINE = "line"
 
 
 class Encoder:
@@ -140,6 +141,8 @@ def _opened(data: bytes) -> tuple[pa.Table, pa.Table, dict[str, Any]]:
     if source.tell() != len(data):
         raise ValueError(f"{len(data) - source.tell()} bytes too many")
     meta: dict[str, Any] = json.loads((fixes.schema.metadata or {})[_META])
+    if _LINE not in rejects.column_names:  # a packet of before files were sorted
+        rejects = rejects.append_column(_LINE, pa.nulls(len(rejects), pa.int64()))
     return fixes.replace_schema_metadata(None), rejects, meta
 
 
@@ -151,7 +154,8 @@ def _check(fixes: pa.Table, rejects: pa.Table, meta: dict[str, Any]) -> None:
         raise ValueError("the columns of its rejects are others")
     fixes.validate(full=True)
     rejects.validate(full=True)
-    if any(column.null_count for column in [*fixes.columns[:_OWN], *rejects.columns]):
+    sure = [*fixes.columns[:_OWN], *rejects.drop_columns([_LINE]).columns]
+    if any(column.null_count for column in sure):
         raise ValueError("it has nulls")
     rows = np.concatenate([fixes["row"].to_numpy(), rejects["row"].to_numpy()])
     if not isinstance(meta["relative"], bool) or meta["rows"] != len(rows):

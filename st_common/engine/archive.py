@@ -277,6 +277,7 @@ class Archive:
                 "stream": pa.array([self._stream.name] * n, pa.string()),
                 "reason": rejects["reason"],
                 "raw": rejects["raw"],
+                "line": rejects["line"],
             }
         )
 

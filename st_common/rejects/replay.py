@@ -21,12 +21,11 @@ import pyarrow.compute as pc
 from st_common import tables
 from st_common.asking import asking
 from st_common.capture.appending import append_records
-from st_common.capture.control import control_rows
+from st_common.capture.control import has_ended
 from st_common.capture.files import wall_clock
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
 from st_common.contracts import load_contract
-from st_common.controls.rows import End
 from st_common.errors import ConfigError, LogError
 from st_common.formats.records import RAW_LIMIT, Reason
 from st_common.home import Home
@@ -96,14 +95,14 @@ def replay_rejects(
         StateError: an attribute has another type than in records before.
         LogError: the log is damaged.
     """
-    _check(reasons)
+    checked_reasons(reasons)
     log = log_for(home, stream)
     with log.storage.locked(AGAIN):
         finish_notes(log, arrival_us=clock())
         rejected = marked(log, rejects_of(home, stream.name, reasons=reasons, day=day))
         waiting = rejected.filter(pc.invert(rejected["is_again"]))
         judged = _Judged(log, stream)
-        is_end, segments = _ends(log), []
+        is_end, segments = has_ended(log), []
         for one in _joined(judged.mended(waiting), stream, clock):
             number = append_noted(
                 log,
@@ -175,7 +174,13 @@ def rejects_of(
     bounds: list[tuple[str, str, object]] = [("stream", "=", stream)]
     bounds += [("reason", "in", list(reasons))] if reasons else []
     bounds += [("ingest_date", "=", day)] if day else []
-    return tables.read(path, columns=list(columns), filters=bounds)
+    stored = tables.schema(path)
+    names = [name for name in columns if stored is None or name in stored.names]
+    rows = tables.read(path, columns=names, filters=bounds)
+    for name in set(columns) - set(names):  # younger than the table
+        kind = load_contract("rejects").arrow_schema().field(name).type
+        rows = rows.append_column(name, pa.nulls(len(rows), kind))
+    return rows.select(list(columns))
 
 
 def marked(log: Log, rejected: pa.Table) -> pa.Table:
@@ -186,7 +191,12 @@ def marked(log: Log, rejected: pa.Table) -> pa.Table:
         return connection.sql(_MARKED).to_arrow_table()
 
 
-def _check(reasons: Sequence[str]) -> None:
+def checked_reasons(reasons: Sequence[str]) -> None:
+    """Makes sure that records can be rejected for these reasons.
+
+    Raises:
+        ConfigError: there is no such reason.
+    """
     known = [reason.name.lower() for reason in Reason if reason]
     for reason in reasons:
         if reason not in known:
@@ -230,16 +240,6 @@ def _append(
     log: Log, stream: StreamSettings, clock: Callable[[], int], payload: bytes
 ) -> None:
     append_records(log, stream, payload, arrival_us=clock(), live=False)
-
-
-def _ends(log: Log) -> bool:
-    """Whether nothing came behind the log's last end mark."""
-    number = log.end() - 1
-    while number >= 0 and (segment := log.segment(number)).control:
-        if any(isinstance(row, End) for row in control_rows(log, segment)):
-            return True
-        number -= 1
-    return False
 
 
 def _counted(reasons: pa.ChunkedArray) -> dict[str, int]:

@@ -309,3 +309,17 @@ def test_who_is_killed_in_mid_sort_leaves_nothing(tmp_path):
     assert Log(log).end() == 0
     assert list(temporary.iterdir()) == []
     assert replay(Log(log), path, CARS).records == 2
+
+
+def test_a_file_that_grows_while_it_is_read_is_said_to_be_a_feed(tmp_path):
+    path = tmp_path / "file"
+    write_csv(path, [("a", 5), ("b", 7)])
+
+    def grow(_records: int) -> None:
+        with path.open("ab") as file:
+            file.write(b"c,1700000009,24.0,60.1\n")
+
+    log = Log(tmp_path / "log")
+    report = replay(log, path, CARS, progress=grow)
+    assert (report.records, report.grown) == (2, (path,))
+    assert replay(log, path, CARS).grown == ()
