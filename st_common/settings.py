@@ -8,7 +8,9 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from st_common.entry_filter import EntryFilter
 from st_common.errors import ConfigError
 from st_common.feed_keys import source_settings
 from st_common.formats.registry import format_of
@@ -210,9 +212,23 @@ def stream_of_table(name: str, table: object, path: Path) -> StreamSettings:
         values.get("sources", {}), place, above=STREAM_KEYS
     )
     values |= _attributes_of(values.get("attributes", {}), values["columns"])
+    if "where" in values:
+        values["where"] = _entry_filter(values, place)
     stream = _with_entry(StreamSettings(name=name, **{**form.defaults, **values}))
     check_together(stream, table, place)
     return stream
+
+
+def _entry_filter(values: Mapping[str, Any], place: str) -> EntryFilter:
+    """The filter that a key `where` says; a parser is imported for who has one."""
+    from st_common.query.entry_condition import entry_filter_of
+
+    columns: Columns = values["columns"]
+    kinds = [
+        (columns.of_attribute(name), kind)
+        for name, kind in values["attributes"].items()
+    ]
+    return entry_filter_of(values["where"], kinds, place)
 
 
 def _with_entry(stream: StreamSettings) -> StreamSettings:

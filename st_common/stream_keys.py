@@ -273,6 +273,7 @@ STREAM_KEYS: dict[str, Check] = {
     "records": _path,
     "skip_lines": whole(least=0, most=_MOST_SKIPPED),
     "nulls": words,
+    "where": text,
     "drop_null_island": flag,
     "position_filter": _table,
     "lateness_s": number(least=0.0),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from st_common.crs import unit_of_crs
+from st_common.entry_filter import EntryFilter
 from st_common.errors import ConfigError
 from st_common.feed_keys import SourceSettings
 from st_common.formats.format import FORMAT_KEYS
@@ -47,6 +48,7 @@ class StreamSettings:
         skip_lines: how many lines at the beginning of a file are no records; they never reach the log.
         records: the key under which a JSON document has its records; None: they stand by themselves.
         nulls: texts that stand for a missing value in any field, beside the empty one.
+        where: which records may be fixes at all; None: all.
         drop_null_island: exactly 0, 0 is no place; None: as the format did before there was this setting.
         cleaning: nothing that people set: by which rules values are cleaned (`decode.cleaning`); 0: by none, as logs
             from before there were any.
@@ -93,6 +95,7 @@ class StreamSettings:
     skip_lines: int = 0
     records: str | None = None
     nulls: tuple[str, ...] = ()
+    where: EntryFilter | None = None
     drop_null_island: bool | None = None
     cleaning: int = 0
     position_filter: PositionFilter | None = None
@@ -133,6 +136,11 @@ class StreamSettings:
     def epsg(self) -> int:
         """The EPSG number of the stream's CRS; 0 for a plane without a place on Earth (`crs = "planar"`)."""
         return 0 if self.crs == PLANAR else int(self.crs.partition(":")[2])
+
+    @property
+    def filtering_columns(self) -> tuple[str, ...]:
+        """The columns of records that `where` names."""
+        return () if self.where is None else self.where.names
 
     @property
     def space(self) -> "Space":

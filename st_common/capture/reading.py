@@ -23,6 +23,7 @@ from st_common.capture.segment import NONE, Segment, reading_behind
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Reading as ReadingRow
 from st_common.controls.writing import to_bytes
+from st_common.entry_filter import entry_filter_of_json
 from st_common.errors import ConfigError, LogError, StateError
 from st_common.formats.registry import format_of
 from st_common.home import Home
@@ -44,6 +45,7 @@ NAMES = (
     "records",
     "nulls",
     "max_ahead_s",
+    "where",
     "drop_null_island",
     "cleaning",
     "position_filter",
@@ -51,6 +53,7 @@ NAMES = (
 _WHEN_SET = {
     "position_filter": None,
     "records": None,
+    "where": None,
     "drop_null_island": None,
     "cleaning": 0,
     "time_zone": None,
@@ -107,6 +110,8 @@ def with_reading(
         format_of(values["format"])
         values["columns"] = columns_of_json(reading["columns"])
         values["nulls"] = tuple(values["nulls"])
+        where_ = values["where"]
+        values["where"] = None if where_ is None else entry_filter_of_json(where_)
         judged_by = values["position_filter"]
         if judged_by is not None:
             values["position_filter"] = PositionFilter(**judged_by)

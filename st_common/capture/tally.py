@@ -14,7 +14,9 @@ from st_common.settings import StreamSettings
 
 _SHOWN = 80  # characters of a record
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_NO_POSITION = Reason.NO_POSITION.name.lower()
+_NOT_ABOUT_FIXES = tuple(
+    reason.name.lower() for reason in (Reason.NO_POSITION, Reason.FILTERED_OUT)
+)
 _AHEAD = Reason.TOO_FAR_AHEAD.name.lower()
 _MENDS = {
     "missing_column": "columns in the settings are spelled as in the header; delimiter says what separates them",
@@ -32,6 +34,7 @@ _MENDS = {
     "bad_json": f"format says what the file is: {names_of_formats()}",
     "no_json_object": f"format says what the file is: {names_of_formats()}",
     "bad_utf8": 'encoding says in which one the text is, where it is not UTF-8: encoding = "windows-1252"',
+    "filtered_out": "where lets none of them in: its columns and values are spelled as in the records",
     "nul": "the file must be UTF-8, without NUL bytes: convert it, as with iconv -t UTF-8",
 }
 
@@ -102,7 +105,7 @@ class Tally:
     @property
     def is_mostly_rejected(self) -> bool:
         """Whether more than half cannot be read of the records that are about positions, or none of them all is."""
-        others = self.reasons[_NO_POSITION]
+        others = sum(self.reasons[reason] for reason in _NOT_ABOUT_FIXES)
         about, bad = self.records - others, self.reasons.total() - others
         return 2 * bad > about or (about == 0 and others > 0)
 

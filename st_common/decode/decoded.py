@@ -31,7 +31,8 @@ class Decoded:
     """The fixes and rejects of one segment, each in the order of their rows; every record is in exactly one of them.
 
     `rows` counts the records. `fixes` has the columns of `fixes_schema`, `rejects` those of REJECTS_SCHEMA. `nulled`
-    counts, by attribute, the fixes in which its text was of another type, so that it is null. `twice` counts the fixes
+    counts, by attribute, the fixes in which its text was of another type, so that it is null, `filtered_out`, by clause
+    of the stream's `where`, the records that it stopped. `twice` counts the fixes
     whose local time clocks showed twice, `never` the rejects whose local time they never showed; a packet of a log says
     neither.
     """
@@ -40,6 +41,7 @@ class Decoded:
     rejects: pa.Table
     rows: int
     nulled: Mapping[str, int] = field(default_factory=dict)
+    filtered_out: Mapping[str, int] = field(default_factory=dict)
     twice: int = 0
     never: int = 0
 

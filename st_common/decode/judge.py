@@ -67,6 +67,7 @@ class Faults:
 
     def __init__(self, count: int) -> None:
         self.reasons = np.zeros(count, np.int8)
+        self.filtered_out: Mapping[str, int] = {}
         self.unread: dict[
             str, Mask
         ] = {}  # by attribute: where its text was none of its type
@@ -127,6 +128,7 @@ def judge(
         rejects=rejects,
         rows=len(fault),
         nulled=faults.unread_of(good),
+        filtered_out=faults.filtered_out,
         twice=int((faults.twice & good).sum()),
         never=int((faults.never & (faults.reasons == Reason.BAD_TIME)).sum()),
     )
@@ -144,6 +146,11 @@ def _fields(
     records: Records, stream: StreamSettings, arrivals: Arrivals, faults: Faults
 ) -> dict[str, pa.Array]:
     fields, named = _without_nulls(records.fields, stream.nulls), stream.columns
+    if stream.where is not None:
+        from st_common.decode.entry import passing  # most streams need no database
+
+        passed, faults.filtered_out = passing(fields, stream.where, len(faults.reasons))
+        faults.mark(~passed, Reason.FILTERED_OUT)
     objects = ids_of(fields, named.object, clean=stream.cleaning > 0)
     faults.mark(_empty_ids(objects), Reason.MISSING_OBJECT)
     event_ts = _event_ts(records, fields, stream, arrivals, faults)

@@ -65,6 +65,7 @@ def to_bytes(decoded: Decoded, *, relative_to_us: int | None = None) -> bytes:
     meta = {
         "rows": decoded.rows,
         "nulled": dict(decoded.nulled),
+        "filtered_out": dict(decoded.filtered_out),
         "relative": relative_to_us is not None,
     }
     sink = pa.BufferOutputStream()
@@ -112,7 +113,8 @@ def from_bytes(
     try:
         fixes, rejects, meta = _opened(data)
         _check(fixes, rejects, meta)
-        nulled = {str(name): int(count) for name, count in meta["nulled"].items()}
+        nulled = _counts(meta["nulled"])
+        filtered_out = _counts(meta.get("filtered_out", {}))  # older ones have none
     except _NO_PACKET as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise _refused(where, f"it is no packet: {reason}") from None
@@ -131,7 +133,12 @@ def from_bytes(
         rejects=rejects,
         rows=meta["rows"],
         nulled=nulled,
+        filtered_out=filtered_out,
     )
+
+
+def _counts(said: Any) -> dict[str, int]:
+    return {str(name): int(count) for name, count in said.items()}
 
 
 def _opened(data: bytes) -> tuple[pa.Table, pa.Table, dict[str, Any]]:

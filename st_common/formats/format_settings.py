@@ -77,6 +77,11 @@ class FormatSettings(Protocol):
         ...
 
     @property
+    def filtering_columns(self) -> tuple[str, ...]:
+        """Columns that say which records may be fixes at all."""
+        ...
+
+    @property
     def crs(self) -> str:
         """The system of x and y: "EPSG:" and a number, or "planar"."""
         ...
@@ -135,3 +140,4 @@ def named_columns(stream: FormatSettings) -> Iterator[tuple[str, str]]:
             f"attribute {attribute}",
             columns.attributes.get(attribute, attribute),
         )
+    yield from (("where", name) for name in stream.filtering_columns)

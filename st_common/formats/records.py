@@ -47,6 +47,7 @@ class Reason(IntEnum):
     AHEAD_OF_STREAM = (
         25  # its event time leaps too far ahead of all others to be believed
     )
+    FILTERED_OUT = 26  # the stream's `where` does not let it in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

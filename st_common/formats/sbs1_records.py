@@ -70,6 +70,7 @@ class _Lines:
     delimiter: str = ","
     quote: str = ""
     records: str | None = None
+    filtering_columns: tuple[str, ...] = ()
 
 
 LINES = _Lines()

@@ -1,0 +1,296 @@
+"""A stream's `where` says which records may be fixes at all (SPEC X16)."""
+
+import io
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from st_common.capture.reading import reading_of, with_reading
+from st_common.capture.tally import Tally
+from st_common.decode import decode
+from st_common.decode.joined import Raw, decode_all
+from st_common.decode.packed import from_bytes, to_bytes
+from st_common.errors import ConfigError
+from st_common.settings import StreamSettings, stream_of_table
+
+NOW = 1_800_000_000_000_000
+START = 1_700_000_000
+COLUMNS = {"object": "id", "event_ts": "t", "x": "lon", "y": "lat"}
+KINDS = ["location", "waypoint", "", None, " location ", "LOCATION"]
+VALIDS = [True, False, None]
+SHAPES = {"csv": {}, "ndjson": {"format": "ndjson"}, "parquet": {"format": "parquet"}}
+
+
+def stream_of(where: str | None = None, **table) -> StreamSettings:
+    keys = {"format": "csv", "columns": COLUMNS, "time_unit": "s", **table}
+    if where is not None:
+        keys["where"] = where
+    return stream_of_table("s", keys, Path("streams.toml"))
+
+
+def row(number: int, **more) -> dict:
+    fix = {"id": f"o{number % 3}", "t": START + number, "lon": 1.5, "lat": 2.5}
+    return {**fix, "kind": "location", "valid": True, "acc": 5.0, **more}
+
+
+def written(rows: list[dict], form: str) -> bytes:
+    if form == "ndjson":
+        return b"".join(json.dumps(one).encode() + b"\n" for one in rows)
+    if form == "parquet":
+        kinds = {"id": "string", "kind": "string", "valid": "bool_", "t": "int64"}
+        schema = pa.schema(
+            [(n, getattr(pa, kinds.get(n, "float64"))()) for n in rows[0]]
+        )
+        sink = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), sink)
+        return sink.getvalue()
+    lines = [
+        ",".join("" if value is None else str(value) for value in one.values())
+        for one in rows
+    ]
+    return "\n".join([",".join(rows[0]), *lines]).encode()
+
+
+def decoded(rows: list[dict], stream: StreamSettings, form: str = "csv"):
+    return decode(written(rows, form), stream, arrival_us=NOW)
+
+
+def times(decoded) -> list[int]:
+    return [at // 1_000_000 - START for at in decoded.fixes["event_ts"].to_pylist()]
+
+
+@pytest.mark.spec("X16")
+@pytest.mark.parametrize("form", SHAPES)
+@pytest.mark.parametrize(
+    ("where", "kept"),
+    [
+        ("kind = 'location'", [0, 1, 2]),
+        ("kind = 'location' AND valid", [0, 2]),
+        ("valid = TRUE", [0, 2, 3]),
+        ("NOT valid", [1]),
+        ("valid IS NOT NULL", [0, 1, 2, 3]),
+        ("valid IS NOT TRUE", [1, 4]),
+        ("acc < 10 OR kind = 'waypoint'", [0, 1, 3]),
+        ("kind <> 'waypoint'", [0, 1, 2]),
+        ("kind IS NULL", [4]),
+        ("UPPER(kind) LIKE 'LOC%'", [0, 1, 2]),
+        ("ABS(acc - 7) <= 2", [0, 1, 3]),
+        ("acc BETWEEN 5 AND 30 AND kind IN ('location', 'x')", [0, 1, 2]),
+        ("COALESCE(acc, 0) = 0", [4]),
+        ("CAST(acc AS BIGINT) = 25", [2]),
+        ("id = 'o1'", [1, 4]),
+    ],
+)
+def test_what_a_condition_is_not_true_of_is_filtered_out(form, where, kept):
+    rows = [
+        row(0),
+        row(1, valid=False),
+        row(2, acc=25.0),
+        row(3, kind="waypoint"),
+        row(4, kind=None, valid=None, acc=None),
+    ]
+    found = decoded(rows, stream_of(where, **SHAPES[form]), form)
+    assert times(found) == kept
+    assert found.rejects["reason"].to_pylist() == ["filtered_out"] * (5 - len(kept))
+    assert found.rows == 5
+
+
+@pytest.mark.spec("X16")
+def test_paths_are_columns_in_quotes():
+    rows = [
+        row(0, attributes={"motion": True, "hdop": [0.5]}),
+        row(1, attributes={"motion": False, "hdop": [0.5]}),
+        row(2, attributes={"motion": True, "hdop": [9]}),
+        row(3),
+    ]
+    where = '"attributes.motion" AND "attributes.hdop[0]" < 2'
+    found = decoded(rows, stream_of(where, format="ndjson"), "ndjson")
+    assert times(found) == [0]
+
+
+@pytest.mark.spec("X16")
+def test_columns_without_a_header_are_numbers():
+    payload = b"a,1700000000,1,2,A\na,1700000001,1,2,V\n"
+    columns = {"object": 1, "event_ts": 2, "x": 3, "y": 4}
+    stream = stream_of("\"5\" = 'A'", header=False, columns=columns)
+    assert times(decode(payload, stream, arrival_us=NOW)) == [0]
+
+
+@pytest.mark.spec("X16")
+def test_records_are_counted_by_the_clause_that_stops_them():
+    rows = [
+        row(0),
+        row(1, kind="x"),
+        row(2, kind="x", valid=False),
+        row(3, valid=False),
+    ]
+    found = decoded(rows, stream_of("kind = 'location' AND (valid OR acc > 9)"))
+    assert found.filtered_out == {"kind = 'location'": 2, "valid OR acc > 9": 1}
+
+
+@pytest.mark.spec("X16")
+def test_the_filter_comes_before_all_that_is_judged():
+    rows = [row(0), row(1, kind="x", id="", t="never", lon="far", lat=None)]
+    found = decoded(rows, stream_of("kind = 'location'"))
+    assert found.rejects["reason"].to_pylist() == ["filtered_out"]
+
+
+@pytest.mark.spec("X16")
+def test_words_for_missing_values_are_missing_to_the_filter_too():
+    rows = [row(0), row(1, kind="NA")]
+    assert times(decoded(rows, stream_of("kind IS NOT NULL", nulls=["NA"]))) == [0]
+
+
+@pytest.mark.spec("X16")
+def test_one_record_that_cannot_be_evaluated_fails_no_other():
+    rows = [row(0, acc="5"), row(1, acc="much"), row(2, acc="6")]
+    where = "CAST(acc AS DOUBLE) > 1"
+    assert times(decoded(rows, stream_of(where))) == [0, 2]
+
+
+@pytest.mark.spec("X16")
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("kind = ", "expected"),
+        ("FOO(kind) = 'x'", "unknown function FOO"),
+        ("attributes.motion", "attributes.motion is no column of a record"),
+        ("kind = 'x' AND COUNT(*) > 3", "COUNT"),
+        ("speed > 30 km/h", "a number with a unit"),
+        ("acc < hdop", "columns of an unknown type have no order"),
+        ("UPPER(kind)", "no condition"),
+        ("HOUR(t) > 3", "no function matches"),
+        ("mmsi = 92233720368547758079", "too large"),
+        ("H3_CELL(lon, lat, 9) = 'a'", "H3_CELL has no place here"),
+        ("EXISTS (SELECT 1 FROM roads WHERE ST_Intersects(a, b))", "EXISTS"),
+        ("kind = 'x'; DROP TABLE records", "an expression has no ';'"),
+        ("kind = 'x", "not closed"),
+    ],
+)
+def test_a_condition_that_is_wrong_is_an_error_of_one_line_that_names_its_place(
+    where, said
+):
+    with pytest.raises(ConfigError) as caught:
+        stream_of(where)
+    assert said in caught.value.message
+    assert caught.value.message.startswith("streams.toml: stream 's': where = ")
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.spec("X16")
+def test_a_column_that_the_format_does_not_have_is_an_error():
+    columns = {"object": "mmsi", "event_ts": "time", "x": "longitude", "y": "latitude"}
+    with pytest.raises(ConfigError, match="typ"):
+        stream_of_table(
+            "s",
+            {"format": "ais", "columns": columns, "where": "typ <> 4"},
+            Path("streams.toml"),
+        )
+
+
+@pytest.mark.spec("X16", "S2")
+def test_the_log_says_by_which_filter_its_records_are_read():
+    stream = stream_of("kind = 'location' AND valid")
+    reading = json.loads(json.dumps(reading_of(stream)))
+    assert with_reading(stream_of(), reading, where="a log").where == stream.where
+    assert "where" not in reading_of(stream_of())
+
+
+@pytest.mark.spec("X16")
+def test_packets_keep_what_was_counted():
+    stream = stream_of("valid")
+    found = decoded([row(0), row(1, valid=False)], stream)
+    again = from_bytes(to_bytes(found), stream, arrival_us=NOW, where="here")
+    assert again.filtered_out == {"valid": 1}
+    assert again.fixes.equals(found.fixes)
+
+
+@pytest.mark.spec("X16")
+def test_many_that_are_filtered_out_do_not_make_a_file_unreadable():
+    stream, tally = stream_of("kind = 'location'"), Tally()
+    payload = written([row(0)] + [row(n, kind="x") for n in range(1, 50)], "csv")
+    tally.add(payload, payload[:10], stream, arrival_us=NOW)
+    assert not tally.is_mostly_rejected
+
+
+@pytest.mark.spec("X16")
+def test_a_filter_that_lets_nothing_in_is_told():
+    stream, tally = stream_of("kind = 'locations'"), Tally()
+    payload = written([row(0), row(1)], "csv")
+    tally.add(payload, payload[:10], stream, arrival_us=NOW)
+    assert tally.is_mostly_rejected
+    assert "where lets none of them in" in tally.mend(stream)
+
+
+def test_a_stream_without_a_filter_imports_neither_parser_nor_database():
+    code = (
+        "import sys; from pathlib import Path; from st_common.settings import stream_of_table;"
+        "from st_common.decode import decode;"
+        "s = stream_of_table('s', {'format': 'csv', 'time_unit': 's', 'columns': "
+        "{'object': 'id', 'event_ts': 't', 'x': 'x', 'y': 'y'}}, Path('a'));"
+        "decode(b'id,t,x,y\\na,1,2,3\\n', s, arrival_us=9);"
+        "print([name for name in ('duckdb', 'sqlglot') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+ROWS = st.lists(
+    st.builds(
+        lambda number, kind, valid: row(number, kind=kind, valid=valid),
+        st.integers(0, 99),
+        st.sampled_from(KINDS),
+        st.sampled_from(VALIDS),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def is_let_in(one: dict) -> bool:
+    return (one["kind"] or "").strip() == "location" and one["valid"] is True
+
+
+def kept_of(parts) -> list[tuple]:
+    columns = ("object", "event_ts", "x", "y")
+    return [
+        values
+        for part in parts
+        for values in zip(
+            *(part.decoded.fixes[name].to_pylist() for name in columns), strict=True
+        )
+    ]
+
+
+@pytest.mark.spec("X16")
+@settings(max_examples=60, deadline=None)
+@given(ROWS, st.sampled_from(["csv", "ndjson"]), st.integers(1, 4))
+def test_a_stream_with_junk_that_is_filtered_is_the_stream_without_it(rows, form, size):
+    stream = stream_of("kind = 'location' AND valid", **SHAPES[form])
+    plain = replace(stream, where=None)
+    cut = [rows[at : at + size] for at in range(0, len(rows), size)]
+    good = [[one for one in some if is_let_in(one)] for some in cut]
+    filtered = kept_of(
+        decode_all(
+            [Raw(payload=written(some, form), arrival_us=NOW) for some in cut], stream
+        )
+    )
+    without = kept_of(
+        decode_all(
+            [Raw(payload=written(some, form), arrival_us=NOW) for some in good if some],
+            plain,
+        )
+    )
+    assert Counter(filtered) == Counter(without)
+    assert filtered == without
