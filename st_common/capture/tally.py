@@ -49,6 +49,7 @@ class Tally:
         examples: of each reason the first record, and the first bytes of what it came in.
         fixes: those that are none of the rejects, one table for each payload.
         ahead_h: by how many hours fixes are ahead of their arrival, as times of another zone are; None: they are not.
+        twice: how many fixes have a local time that clocks showed twice.
     """
 
     records: int = 0
@@ -56,6 +57,7 @@ class Tally:
     examples: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
     fixes: list[pa.Table] = field(default_factory=list)
     ahead_h: float | None = None
+    twice: int = 0
 
     def add_sample(
         self, sample: Sample, stream: StreamSettings, *, arrival_us: int
@@ -77,6 +79,7 @@ class Tally:
         """
         decoded = decode(payload, stream, arrival_us=arrival_us)
         self.fixes.append(decoded.fixes)
+        self.twice += decoded.twice
         self.count(decoded.rejects, decoded.rows, head)
         if self.reasons[_AHEAD] and self.ahead_h is None:
             self.ahead_h = _ahead_h(payload, stream, arrival_us)

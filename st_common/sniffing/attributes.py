@@ -9,6 +9,7 @@ from st_common.sniffing.words import words_of
 from st_common.stream_columns import Columns
 
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+_COMMA = re.compile(r"^([-+]?\d+),(\d+)$")
 _CODE = re.compile(r"0\d+|\d{16,}")
 _FLAGS = frozenset({"true", "false"})
 _ATTRIBUTE = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -39,7 +40,9 @@ class Other:
     type: str
 
 
-def others_in(names: Sequence[str], rows: Rows) -> dict[str, Other]:
+def others_in(
+    names: Sequence[str], rows: Rows, *, has_commas: bool = False
+) -> dict[str, Other]:
     """Columns that can be attributes, by their names there: `Ship type` is `ship_type`, unless one is called so."""
     plain = {name for name in names if _ATTRIBUTE.fullmatch(name)}
     taken = {name.casefold() for name in plain} | _PARTS
@@ -51,7 +54,7 @@ def others_in(names: Sequence[str], rows: Rows) -> dict[str, Other]:
         elif called in taken or not _ATTRIBUTE.fullmatch(called):
             continue
         taken.add(called)
-        others[called] = Other(name, type_of(name, rows))
+        others[called] = Other(name, type_of(name, rows, has_commas=has_commas))
     return others
 
 
@@ -75,9 +78,11 @@ def notes_of_others(others: Mapping[str, Other]) -> list[str]:
     return notes
 
 
-def type_of(name: str, rows: Rows) -> str:
+def type_of(name: str, rows: Rows, *, has_commas: bool = False) -> str:
     """The type of a column's values, with its unit where the name says it; codes such as `007` are texts."""
     values = [row[name].strip() for row in rows if row.get(name, "").strip()]
+    if has_commas:
+        values = [_COMMA.sub(r"\1.\2", one) for one in values]
     if values and {one.lower() for one in values} <= _FLAGS:
         return "bool"
     if not values or not all(map(_NUMBER.fullmatch, values)):

@@ -38,7 +38,7 @@ class Guess:
     notes: tuple[str, ...]
     missing: tuple[str, ...]
     others: Mapping[str, Other]
-    settings: Mapping[str, str | bool] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
     is_local: bool = False
 
 
@@ -62,9 +62,10 @@ def guessed(
     """
     rows, units = _without_units(names, rows)
     places = places_in(names, rows, named)
-    spoken_for = {*places.columns.values(), *([owner] if owner else [])}
+    spoken_for = by_column(places.columns) | ({owner} if owner else set())
     rest = [name for name in names if name not in spoken_for]
-    when = when_in(rest, rows, named.get("event_ts"))
+    is_comma = places.settings.get("decimal") == ","
+    when = when_in(rest, rows, named.get("event_ts"), has_commas=is_comma)
     columns: dict[str, str | list[str]] = {**places.columns, **of_both(when.column)}
     left = [name for name in names if name not in by_column(columns)]
     found = Owner(column=owner) if owner else owner_in(left, rows, places, when.us)
@@ -81,7 +82,7 @@ def guessed(
         crs=places.crs,
         notes=tuple(notes),
         missing=tuple(key for key in must if key not in columns),
-        others=others_in(left, rows),
+        others=others_in(left, rows, has_commas=is_comma),
         settings=places.settings,
         is_local=when.is_local,
     )
@@ -114,6 +115,12 @@ def _outliers(names: Sequence[str], rows: Rows) -> list[str]:
         wrong = sum(row.get(name, "").strip().lower() in ("false", "0") for row in rows)
         if wrong:
             notes.append(
-                f"{wrong:,} records have {name} = false: outliers, as their owner says"
+                f"{wrong:,} records have {name} = false: outliers, as their owner says; "
+                f"where = '{_quoted(name)}' leaves them out"
             )
     return notes
+
+
+def _quoted(name: str) -> str:
+    """A column as it stands in a condition."""
+    return name if name.isidentifier() and name.isascii() else f'"{name}"'

@@ -2,19 +2,27 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from st_common.errors import ConfigError
+from st_common.sniffing.degrees import (
+    Numbers,
+    halves_in,
+    has_commas,
+    numbers_of,
+    pair_in,
+    written_in,
+)
 from st_common.sniffing.rows import Rows
 from st_common.sniffing.words import axis_of, is_end, words_of
 
 _POINT = re.compile(
     r"\s*(SRID=\d+;)?\s*POINT\s*(Z|M|ZM)?\s*(\(|EMPTY)"
-    r"|(00000000|0101000000)[0-9A-F]{2,}$|(0020000001|0101000020)[0-9A-F]{10,}$|(00|01)(000003E9|E9030000)[0-9A-F]+$",
+    r"|(00000000|0101000000)[0-9A-F]{2,}$|(0020000001|0101000020)[0-9A-F]{10,}$|(00|01)(000003E9|E9030000)[0-9A-F]+$"
+    r"|\s*\{\s*\"type\"\s*:\s*\"Point\"",
     re.IGNORECASE,
 )
 _SHAPE = re.compile(
@@ -22,13 +30,9 @@ _SHAPE = re.compile(
     r"|(00000000|01)0[1-7]000000[0-9A-F]{16,}$|\s*\{\s*\"type\"\s*:\s*\"(Multi)?(Point|LineString|Polygon)\"",
     re.IGNORECASE,
 )
-_DECIMAL = re.compile(r"[-+]?\d+\.\d+")
-_PLAIN = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+_DECIMAL = re.compile(r"[-+]?\d+[.,](?P<behind>\d+)")
 _NOT_THERE = {"x": 181.0, "y": 91.0}
 _MOST_X, _MOST_Y, _LEAST_DECIMALS = 180.0, 90.0, 3
-_WHOLE = 1e6  # coordinates of E7 reach beyond
-
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +48,9 @@ class Places:
         y: the second one.
     """
 
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str | list[str]] = field(default_factory=dict)
     crs: str = "EPSG:4326"
-    settings: Mapping[str, str | bool] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     x: Numbers = field(default_factory=lambda: np.zeros(0))
     y: Numbers = field(default_factory=lambda: np.zeros(0))
@@ -70,15 +74,26 @@ def places_in(names: Sequence[str], rows: Rows, named: Mapping[str, str]) -> Pla
         return Places(columns=geometry)
     pair = _given_pair(given, names) or _by_name(names)
     if pair is not None:
-        return _judged(*pair, rows, is_given={"x", "y"} <= given.keys())
-    return Places(columns=given) if given else _by_values(names, rows)
+        is_given = {"x", "y"} <= given.keys()
+        return _with_halves(_judged(*pair, rows, is_given=is_given), names, rows)
+    if given:
+        return Places(columns=given)
+    if (both := pair_in(names, rows)) is not None:
+        name, settings, note = both
+        return Places(
+            columns={"place": name}, settings=settings, notes=(note,) if note else ()
+        )
+    return _with_halves(_by_values(names, rows), names, rows)
 
 
-def numbers_of(rows: Rows, name: str) -> Numbers:
-    """The numbers of a column; NaN for what is none."""
-    texts = (row.get(name, "").strip() for row in rows)
-    values = (float(one) if _PLAIN.fullmatch(one) else np.nan for one in texts)
-    return np.fromiter(values, np.float64, count=len(rows))
+def _with_halves(places: Places, names: Sequence[str], rows: Rows) -> Places:
+    """The places with the columns of their hemispheres: E or W, N or S; a minus sign says it alone."""
+    columns: dict[str, str | list[str]] = dict(places.columns)
+    for axis, numbers in (("x", places.x), ("y", places.y)):
+        half = halves_in(names, rows, axis)
+        if axis in columns and half is not None and not (numbers < 0).any():
+            columns[axis] = [str(columns[axis]), half]
+    return replace(places, columns=columns)
 
 
 def _geometry(names: Sequence[str], rows: Rows) -> dict[str, str]:
@@ -142,9 +157,11 @@ def _distance(
 
 def _judged(x: str, y: str, rows: Rows, *, is_given: bool) -> Places:
     """The places of two columns, by their values: exchanged where they must be, and in which system."""
-    of_x, of_y = numbers_of(rows, x), numbers_of(rows, y)
+    plain = {words_of(one) for one in (x, y)} <= {"x", "y", "easting", "northing"}
+    written = written_in(rows, x, y, may_be_scaled=not plain)
+    of_x, of_y = written.x, written.y
     far_x, far_y = _known(of_x, "x"), _known(of_y, "y")
-    notes = []
+    notes = list(written.notes)
     beyond = far_y > _MOST_Y
     is_swapped = len(far_y) > 0 and 2 * beyond.sum() > len(far_y)
     is_swapped &= bool((far_y <= _MOST_X).all() and (far_x <= _MOST_Y).all())
@@ -164,7 +181,14 @@ def _judged(x: str, y: str, rows: Rows, *, is_given: bool) -> Places:
         notes.append(
             f'{x} and {y} are taken for degrees; also fits: crs = "planar", a plane'
         )
-    return Places(columns={"x": x, "y": y}, crs=crs, notes=tuple(notes), x=of_x, y=of_y)
+    return Places(
+        columns={"x": x, "y": y},
+        crs=crs,
+        settings=written.settings,
+        notes=tuple(notes),
+        x=of_x,
+        y=of_y,
+    )
 
 
 def _known(numbers: Numbers, axis: str) -> Numbers:
@@ -190,7 +214,7 @@ def _by_values(names: Sequence[str], rows: Rows) -> Places:
     best, *others = pairs
     grade = min(fine[one] for one in best)
     told = [pair for pair in others if min(fine[one] for one in pair) == grade]
-    return _ordered(*best, columns, told)
+    return _ordered(*best, columns, told, rows)
 
 
 def _fit(first: str, second: str, columns: Mapping[str, Numbers]) -> bool:
@@ -208,6 +232,7 @@ def _ordered(
     second: str,
     columns: Mapping[str, Numbers],
     others: Sequence[tuple[str, str]],
+    rows: Rows,
 ) -> Places:
     """Which of two columns is the longitude: what reaches beyond 90; where neither does, both readings are told."""
     far = [_furthest(columns[one]) for one in (first, second)]
@@ -215,7 +240,13 @@ def _ordered(
     also = [(y, x)] if max(far) <= _MOST_Y else []
     fit = "".join(f"; also fits: --x {a} --y {b}" for a, b in [*also, *others[:2]])
     how = f"{y} and {x} are taken for latitude and longitude by their values{fit}"
-    return Places(columns={"x": x, "y": y}, notes=(how,), x=columns[x], y=columns[y])
+    return Places(
+        columns={"x": x, "y": y},
+        settings={"decimal": ","} if has_commas(rows, (x, y)) else {},
+        notes=(how,),
+        x=columns[x],
+        y=columns[y],
+    )
 
 
 def _fineness(rows: Rows, name: str, numbers: Numbers) -> int:
@@ -226,7 +257,8 @@ def _fineness(rows: Rows, name: str, numbers: Numbers) -> int:
     if _furthest(numbers) > _MOST_X:
         return 0
     decimals = [one for one in known if _DECIMAL.fullmatch(one)]
-    many = [one for one in decimals if len(one.partition(".")[2]) >= _LEAST_DECIMALS]
+    digits = (len(re.split("[.,]", one)[1]) for one in decimals)
+    many = [one for one in digits if one >= _LEAST_DECIMALS]
     return (2 * len(many) >= len(known)) + (2 * len(decimals) >= len(known))
 
 

@@ -40,6 +40,12 @@ _OWN: dict[str, dict[str, Any]] = {
     "opensky": {"object": "icao24", "event_ts": "time_position"},
 }
 """The object and the time of formats whose columns have names of their own."""
+_OTHER_OBJECTS: Mapping[str, Sequence[str]] = {
+    "gtfs-rt": ("trip_id", "label", "license_plate"),
+    "gpx": ("name",),
+    "opensky": ("callsign",),
+}
+"""What may be the object in these formats where most records have none of the first."""
 _PLACES = {"gtfs-rt": ("longitude", "latitude"), "gpx": ("lon", "lat")}
 _LONGITUDE = ("longitude", "latitude")
 OPTION_OF = {
@@ -135,15 +141,39 @@ def sniff(
     guess = _guess(replace(form, rows=rows), place, owner, named)
     others = guess.others if guess else {}
     names = _kept(kept, others, place, form.format)
-    table = _with_attributes(_table_of(form, guess), {n: others[n] for n in names})
+    told = _table_of(form, guess, owner)
+    table = _with_attributes(told, {n: others[n] for n in names})
     dropped = {name: one for name, one in others.items() if name not in names}
     stream = stream_of_table(_NAME, table, Path(place))
     notes = (*guess.notes, *notes_of_others(dropped)) if guess else ()
     if "encoding" in table:
         notes = (_note_of_encoding(table["encoding"]), *notes)
     seen = _tried(head, sample, stream, table, notes)
+    if guess is None and owner is None:
+        seen = _by_another_object(seen, head, sample)
     is_local = guess.is_local if guess else form.format == "sbs1"
-    return replace(seen, notes=(*_behind(seen, head), *notes)) if is_local else seen
+    if not is_local:
+        return seen
+    return replace(seen, notes=(*_behind(seen, head), *seen.notes))
+
+
+def _by_another_object(seen: Sniffed, head: Head, sample: Sample) -> Sniffed:
+    """What was seen by another column of objects, where most records have none in the usual one; and what would fit."""
+    format_name, usual = seen.table["format"], seen.table["columns"]["object"]
+    others = _OTHER_OBJECTS.get(format_name, ())
+    if seen.reasons.get("missing_object", 0) * 2 > seen.records:
+        for other in others:
+            columns = {**seen.table["columns"], "object": other}
+            table = {**seen.table, "columns": columns}
+            stream = stream_of_table(_NAME, table, Path(head.place))
+            note = f"most records have no {usual}: {other} is taken for the object"
+            tried = _tried(head, sample, stream, table, (note, *seen.notes))
+            if tried.good and tried.is_readable:
+                return tried
+    if format_name != "gtfs-rt" or not seen.good:
+        return seen
+    note = f"{usual} is taken for the object; also fits: --object {others[0]}"
+    return replace(seen, notes=(note, *seen.notes))
 
 
 def _behind(seen: Sniffed, head: Head) -> list[str]:
@@ -191,8 +221,9 @@ def _guess(
     Raises:
         ConfigError: a part of a fix is in no column that can be told.
     """
+    known_names = form.names or ((owner,) if owner else ())
     for column in filter(None, (owner, *named.values())):
-        if column not in form.names:
+        if column not in known_names:
             names = ", ".join(form.names[:20]) or f"the columns of {form.format}"
             raise ConfigError(
                 f"{place} has no column {column!r}", hint=f"it has {names}"
@@ -245,8 +276,8 @@ def _with_attributes(
     return {**table, "columns": {**table["columns"], **called}, "attributes": types}
 
 
-def _table_of(form: Form, guess: Guess | None) -> dict[str, Any]:
-    """The keys of the settings."""
+def _table_of(form: Form, guess: Guess | None, owner: str | None) -> dict[str, Any]:
+    """The keys of the settings; of a format with names of its own somebody may have named the object's."""
     table: dict[str, Any] = {"format": form.format, **form.settings}
     if guess is None:
         known = format_of(form.format).columns
@@ -257,7 +288,8 @@ def _table_of(form: Form, guess: Guess | None) -> dict[str, Any]:
                 f"it is {form.format} with 0 records, so that nothing shows its columns",
                 hint="check it again when it has some; docs/file-formats.md shows settings for it",
             )
-        return {**table, "columns": {**_OWN[form.format], **places}}
+        named = {"object": owner} if owner else {}
+        return {**table, "columns": {**_OWN[form.format], **places, **named}}
     own = format_of(form.format).columns
     table["columns"] = {k: v for k, v in guess.columns.items() if k not in own}
     if guess.crs != "EPSG:4326":
@@ -278,6 +310,9 @@ def _tried(
     tally = Tally()
     tally.add_sample(sample, stream, arrival_us=wall_clock())
     fixes = pa.concat_tables([fixes_schema(stream).empty_table(), *tally.fixes])
+    if tally.twice:
+        clocks = f"{tally.twice:,} times came twice, for clocks were put back: they are taken for the first of both"
+        notes = (*notes, clocks)
     return Sniffed(
         place=head.place,
         table=table,

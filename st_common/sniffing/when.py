@@ -1,5 +1,6 @@
 """Which column holds the time of a fix, or which two date and time, and how they are written."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ _DAY_CHARACTERS = 11
 _UNNAMED = len(TIMES)
 _COUNTS = ("s", "ms", "us", "ns")
 _MAY_BE_NUMBERS = (*_COUNTS, "excel", "%Y%m%d", "%y%m%d", "%d%m%y", "%d%m%Y")
+_DECIMAL_COMMA = re.compile(r"^(\d+),(\d+)$")
 _TOLD = 3
 
 
@@ -62,15 +64,19 @@ class _Column:
         return self.readings[0].unit in _COUNTS or longest >= _DAY_CHARACTERS
 
 
-def when_in(names: Sequence[str], rows: Rows, given: str | None) -> When:
+def when_in(
+    names: Sequence[str], rows: Rows, given: str | None, *, has_commas: bool = False
+) -> When:
     """The column of times.
 
     Args:
         names: of the columns that hold no place.
         rows: some records.
         given: the column that somebody has named.
+        has_commas: numbers have decimal commas.
     """
-    columns = [_column(name, rows) for name in ([given] if given else names)]
+    wanted = [given] if given else names
+    columns = [_column(name, rows, has_commas=has_commas) for name in wanted]
     if given is not None:
         return _taken(columns[0], [], len(rows))
     able = [one for one in columns if one.is_likely and _may_be(one)]
@@ -90,8 +96,10 @@ def when_in(names: Sequence[str], rows: Rows, given: str | None) -> When:
     )
 
 
-def _column(name: str, rows: Rows) -> _Column:
+def _column(name: str, rows: Rows, *, has_commas: bool) -> _Column:
     texts = tuple(row.get(name, "").strip() for row in rows)
+    if has_commas:
+        texts = tuple(_DECIMAL_COMMA.sub(r"\1.\2", text) for text in texts)
     place = rank(name, TIMES)
     is_later = LATER.fullmatch(words_of(name)) is not None
     order = (_UNNAMED if place is None else place) + 2 * _UNNAMED * is_later

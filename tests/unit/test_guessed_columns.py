@@ -3,6 +3,7 @@
 import pytest
 
 from st_common.errors import ConfigError
+from st_common.settings import stream_of_table
 from st_common.sniffing.columns import guessed
 from st_common.sniffing.report import sniff
 
@@ -261,3 +262,33 @@ def test_a_header_that_begins_like_sbs1_is_a_header(tmp_path, kind):
     seen = check_text(tmp_path, text)
     assert seen.table["format"] == "csv"
     assert seen.good == 3
+
+
+def test_what_an_owner_marked_as_wrong_is_left_out_by_the_filter_that_is_proposed(
+    tmp_path,
+):
+    line = "{},2024-05-01T08:00:0{}Z,52.5,13.4,{}\n"
+    text = "id,time,lat,lon,visible\n" + "".join(
+        line.format("ab"[n % 2], n, str(n != 3).lower()) for n in range(6)
+    )
+    seen = check_text(tmp_path, text)
+    (note,) = [one for one in seen.notes if "outliers" in one]
+    assert note.startswith("1 records have visible = false")
+    table = {**seen.table, "where": note.partition("where = '")[2].partition("'")[0]}
+    stream = stream_of_table("s", table, tmp_path)
+    again = sniff(str(tmp_path / "file"), stream)
+    assert (again.good, again.reasons) == (5, {"filtered_out": 1})
+
+
+@pytest.mark.parametrize(
+    ("points", "owner"),
+    [
+        ('<wpt lat="1" lon="2"><name>w</name><time>2024-05-01T08:00:00Z</time></wpt>', "name"),
+        ('<trk><name>t</name><trkseg><trkpt lat="1" lon="2"><time>2024-05-01T08:00:00Z</time></trkpt></trkseg></trk>',
+         "trk/name"),
+    ],
+)  # fmt: skip
+def test_waypoints_without_a_track_are_named_by_their_own_name(tmp_path, points, owner):
+    seen = check_text(tmp_path, f"<gpx>{points}</gpx>")
+    assert seen.table["columns"]["object"] == owner
+    assert seen.good == 1

@@ -210,4 +210,4 @@ def test_a_workbook_is_named_as_what_it_is(tmp_path):
     with pytest.raises(ConfigError) as error:
         sniff(str(path))
     assert "workbook" in error.value.message
-    assert "CSV" in error.value.hint
+    assert "to_csv" in error.value.hint
