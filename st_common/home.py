@@ -1,11 +1,14 @@
 """Where everything of one installation lies: one home folder."""
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from st_common.errors import ConfigError
 
+TOPOLOGY_FILE = "topology.json"
+"""In the folder of a stream: what is fixed since it first ran."""
 DEFAULT_GROUP = "default"
 """The group of streams and layers that say none."""
 
@@ -63,6 +66,15 @@ class Home:
     def log(self, stream: str) -> Path:
         """The folder of a stream's log."""
         return self.stream(stream) / "log"
+
+    def begun_engine(self, stream: str) -> str | None:
+        """The engine that a stream was begun on, and runs on; None: it never ran, or what says it is damaged."""
+        try:
+            record = json.loads((self.stream(stream) / TOPOLOGY_FILE).read_bytes())
+        except (OSError, ValueError):
+            return None
+        engine = record.get("engine") if isinstance(record, dict) else None
+        return engine if isinstance(engine, str) else None
 
     def delivery(self, name: str) -> Path:
         """The folder of a delivery: how far it is, its lease."""

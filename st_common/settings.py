@@ -5,7 +5,7 @@ This is the only module that reads environment variables.
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,16 @@ def secret_of(variable: str) -> str | None:
     return value
 
 
+Begun = Callable[[str], Mapping[str, Any]]
+"""Gives the keys that a stream was begun with, by its name."""
+
+
+def _never(name: str) -> Mapping[str, Any]:
+    """What a stream was begun with that never was."""
+    del name
+    return {}
+
+
 class Streams(dict[str, StreamSettings]):
     """The streams that can run, by name, in the order of the file; `broken` are the others, each with its error."""
 
@@ -123,7 +133,7 @@ def _streams_file(conf: Path) -> Path:
     return conf if conf.suffix == ".toml" else conf / "streams.toml"
 
 
-def load_streams(conf: Path) -> Streams:
+def load_streams(conf: Path, *, begun: Begun = _never) -> Streams:
     """The streams of a settings file.
 
     A table that is wrong (a key is unknown, missing, of the wrong type or out of its range) is `broken`, with an error
@@ -131,6 +141,7 @@ def load_streams(conf: Path) -> Streams:
 
     Args:
         conf: the folder with streams.toml, or a file whose name ends in .toml.
+        begun: gives, by the name of a stream, the keys that it was begun with; they count where its table is silent.
 
     Raises:
         ConfigError: the file is absent or no TOML, or has something else than streams.
@@ -153,10 +164,17 @@ def load_streams(conf: Path) -> Streams:
     for name, table in streams.items():
         try:
             require_own_view(name, by_view.setdefault(view_name(name), name))
-            settings_of[name] = stream_of_table(name, table, path)
+            settings_of[name] = stream_of_table(
+                name, with_begun(name, table, begun), path
+            )
         except ConfigError as error:
             broken[name] = error
     return Streams(settings_of, broken)
+
+
+def with_begun(name: str, table: Any, begun: Begun) -> Any:
+    """A stream's table, with what it was begun with where that is silent; what is no table stays as it is."""
+    return {**begun(name), **table} if isinstance(table, dict) else table
 
 
 def stream_of(streams: Mapping[str, StreamSettings], name: str) -> StreamSettings:

@@ -115,7 +115,7 @@ class StreamSettings:
     shards: int = 2
     group: str = DEFAULT_GROUP
     running: bool = False
-    engine: Engine = "spark"
+    engine: Engine = "local"
     codec: Codec = "raw"
     raw_days: float | None = 30.0
     log_days: float | None = None

@@ -1,7 +1,7 @@
 """`fairway check`: what a file or a feed is, and how well it can be read, before any of it goes into a log."""
 
 import shlex
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ from st_common.cli.arguments import (
     named_columns,
 )
 from st_common.errors import ConfigError
-from st_common.extras import has_module
 from st_common.installed import place_of
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def check(
     )
     name = write or "NAME"
     source = source_to_toml(name, file)
-    settings = to_toml(name, _with_engine(seen.table)) + source
+    settings = to_toml(name, seen.table) + source
     if given is None:
         typer.echo(settings)
     _tell(seen)
@@ -129,7 +128,7 @@ def _go_on(
     ctx: typer.Context, name: str, file: str, seen: "Sniffed", *, has_source: bool
 ) -> None:
     """Says which commands come next."""
-    typer.echo(f"next: {_query(name, seen)}{_at_home(ctx)}")
+    typer.echo(f"next: {_query(name, seen)}{context.at_home(ctx)}")
     typer.echo(f"then: {_records(ctx, name, file, has_source=has_source)}")
 
 
@@ -151,21 +150,10 @@ def _records(ctx: typer.Context, name: str, file: str, *, has_source: bool) -> s
     from st_common.sniffing.head import is_address
 
     if has_source:
-        return f"fairway capture {name}{_at_home(ctx)}"
+        return f"fairway capture {name}{context.at_home(ctx)}"
     if is_address(file):
         return "a source of kind http; the address may hold a key, so it is not written"
-    return f"fairway replay {name} {file}{_at_home(ctx)}"
-
-
-def _at_home(ctx: typer.Context) -> str:
-    """The options that say where, as they were given; with a blank in front."""
-    given = (("--home", ctx.obj.home), ("--conf", ctx.obj.conf))
-    return "".join(f" {option} {value}" for option, value in given if value is not None)
-
-
-def _with_engine(table: dict[str, Any]) -> dict[str, Any]:
-    """The settings; where Spark is not installed they name the engine that is."""
-    return table if has_module("pyspark") else {**table, "engine": "local"}
+    return f"fairway replay {name} {file}{context.at_home(ctx)}"
 
 
 def _tell(seen: "Sniffed") -> None:

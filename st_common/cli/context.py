@@ -1,5 +1,6 @@
 """Where a command works: the home folder, the settings and the streams, from the options that all commands share."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,16 @@ def home(ctx: typer.Context, *, must_exist: bool = False) -> Home:
 def conf(ctx: typer.Context) -> Path:
     """The folder of the settings: `--conf`, else FAIRWAY_CONF, else `conf` in the home folder, else ./conf."""
     return conf_dir(home(ctx).root, ctx.obj.conf)
+
+
+def at_home(ctx: typer.Context) -> str:
+    """The options that say where, as they were given, with a blank in front: for commands that are shown."""
+    given = (("--home", ctx.obj.home), ("--conf", ctx.obj.conf))
+    return "".join(
+        f" {option} {shlex.quote(value)}"
+        for option, value in given
+        if value is not None
+    )
 
 
 def streams(ctx: typer.Context) -> Streams:

@@ -8,6 +8,14 @@ import typer
 from st_common.cli import context
 from st_common.settings import COMPLETION_VARIABLE
 
+_FIRST = (
+    "fairway query register --text "
+    "'REGISTER QUERY port AS SELECT * FROM example INSIDE (24.945, 60.160, 24.965, 60.168)'",
+    "fairway replay example sample:ships",
+    "fairway run example --until-idle",
+    "fairway changes port",
+)
+"""What shows something of the stream that a new home has."""
 _SHELL = Annotated[
     Literal["bash", "zsh", "fish"],
     typer.Argument(metavar="SHELL", help="bash, zsh or fish."),
@@ -25,13 +33,21 @@ _FROM = Annotated[
 
 
 def init(ctx: typer.Context) -> None:
-    """Make a home folder with settings to be changed: HOME/conf. What is there stays as it is."""
+    """Make a home folder with settings: HOME/conf, with a stream that runs as it is. What is there stays as it is."""
     from st_common.ops.beginning import begin
 
     home = context.home(ctx)
-    for path in begin(home):
+    settings = home.root / "conf" / "streams.toml"
+    written = begin(home)
+    for path in written:
         typer.echo(f"wrote {path}")
-    typer.echo(f"describe your streams in {home.root / 'conf' / 'streams.toml'}")
+    if settings in written:
+        typer.echo("its stream, of ships off Helsinki, can be run as it is:")
+        for command in _FIRST:
+            typer.echo(f"  {command}{context.at_home(ctx)}")
+    typer.echo(
+        f"describe your streams in {settings}, or: fairway check FILE --write NAME{context.at_home(ctx)}"
+    )
 
 
 def setup_jars(source: _FROM = None) -> None:

@@ -19,9 +19,9 @@ from st_common.engine.owner import RESET_FILE, now_us, owned
 from st_common.engine.recovery import OF_STREAM
 from st_common.engine.sifting import FOLDER
 from st_common.errors import LogError
-from st_common.home import Home
+from st_common.home import TOPOLOGY_FILE, Home
 from st_common.ops.records import write_record
-from st_common.ops.status import TOPOLOGY_FILE, status_files
+from st_common.ops.status import status_files
 
 _STATE = ("local", "spark", "resident", "g[0-9]*", FOLDER, borders.FOLDER)
 

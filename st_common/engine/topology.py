@@ -16,10 +16,9 @@ from typing import Any
 from st_common.capture import reading
 from st_common.capture.log import Log
 from st_common.errors import StateError
-from st_common.home import Home
+from st_common.home import TOPOLOGY_FILE, Home
 from st_common.ops.alerts import tell
 from st_common.ops.records import held_lock, read_record, write_record
-from st_common.ops.status import TOPOLOGY_FILE
 from st_common.settings import StreamSettings
 from st_common.storage import make_folder
 

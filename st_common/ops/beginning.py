@@ -4,13 +4,13 @@ from pathlib import Path
 
 from st_common.errors import ConfigError
 from st_common.home import Home
-from st_common.installed import shipped
+from st_common.installed import sample_file, shipped
 
 
 def begin(home: Home) -> list[Path]:
     """Makes a home folder with the settings that came with the package, to be changed; files that are there stay.
 
-    The example streams are written as comments.
+    They have one stream, of the sample that comes along; other examples are comments.
 
     Returns:
         The files that were written, sorted.
@@ -32,11 +32,13 @@ def begin(home: Home) -> list[Path]:
 
 
 def _template(path: Path) -> str:
-    """The text of a file of settings; the streams in it are examples, which nobody wants to run: they are comments."""
+    """The text of a file of settings; the streams in it are comments, below one that can be run as it is."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     if path.name != "streams.toml":
         return "".join(lines)
-    return "".join(line if _says_nothing(line) else f"# {line}" for line in lines)
+    example = sample_file("streams.toml").read_text(encoding="utf-8")
+    rest = (line if _says_nothing(line) else f"# {line}" for line in lines)
+    return example + "".join(rest)
 
 
 def _says_nothing(line: str) -> bool:

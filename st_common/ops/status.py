@@ -10,6 +10,7 @@ from typing import Any
 
 from st_common.errors import FairwayError, StorageError
 from st_common.extras import missing
+from st_common.home import TOPOLOGY_FILE
 from st_common.ops.process import Owner, this_process
 from st_common.ops.records import read_record, write_record
 from st_common.redaction import redacted
@@ -17,7 +18,6 @@ from st_common.storage import refused
 
 STATUS_FILE = "status.json"
 EXIT_FILE = "exit.json"
-TOPOLOGY_FILE = "topology.json"
 MOST_SEGMENTS = 4096
 """Segments that a batch has at most, for each shard."""
 

@@ -5,13 +5,14 @@ They stand in one file of the registry, which is changed together with the contr
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from st_common.errors import ConfigError, LogError
 from st_common.home import Home, require_own_view, view_name
 from st_common.query.commit import completed, registry_file
-from st_common.settings import Streams, load_streams, stream_of_table
+from st_common.settings import Streams, load_streams, stream_of_table, with_begun
 
 FILE = "streams.jsonl"
 
@@ -41,12 +42,20 @@ def encoded(tables: Mapping[str, Mapping[str, Any]]) -> bytes:
 def known_streams(home: Home, conf: Path) -> Streams:
     """The streams of the settings, then those that were created; see `load_streams`.
 
-    A name that both have is `broken`, for nobody knows which of them is meant.
+    A name that both have is `broken`, for nobody knows which of them is meant. Where nothing says on which engine a
+    stream runs that has begun, it is the one that it was begun on.
     """
-    streams = load_streams(conf)
+    begun = partial(begun_on, home)
+    streams = load_streams(conf, begun=begun)
     for name, table in created_streams(home).items():
-        add_created(streams, name, table)
+        add_created(streams, name, with_begun(name, table, begun))
     return streams
+
+
+def begun_on(home: Home, name: str) -> Mapping[str, Any]:
+    """The engine that a stream was begun on, as its table would say it; nothing of one that never ran."""
+    engine = home.begun_engine(name)
+    return {} if engine is None else {"engine": engine}
 
 
 def add_created(streams: Streams, name: str, table: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from st_common.home import Home
@@ -37,7 +38,10 @@ class Place:
 
     def settings(self) -> Streams:
         """The streams of the settings alone, for a client, which knows by itself those that were created."""
-        return self._as_they_run(load_streams(self.conf))
+        from st_common.query.created_streams import begun_on
+
+        begun = partial(begun_on, self.home)
+        return self._as_they_run(load_streams(self.conf, begun=begun))
 
     def served(self) -> Streams:
         """The streams that this server runs."""

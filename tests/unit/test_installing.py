@@ -1,7 +1,9 @@
 """What is done once after the installation: settings to begin with, Spark's jars, completion."""
 
 import hashlib
+import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ from st_common.engine.run import run as run_engine
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.ops import jars
+from st_common.query.created_streams import known_streams
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import load_streams
@@ -32,13 +35,43 @@ def test_init_writes_settings_that_load_and_leaves_alone_what_is_there(tmp_path)
     assert {path.name for path in conf.iterdir()} == {
         path.name for path in (ROOT / "conf").glob("*.toml")
     }
-    assert load_streams(conf) == {}  # the examples are comments
+    assert list(load_streams(conf)) == ["example"]  # the others are comments
     text = (conf / "streams.toml").read_text()
     assert '# [streams.taxis]\n# format = "csv"\n' in text
     (conf / "streams.toml").write_text("# mine")
     again = run("init", "--home", str(tmp_path / "home"))
     assert "wrote" not in again.stdout
     assert (conf / "streams.toml").read_text() == "# mine"
+
+
+@pytest.mark.spec("S12")
+def test_a_new_home_runs_by_the_commands_that_init_prints(tmp_path):
+    said = run("init", "--home", str(tmp_path / "a home")).stdout
+    commands = [line for line in said.splitlines() if line.startswith("  fairway ")]
+    assert len(commands) == 4
+    for command in commands:
+        done = run(*shlex.split(command)[1:])
+        assert done.exit_code == 0, done.output
+    entered = [line.split()[1] for line in done.stdout.splitlines() if "enter" in line]
+    assert {"230990001", "230990002"} <= set(entered)
+
+
+@pytest.mark.spec("S12")
+def test_without_settings_a_stream_runs_on_local_and_stays_where_it_began(tmp_path):
+    (tmp_path / "conf").mkdir()
+    silent = TAXIS.replace('engine = "local"\n', "")
+    (tmp_path / "conf" / "streams.toml").write_text(silent)
+    home = Home(tmp_path)
+    assert known_streams(home, tmp_path / "conf")["taxis"].engine == "local"
+    home.stream("taxis").mkdir(parents=True)
+    begun = {"engine": "spark", "shards": 2}
+    (home.stream("taxis") / "topology.json").write_text(json.dumps(begun))
+    assert known_streams(home, tmp_path / "conf")["taxis"].engine == "spark"
+    (tmp_path / "conf" / "streams.toml").write_text(TAXIS)
+    assert known_streams(home, tmp_path / "conf")["taxis"].engine == "local"
+    (home.stream("taxis") / "topology.json").write_text("torn")
+    (tmp_path / "conf" / "streams.toml").write_text(silent)
+    assert known_streams(home, tmp_path / "conf")["taxis"].engine == "local"
 
 
 TAXIS = """[streams.taxis]

@@ -33,6 +33,7 @@ from st_common.testing.http_receiver import Answer, HttpReceiver, http_receiver
 pytestmark = pytest.mark.spec("C4")
 
 STREAM = """[streams.cars]
+engine = "spark"
 format = "csv"
 columns = {{ object = "id", x = "x", y = "y" }}
 running = true

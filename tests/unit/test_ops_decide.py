@@ -8,13 +8,13 @@ import pytest
 
 from st_common.controls.rows import Clock, Register
 from st_common.controls.writing import to_bytes
+from st_common.home import TOPOLOGY_FILE
 from st_common.ops.decide import ActionKind, Decision, Memory, decide
 from st_common.ops.health import Health, Limits, Observation, observe
 from st_common.ops.launcher import Running
 from st_common.ops.process import Owner
 from st_common.ops.records import write_record
 from st_common.ops.status import (
-    TOPOLOGY_FILE,
     Exit,
     Phase,
     StreamStatus,

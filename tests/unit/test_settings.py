@@ -73,7 +73,7 @@ def test_what_is_not_said_has_its_default(conf):
         None,
         None,
         False,
-        "spark",
+        "local",
     )
     assert (buses.latest_every, buses.latest_flush_s, buses.snapshot_s) == (1, 60, 3600)
 
