@@ -73,7 +73,7 @@ $(AIRFLOW_VENV)/.synced: $(VENV)/.bootstrapped requirements/airflow.lock | prefl
 	@$(EDITABLE) --python $*/bin/python
 	@touch $@
 
-# One after the other, however many jobs make has: both write fairway.egg-info.
+# One after the other, however many jobs make has: both write fairway_streams.egg-info.
 $(AIRFLOW_VENV)/.ready: | $(VENV)/.ready
 
 jars/.complete: pom.xml requirements/jars.sha256 | preflight

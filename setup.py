@@ -25,7 +25,10 @@ class BuildWithShipped(build_py):
         if self.editable_mode:
             return
         for pattern in SHIPPED:
-            for path in sorted(ROOT.glob(pattern)):
+            paths = sorted(ROOT.glob(pattern))
+            if not paths:
+                raise FileNotFoundError(f"{pattern}: the sources are not whole")
+            for path in paths:
                 target = Path(
                     self.build_lib, "st_common", "shipped"
                 ) / path.relative_to(ROOT)

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from jobs.entry import finish, job_parser
 from st_common.home import Home
 from st_common.layers.conversion import crs_of_group
 from st_common.layers.faults import shared_out, told
 from st_common.layers.load import load
+from st_common.processes.entry import finish, job_parser
 from st_common.query.created_streams import known_streams
 from st_common.query.layer_following import follow_layers, names_of
 from st_common.settings import conf_dir, has_streams, home_dir

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.entry import finish, job_parser, streams_of
 from st_common.home import Home
 from st_common.lifecycle.leftovers import Cleared, clear_leftovers
 from st_common.lifecycle.log_retention import retain_logs
 from st_common.lifecycle.maintain import maintain
+from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.settings import conf_dir, has_streams, home_dir
 
 

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobs.entry import finish, job_parser, streams_of
 from st_common.home import Home
+from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.settings import conf_dir, home_dir
 from st_common.spark.partitioning import partition_group
 from st_common.spark.rebalance import thresholds_given

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from jobs.entry import finish, job_parser, streams_of
 from st_common.errors import QualityError
 from st_common.home import Home
+from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.quality.daily import report_days
 from st_common.settings import conf_dir, home_dir
 

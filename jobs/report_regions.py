@@ -5,8 +5,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobs.entry import finish, job_parser
 from st_common.home import Home
+from st_common.processes.entry import finish, job_parser
 from st_common.serving.regions_page import write_regions_page
 from st_common.settings import home_dir
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from jobs.entry import finish, job_parser, streams_of
 from st_common.engine.batch.days import Again, day_of, engine_of
 from st_common.engine.batch.reprocess import reprocess
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.ops.days import is_closed_before
+from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.redaction import redacted
 from st_common.settings import StreamSettings, conf_dir, home_dir, stream_of
 from st_common.storage import refused

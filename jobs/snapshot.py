@@ -5,10 +5,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobs.entry import finish, job_parser, streams_of
 from st_common.home import Home
 from st_common.levels.latest import flush_latest
 from st_common.levels.taking import take_due
+from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.settings import conf_dir, home_dir, stream_of
 
 

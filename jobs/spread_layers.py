@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from jobs.entry import finish, job_parser
 from st_common.home import Home
 from st_common.layers.spreading import spread_layers
+from st_common.processes.entry import finish, job_parser
 from st_common.settings import home_dir
 
 

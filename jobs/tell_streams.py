@@ -5,9 +5,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jobs.entry import finish, job_parser
 from st_common.home import Home
 from st_common.layers.announce import announce
+from st_common.processes.entry import finish, job_parser
 from st_common.query.created_streams import known_streams
 from st_common.query.layer_following import follow_layers, names_of
 from st_common.settings import conf_dir, home_dir

@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 
 from st_common.errors import ConfigError
+from st_common.installed import DISTRIBUTION
 
 EXTRA_OF = MappingProxyType(
     {
@@ -12,7 +13,6 @@ EXTRA_OF = MappingProxyType(
         "delta": "spark",
         "sedona": "spark",
         "great_expectations": "quality",
-        "matplotlib": "quality",
         "starlette": "server",
         "uvicorn": "server",
         "sse_starlette": "server",
@@ -21,8 +21,6 @@ EXTRA_OF = MappingProxyType(
         "websockets": "feeds",
         "httpx": "feeds",
         "confluent_kafka": "feeds",
-        "google": "feeds",  # the namespace of gtfs-realtime-bindings
-        "pyais": "feeds",
         "pyogrio": "layers",
         "openlineage": "lineage",
         "scipy": "simulate",
@@ -32,8 +30,8 @@ EXTRA_OF = MappingProxyType(
 
 
 def how_to_install(extra: str) -> str:
-    """What installs an extra: `pip install 'fairway[spark]'`."""
-    return f"pip install 'fairway[{extra}]'"
+    """What installs an extra: `pip install 'fairway-streams[spark]'`."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def has_module(name: str) -> bool:

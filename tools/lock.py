@@ -9,8 +9,11 @@ from pathlib import Path
 
 FOLDER = Path("requirements")
 UV = Path(sys.executable).with_name("uv")
+PYTHON = "3.11"
+"""What the locks without a version are for."""
+PYTHONS = (PYTHON, "3.12", "3.13")
+"""What the package is tested on: tools/pythons.py."""
 COMPILE = (
-    "--python-version=3.11",
     "--generate-hashes",
     "--no-header",
     "--no-emit-index-url",
@@ -24,14 +27,25 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "core": (f"--constraint={FOLDER / 'dev.lock'}",),
     "airflow": (),
     "demo": ("--no-deps",),
+    **{
+        f"local-{version}": (f"--constraint={FOLDER / 'dev.lock'}",)
+        for version in PYTHONS
+    },
 }
 
 
 def compile_lock(name: str, target: Path, *extra: str) -> None:
     """Compiles one lock into `target`; the versions that stand there already are kept where they fit."""
-    options = (*COMPILE, *OPTIONS[name], *extra, f"--output-file={target}")
+    of, _, python = name.partition("-")
+    options = (
+        f"--python-version={python or PYTHON}",
+        *COMPILE,
+        *OPTIONS[name],
+        *extra,
+        f"--output-file={target}",
+    )
     subprocess.run(
-        [str(UV), "pip", "compile", *options, str(FOLDER / f"{name}.in")],
+        [str(UV), "pip", "compile", *options, str(FOLDER / f"{of}.in")],
         check=True,
         stdout=subprocess.DEVNULL,
     )
@@ -58,7 +72,7 @@ def problems_of(name: str, scratch: Path) -> list[str]:
         return addresses
     return [
         *addresses,
-        f"{lock}: not what {name}.in gives (run: make lock)\n  "
+        f"{lock}: not what {name.partition('-')[0]}.in gives (run: make lock)\n  "
         + "\n  ".join(changes[:20]),
     ]
 

@@ -39,6 +39,7 @@ from st_common.cli import (
 )
 from st_common.cli.frame import ALONE, FairwayCommand, FairwayGroup
 from st_common.cli.shell.command import shell
+from st_common.installed import own_version
 from st_common.settings import is_completing
 
 app = typer.Typer(
@@ -53,9 +54,7 @@ app = typer.Typer(
 def _show_version(asked: bool) -> None:  # noqa: FBT001 - a flag
     if not asked:
         return
-    from importlib.metadata import version
-
-    typer.echo(f"fairway {version('fairway')}")
+    typer.echo(f"fairway {own_version()}")
     raise typer.Exit
 
 

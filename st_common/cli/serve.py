@@ -6,6 +6,7 @@ import typer
 
 from st_common.cli import context
 from st_common.errors import ConfigError
+from st_common.installed import own_version
 from st_common.loopback import SERVE_PORT
 
 if TYPE_CHECKING:
@@ -61,8 +62,7 @@ def serve(
     max_rate: _RATE = None,
 ) -> None:
     """Serve fixes in, queries, answers and changes out by HTTP, and run streams with their sources, until Ctrl-C."""
-    import asyncio  # slow to import, as importlib.metadata is
-    from importlib import metadata
+    import asyncio  # slow to import
 
     from st_common.server.guard import Limits
     from st_common.server.serve import listening, require_token, serve_until_signal
@@ -73,7 +73,7 @@ def serve(
     running = serve_until_signal(
         place,
         listening(host, port),
-        version=metadata.version("fairway"),
+        version=own_version(),
         token=token,
         limits=Limits(requests_per_s=max_rate),
         runs_engines=not no_engines,

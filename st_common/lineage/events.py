@@ -6,7 +6,6 @@ COMPLETE   an hour later  the same                     what was read and written
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 from openlineage.client.event_v2 import Job, Run, RunEvent, RunState, set_producer
@@ -20,11 +19,12 @@ from openlineage.client.serde import Serde
 from openlineage.client.uuid import generate_new_uuid
 
 from st_common.home import Home
+from st_common.installed import own_version
 from st_common.lineage.datasets import inputs_of, outputs_of
 from st_common.lineage.parent import parent_facet
 from st_common.observed import Observed
 
-set_producer(f"urn:fairway:{version('fairway')}")
+set_producer(f"urn:fairway:{own_version()}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,7 +96,7 @@ class Supervisor:
 
 
 def job_supervisor(home: Home, conf: Path) -> Supervisor:
-    """A supervisor whose engines are `jobs.run_stream`, run by this Python in the folder that holds `jobs/`.
+    """A supervisor whose engines are `st_common.processes.run_stream`, run by this Python.
 
     Streams whose settings name a cluster that starts drivers are drivers there, all others processes of this machine.
     Home and settings are given to an engine as whole paths, for its command line identifies it. How patient the
@@ -110,9 +110,9 @@ def job_supervisor(home: Home, conf: Path) -> Supervisor:
     here = Detached(cwd=root)
 
     def command(stream: StreamSettings) -> list[str]:
-        program = ["-m", "jobs.run_stream"]
+        program = ["-m", "st_common.processes.run_stream"]
         if _is_on_cluster(stream):
-            program = [str(root / "jobs" / "run_stream.py")]
+            program = [str(root / "st_common" / "processes" / "run_stream.py")]
         return [
             sys.executable,
             *program,
@@ -123,7 +123,8 @@ def job_supervisor(home: Home, conf: Path) -> Supervisor:
         ]
 
     def deliver(name: str) -> list[str]:
-        return [sys.executable, "-m", "jobs.deliver", name, *places]
+        program = ["-m", "st_common.processes.deliver"]
+        return [sys.executable, *program, name, *places]
 
     def launcher(stream: StreamSettings) -> Launcher:
         if _is_on_cluster(stream):

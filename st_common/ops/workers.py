@@ -9,6 +9,7 @@ from typing import Any
 
 import psutil
 
+from st_common.installed import own_version
 from st_common.ops.process import this_host
 
 
@@ -47,7 +48,7 @@ class Worker:
 
 def _version_of_this() -> str | None:
     try:
-        return metadata.version("fairway")
+        return own_version()
     except metadata.PackageNotFoundError:
         return None
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from jobs.entry import finish, job_parser, streams_of
 from st_common.delivery.look import look_after
 from st_common.home import Home
 from st_common.ops.forgiving import retry
+from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.settings import conf_dir, home_dir
 
 
@@ -42,7 +42,12 @@ def supervise_on(arguments: argparse.Namespace) -> int:
     options = [word for pair in given.items() if pair[1] for word in pair]
     while True:
         begun_s = time.monotonic()
-        tick_of_its_own = [sys.executable, "-m", "jobs.supervise", *options]
+        tick_of_its_own = [
+            sys.executable,
+            "-m",
+            "st_common.processes.supervise",
+            *options,
+        ]
         done = subprocess.run(tick_of_its_own, check=False)  # noqa: S603 - ourselves
         if done.returncode == 0 and arguments.beat is not None:
             arguments.beat.touch()

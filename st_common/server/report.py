@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 from st_common import tables
 from st_common.errors import ConfigError
 from st_common.home import Home
+from st_common.installed import own_version
 from st_common.server.app import application
 from st_common.server.place import Place
 from st_common.server.recording import (
@@ -113,7 +113,7 @@ def has_fixes(home: Home, stream: str) -> bool:
 
 @contextmanager
 def _recorder(place: Place) -> Iterator[Recorder]:
-    app = application(place, version=metadata.version("fairway"))
+    app = application(place, version=own_version())
     recorder = Recorder(app)
     try:
         yield recorder

@@ -358,7 +358,7 @@ def test_the_server_side_counts_streams_queries_and_rejects(page: Page, served: 
     expect(stream).to_contain_text("Rejected:")
     expect(stream).to_contain_text(re.compile(r"lag of the map\s*\d+ s"))
     workers = page.get_by_role("list", name="Workers of vehicles")
-    version = re.escape(metadata.version("fairway"))
+    version = re.escape(metadata.version("fairway-streams"))
     expect(workers).to_contain_text(re.compile(rf"engine \d+ on .*{version}"))
     taken = re.compile(r"CPU \d+ % .* memory \d.* disk \d.* free of \d")
     expect(workers).to_contain_text(taken, timeout=60_000)

@@ -3,6 +3,7 @@
 import doctest
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -16,7 +17,6 @@ from typer.testing import CliRunner
 
 import fairway
 from st_common.cli import app
-from st_common.testing.doc_blocks import blocks
 
 ROOT = Path(__file__).resolve().parents[2]
 CSV = "id,lon,lat,t\na,1,1,1\nb,9,9,1\na,8,8,2\nb,2,3,3\n"
@@ -330,9 +330,8 @@ def test_a_sample_comes_with_the_package(temporary):
 
 @pytest.mark.spec("S12")
 def test_the_examples_of_the_interface_are_right(temporary):
-    (session,) = [
-        block.text for block in blocks(ROOT / "docs/api.md") if block.kind == "pycon"
-    ]
+    page = (ROOT / "docs" / "api.md").read_text()
+    (session,) = re.findall(r"^```pycon\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     example = doctest.DocTestParser().get_doctest(session, {}, "api.md", None, 0)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     done = runner.run(example)

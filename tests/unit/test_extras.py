@@ -48,6 +48,7 @@ def test_nothing_that_is_shipped_imports_the_test_kit():
 
 
 SETTINGS = """[streams.s]
+engine = "spark"
 format = "csv"
 columns = { object = "id", x = "x", y = "y" }
 """
@@ -77,7 +78,7 @@ def test_a_stream_on_spark_without_spark_says_what_to_do_and_runs_on_nothing_els
     result = CliRunner().invoke(app, [*places, "run", "s", "--until-idle"])
     assert result.exit_code == 2
     assert result.stderr == (
-        "error: stream 's' runs on the engine spark, which is not installed (pip install 'fairway[spark]', or "
+        "error: stream 's' runs on the engine spark, which is not installed (pip install 'fairway-streams[spark]', or "
         'engine = "local" in its settings: answers are the same)\n'
     )
     assert run_stream.main(["s", *places]) == 2
@@ -106,7 +107,7 @@ def test_a_command_whose_extra_is_missing_names_it_on_one_line(
     result = CliRunner().invoke(app, [*places, *words])
     assert result.exit_code == 2, result.output
     assert result.stderr == (
-        f"error: this needs {module}, which the extra {extra} brings (pip install 'fairway[{extra}]')\n"
+        f"error: this needs {module}, which the extra {extra} brings (pip install 'fairway-streams[{extra}]')\n"
     )
 
 

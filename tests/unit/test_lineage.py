@@ -389,7 +389,10 @@ def test_without_the_package_a_stream_a_job_and_doctor_say_what_to_install(
     assert job(place, "maintain") == 0
 
 
-_MISSING = "operations.toml: lineage: the package openlineage-python is not installed (pip install 'fairway[lineage]'"
+_MISSING = (
+    "operations.toml: lineage: the package openlineage-python is not installed "
+    "(pip install 'fairway-streams[lineage]'"
+)
 
 
 @pytest.mark.spec("S4")

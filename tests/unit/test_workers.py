@@ -25,7 +25,7 @@ def test_a_process_says_what_it_takes(tmp_path):
     meter = Meter("engine", tmp_path)
     first = meter.read()
     assert (first.host, first.pid) == (os.uname().nodename, os.getpid())
-    assert first.version == metadata.version("fairway")
+    assert first.version == metadata.version("fairway-streams")
     assert first.cpu_share is None
     times = psutil.Process().cpu_times()
     assert first.cpu_s == pytest.approx(times.user + times.system, abs=1)

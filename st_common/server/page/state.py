@@ -5,7 +5,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from st_common.capture.log import Log
 from st_common.crs import unit_of_crs
 from st_common.errors import FairwayError
 from st_common.feeds.note import read_notes
+from st_common.installed import own_version
 from st_common.ops.alerts import read_alerts
 from st_common.ops.health import observe
 from st_common.ops.judged import all_healths
@@ -73,7 +73,7 @@ def _state(asked: Asked) -> dict[str, Any]:
     healths = _healths(asked, streams, now_us)
     return {
         "now": iso(now_us),
-        "version": metadata.version("fairway"),
+        "version": own_version(),
         "streams": [
             _stream(asked, one, figures.get(name, _NO_FIGURES), now_us)
             | {"health": healths["streams"].get(name)}
