@@ -19,7 +19,20 @@ import fairway
 from st_common.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
-CSV = "id,lon,lat,t\na,1,1,1\nb,9,9,1\na,8,8,2\nb,2,3,3\n"
+BEGIN = 1_700_000_000  # 2023-11-14T22:13:20Z
+
+
+def csv_of(*rows: str) -> str:
+    """Records whose last field is seconds since the beginning."""
+    lines = ["id,lon,lat,t"]
+    for row in rows:
+        fields, _, second = row.rpartition(",")
+        lines.append(f"{fields},{BEGIN + int(second) if second else ''}")
+    return "\n".join(lines) + "\n"
+
+
+ROWS = ("a,1,1,1", "b,9,9,1", "a,8,8,2", "b,2,3,3")
+CSV = csv_of(*ROWS)
 BOX = "SELECT * FROM data INSIDE (0, 0, 5, 5)"
 TOLD = [("a", 1, 1), ("a", -1, 2), ("b", 1, 3)]
 """What that query gives on these records: object, sign, second."""
@@ -45,7 +58,7 @@ def temporary(tmp_path, monkeypatch) -> Path:
 
 
 def told(seen: fairway.Evaluation) -> list[tuple[str, int, int]]:
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    epoch = datetime.fromtimestamp(BEGIN, UTC)
     return [
         (one["object"], one["sign"], round((one["event_ts"] - epoch).total_seconds()))
         for one in seen.changes
@@ -65,7 +78,7 @@ def test_a_file_and_a_query_are_enough_for_changes(file, temporary):
     assert [(one["object"], one["sign"]) for one in changes] == [
         (name, sign) for name, sign, _ in TOLD
     ]
-    assert changes[0]["event_ts"] == "1970-01-01T00:00:01Z"
+    assert changes[0]["event_ts"] == "2023-11-14T22:13:21Z"
     assert "read as csv: x = lon, y = lat, event_ts = t, object = id" in done.stderr
     assert list(temporary.iterdir()) == []
 
@@ -87,7 +100,7 @@ def test_changes_are_shown_as_the_command_changes_shows_them(file, temporary):
 def test_the_answer_is_shown_at_the_end_or_at_a_time(file, temporary):
     end = tried(str(file), BOX, "--answer").stdout.splitlines()
     assert [line.split()[0] for line in end] == ["object", "b"]
-    then = tried(str(file), BOX, "--at", "1970-01-01T00:00:01.5Z").stdout
+    then = tried(str(file), BOX, "--at", "2023-11-14T22:13:21.5Z").stdout
     assert [line.split()[0] for line in then.splitlines()] == ["object", "a"]
     assert "'noon' is no time" in tried(str(file), BOX, "--at", "noon", code=2).stderr
 
@@ -125,7 +138,7 @@ def test_what_is_wrong_with_a_query_is_said_and_nothing_stays(
 
 def test_what_is_left_out_is_told_with_its_reasons(tmp_path, temporary):
     path = tmp_path / "fixes.csv"
-    path.write_text(CSV + "c,1,,3\nd,,1,3\nc,1,1,\nb,8,8,3\n")
+    path.write_text(csv_of(*ROWS, "c,1,,3", "d,,1,3", "c,1,1,", "b,8,8,3"))
     with fairway.evaluate(path, BOX) as seen:
         assert told(seen) == TOLD
     assert seen.notes == (
@@ -137,7 +150,7 @@ def test_what_is_left_out_is_told_with_its_reasons(tmp_path, temporary):
 
 def test_a_file_of_which_hardly_anything_can_be_read_is_refused(tmp_path, temporary):
     path = tmp_path / "fixes.csv"
-    path.write_text("id,lon,lat,t\n" + "a,1,1,never\n" * 9 + "a,1,1,1\n")
+    path.write_text(csv_of("a,1,1,1", *["a,1,x,1"] * 9))
     done = tried(str(path), BOX, code=2)
     assert done.stderr.startswith("error: ")
     assert list(temporary.iterdir()) == []
@@ -170,7 +183,7 @@ def test_columns_can_be_named_and_settings_given(tmp_path, temporary):
 
 def test_other_columns_are_attributes_that_a_query_can_use(tmp_path, temporary):
     path = tmp_path / "cars.csv"
-    path.write_text("id,lon,lat,t,speed\na,1,1,1,30\nb,1,1,1,50\n")
+    path.write_text("id,lon,lat,speed,t\n" + csv_of("a,1,1,30,1", "b,1,1,50,1")[13:])
     with fairway.evaluate(path, "SELECT * FROM cars WHERE speed > 40") as seen:
         assert {one["object"] for one in seen.changes} == {"b"}
 
@@ -197,7 +210,7 @@ def frame(**more: object) -> pd.DataFrame:
         "id": ["a", "b", "a", "b"],
         "lon": [1.0, 9, 8, 2],
         "lat": [1.0, 9, 8, 3],
-        "t": pd.to_datetime([1, 1, 2, 3], unit="s", utc=True),
+        "t": pd.to_datetime([BEGIN + n for n in (1, 1, 2, 3)], unit="s", utc=True),
     }
     return pd.DataFrame({**columns, **more})
 
@@ -236,7 +249,7 @@ def structs() -> pa.Array:
         frame().set_index("t"),
         frame(id=pd.Categorical(["a", "b", "a", "b"])),
         frame(t=frame()["t"].dt.tz_convert("Europe/Berlin")),
-        frame(t=[1, 1, 2, 3]),
+        frame(t=[BEGIN + n for n in (1, 1, 2, 3)]),
         pa.Table.from_pandas(frame()),
         pa.RecordBatch.from_pandas(frame()),
         pa.table(frame()).cast(
@@ -260,7 +273,7 @@ def structs() -> pa.Array:
 def test_a_frame_gives_what_the_same_file_gives(rows, temporary):
     with fairway.evaluate(rows, BOX) as seen:
         assert told(seen) == TOLD
-        assert [one["object"] for one in seen.at("1970-01-01T00:00:02")] == []
+        assert [one["object"] for one in seen.at("2023-11-14T22:13:22")] == []
         assert [one["object"] for one in seen.at()] == ["b"]
     assert list(temporary.iterdir()) == []
 
@@ -271,8 +284,7 @@ def test_rows_in_any_order_give_the_same(order, temporary):
     with fairway.evaluate(frame().iloc[order], BOX) as seen:
         assert told(seen) == TOLD
         assert seen.notes == ()
-    rows = CSV.splitlines()
-    Path("mixed.csv").write_text("\n".join([rows[0], *(rows[1 + n] for n in order)]))
+    Path("mixed.csv").write_text(csv_of(*(ROWS[number] for number in order)))
     with fairway.evaluate("mixed.csv", BOX) as seen:
         assert told(seen) == TOLD
 
@@ -309,7 +321,8 @@ def test_a_query_that_was_built_is_evaluated_too(temporary):
 
 def test_changes_stay_when_it_is_closed_and_answers_do_not(temporary):
     seen = fairway.evaluate(frame(), BOX)
-    assert seen.at(datetime(1970, 1, 1, 0, 0, 1)).table["object"].to_pylist() == ["a"]  # noqa: DTZ001 - as people write it
+    then = datetime(2023, 11, 14, 22, 13, 21)  # noqa: DTZ001 - as people write it
+    assert [one["object"] for one in seen.at(then)] == ["a"]
     seen.close()
     assert told(seen) == TOLD
     with pytest.raises(fairway.ConfigError, match="closed"):
