@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.capture.leaps import EventTime, judged, most_us_of
+from st_common.capture.event_time import EventTime
+from st_common.capture.leaps import judged, most_us_of
 from st_common.capture.log import Log
 from st_common.capture.segment import Segment
 from st_common.decode import Decoded, decode

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from st_common.capture.appending import append_records, time_of
 from st_common.capture.chunks import chunks
 from st_common.capture.control import write_end
-from st_common.capture.leaps import EventTime
+from st_common.capture.event_time import EventTime
 from st_common.capture.log import SEGMENT_LIMIT, Log
 from st_common.capture.looking_ahead import LookingAhead
 from st_common.capture.memory import Memory

@@ -12,13 +12,14 @@ no more than `WIDEST` times what the settings say.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from st_common.capture.event_time import EventTime
 from st_common.settings import StreamSettings
 
 Ints = NDArray[np.int64]
@@ -27,25 +28,6 @@ AGREEING = 3
 USUAL = 10
 WIDEST = 30
 _STEPS = 15
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventTime:
-    """How far a stream's event time has come, as its log says. Instants and lengths of time in us.
-
-    Attributes:
-        segment: the segment of the log that comes next.
-        high_us: the largest event time that is believed; None: there is no fix yet.
-        waiting: ids and event times of the last fixes that were not believed, while nobody else has spoken since.
-        steps_us: how far it has moved at a time lately.
-        agreed_us: when fixes came last that were made when they came; None: nobody has looked.
-    """
-
-    segment: int = 0
-    high_us: int | None = None
-    waiting: tuple[tuple[str, int], ...] = ()
-    steps_us: tuple[int, ...] = ()
-    agreed_us: int | None = None
 
 
 def most_us_of(stream: StreamSettings) -> int:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from st_common.capture.event_time import EventTime
 from st_common.capture.keys import folder_of, key_of, raw_key
-from st_common.capture.leaps import EventTime
 from st_common.capture.segment import (
     SEGMENT_LIMIT,
     Marks,

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from st_common.capture.leaps import EventTime, judged, most_us_of
+from st_common.capture.event_time import EventTime
+from st_common.capture.leaps import judged, most_us_of
 from st_common.decode import decode, event_times
 from st_common.formats.chunk import Chunk
 from st_common.settings import StreamSettings

@@ -116,10 +116,12 @@ def _warn_of_late(
     home: "Home", stream: "StreamSettings", *, late: int, fixes: int
 ) -> None:
     """Says on stderr which fixes came too late, and why, where more than one in a hundred did."""
-    from st_common.serving.lateness import is_much, warnings_of
+    from st_common.serving.stream_state import is_much
 
     if not is_much(late, fixes):
         return
+    from st_common.serving.lateness import warnings_of
+
     for line in warnings_of(home, stream, late=late, fixes=fixes):
         typer.echo(f"warning: {stream.name}: {line}", err=True)
 

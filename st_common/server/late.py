@@ -2,6 +2,7 @@
 
 from st_common.ops.status import StreamStatus
 from st_common.server.asked import Asked
+from st_common.serving.stream_state import is_much
 from st_common.settings import StreamSettings
 
 
@@ -9,9 +10,9 @@ def late_warnings(
     asked: Asked, stream: StreamSettings, said: StreamStatus | None
 ) -> list[str]:
     """What is said of a stream of which more than one fix in a hundred came too late, looked at once a minute."""
-    from st_common.serving.lateness import Warnings, is_much
-
     if said is None or not is_much(said.late, said.fixes):
         return []
+    from st_common.serving.lateness import Warnings
+
     kept = asked.kept.of(Warnings)
     return kept.of(asked.place.home, stream, late=said.late, fixes=said.fixes)

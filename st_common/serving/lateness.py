@@ -19,10 +19,9 @@ from st_common.asking import asking
 from st_common.home import Home
 from st_common.levels.stored import archived_end, fixes
 from st_common.position import segment_of, start_of
-from st_common.serving.stream_state import stamp
+from st_common.serving.stream_state import is_much, stamp
 from st_common.settings import StreamSettings
 
-WARNED_SHARE = 0.01
 _SHOWN = 3
 _FRESH_S = 60.0
 _LONG_WAIT_S = 86_400
@@ -123,11 +122,6 @@ class Lateness:
             },
             "lateness_s": self.needed_s,
         }
-
-
-def is_much(late: int, fixes: int) -> bool:
-    """Whether so many late fixes are worth a warning: more than one in a hundred."""
-    return late > WARNED_SHARE * fixes
 
 
 def lateness_of(home: Home, stream: StreamSettings) -> Lateness:

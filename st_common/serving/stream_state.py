@@ -15,6 +15,8 @@ from st_common.position import segment_of
 
 COUNTS = ("fixes", "rejects", "late", "double", "cut", "changes")
 """What is counted from when a stream began, as `StreamStatus` has it."""
+WARNED_SHARE = 0.01
+"""Of fixes; where more are late it is a warning."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,11 @@ def state_of(home: Home, stream: str) -> StreamState:
         sources=tuple(read_notes(home, stream)),
         asked_us=now_us,
     )
+
+
+def is_much(late: int, fixes: int) -> bool:
+    """Whether so many late fixes are worth a warning: more than one in a hundred."""
+    return late > WARNED_SHARE * fixes
 
 
 def stamp(time_us: int) -> str:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.capture.appending import append_records
-from st_common.capture.leaps import EventTime, judged
+from st_common.capture.event_time import EventTime
+from st_common.capture.leaps import judged
 from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
 from st_common.capture.reading import log_for
