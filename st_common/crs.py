@@ -1,8 +1,34 @@
 """Coordinate reference systems by their EPSG numbers: degrees, or planes that count in some unit of length."""
 
+import re
 from functools import cache
 
 WGS84 = 4326
+
+
+_SRID = re.compile(r"\s*SRID\s*=\s*(\d{1,9})\s*;\s*", re.IGNORECASE)
+
+
+def without_srid(wkt: str, epsg: int) -> str:
+    """A geometry of PostGIS as WKT: without the system that stands in front of it.
+
+        SRID=4326;POINT (24.9 60.2), in a stream of 4326   ->   POINT (24.9 60.2)
+
+    Args:
+        wkt: the text; one without a system stays as it is.
+        epsg: the number of the system that it has to be in; 0: of a plane that is none, so that no number is wrong.
+
+    Raises:
+        ValueError: it is in another system; the message names both.
+    """
+    said = _SRID.match(wkt)
+    if said is None:
+        return wkt
+    if epsg and int(said[1]) != epsg:
+        raise ValueError(
+            f"SRID={said[1]} is another system than the stream's EPSG:{epsg}"
+        )
+    return wkt[said.end() :]
 
 
 @cache

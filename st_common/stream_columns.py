@@ -34,7 +34,8 @@ class Columns:
     Attributes:
         object: the column of ids. Of several an id is all their values with "/" between them: `18/640`.
         event_ts: the column of times. Of several it is all their texts with a blank between them.
-        x: the column of x or longitude; None where `place` has both.
+        x: the column of x or longitude, or those that are one together, such as the number and its hemisphere; None
+            where `place` has both.
         y: likewise.
         place: the column whose values are points: `POINT (24.9 60.1)`.
         box: the columns of the sides of a box, of one to four dimensions: the low and the high one of the first, of
@@ -48,8 +49,8 @@ class Columns:
 
     object: Column
     event_ts: Column | None = None
-    x: str | None = None
-    y: str | None = None
+    x: Column | None = None
+    y: Column | None = None
     place: str | None = None
     box: tuple[str, ...] = ()
     shape: str | None = None
@@ -159,7 +160,7 @@ def _check_place(columns: Columns, place: str) -> None:
                 f"{place} {key} is missing",
                 hint="x and y name two columns, or place one of points, shape of geometries, box the sides of boxes",
             )
-    if columns.x == columns.y:
+    if set(parts(columns.x)) & set(parts(columns.y)):
         raise ConfigError(f"{place} x and y are both {columns.x!r}")
 
 
@@ -174,6 +175,7 @@ def columns_of_json(value: Mapping[str, Any]) -> Columns:
         **value,
         "object": _named(value["object"]),
         "event_ts": None if event_ts is None else _named(event_ts),
+        **{key: _named(value[key]) for key in ("x", "y") if value.get(key) is not None},
         "gone_values": tuple(value.get("gone_values", ())),
         "box": tuple(value.get("box", ())),
     }

@@ -29,6 +29,10 @@ from st_common.units import SHOWN, unit_of
 PLANAR = "planar"
 """The `crs` of a plane without a place on Earth."""
 
+COORDINATES = ("degrees", "e5", "e6", "e7", "nmea")
+"""How numbers of degrees are written."""
+PLACE_ORDERS = ("lat lon", "lon lat")
+"""In which order two numbers in one column stand."""
 _ENGINES = ("spark", "local")
 _ATTRIBUTE_TYPES = ("string", "double", "long", "bool")
 _NUMBERS = ("double", "long")
@@ -232,8 +236,8 @@ def _table(value: object) -> dict[str, Any]:
 COLUMN_KEYS: dict[str, Check] = {
     "object": _columns,
     "event_ts": _columns,
-    "x": _column,
-    "y": _column,
+    "x": _columns,
+    "y": _columns,
     "place": _column,
     "box": _box,
     "shape": _column,
@@ -267,6 +271,9 @@ STREAM_KEYS: dict[str, Check] = {
     "time_zone": _time_zone,
     "attributes": _attributes,
     "encoding": _encoding,
+    "decimal": one_of(".", ","),
+    "coordinates": one_of(*COORDINATES),
+    "place_order": one_of(*PLACE_ORDERS),
     "header": flag,
     "delimiter": _character,
     "quote": _quote,

@@ -44,6 +44,9 @@ class StreamSettings:
         attributes: further columns by name, with their types.
         units: of attributes that have one, such as "km/h": numbers with a unit are compared in it.
         encoding: of texts, as Python calls it.
+        decimal: what stands in front of the decimals of numbers in texts.
+        coordinates: how degrees are written: "degrees", "e7" (ten-millionths), "nmea" (degrees and minutes in one), ..
+        place_order: of two numbers in the column `place`: "lat lon" or "lon lat"; on a plane lat is y.
         quote: of CSV; "" for none.
         skip_lines: how many lines at the beginning of a file are no records; they never reach the log.
         records: the key under which a JSON document has its records; None: they stand by themselves.
@@ -89,6 +92,9 @@ class StreamSettings:
     attributes: Mapping[str, AttributeType] = field(default_factory=dict, hash=False)
     units: Mapping[str, str] = field(default_factory=dict, hash=False)
     encoding: str = "utf-8"
+    decimal: str = "."
+    coordinates: str = "degrees"
+    place_order: str | None = None
     header: bool = True
     delimiter: str = ","
     quote: str = '"'
@@ -180,6 +186,17 @@ def check_together(
         raise ConfigError(
             f"{place} time_zone = {stream.time_zone!r} of times in {stream.time_unit}",
             hint="times that count from 1970 are instants in all zones: remove time_zone",
+        )
+    by_numbers = bool(parts(stream.columns.x))
+    if stream.coordinates != "degrees" and not (by_numbers and stream.is_in_degrees):
+        raise ConfigError(
+            f"{place} coordinates = {stream.coordinates!r} without x and y in degrees",
+            hint="remove it",
+        )
+    if stream.place_order is not None and stream.columns.place is None:
+        raise ConfigError(
+            f"{place} place_order without place",
+            hint="columns.place names the column that holds both coordinates",
         )
     if len(parts(times)) > 1 and counts:
         raise ConfigError(

@@ -40,6 +40,9 @@ NAMES = (
     "units",
     "header",
     "encoding",
+    "decimal",
+    "coordinates",
+    "place_order",
     "delimiter",
     "quote",
     "records",
@@ -58,6 +61,9 @@ _WHEN_SET = {
     "cleaning": 0,
     "time_zone": None,
     "encoding": "utf-8",
+    "decimal": ".",
+    "coordinates": "degrees",
+    "place_order": None,
 }  # younger than many logs: what is off is not said
 KEY = "reading.json"
 _AT_ONCE = 64  # segments: among the first there are records, as a rule

@@ -25,10 +25,10 @@ _MENDS = {
     "missing_time": "columns.event_ts names the column of times; without it the arrival is the time",
     "bad_time": "time_unit says how times are written: s, ms, us, iso or a format",
     "missing_position": "columns.x and columns.y name the coordinates",
-    "bad_number": "columns.x and columns.y name the coordinates; their numbers have a decimal point",
+    "bad_number": "columns.x and columns.y name the coordinates; decimal and coordinates say how they are written",
     "out_of_crs": "x is the longitude and y the latitude: are they exchanged? crs says in which system they are",
-    "no_point": "a fix is a point, POINT (x y) or WKB, in columns.place; fairway layer load takes lines and areas, "
-    "columns.shape makes elements of them",
+    "no_point": "a fix is a point, POINT (x y) or WKB, in columns.place, or two numbers, of which place_order says the "
+    "order; fairway layer load takes lines and areas, columns.shape makes elements of them",
     "bad_box": "columns.box names the sides in pairs, the low one first: lo1, hi1, lo2, hi2",
     "no_shape": "columns.shape names a column of WKT, WKB or GeoJSON geometries, and they must be valid",
     "bad_json": f"format says what the file is: {names_of_formats()}",

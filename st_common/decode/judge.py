@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from st_common.decode.boxes import boxes_of
 from st_common.decode.cleaning import ids_of, trimmed
 from st_common.decode.decoded import REASONS, REJECTS_SCHEMA, Decoded, fixes_schema
+from st_common.decode.degrees import coordinates_of, with_point
 from st_common.decode.instants import instants
 from st_common.decode.points import as_one, points_of
+from st_common.formats.format_settings import parts
 from st_common.formats.numbers import (
     Mask,
     Parsed,
@@ -27,6 +29,7 @@ from st_common.formats.registry import format_of
 from st_common.formats.said_before import NOTHING, SaidBefore
 from st_common.settings import AttributeType, StreamSettings
 from st_common.stream_columns import GEOMETRY
+from st_common.times import form_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +148,7 @@ def _lines(before: SaidBefore, rows: NDArray[np.int64]) -> pa.Array:
 def _fields(
     records: Records, stream: StreamSettings, arrivals: Arrivals, faults: Faults
 ) -> dict[str, pa.Array]:
-    fields, named = _without_nulls(records.fields, stream.nulls), stream.columns
+    fields, named = _cleared(records.fields, stream), stream.columns
     if stream.where is not None:
         from st_common.decode.entry import passing  # most streams need no database
 
@@ -252,7 +255,7 @@ def times_in(
     faults = Faults(len(rows))
     times, known = np.zeros(count, np.int64), np.zeros(count, bool)
     if len(rows):
-        fields = _without_nulls(records.fields, stream.nulls)
+        fields = _cleared(records.fields, stream)
         arrivals = one_arrival(0, records)
         times[rows] = _event_ts(records, fields, stream, arrivals, faults)
         known[rows] = faults.reasons == Reason.NONE
@@ -265,13 +268,26 @@ def _places(
     """The numbers of x and of y, and the attributes that come with them: of boxes the sides, of shapes the geometry."""
     named = stream.columns
     if named.x is not None and named.y is not None:
-        x, y = doubles(fields[named.x]), doubles(fields[named.y])
+        x, y = (
+            coordinates_of(
+                as_one(fields, column, between=" "), axis, stream.coordinates
+            )
+            if stream.is_in_degrees
+            else doubles(as_one(fields, column, between=" "))
+            for axis, column in (("x", named.x), ("y", named.y))
+        )
         return *_without_null_island(x, y, stream), {}
     if named.box:
         return _boxes(fields, stream, gone, faults)
     if named.shape is not None:
         return _shapes(fields[named.shape], stream, gone, faults)
-    points = points_of(fields[str(named.place)], epsg=stream.epsg)
+    points = points_of(
+        fields[str(named.place)],
+        epsg=stream.epsg,
+        order=stream.place_order,
+        decimal=stream.decimal,
+        in_degrees=stream.is_in_degrees,
+    )
     faults.mark(points.other & ~gone, Reason.NO_POINT)
     faults.mark(points.elsewhere & ~gone, Reason.OUT_OF_CRS)
     return *_without_null_island(points.x, points.y, stream), {}
@@ -358,6 +374,28 @@ def _attribute(
     if bad.any():
         faults.unread[name] = bad
     return pa.array(parsed.values, mask=absent)
+
+
+def _cleared(
+    fields: Mapping[str, pa.Array], stream: StreamSettings
+) -> Mapping[str, pa.Array]:
+    """The fields with null for what stands for a missing value, and with points in numbers."""
+    fields = _without_nulls(fields, stream.nulls)
+    if stream.decimal == ".":
+        return fields
+    named = stream.columns
+    numbers = {*parts(named.x), *parts(named.y), *named.box}
+    numbers |= {
+        named.of_attribute(name)
+        for name, kind in stream.attributes.items()
+        if kind in ("double", "long")
+    }
+    if form_of(stream.time_unit) is None:
+        numbers |= {*parts(named.event_ts)}
+    return {
+        name: with_point(values, stream.decimal) if name in numbers else values
+        for name, values in fields.items()
+    }
 
 
 def _without_nulls(

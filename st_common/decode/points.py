@@ -1,7 +1,7 @@
 """Values that stand in another form than one column each: ids and times of several columns, points of one.
 
-A point is WKT (`POINT (24.9 60.1)`, also with a Z or M, or `SRID=4326;` in front) or WKB, as bytes or in hexadecimal
-digits, with or without PostGIS's SRID.
+A point is WKT (`POINT (24.9 60.1)`, also with a Z or M, or `SRID=4326;` in front), WKB, as bytes or in hexadecimal
+digits, with or without PostGIS's SRID, a point of GeoJSON, or two coordinates (`pairs`).
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from st_common.decode.pairs import pairs_of
 from st_common.formats.format_settings import Column, parts
 from st_common.formats.numbers import Mask, Parsed, as_texts, doubles, is_missing, mask
 
@@ -62,23 +63,49 @@ def as_one(fields: Mapping[str, pa.Array], column: Column, *, between: str) -> p
     return pc.if_else(pa.array(missing), pa.scalar(None, pa.string()), joined)
 
 
-def points_of(values: pa.Array, *, epsg: int) -> Points:
-    """The points that WKT or WKB gives; total, as all that judges records.
+def points_of(
+    values: pa.Array,
+    *,
+    epsg: int,
+    order: str | None = None,
+    decimal: str = ".",
+    in_degrees: bool = True,
+) -> Points:
+    """The points that WKT, WKB, GeoJSON or two coordinates give; total, as all that judges records.
 
     Args:
         values: texts, or binary values.
         epsg: of the stream's system; 0: none, so that no SRID is another one.
+        order: of two numbers: see `pairs_of`.
+        decimal: what stands in front of their decimals.
+        in_degrees: whether x and y are longitude and latitude, so that letters and GeoJSON can give them.
     """
     if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
         return _of_wkb(values.cast(pa.binary()), epsg)
     texts = as_texts(values)
     is_hex = mask(pc.match_substring_regex(texts, _HEX))
     points = _of_wkt(texts, epsg)
+    at = np.flatnonzero(points.other)
+    if len(at):
+        pairs = pairs_of(
+            texts.take(pa.array(at)), order=order, decimal=decimal, letters=in_degrees
+        )
+        points = _with(points, at, _of_pairs(*pairs))
     if not is_hex.any():
         return points
     at = np.flatnonzero(is_hex)
     wkb = [bytes.fromhex(text) for text in texts.take(pa.array(at)).to_pylist()]
     return _with(points, at, _of_wkb(pa.array(wkb, pa.binary()), epsg))
+
+
+def _of_pairs(x: Parsed, y: Parsed) -> Points:
+    none = np.zeros(len(x.bad), bool)
+    return Points(
+        x=Parsed(x.values, none, none),
+        y=Parsed(y.values, none, none),
+        other=x.bad,
+        elsewhere=none,
+    )
 
 
 def _of_wkt(texts: pa.Array, epsg: int) -> Points:

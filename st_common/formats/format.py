@@ -26,6 +26,9 @@ FORMAT_KEYS = (
     "time_unit",
     "time_zone",
     "encoding",
+    "decimal",
+    "coordinates",
+    "place_order",
 )
 """The keys of a stream that some formats have no use for."""
 

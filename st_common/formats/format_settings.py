@@ -28,12 +28,12 @@ class NamedColumns(Protocol):
         ...
 
     @property
-    def x(self) -> str | None:
-        """The column of longitudes, or of x; None: see `place`."""
+    def x(self) -> Column | None:
+        """The column of longitudes, or of x, or several that are one; None: see `place`."""
         ...
 
     @property
-    def y(self) -> str | None:
+    def y(self) -> Column | None:
         """The column of latitudes, or of y."""
         ...
 
@@ -128,9 +128,9 @@ def named_columns(stream: FormatSettings) -> Iterator[tuple[str, str]]:
     columns = stream.columns
     yield from (("object", name) for name in parts(columns.object))
     yield from (("event_ts", name) for name in parts(columns.event_ts))
+    yield from (("x", name) for name in parts(columns.x))
+    yield from (("y", name) for name in parts(columns.y))
     single = {
-        "x": columns.x,
-        "y": columns.y,
         "place": columns.place,
         "gone": columns.gone,
     }

@@ -32,7 +32,7 @@ class GeoJson(Format):
     `properties.id` is the property of that name, `geometry.coordinates[2]` the height.
     """
 
-    takes = frozenset({"skip_lines", "time_unit", "time_zone", "encoding"})
+    takes = frozenset({"skip_lines", "time_unit", "time_zone", "encoding", "decimal"})
     columns = _PLACE
 
     def chunks(

@@ -3,7 +3,7 @@
 import io
 from typing import TYPE_CHECKING
 
-from st_common.formats.format import Format
+from st_common.formats.format import FORMAT_KEYS, Format
 from st_common.formats.format_settings import FormatSettings, Source
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Ndjson(Format):
     """JSON objects; see `ndjson_records` and `ndjson_chunks`."""
 
-    takes = frozenset({"records", "skip_lines", "time_unit", "time_zone", "encoding"})
+    takes = frozenset(FORMAT_KEYS) - {"header", "delimiter", "quote"}
     takes_objects = True
 
     written_as = "objects"

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 class Parquet(Format):
     """Rows; the columns are those of the file, by path inside of structs: `position.lat`."""
 
-    takes = frozenset({"time_unit", "time_zone"})
+    takes = frozenset(
+        {"time_unit", "time_zone", "decimal", "coordinates", "place_order"}
+    )
     is_lines = False
 
     is_told_at_end = True

@@ -145,6 +145,8 @@ def _plain_columns(stream: StreamSettings) -> _Plain:
     columns = stream.columns
     known = (columns.object, columns.event_ts or "", columns.x, columns.y)
     is_json = format_of(stream.format).written_as == "objects"
+    if (stream.decimal, stream.coordinates) != (".", "degrees"):
+        raise _composed(stream)
     for name in known:
         if not isinstance(name, str) or (is_json and "." in name):
             raise _composed(stream)
@@ -159,7 +161,7 @@ def _plain_columns(stream: StreamSettings) -> _Plain:
 
 def _composed(stream: StreamSettings) -> ConfigError:
     return ConfigError(
-        f"stream {stream.name!r}: its columns hold a part of a fix together or inside of others",
+        f"stream {stream.name!r}: its columns hold a part of a fix together, inside of others, or in another form",
         hint="simulate a stream whose object, event_ts, x and y are columns of their own",
     )
 

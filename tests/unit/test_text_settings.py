@@ -228,7 +228,7 @@ def test_half_an_id_is_none():
     settings = stream(
         format="csv", columns={"object": ["a", "b"], "x": "x", "y": "y"}, nulls=["NA"]
     )
-    decoded = decode(b"a,b,x,y\n1,2,0,0\n1,,0,0\nNA,2,0,0\n", settings, arrival_us=NOW)
+    decoded = decode(b"a,b,x,y\n1,2,1,1\n1,,1,1\nNA,2,1,1\n", settings, arrival_us=NOW)
     assert decoded.fixes["object"].to_pylist() == ["1/2"]
     assert decoded.rejects["reason"].to_pylist() == ["missing_object"] * 2
 

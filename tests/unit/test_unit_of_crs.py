@@ -8,6 +8,7 @@ import pytest
 import shapely
 
 from st_common.capture.log import Log
+from st_common.crs import without_srid
 from st_common.engine.feed import step_settings
 from st_common.engine.run import run
 from st_common.home import Home
@@ -183,3 +184,23 @@ def test_the_way_that_an_object_can_go_unseen_is_in_coordinates(
     assert step_settings(streams(tmp_path, crs)["cars"]).margin == pytest.approx(
         300 / unit_m, rel=1e-12
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "epsg", "wkt"),
+    [
+        ("SRID=4326;POINT (1 2)", 4326, "POINT (1 2)"),
+        (" srid = 3067 ; POLYGON EMPTY", 3067, "POLYGON EMPTY"),
+        ("SRID=3067;POINT (1 2)", 0, "POINT (1 2)"),
+        ("POINT (1 2)", 4326, "POINT (1 2)"),
+    ],
+)
+def test_the_system_in_front_of_a_geometry_is_taken_off(text, epsg, wkt):
+    assert without_srid(text, epsg) == wkt
+
+
+def test_a_geometry_in_another_system_is_refused_by_both_names():
+    with pytest.raises(
+        ValueError, match="SRID=3067 is another system than the stream's EPSG:4326"
+    ):
+        without_srid("SRID=3067;POINT (1 2)", 4326)
