@@ -51,6 +51,12 @@ class Format(ABC):
     columns: Mapping[str, str] = {}
     """The columns of a fix whose names the format knows itself: settings need not say them."""
 
+    is_local = False
+    """Whether its times are what a clock on the spot showed, without a zone."""
+
+    offers: Mapping[str, str] = {}
+    """Attributes worth keeping, with types and units as settings declare them, of columns whose names are fixed."""
+
     written_as: str | None = None
     """How rows of columns are written in it: `objects` of JSON, `delimited` by a character; None: they are not."""
 

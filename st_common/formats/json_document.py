@@ -1,6 +1,7 @@
 """What a JSON document says beside its list of records, given to each of them.
 
 {"now": 1753571941.0, "aircraft": [{"hex": "3c0001"}]}   ->   {"document":{"now":1753571941.0},"hex": "3c0001"}
+{"icao": "3c0001", "trace": [[0, 47.1, 8.2]]}            ->   {"document":{"icao":"3c0001"},"row":[0, 47.1, 8.2]}
 
 So a record stands alone, wherever the list is cut.
 """
@@ -18,6 +19,8 @@ from st_common.formats.spans import lines
 
 DOCUMENT = "document"
 """The key of a record under which it has what its document says."""
+ROW = "row"
+"""The key of a record that is an array."""
 _PLAIN = (str, int, float, bool)
 
 
@@ -58,7 +61,7 @@ def _put(said: dict[str, Any], path: Sequence[str], document: Any) -> None:
 
 
 def with_said(elements: bytes, said: bytes) -> bytes:
-    """Lines of elements, each object with that member in front of its own."""
+    """Lines of elements, each object with that member in front of its own; an array stands behind it."""
     if not said or not elements:
         return elements
     texts = lines(np.frombuffer(elements, np.uint8)).texts()
@@ -68,6 +71,8 @@ def with_said(elements: bytes, said: bytes) -> bytes:
     )
     is_empty = pc.not_equal(empty, texts)
     filled = pc.replace_substring_regex(texts, r"^[ \t]*\{", b"{" + inside)
+    row = b"{" + inside + f'"{ROW}":'.encode() + rb"\1}"
+    filled = pc.replace_substring_regex(filled, r"^[ \t]*(\[(?s:.*))$", row)
     joined = pc.binary_join(
         pa.ListArray.from_arrays(
             pa.array([0, len(texts)], pa.int32()), pc.if_else(is_empty, empty, filled)

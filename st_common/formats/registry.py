@@ -15,9 +15,13 @@ from st_common.formats.gpx import Gpx
 from st_common.formats.gtfs_rt import GtfsRt
 from st_common.formats.hfp import Hfp
 from st_common.formats.ndjson import Ndjson
+from st_common.formats.nmea import Nmea
 from st_common.formats.opensky import OpenSky
+from st_common.formats.owntracks import OwnTracks
 from st_common.formats.parquet import Parquet
+from st_common.formats.readsb import Readsb
 from st_common.formats.sbs1 import Sbs1
+from st_common.formats.traccar import Traccar
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
@@ -32,6 +36,10 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "opensky": OpenSky(),
         "parquet": Parquet(),
         "hfp": Hfp(),
+        "nmea": Nmea(),
+        "owntracks": OwnTracks(),
+        "traccar": Traccar(),
+        "readsb": Readsb(),
         "boxes": Boxes(),
     }
 )

@@ -59,6 +59,8 @@ class Sbs1(Format):
 
     remembers = True
 
+    is_local = True
+
     defaults = MappingProxyType({"time_unit": "%Y/%m/%d %H:%M:%S"})
 
     def chunks(

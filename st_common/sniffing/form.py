@@ -32,7 +32,14 @@ _SBS_FIELDS = {
     b"STA": (11, 22),
     b"CLK": (10, 22),
 }
-_HFP = re.compile(rb'^([0-9]\S* )?/hfp/v[0-9]/.* \{\s*"', re.MULTILINE)
+_OWN_LINES: Mapping[str, re.Pattern[bytes]] = {
+    "hfp": re.compile(rb'^([0-9]\S* )?/hfp/v[0-9]/.* \{\s*"'),
+    "owntracks": re.compile(rb'^[0-9]{4}-[0-9-]+T[0-9:.]+Z\t[^\t{]*\t\{"'),
+    "nmea": re.compile(
+        rb"^(?:[^$!\n]{0,80}\$[^\n]*\n){0,99}?[^$!\n]{0,80}\$[A-Z]{2}(?:RMC|GGA),"
+    ),
+}
+"""What lines begin with that are of a format of their own."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -77,8 +84,8 @@ def _form_of(data: bytes, place: str) -> Form:
         return Form(format="ais")
     if _is_sbs(begun):
         return Form(format="sbs1")
-    if _HFP.match(begun):
-        return Form(format="hfp")
+    if (own := _own_lines(begun)) is not None:
+        return Form(format=own)
     if begun.startswith((b"{", b"[")):
         return _of_json(begun, place)
     if b"\0" in data[:4096] or _is_binary(data[:4096]):
@@ -169,8 +176,23 @@ _OWN_JSON: Mapping[str, re.Pattern[bytes]] = {
         rb'"gtfs_?realtime_?version"\s*:|"header"\s*:\s*\{[^{}]*\}\s*,\s*"entity"\s*:',
         re.IGNORECASE,
     ),
+    "owntracks": re.compile(
+        rb'"_type"\s*:\s*"(location|waypoints?|transition|lwt|cmd|card|steps)"'
+    ),
+    "traccar": re.compile(
+        rb'"deviceId"\s*:(?s:.*)"(fixTime|deviceTime|serverTime)"\s*:'
+    ),
+    "readsb": re.compile(
+        rb'"(aircraft|ac)"\s*:\s*\[(?s:.*)"seen(_pos)?"\s*:|"now"\s*:(?s:.*)"aircraft"\s*:\s*\['
+        rb'|"icao"\s*:(?s:.*)"trace"\s*:\s*\[\s*\['
+    ),
 }
 """What the beginning of JSON has that is of a format of its own."""
+
+
+def _own_lines(begun: bytes) -> str | None:
+    """The format of lines that have one of their own."""
+    return next((name for name, of in _OWN_LINES.items() if of.match(begun)), None)
 
 
 def _own_json(head: bytes) -> str | None:

@@ -38,6 +38,10 @@ _OWN: dict[str, dict[str, Any]] = {
     "hfp": {"object": ["operator_id", "vehicle_number"], "event_ts": "tst"},
     "gpx": {"object": "trk/name", "event_ts": "time"},
     "opensky": {"object": "icao24", "event_ts": "time_position"},
+    "nmea": {"object": "device", "event_ts": "time"},
+    "owntracks": {"object": "device_id", "event_ts": "tst"},
+    "traccar": {"object": "deviceId", "event_ts": "fixTime"},
+    "readsb": {"object": "hex", "event_ts": "time"},
 }
 """The object and the time of formats whose columns have names of their own."""
 _OTHER_OBJECTS: Mapping[str, Sequence[str]] = {
@@ -139,19 +143,19 @@ def sniff(
     sample = _sample(head, probe)
     rows = rows_of(sample.payloads, probe, form.names) if form.names else ()
     guess = _guess(replace(form, rows=rows), place, owner, named)
-    others = guess.others if guess else {}
+    others = guess.others if guess else _offered(form.format)
     names = _kept(kept, others, place, form.format)
     told = _table_of(form, guess, owner)
     table = _with_attributes(told, {n: others[n] for n in names})
     dropped = {name: one for name, one in others.items() if name not in names}
     stream = stream_of_table(_NAME, table, Path(place))
-    notes = (*guess.notes, *notes_of_others(dropped)) if guess else ()
+    notes = (*(guess.notes if guess else ()), *notes_of_others(dropped))
     if "encoding" in table:
         notes = (_note_of_encoding(table["encoding"]), *notes)
     seen = _tried(head, sample, stream, table, notes)
     if guess is None and owner is None:
         seen = _by_another_object(seen, head, sample)
-    is_local = guess.is_local if guess else form.format == "sbs1"
+    is_local = guess.is_local if guess else format_of(form.format).is_local
     if not is_local:
         return seen
     return replace(seen, notes=(*_behind(seen, head), *seen.notes))
@@ -197,6 +201,12 @@ def _note_of_encoding(encoding: str) -> str:
         f"the text is no UTF-8: it is read as {encoding}; "
         "encoding names another one, such as cp1250, cp1251 or shift_jis, where names look wrong"
     )
+
+
+def _offered(format_name: str) -> dict[str, Other]:
+    """The attributes of a format whose columns have names of their own."""
+    offers = format_of(format_name).offers
+    return {name: Other(name, of_type) for name, of_type in offers.items()}
 
 
 def _probe(form: Form) -> StreamSettings:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from st_common.contracts import contract_names, load_contract
-from st_common.formats import ais, gtfs_rt, hfp_columns, sbs1
+from st_common.formats import ais, gtfs_rt, hfp_columns, nmea, sbs1
 from st_common.settings import load_streams
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,9 +39,18 @@ def test_the_settings_of_formats_can_be_used_and_their_columns_are_all_told(tmp_
     assert streams.broken == {}
     every = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
     sections = [section for section in every if "```toml\n" in section]
-    columns = (gtfs_rt.COLUMNS, ais.COLUMNS, sbs1.COLUMNS, hfp_columns.COLUMNS)
-    for section, known, stream in zip(sections, columns, streams.values(), strict=True):
+    columns = {
+        "gtfs-rt": gtfs_rt.COLUMNS,
+        "ais": ais.COLUMNS,
+        "sbs1": sbs1.COLUMNS,
+        "hfp": hfp_columns.COLUMNS,
+        "nmea": nmea.COLUMNS,
+    }
+    assert columns.keys() < {stream.format for stream in streams.values()}
+    for section, stream in zip(sections, streams.values(), strict=True):
         assert f'format = "{stream.format}"' in section
+        if (known := columns.get(stream.format)) is None:
+            continue  # columns are the keys of its JSON
         first = re.findall(
             r"^\|(.*?)\|", section.partition("| reason |")[0], re.MULTILINE
         )
