@@ -7,10 +7,13 @@ from typing import Any, Literal
 from st_common.errors import ConfigError
 from st_common.formats.format_settings import Column, parts
 from st_common.regions.by_extent import Extent
-from st_common.stream_keys import column_checks
+from st_common.stream_keys import Owner, column_checks
 from st_common.toml_values import checked
 
 YOUNGER: Mapping[str, object] = {
+    "object_value": None,
+    "object_from": None,
+    "age": None,
     "place": None,
     "attributes": {},
     "box": (),
@@ -32,8 +35,13 @@ class Columns:
     number, counted from "1".
 
     Attributes:
-        object: the column of ids. Of several an id is all their values with "/" between them: `18/640`.
+        object: the column of ids. Of several an id is all their values with "/" between them: `18/640`. None where the
+            records say none: then it is one of the next two.
+        object_value: the id of all records.
+        object_from: from what the id of a record follows: the `file name` that it came in, or its `source`. Whoever
+            writes the log says it in front of the records (`said_before`).
         event_ts: the column of times. Of several it is all their texts with a blank between them.
+        age: the column of the seconds by which a place is older than its `event_ts`.
         x: the column of x or longitude, or those that are one together, such as the number and its hemisphere; None
             where `place` has both.
         y: likewise.
@@ -48,7 +56,10 @@ class Columns:
     """
 
     object: Column
+    object_value: str | None = None
+    object_from: str | None = None
     event_ts: Column | None = None
+    age: str | None = None
     x: Column | None = None
     y: Column | None = None
     place: str | None = None
@@ -111,6 +122,9 @@ def columns_of_table(
     """
     values = checked(table, column_checks(attributes), Columns, place)
     known = {} if _PLACES & set(values) else of_format
+    if isinstance(owner := values.get("object"), Owner):
+        values["object"] = ()
+        values |= {"object_value": owner.value, "object_from": owner.origin}
     renamed = {name: values.pop(name) for name in attributes if _is_own(name, values)}
     sides = values.get("box", ())
     renamed |= dict(zip(sides_of(len(sides) // 2), sides, strict=True))
@@ -119,6 +133,10 @@ def columns_of_table(
     columns = Columns(**{**known, **values}, attributes=renamed)
     _check_place(columns, place)
     _check_own(columns, attributes, place)
+    if columns.age is not None and columns.event_ts is None:
+        raise ConfigError(
+            f"{place} age without event_ts", hint="name the column of times by event_ts"
+        )
     if columns.gone is None and "gone_values" in table:
         raise ConfigError(
             f"{place} gone_values without gone", hint="name the column by gone"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from st_common.crs import unit_of_crs
@@ -25,6 +26,9 @@ from st_common.toml_values import (
     words,
 )
 from st_common.units import SHOWN, unit_of
+
+ORIGINS = ("file name", "source")
+"""From what the object of records may follow that say none."""
 
 PLANAR = "planar"
 """The `crs` of a plane without a place on Earth."""
@@ -82,6 +86,36 @@ def _columns(value: object) -> Column:
     if not names or len(set(names)) < len(names):
         raise WrongError("must be columns, each once")
     return names if len(names) > 1 else names[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The object of records that say none.
+
+    Attributes:
+        value: its id; None: it follows from where they come from.
+        origin: from what: `file name`, without its ending, or `source`.
+    """
+
+    value: str | None = None
+    origin: str | None = None
+
+
+@takes(
+    'a column, several in a list, `{ value = "ID" }`, or `{ from = "file name" }` or `"source"`'
+)
+def _object(value: object) -> Column | Owner:
+    """The columns of ids, or whose records are that have none."""
+    if not isinstance(value, dict):
+        return _columns(value)
+    if value.keys() == {"from"} and value["from"] in ORIGINS:
+        return Owner(origin=value["from"])
+    text_ = value.get("value")
+    if value.keys() != {"value"} or not isinstance(text_, str) or not text_.strip():
+        raise WrongError(
+            'must be { value = "ID" }, { from = "file name" } or { from = "source" }'
+        )
+    return Owner(value=text_.strip())
 
 
 @takes("the columns of 1 to 4 low and high sides, in a list")
@@ -234,8 +268,9 @@ def _table(value: object) -> dict[str, Any]:
 
 
 COLUMN_KEYS: dict[str, Check] = {
-    "object": _columns,
+    "object": _object,
     "event_ts": _columns,
+    "age": _column,
     "x": _columns,
     "y": _columns,
     "place": _column,

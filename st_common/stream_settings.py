@@ -180,6 +180,7 @@ def check_together(
         ConfigError: two of them cannot be together.
     """
     _check_format(stream, table, place)
+    _check_owner(stream, place)
     times = stream.columns.event_ts
     counts = stream.time_unit in COUNTED_PER_S
     if counts and stream.time_zone is not None:
@@ -204,6 +205,18 @@ def check_together(
             hint='a format such as "%d/%m/%Y %H:%M:%S", or iso',
         )
     _check_accuracy(stream, place)
+
+
+def _check_owner(stream: StreamSettings, place: str) -> None:
+    """Records without ids that are called as their files come in files."""
+    if stream.columns.object_from != "file name":
+        return
+    for name, source in stream.sources.items():
+        if source.kind != "files":
+            raise ConfigError(
+                f'{place} columns: object = {{ from = "file name" }}, but source {name!r} reads no files',
+                hint='{ from = "source" } names it',
+            )
 
 
 def _check_accuracy(stream: StreamSettings, place: str) -> None:

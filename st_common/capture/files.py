@@ -21,7 +21,7 @@ from st_common.capture.looking_ahead import LookingAhead
 from st_common.capture.memory import Memory
 from st_common.capture.ordered import Ordered, in_order
 from st_common.capture.reading import settle
-from st_common.capture.source import opened
+from st_common.capture.source import name_of, opened
 from st_common.decode import decode
 from st_common.errors import ConfigError
 from st_common.formats.chunk import HEADER_LIMIT, Chunk
@@ -160,6 +160,21 @@ def replay(
     )
 
 
+def owners_of(stream: StreamSettings, path: Path) -> tuple[str, ...]:
+    """Whose the records of a file are, where that follows from its name; () where they say it, or the settings do.
+
+    Raises:
+        ConfigError: it follows from a source, and a file that is replayed has none.
+    """
+    origin = stream.columns.object_from
+    if origin == "source":
+        raise ConfigError(
+            f"stream {stream.name!r} takes the names of sources for objects, and a file has no source",
+            hint='columns.object = { from = "file name" } or { value = "ID" }, or a source that reads files',
+        )
+    return () if origin is None else (name_of(path),)
+
+
 def _source(
     files: "_Files", stream: StreamSettings, stack: ExitStack, *, as_they_stand: bool
 ) -> Ordered:
@@ -196,8 +211,10 @@ class _Files:
         return chain.from_iterable(read() for read in self.readers)
 
     def _read(self, path: Path) -> Iterator[Chunk]:
+        owners = owners_of(self._stream, path)
         with opened(path, encoding=self._stream.encoding) as file:
-            yield from chunks(file.source, self._stream, size=self._size)
+            for chunk in chunks(file.source, self._stream, size=self._size):
+                yield replace(chunk, owners=owners) if owners else chunk
             if file.broken:
                 self.broken[path] = None
 

@@ -9,15 +9,16 @@ one in some portions is kept as it is read to its end.
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
 from st_common.capture.chunks import chunks
-from st_common.capture.source import Opened, opened, opened_bytes
+from st_common.capture.source import Opened, name_of, opened, opened_bytes
 from st_common.formats.chunk import Chunk
 from st_common.formats.format_settings import Source
 from st_common.formats.registry import format_of
+from st_common.formats.said_before import SaidBefore, also
 from st_common.settings import StreamSettings
 
 PART_BYTES = 1 << 18
@@ -53,7 +54,7 @@ def sample_of(path: Path, stream: StreamSettings) -> Sample:
         ConfigError: it cannot be read, or is not of that format.
     """
     with opened(path, encoding=stream.encoding) as file:
-        return _sampled(file, stream)
+        return _owned(_sampled(file, stream), stream, name_of(path))
 
 
 def sample_of_bytes(
@@ -72,7 +73,16 @@ def sample_of_bytes(
     if not is_whole and _is_of_lines(data[:_HEAD_BYTES], stream):
         data = data[: format_of(stream.format).whole_bytes(data)]
     file = opened_bytes(data, encoding=stream.encoding)
-    return _sampled(file, stream, is_cut=not is_whole)
+    return _owned(_sampled(file, stream, is_cut=not is_whole), stream, "source")
+
+
+def _owned(sample: Sample, stream: StreamSettings, name: str) -> Sample:
+    """A sample that says whose its records are, where its writer would."""
+    if stream.columns.object_from is None:
+        return sample
+    before = SaidBefore(owners=(name,))
+    payloads = tuple(also(payload, before) for payload in sample.payloads)
+    return replace(sample, payloads=payloads)
 
 
 def _sampled(file: Opened, stream: StreamSettings, *, is_cut: bool = False) -> Sample:

@@ -22,6 +22,8 @@ from st_common.decode.gzipped import MAGIC, GzipSource
 from st_common.errors import ConfigError, StorageError
 from st_common.formats.format_settings import Source
 
+_PACKED = (".gz", ".zip")
+
 STANDARD_INPUT = Path("-")
 
 
@@ -201,3 +203,8 @@ def files_of(path: Path) -> list[Path]:
             f"{path} holds no file", hint="name a file, or another folder"
         )
     return [each for file in files for each in files_of(file)]
+
+
+def name_of(path: Path) -> str:
+    """The name of a file without its endings: `trip` of `trip.csv.gz`."""
+    return (path.with_suffix("") if path.suffix in _PACKED else path).stem

@@ -69,8 +69,8 @@ def event_times(
     form, times = format_of(stream.format), stream.columns.event_ts
     (first, *_) = parts(times)
     # All other columns are left where they are; made by hand, so that nobody asks for places.
-    columns = Columns(object=first, event_ts=times)
-    narrow = replace(stream, columns=columns, attributes={})
+    columns = Columns(object=first, event_ts=times, age=stream.columns.age)
+    narrow = replace(stream, columns=columns, attributes={}, where=None)
     made_at = form.made_at(payload, narrow)
     text = as_utf8(payload, stream.encoding)
     return times_in(form.records(text, narrow), made_at, stream)

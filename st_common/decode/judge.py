@@ -31,6 +31,8 @@ from st_common.settings import AttributeType, StreamSettings
 from st_common.stream_columns import GEOMETRY
 from st_common.times import form_of
 
+_OLDEST_S = 1e9  # more is no age of a place
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrivals:
@@ -105,7 +107,7 @@ def judge(
     """
     rows = np.flatnonzero(records.fault == Reason.NONE)
     faults = Faults(len(rows))
-    fields = _fields(records, stream, arrivals, faults) if len(rows) else {}
+    fields = _fields(records, stream, arrivals, before, faults) if len(rows) else {}
     faults.mark(np.isin(rows, before.ahead), Reason.AHEAD_OF_STREAM)
     fault = records.fault.copy()
     fault[rows] = faults.reasons
@@ -146,15 +148,19 @@ def _lines(before: SaidBefore, rows: NDArray[np.int64]) -> pa.Array:
 
 
 def _fields(
-    records: Records, stream: StreamSettings, arrivals: Arrivals, faults: Faults
+    records: Records,
+    stream: StreamSettings,
+    arrivals: Arrivals,
+    before: SaidBefore,
+    faults: Faults,
 ) -> dict[str, pa.Array]:
-    fields, named = _cleared(records.fields, stream), stream.columns
+    fields = _cleared(records.fields, stream)
     if stream.where is not None:
         from st_common.decode.entry import passing  # most streams need no database
 
         passed, faults.filtered_out = passing(fields, stream.where, len(faults.reasons))
         faults.mark(~passed, Reason.FILTERED_OUT)
-    objects = ids_of(fields, named.object, clean=stream.cleaning > 0)
+    objects = _objects(fields, records, stream, before)
     faults.mark(_empty_ids(objects), Reason.MISSING_OBJECT)
     event_ts = _event_ts(records, fields, stream, arrivals, faults)
     gone = _gone(fields, stream)
@@ -174,6 +180,27 @@ def _fields(
         "gone": pa.array(gone),
         **attributes,
     }
+
+
+def _objects(
+    fields: Mapping[str, pa.Array],
+    records: Records,
+    stream: StreamSettings,
+    before: SaidBefore,
+) -> pa.DictionaryArray:
+    """The id of each record that could be taken apart: its own, that of all, or that of where it came from."""
+    named, rows = stream.columns, np.flatnonzero(records.fault == Reason.NONE)
+    if parts(named.object):
+        return ids_of(fields, named.object, clean=stream.cleaning > 0)
+    value = named.object_value
+    names = before.owners if value is None else (value,)
+    # Where nobody has said from where records come, nobody knows whose they are: "" is no id.
+    codes = np.zeros(len(rows), np.int32)
+    if value is None and before.owner_of:
+        codes = np.asarray(before.owner_of, np.int32)[rows]
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes, pa.int32()), pa.array(names or ("",), pa.string())
+    )
 
 
 def _gone(fields: Mapping[str, pa.Array], stream: StreamSettings) -> Mask:
@@ -234,7 +261,22 @@ def _event_ts(
     faults.twice, faults.never = parsed.twice, parsed.never
     faults.mark(parsed.missing, Reason.MISSING_TIME)
     faults.mark(parsed.bad, Reason.BAD_TIME)
-    return parsed.values.astype(np.int64, copy=False)
+    seen = parsed.values.astype(np.int64, copy=False)
+    if stream.columns.age is None:
+        return seen
+    return _earlier(seen, doubles(fields[stream.columns.age]), faults)
+
+
+def _earlier(
+    times: NDArray[np.int64], ages: Parsed, faults: Faults
+) -> NDArray[np.int64]:
+    """Times (us) less so many seconds."""
+    faults.mark(ages.missing, Reason.MISSING_TIME)
+    is_known = ~(ages.missing | ages.bad) & (np.abs(ages.values) <= _OLDEST_S)
+    micros = np.where(is_known, ages.values, 0) * 1e6
+    earlier = times - np.rint(micros).astype(np.int64)
+    faults.mark(~is_known | (earlier < 0) | (micros < 0), Reason.BAD_TIME)
+    return earlier
 
 
 def times_in(

@@ -35,6 +35,7 @@ class Arrival:
         records: how many there are; 0 where lines say something about records that are still to come.
         is_lines: whether others may stand behind it in one payload.
         is_live: whether they are told as they happen, so that time goes on after them.
+        owner: whose records these are, where they come in a file of their own; "" elsewhere.
         places: by part of the source (a partition, a file) where to go on behind these records; empty where a source
             cannot go back.
         decoded: of these records alone, where somebody has decoded them already.
@@ -47,6 +48,7 @@ class Arrival:
     records: int
     is_lines: bool = True
     is_live: bool = True
+    owner: str = ""
     places: dict[str, int] = field(default_factory=dict)
     decoded: Decoded | None = None
     stored: Callable[[Written | None], None] = _nobody

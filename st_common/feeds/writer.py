@@ -11,6 +11,7 @@ from st_common.capture.reading import log_for, settle
 from st_common.feeds.arrival import Arrival, Written
 from st_common.feeds.judge import Judge
 from st_common.feeds.places import MovedError, Places
+from st_common.formats.said_before import SaidBefore, also
 from st_common.home import Home
 from st_common.position import position_of
 from st_common.settings import StreamSettings
@@ -41,7 +42,7 @@ class Writer:
         *,
         clock: Callable[[], int] = wall_clock,
     ) -> None:
-        self._stream, self._clock = stream, clock
+        self._stream, self._source, self._clock = stream, source, clock
         self.log = log_for(home, stream)
         self.places = Places(self.log, source)
         self.judge = Judge(stream, source)
@@ -73,7 +74,9 @@ class Writer:
             self.records += rows[-1]
             self.bytes += len(payload)
             self.segments += 1
-            self.judge.look(payload, arrival_us=self._clock(), decoded=of[0].decoded)
+            owned = self._owned(payload, of[0])
+            decoded = of[0].decoded if owned is payload else None
+            self.judge.look(owned, arrival_us=self._clock(), decoded=decoded)
         return written
 
     def _append(
@@ -81,6 +84,7 @@ class Writer:
     ) -> tuple[int, Sequence[int]]:
         """Stores one payload; the number of its segment, and the rows of it that are ahead of the stream."""
         behind = self._memory.put_in_front(payload, arrival_us=self._clock())
+        behind = self._owned(behind, arrivals[0])
         is_known = behind is payload and len(arrivals) == 1
         with self.log.locked():
             has_places = any(one.places for one in arrivals)
@@ -106,6 +110,14 @@ class Writer:
                 decoded=found.decoded,
             )
             return self.log.end() - 1, found.ahead
+
+    def _owned(self, payload: bytes, arrival: Arrival) -> bytes:
+        """A payload that says whose its records are, where that follows from where they come from."""
+        origin = self._stream.columns.object_from
+        owner = self._source if origin == "source" else arrival.owner
+        if origin is None or not owner:
+            return payload
+        return also(payload, SaidBefore(owners=(owner,)))
 
     def _announce(
         self, payload: bytes, arrivals: Sequence[Arrival], rows: Sequence[int]
@@ -134,7 +146,8 @@ def _payloads(
     arrivals: Sequence[Arrival],
 ) -> Iterator[tuple[bytes, Sequence[Arrival]]]:
     """Payloads of segments, each with the arrivals in it: lines with the same header, live or not, stand together."""
-    for (is_lines, _), run in groupby(arrivals, key=attrgetter("is_lines", "is_live")):
+    alike = attrgetter("is_lines", "is_live", "owner")
+    for (is_lines, _, _), run in groupby(arrivals, key=alike):
         if not is_lines:
             yield from ((one.header + one.body, [one]) for one in run)
             continue

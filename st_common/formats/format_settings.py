@@ -28,6 +28,11 @@ class NamedColumns(Protocol):
         ...
 
     @property
+    def age(self) -> str | None:
+        """The column that says how much older a place is than its time, if any."""
+        ...
+
+    @property
     def x(self) -> Column | None:
         """The column of longitudes, or of x, or several that are one; None: see `place`."""
         ...
@@ -131,6 +136,7 @@ def named_columns(stream: FormatSettings) -> Iterator[tuple[str, str]]:
     yield from (("x", name) for name in parts(columns.x))
     yield from (("y", name) for name in parts(columns.y))
     single = {
+        "age": columns.age,
         "place": columns.place,
         "gone": columns.gone,
     }

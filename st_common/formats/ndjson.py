@@ -4,7 +4,7 @@ import io
 from typing import TYPE_CHECKING
 
 from st_common.formats.format import FORMAT_KEYS, Format
-from st_common.formats.format_settings import FormatSettings, Source
+from st_common.formats.format_settings import FormatSettings, Source, named_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,10 @@ class Ndjson(Format):
         if stream.records is None:
             return ndjson_chunks(source, size=size)
         size = max(size, LEAST_CHUNK)
-        return chunks_of_lines(member_lines(source, stream.records, size=size))
+        kept = _of_document(stream)
+        return chunks_of_lines(
+            member_lines(source, stream.records, size=size, kept=kept)
+        )
 
     def records(self, payload: bytes, stream: FormatSettings) -> "Records":
         """The records of a payload."""
@@ -44,7 +47,10 @@ class Ndjson(Format):
 
         if stream.records is not None:
             source, size = io.BytesIO(payload), len(payload) + 1
-            payload = b"".join(member_lines(source, stream.records, size=size))
+            kept = _of_document(stream)
+            payload = b"".join(
+                member_lines(source, stream.records, size=size, kept=kept)
+            )
         return read_ndjson(payload, stream)
 
     def whole_bytes(self, payload: bytes) -> int:
@@ -63,3 +69,12 @@ class Ndjson(Format):
     ) -> "Records | None":
         """The records of lines."""
         return self.records(payload, stream)
+
+
+def _of_document(stream: FormatSettings) -> list[str]:
+    """The paths of what the settings take from around the records: `now` of the column `document.now`."""
+    from st_common.formats.json_document import DOCUMENT
+
+    beside = f"{DOCUMENT}."
+    names = dict.fromkeys(name for _, name in named_columns(stream))
+    return [name.removeprefix(beside) for name in names if name.startswith(beside)]

@@ -49,6 +49,7 @@ class _Columns:
     event_ts: str | None = None
     x: str = "longitude"
     y: str = "latitude"
+    age: str | None = None
     place: str | None = None
     box: tuple[str, ...] = ()
     shape: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from st_common.capture.source import files_of, opened
+from st_common.capture.source import files_of, name_of, opened
 from st_common.errors import ConfigError, TransientError
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.framing import Lines, has_header, is_of_lines, of_document
@@ -44,12 +44,13 @@ class Files(Source):
 
     async def arrivals(self, places: Resume) -> AsyncGenerator[Arrival]:
         """See `Source.arrivals`; a part is the name of a file."""
+        is_named = self.stream.columns.object_from == "file name"
         known = dict(await asyncio.to_thread(places))
         while True:
             for path in self._files():
                 async for arrival in _each(self._new_in(path, known)):
                     known |= arrival.places
-                    yield arrival
+                    yield replace(arrival, owner=name_of(path)) if is_named else arrival
             await asyncio.sleep(self.settings.every_s or _EVERY_S)
 
     def gone(self, known: Mapping[str, int]) -> set[str]:
