@@ -1,6 +1,5 @@
 """Parquet cut into chunks of rows, each of which writes its segments as Arrow streams."""
 
-import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +14,14 @@ from numpy.typing import NDArray
 
 from st_common.errors import ConfigError
 from st_common.formats.chunk import Chunk
-from st_common.formats.format_settings import FormatSettings, Source
+from st_common.formats.format_settings import FormatSettings, Source, parts
+from st_common.formats.geoparquet import system_of
 from st_common.formats.spans import Spans
 
 BROKEN = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
 _PORTION = 1 << 20  # bytes read at once
 _MOST_ROWS = 1 << 16  # of a batch
 _BETWEEN = 16  # bytes that a value takes beside itself, at most
-_DEGREES = ("EPSG:4326", "OGC:CRS84")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +122,18 @@ def _seekable(source: Source) -> Iterator[Any]:
 
 
 def _check_system(file: pq.ParquetFile, stream: FormatSettings) -> None:
-    """Points of a GeoParquet file that says another EPSG system than the stream has would be somewhere else."""
-    place = stream.columns.place or stream.columns.shape
-    try:
-        geo = json.loads((file.schema_arrow.metadata or {}).get(b"geo", b"{}"))
-        about = geo["columns"][place]["crs"]["id"]
-        own = f"{about['authority']}:{about['code']}"
-    except BROKEN:
-        return  # it says nothing, or no number
-    same = own == stream.crs or (own in _DEGREES and stream.crs in _DEGREES)
-    if not same and stream.crs.startswith("EPSG:"):
-        raise ConfigError(
-            f"the points of {place!r} are in {own}, the stream's in {stream.crs}",
-            hint=f'crs = "{own}", or convert the file',
-        )
+    """Points of a GeoParquet file that says another system than the stream has would be somewhere else."""
+    columns = stream.columns
+    place = columns.place or columns.shape or next(iter(parts(columns.x)), "")
+    own = system_of(file.schema_arrow.metadata, place)
+    if own in (None, stream.crs) or not stream.crs.startswith("EPSG:"):
+        return
+    hint = f'crs = "{own}", or convert the file'
+    if not str(own).startswith("EPSG:"):
+        hint = 'crs = "planar", or convert the file'
+    raise ConfigError(
+        f"the points of {place!r} are in {own}, the stream's in {stream.crs}", hint=hint
+    )
 
 
 def _chunk(rows: pa.Table) -> Chunk:

@@ -10,12 +10,14 @@ from typing import Any
 
 from st_common.errors import ConfigError
 from st_common.formats.encodings import UTF8, as_utf8, encoding_seen
+from st_common.formats.geoparquet import WGS84, primary_column, system_of
 from st_common.formats.member_lines import member_lines
 from st_common.formats.registry import format_of
 from st_common.sniffing.columns import guessed
 from st_common.sniffing.documents import lists_in
 from st_common.sniffing.rows import Rows, flat, rows_of_features
 from st_common.sniffing.text import text_of
+from st_common.stream_keys import PLANAR
 
 _LINES = 100
 _AIS = re.compile(
@@ -112,14 +114,24 @@ def _of_parquet(place: str) -> Form:
     if not Path(place).is_file():
         raise ConfigError(f"{place} is Parquet", hint="fetch it into a file")
     try:
-        batch = next(pq.ParquetFile(place).iter_batches(batch_size=_LINES), None)
+        file = pq.ParquetFile(place)
+        batch = next(file.iter_batches(batch_size=_LINES), None)
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"{place} is Parquet, and broken: {error}", hint="is the file complete?"
         ) from None
     records = [] if batch is None else batch.to_pylist()
     rows = [flat(record) for record in records]
-    return Form(format="parquet", names=_names_of(rows), rows=rows)
+    names = _names_of(rows)
+    settings: dict[str, Any] = {}
+    primary = primary_column(file.schema_arrow.metadata)
+    if primary is not None:
+        system = system_of(file.schema_arrow.metadata, primary)
+        if system not in (None, WGS84):
+            settings["crs"] = system if str(system).startswith("EPSG:") else PLANAR
+        own = [one for one in names if one.partition(".")[0] == primary]
+        names = (*own, *(one for one in names if one not in own))
+    return Form(format="parquet", settings=settings, names=names, rows=rows)
 
 
 def _of_geojson(begun: bytes) -> Form:

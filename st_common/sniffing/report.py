@@ -302,7 +302,7 @@ def _table_of(form: Form, guess: Guess | None, owner: str | None) -> dict[str, A
         return {**table, "columns": {**_OWN[form.format], **places, **named}}
     own = format_of(form.format).columns
     table["columns"] = {k: v for k, v in guess.columns.items() if k not in own}
-    if guess.crs != "EPSG:4326":
+    if guess.crs != "EPSG:4326" and "crs" not in table:
         table["crs"] = guess.crs
     if guess.time_unit is not None:
         table["time_unit"] = guess.time_unit

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
+import pyproj
 import pytest
 import shapely
 from hypothesis import given
@@ -21,6 +22,7 @@ from st_common.capture.readable import refuse_unreadable
 from st_common.decode import decode
 from st_common.errors import ConfigError
 from st_common.settings import StreamSettings, stream_of_table
+from st_common.sniffing.report import sniff
 from st_common.testing.effort import tries
 
 NOW = 1_800_000_000_000_000
@@ -240,3 +242,64 @@ def test_whatever_the_bytes_are_all_of_them_are_accounted_for(data):
     assert (decoded.rows > 0) == bool(broken.strip(b"\xef\xbb\xbf \t\r\n"))
     noise = data.draw(st.binary(max_size=100))
     assert decode(noise, CARS, arrival_us=NOW).rows <= 1
+
+
+def geo_file(path: Path, crs: object, x: float, y: float) -> Path:
+    """A file with one geometry, in the system that its metadata say; `absent` says nothing."""
+    about = {"encoding": "WKB", "geometry_types": ["Point"]}
+    about |= {} if crs == "absent" else {"crs": crs}
+    geo = {"version": "1.0.0", "primary_column": "pos", "columns": {"pos": about}}
+    rows = pa.table(
+        {
+            "id": ["a", "b"],
+            "t": pa.array([1_714_550_400_000_000] * 2, pa.timestamp("us", "UTC")),
+            "pos": [shapely.to_wkb(shapely.Point(x, y))] * 2,
+        }
+    )
+    pq.write_table(rows.replace_schema_metadata({"geo": json.dumps(geo)}), path)
+    return path
+
+
+TM35 = pyproj.CRS.from_epsg(3067).to_json_dict()
+CRS84 = pyproj.CRS.from_string("OGC:CRS84").to_json_dict()
+
+
+@pytest.mark.spec("B7")
+@pytest.mark.parametrize(
+    ("crs", "x", "y", "system"),
+    [
+        (TM35, 385_000.5, 6_672_000.5, "EPSG:3067"),
+        (
+            {k: v for k, v in TM35.items() if k != "id"},
+            385_000.5,
+            6_672_000.5,
+            "EPSG:3067",
+        ),
+        (CRS84, 24.9, 60.1, None),
+        (None, 24.9, 60.1, None),
+        ("absent", 24.9, 60.1, None),
+    ],
+)
+def test_check_takes_the_primary_geometry_and_its_system(tmp_path, crs, x, y, system):
+    seen = sniff(str(geo_file(tmp_path / "a.parquet", crs, x, y)))
+    assert seen.table["columns"]["place"] == "pos"
+    assert seen.table.get("crs") == system
+    assert (seen.good, seen.fixes["x"][0].as_py(), seen.fixes["y"][0].as_py()) == (
+        2,
+        x,
+        y,
+    )
+
+
+@pytest.mark.spec("B7")
+@pytest.mark.parametrize("crs", [CRS84, "absent"])
+def test_degrees_are_refused_by_a_stream_of_metres_also_where_the_file_does_not_say_them(
+    tmp_path, crs
+):
+    path = geo_file(tmp_path / "a.parquet", crs, 24.9, 60.1)
+    settings = stream(
+        crs="EPSG:3067", columns={"object": "id", "event_ts": "t", "place": "pos"}
+    )
+    with path.open("rb") as file, pytest.raises(ConfigError) as error:
+        list(chunks(file, settings, size=1 << 20))
+    assert "are in EPSG:4326, the stream's in EPSG:3067" in error.value.message
