@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,6 +19,16 @@ REJECTS_SCHEMA = pa.schema(
     ]
 )
 """`line`: where it stood in the file that it was sorted out of; null of what stands where it stood."""
+
+
+def rejects_table(
+    rows: pa.Array, reasons: Any, raw: Any, lines: pa.Array | None = None
+) -> pa.Table:
+    """Rejects with the columns of REJECTS_SCHEMA; without lines these are null."""
+    lines = pa.nulls(len(rows), pa.int64()) if lines is None else lines
+    return pa.table([rows, reasons, raw, lines], schema=REJECTS_SCHEMA)
+
+
 _ARROW_TYPES: dict[AttributeType, pa.DataType] = {
     "string": pa.string(),
     "double": pa.float64(),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from st_common.decode.boxes import boxes_of
 from st_common.decode.cleaning import ids_of, trimmed
-from st_common.decode.decoded import REASONS, REJECTS_SCHEMA, Decoded, fixes_schema
+from st_common.decode.decoded import REASONS, Decoded, fixes_schema, rejects_table
 from st_common.decode.degrees import coordinates_of, with_point
 from st_common.decode.instants import instants
 from st_common.decode.points import as_one, points_of
@@ -112,15 +112,12 @@ def judge(
     fault = records.fault.copy()
     fault[rows] = faults.reasons
     bad = np.flatnonzero(fault)
-    rejects = REJECTS_SCHEMA.empty_table()
-    if len(bad):
-        columns = [
-            pa.array(bad, pa.int32()),
-            REASONS.take(pa.array(fault[bad])),
-            records.raw(bad),
-            _lines(before, bad),
-        ]
-        rejects = pa.table(columns, schema=REJECTS_SCHEMA)
+    rejects = rejects_table(
+        pa.array(bad, pa.int32()),
+        REASONS.take(pa.array(fault[bad])),
+        records.raw(bad) if len(bad) else [],
+        _lines(before, bad),
+    )
     schema = fixes_schema(stream)
     if not len(rows):
         return Decoded(fixes=schema.empty_table(), rejects=rejects, rows=len(fault))

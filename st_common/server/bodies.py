@@ -16,7 +16,7 @@ from st_common.capture.files import wall_clock
 from st_common.capture.log import SEGMENT_LIMIT
 from st_common.client.result import ARROW, from_stream
 from st_common.decode import REJECTS_SCHEMA, Decoded, decode
-from st_common.decode.decoded import REASONS
+from st_common.decode.decoded import REASONS, rejects_table
 from st_common.errors import ConfigError
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.framing import (
@@ -132,9 +132,7 @@ def _of_text(body: bytes, name: str, stream: StreamSettings) -> Body:
     good = np.flatnonzero(records.fault == Reason.NONE)
     bad = np.flatnonzero(records.fault)
     reasons = REASONS.take(pa.array(records.fault[bad]))
-    faults = pa.table(
-        [pa.array(bad, pa.int32()), reasons, records.raw(bad)], schema=REJECTS_SCHEMA
-    )
+    faults = rejects_table(pa.array(bad, pa.int32()), reasons, records.raw(bad))
     if len(good):
         fields = {one: records.fields[one] for one in columns_read(stream)}
         judged = _judged(_of_rows(pa.table(fields), stream), stream, form=form)

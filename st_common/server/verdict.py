@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from st_common.capture.chunks import chunks
 from st_common.capture.tally import Tally
 from st_common.decode import REJECTS_SCHEMA, Decoded, Reason
+from st_common.decode.decoded import rejects_table
 from st_common.errors import ConfigError
 from st_common.feeds.framing import is_of_lines
 from st_common.formats.json_array import is_array, split
@@ -113,10 +114,9 @@ def verdict_of(
 
 def _all_rejects(body: Body, decoded: Decoded, ahead: Sequence[int]) -> pa.Table:
     """The rejects of a body by their numbers in what was sent."""
-    leaps = [pa.array(ahead, pa.int32()), [_AHEAD] * len(ahead), [b""] * len(ahead)]
-    rejects = pa.concat_tables(
-        [decoded.rejects, pa.table(leaps, schema=REJECTS_SCHEMA)]
-    )
+    count = len(ahead)
+    leaps = rejects_table(pa.array(ahead, pa.int32()), [_AHEAD] * count, [b""] * count)
+    rejects = pa.concat_tables([decoded.rejects, leaps])
     if body.rows is not None:
         rows = body.rows[rejects["row"].to_numpy()].astype(np.int32)
         rejects = rejects.set_column(0, REJECTS_SCHEMA.field("row"), pa.array(rows))

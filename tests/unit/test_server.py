@@ -101,6 +101,21 @@ def test_whoever_posts_mostly_what_cannot_be_read_is_warned(place, client):
     assert "warning" not in post(client, fix("a", 1, 1, 1), stream="vans").json()
 
 
+@pytest.mark.spec("X14")
+def test_late_fixes_are_a_warning_of_their_stream(place, client):
+    times = [10, 11, 500, 12, 13, 14]  # each but 500 of an object with newer fixes
+    assert post(client, *(fix("a", t, 1, 1) for t in times)).status_code == 202
+    run(place.home, place.streams()["ships"], until_idle=True)
+    (ships, *_) = client.get("/status").json()["streams"]
+    assert ships["late"] == 3
+    assert ships["warnings"][:2] == [
+        "3 of 6 fixes (50 %) came too late and changed no answer",
+        "late are those of a 3",
+    ]
+    (shown, *_) = client.get("/page-state").json()["streams"]
+    assert shown["warnings"] == ships["warnings"]
+
+
 def test_a_query_is_put_fixes_are_posted_and_its_changes_and_answer_are_read(
     place, client, engine_of
 ):

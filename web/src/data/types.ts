@@ -35,6 +35,7 @@ export interface StreamState {
     rejects: Record<string, number> | null;
     sources: Record<string, unknown>[];
     workers?: WorkerState[]; // none in reports
+    warnings?: string[]; // of fixes that came too late; none in reports
     latest_event_ts: string | null;
     answers_until?: string | null; // the last time that a question can be about
     objects: number | null;

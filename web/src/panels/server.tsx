@@ -86,6 +86,7 @@ function StreamCard({ stream }: { stream: StreamState }): JSX.Element {
             </header>
             <Facts facts={factsOf(stream)} />
             {stream.why === null || isWell ? null : <Notice kind="error">{stream.why}</Notice>}
+            {stream.warnings?.length ? <Notice kind="error">{stream.warnings.join('. ')}.</Notice> : null}
             <Workers stream={stream.name} workers={stream.workers ?? []} />
             <Rejects rejects={stream.rejects} />
             {stream.sources.map((one, i) => (
