@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from st_common.sniffing.attributes import Other, others_in
 from st_common.sniffing.owners import Owner, by_column, owner_in, rounded_note
-from st_common.sniffing.places import places_in
+from st_common.sniffing.places import Places, places_in
 from st_common.sniffing.rows import Rows
 from st_common.sniffing.when import of_both, when_in
 from st_common.sniffing.words import words_of
@@ -48,6 +48,7 @@ def guessed(
     *,
     owner: str | None = None,
     named: Mapping[str, str] = MappingProxyType({}),
+    has_places: bool = False,
 ) -> Guess:
     """The columns of a fix among those that there are.
 
@@ -56,12 +57,13 @@ def guessed(
         rows: some records as texts.
         owner: the column of objects, where somebody has named it.
         named: other columns that somebody has named, by their keys: `event_ts`, `x`, `y`, `place`.
+        has_places: whether places are known, so that none of the columns holds any.
 
     Raises:
         ConfigError: a record has two places.
     """
     rows, units = _without_units(names, rows)
-    places = places_in(names, rows, named)
+    places = Places() if has_places else places_in(names, rows, named)
     spoken_for = by_column(places.columns) | ({owner} if owner else set())
     rest = [name for name in names if name not in spoken_for]
     is_comma = places.settings.get("decimal") == ","
@@ -75,7 +77,8 @@ def guessed(
         notes += rounded_note(rows, found.column)
     left = [name for name in left if name != found.column]
     notes += _outliers(left, rows)
-    must = ("object",) if {"place", "shape"} & columns.keys() else ("object", "x", "y")
+    is_whole = has_places or bool({"place", "shape"} & columns.keys())
+    must = ("object",) if is_whole else ("object", "x", "y")
     return Guess(
         columns=columns,
         time_unit=when.unit,

@@ -139,8 +139,7 @@ def _are_minutes(numbers: Numbers) -> bool:
     known = np.abs(numbers[np.isfinite(numbers)])
     if not len(known) or known.max() > _MOST_X * 100:
         return False
-    has_decimals = (known != np.floor(known)).any()
-    return bool(has_decimals and (known % 100 < 60).all() and known.max() > _MOST_X)
+    return bool((known % 100 < 60).all() and known.max() > _MOST_X)
 
 
 def _unscaled(numbers: Numbers, form: str) -> Numbers:
@@ -161,6 +160,19 @@ def halves_in(names: Sequence[str], rows: Rows, axis: str) -> str | None:
     for name in names:
         values = {row.get(name, "").strip().upper() for row in rows} - {""}
         if values and values <= _HALVES[axis]:
+            return name
+    return None
+
+
+def lettered_in(names: Sequence[str], rows: Rows, axis: str) -> str | None:
+    """The column whose coordinates have the letters of an axis: `13.4E`, or `N 52.5`."""
+    letters = "".join(_HALVES[axis])
+    pattern = re.compile(rf"[{letters}].*|.*[{letters}]", re.IGNORECASE | re.DOTALL)
+    for name in names:
+        texts = [one for row in rows if (one := row.get(name, "").strip())]
+        if texts and all(
+            pattern.fullmatch(one) and not np.isnan(_number(one)) for one in texts
+        ):
             return name
     return None
 

@@ -12,6 +12,7 @@ from st_common.sniffing.degrees import (
     Numbers,
     halves_in,
     has_commas,
+    lettered_in,
     numbers_of,
     pair_in,
     written_in,
@@ -32,6 +33,7 @@ _SHAPE = re.compile(
 )
 _DECIMAL = re.compile(r"[-+]?\d+[.,](?P<behind>\d+)")
 _NOT_THERE = {"x": 181.0, "y": 91.0}
+_POLAR = 75.0  # degrees: hardly anything moves nearer to a pole
 _MOST_X, _MOST_Y, _LEAST_DECIMALS = 180.0, 90.0, 3
 
 
@@ -204,6 +206,9 @@ def _reach(far: Numbers) -> float:
 
 def _by_values(names: Sequence[str], rows: Rows) -> Places:
     """Two columns whose values are degrees with decimals: with many of them, and side by side, if there are such."""
+    x, y = (lettered_in(names, rows, axis) for axis in ("x", "y"))
+    if x is not None and y is not None:
+        return _judged(x, y, rows, is_given=True)
     columns = {name: numbers_of(rows, name) for name in names}
     fine = {name: _fineness(rows, name, columns[name]) for name in names}
     able = [name for name in names if fine[name]]
@@ -236,7 +241,8 @@ def _ordered(
 ) -> Places:
     """Which of two columns is the longitude: what reaches beyond 90; where neither does, both readings are told."""
     far = [_furthest(columns[one]) for one in (first, second)]
-    x, y = (first, second) if far[0] > _MOST_Y else (second, first)
+    is_first = far[0] > _MOST_Y or (far[0] > _POLAR > far[1] and far[1] <= _MOST_Y)
+    x, y = (first, second) if is_first else (second, first)
     also = [(y, x)] if max(far) <= _MOST_Y else []
     fit = "".join(f"; also fits: --x {a} --y {b}" for a, b in [*also, *others[:2]])
     how = f"{y} and {x} are taken for latitude and longitude by their values{fit}"

@@ -154,30 +154,45 @@ def sniff(
         notes = (_note_of_encoding(table["encoding"]), *notes)
     seen = _tried(head, sample, stream, table, notes)
     if guess is None and owner is None:
-        seen = _by_another_object(seen, head, sample)
+        seen = _by_other_columns(seen, head, sample)
     is_local = guess.is_local if guess else format_of(form.format).is_local
     if not is_local:
         return seen
     return replace(seen, notes=(*_behind(seen, head), *seen.notes))
 
 
-def _by_another_object(seen: Sniffed, head: Head, sample: Sample) -> Sniffed:
-    """What was seen by another column of objects, where most records have none in the usual one; and what would fit."""
-    format_name, usual = seen.table["format"], seen.table["columns"]["object"]
-    others = _OTHER_OBJECTS.get(format_name, ())
-    if seen.reasons.get("missing_object", 0) * 2 > seen.records:
-        for other in others:
-            columns = {**seen.table["columns"], "object": other}
-            table = {**seen.table, "columns": columns}
-            stream = stream_of_table(_NAME, table, Path(head.place))
-            note = f"most records have no {usual}: {other} is taken for the object"
-            tried = _tried(head, sample, stream, table, (note, *seen.notes))
-            if tried.good and tried.is_readable:
-                return tried
-    if format_name != "gtfs-rt" or not seen.good:
+def _by_other_columns(seen: Sniffed, head: Head, sample: Sample) -> Sniffed:
+    """What was seen of a format with names of its own, by other columns where most records lack the usual ones.
+
+    A time that most lack is the arrival; of several columns of objects the first is taken that most have.
+    """
+    usual = seen.table["columns"]
+    half = seen.records / 2
+    if seen.reasons.get("missing_time", 0) > half:
+        columns = {key: one for key, one in usual.items() if key != "event_ts"}
+        note = f"most records have no {usual['event_ts']}: their arrival is their time"
+        seen = _tried_with(columns, note, seen, head, sample)
+        usual = seen.table["columns"]
+    others = _OTHER_OBJECTS.get(seen.table["format"], ())
+    for other in others if seen.reasons.get("missing_object", 0) > half else ():
+        note = (
+            f"most records have no {usual['object']}: {other} is taken for the object"
+        )
+        tried = _tried_with({**usual, "object": other}, note, seen, head, sample)
+        if tried.good and tried.is_readable:
+            return tried
+    if seen.table["format"] != "gtfs-rt" or not seen.good:
         return seen
-    note = f"{usual} is taken for the object; also fits: --object {others[0]}"
+    note = f"{usual['object']} is taken for the object; also fits: --object {others[0]}"
     return replace(seen, notes=(note, *seen.notes))
+
+
+def _tried_with(
+    columns: Mapping[str, Any], note: str, seen: Sniffed, head: Head, sample: Sample
+) -> Sniffed:
+    table = {**seen.table, "columns": dict(columns)}
+    stream = stream_of_table(_NAME, table, Path(head.place))
+    return _tried(head, sample, stream, table, (note, *seen.notes))
 
 
 def _behind(seen: Sniffed, head: Head) -> list[str]:
@@ -241,8 +256,14 @@ def _guess(
     if not form.names:
         return None
     known = format_of(form.format).columns
-    guess = guessed(form.names, form.rows, owner=owner, named=named)
-    missing = [key for key in guess.missing if key not in known]
+    guess = guessed(
+        form.names,
+        form.rows,
+        owner=owner,
+        named=named,
+        has_places={"x", "y"} <= known.keys(),
+    )
+    missing = guess.missing
     if {"x", "y"} & set(missing):
         refuse_lines_of_points(form.names, form.rows, place)
     if missing:

@@ -14,7 +14,7 @@ from st_common.settings import StreamSettings
 
 Rows = Sequence[Mapping[str, str]]
 
-_MOST = 2_000  # records of each payload
+_MOST = 5_000  # records of each payload
 
 
 def rows_of(

@@ -35,7 +35,7 @@ OBJECTS: Sequence[re.Pattern[str]] = tuple(
         r"mmsi|imei|hex|hexid|icao(_?24)?|icao_?(hex|address)",
         rf"({_THINGS}){_ID}|({_PLATES}){_ID}|id_({_THINGS})",
         rf"(individual|animal)_local_identifier|(fleet|call|car|bus){_ID}|call_?sign|flight{_ID}",
-        r"tag_local_identifier|track(_?id)?|tid|uid|oid|ident|identifier|kennung|identifiant|identificador|tunnus",
+        r"tag_local_identifier|track_?(id|no|num|number|name)|tid|uid|oid|ident|identifier|kennung|identifiant|identificador|tunnus",
         r"id|name|nom|nombre|naam|nimi|label|key|source|imo",
         rf"(driver|fahrer|chauffeur|conductor|crew){_ID}",
         rf"(trip|journey|fahrt|course|viaje|rit){_ID}",

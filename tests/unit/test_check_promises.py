@@ -48,6 +48,17 @@ FORMS = ["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d/%m/
          "%Y%m%d%H%M%S", "%a, %d %b %Y %H:%M:%S +0000", "s", "ms"]  # fmt: skip
 
 
+def lettered(value: float, letters: str) -> str:
+    return f"{abs(value)}{letters[value < 0]}"
+
+
+WAYS = {
+    "plain": lambda value, _: str(value),
+    "comma": lambda value, _: str(value).replace(".", ","),
+    "letters": lettered,
+}
+
+
 @dataclass(frozen=True)
 class Fix:
     """What was written of one record."""
@@ -93,6 +104,9 @@ def files(draw) -> Written:
         Fix(ids[n % len(ids)], begin + n * step, round(x + n / 1e4, 6), round(y + n / 1e4, 6))
         for n in range(count)
     )  # fmt: skip
+    delimiter = draw(st.sampled_from([",", ";", "\t", "|"]))
+    ways = [way for way in WAYS if way != "comma" or delimiter != ","]
+    written = WAYS[draw(st.sampled_from(ways))]
     names = [
         draw(st.sampled_from(OBJECTS)),
         draw(st.sampled_from(STAMPS)),
@@ -102,14 +116,13 @@ def files(draw) -> Written:
     columns = {
         names[0]: [fix.object for fix in fixes],
         names[1]: [stamp_of(fix.at, form) for fix in fixes],
-        names[2]: [str(fix.x) for fix in fixes],
-        names[3]: [str(fix.y) for fix in fixes],
+        names[2]: [written(fix.x, "EW") for fix in fixes],
+        names[3]: [written(fix.y, "NS") for fix in fixes],
         "speed": [str(n * 3 % 7 + 0.5) for n in range(count)],
         "colour": ["red"] * count,
         "row": [str(n) for n in range(count)],
     }
     order = draw(st.permutations([*names, *draw(st.sets(st.sampled_from(OTHERS)))]))
-    delimiter = draw(st.sampled_from([",", ";", "\t", "|"]))
     out = io.StringIO()
     writer = csv.writer(
         out, delimiter=delimiter, lineterminator=draw(st.sampled_from(["\n", "\r\n"]))

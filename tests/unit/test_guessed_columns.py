@@ -292,3 +292,54 @@ def test_waypoints_without_a_track_are_named_by_their_own_name(tmp_path, points,
     seen = check_text(tmp_path, f"<gpx>{points}</gpx>")
     assert seen.table["columns"]["object"] == owner
     assert seen.good == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "place", "settings"),
+    [
+        ("lat;lon", "52,5;13,4", {"decimal": ","}),
+        ("lat;lon", "52.5N;13.4E", {}),
+        ("lat;lon", "52°30'00\"N;13°24'00\"E", {}),
+        ("lat;lon", "525000000;134000000", {"coordinates": "e7"}),
+        ("latE6;lonE6", "52500000;13400000", {"coordinates": "e6"}),
+        ("lat;ns;lon;ew", "5230.00;N;01324.00;E", {"coordinates": "nmea"}),
+        ("lat;ns;lon;ew", "52.5;N;13.4;E", {}),
+        ("position", "52.5, 13.4", {"place_order": "lat lon"}),
+        ("position", "52.5N 13.4E", {}),
+        ("wkt", "POINT (13.4 52.5)", {}),
+        ("wkt", "SRID=4326;POINT (13.4 52.5)".replace(";", "@"), {}),
+        ("geom", "0101000000cdcccccccccc2a400000000000404a40", {}),
+    ],
+)
+def test_coordinates_are_found_however_they_are_written(
+    tmp_path, header, place, settings
+):
+    place = place.replace('"', '""')
+    fields = ";".join(f'"{one}"'.replace("@", ";") for one in place.split(";"))
+    lines = "".join(f"a;2024-05-01T08:00:0{n}Z;{fields}\n" for n in range(3))
+    seen = check_text(tmp_path, f"id;time;{header}\n{lines}")
+    assert seen.good == 3, seen.mend
+    keys = ("decimal", "coordinates", "place_order")
+    assert {key: seen.table[key] for key in keys if key in seen.table} == settings
+    x, y = (seen.fixes[axis].to_pylist() for axis in "xy")
+    assert x == pytest.approx([13.4] * 3)
+    assert y == pytest.approx([52.5] * 3)
+
+
+def test_the_order_of_two_coordinates_in_one_column_is_told(tmp_path):
+    line = 'a,2024-05-01T08:00:0{}Z,"{}, {}"\n'
+    text = "id,time,pos\n" + "".join(line.format(n, 50.1, 8.5) for n in range(3))
+    notes = check_text(tmp_path, text).notes
+    assert any('also fits: place_order = "lon lat"' in note for note in notes)
+    text = "id,time,pos\n" + "".join(line.format(n, 116.4, 39.9) for n in range(3))
+    seen = check_text(tmp_path, text)
+    assert seen.table["place_order"] == "lon lat"
+    assert not any("also fits: place_order" in note for note in seen.notes)
+
+
+def test_ais_without_times_is_read_by_its_arrival(tmp_path):
+    line = "!AIVDM,1,1,,B,177KQJ5000G?tO`K>RA1wUbN0TKH,0*5C\n"
+    seen = check_text(tmp_path, line * 3)
+    assert seen.table["columns"] == {"object": "mmsi"}
+    assert (seen.good, seen.is_timeless) == (3, True)
+    assert "their arrival is their time" in seen.notes[0]
