@@ -1,4 +1,4 @@
-"""GeoJSON (RFC 7946): a FeatureCollection, a sequence of features (RFC 8142), or one a line.
+"""GeoJSON (RFC 7946): a FeatureCollection, a sequence of features (RFC 8142), or one a line; also Overland's lists.
 
 Points are fixes; with `shape = "geometry"` every geometry is an element.
 """
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from st_common.formats.records import Records
 
 _LEAST_CHUNK = 1 << 18  # bytes
-_MEMBER = "features"
+_MEMBERS = (
+    "features",
+    "locations",
+)  # the second one is what Overland, a logger for phones, sends
+_HEAD = 1 << 16  # bytes in which the list of a document is named
 _PLACE = MappingProxyType(
     {"x": "geometry.coordinates[0]", "y": "geometry.coordinates[1]"}
 )
@@ -39,23 +43,20 @@ class GeoJson(Format):
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":
         """Chunks of features, each on a line; of at most `size` bytes, raised to 256 KiB where it is less."""
-        from st_common.formats.member_lines import member_lines
         from st_common.formats.ndjson_chunks import chunks_of_lines
 
-        size = max(size, _LEAST_CHUNK)
-        return chunks_of_lines(member_lines(source, _MEMBER, size=size))
+        return chunks_of_lines(_lines(source, max(size, _LEAST_CHUNK)))
 
     def records(self, payload: bytes, stream: FormatSettings) -> "Records":
         """The features of a payload; what is no JSON object is a fault.
 
         So is another geometry than a point, unless shapes are wanted.
         """
-        from st_common.formats.member_lines import member_lines
         from st_common.formats.ndjson_records import read_lines
         from st_common.formats.records import columns_read
 
         paths = {name: _path(name) for name in columns_read(stream)}
-        lines = member_lines(io.BytesIO(payload), _MEMBER, size=len(payload) + 1)
+        lines = _lines(io.BytesIO(payload), len(payload) + 1)
         kind = {} if stream.columns.shape is not None else {_TYPE: "geometry.type"}
         records = read_lines(b"".join(lines), {**paths, **kind})
         return records if stream.columns.shape is not None else _points(records)
@@ -94,9 +95,20 @@ class GeoJson(Format):
         return None
 
 
+def _lines(source: Source, size: int) -> "Iterator[bytes]":
+    """Features as lines."""
+    from st_common.formats.begun import Begun
+    from st_common.formats.member_lines import list_of, member_lines
+
+    begun = Begun(source, size=_HEAD)
+    mine = (name for name in _MEMBERS if list_of(begun.head, name) is not None)
+    return member_lines(begun, next(mine, _MEMBERS[0]), size=size)
+
+
 def _has_lines(payload: bytes) -> bool:
     """Whether each line is a record, as far as the bytes show at a glance."""
-    is_document = b"\x1e" in payload or b'"features"' in payload
+    named = any(f'"{name}"'.encode() in payload for name in _MEMBERS)
+    is_document = b"\x1e" in payload or named
     return not is_document and payload.lstrip()[:1] == b"{"
 
 

@@ -34,6 +34,8 @@ _SBS_FIELDS = {
     b"STA": (11, 22),
     b"CLK": (10, 22),
 }
+_FEATURES = re.compile(rb'"(features|locations)"\s*:\s*\[')
+_LOCATIONS = re.compile(rb'"locations"\s*:\s*\[\s*\{(?s:.*?)"Feature"')
 _OWN_LINES: Mapping[str, re.Pattern[bytes]] = {
     "hfp": re.compile(rb'^([0-9]\S* )?/hfp/v[0-9]/.* \{\s*"'),
     "owntracks": re.compile(rb'^[0-9]{4}-[0-9-]+T[0-9:.]+Z\t[^\t{]*\t\{"'),
@@ -136,7 +138,8 @@ def _of_parquet(place: str) -> Form:
 
 def _of_geojson(begun: bytes) -> Form:
     """The properties of the first features, and the id of their own where each has one."""
-    at = begun.find(b"[", begun.find(b'"features"')) if b'"features"' in begun else 0
+    listed = _FEATURES.search(begun)
+    at = begun.find(b"[", listed.start()) if listed else 0
     rows = rows_of_features(list(_objects(begun[at:]))[:_LINES])
     return Form(format="geojson", names=_names_of(rows), rows=rows)
 
@@ -164,7 +167,8 @@ def _of_binary(data: bytes, place: str) -> Form:
 
 def _of_json(begun: bytes, place: str) -> Form:
     head = begun[:4096]
-    if b'"FeatureCollection"' in head or b'"Feature"' in head.partition(b"\n")[0]:
+    is_list = b'"FeatureCollection"' in head or _LOCATIONS.search(head) is not None
+    if is_list or b'"Feature"' in head.partition(b"\n")[0]:
         return _of_geojson(begun)
     if re.match(rb'\{\s*"time"\s*:\s*\d+\s*,\s*"states"\s*:', begun):
         return Form(format="opensky")
