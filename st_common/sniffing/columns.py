@@ -32,7 +32,7 @@ class Guess:
         is_local: whether times name no zone.
     """
 
-    columns: dict[str, str | list[str]]
+    columns: Mapping[str, str | list[str] | dict[str, str]]
     time_unit: str | None
     crs: str
     notes: tuple[str, ...]

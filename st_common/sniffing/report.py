@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from st_common.capture.files import wall_clock
 from st_common.capture.readable import whole_sample_of
 from st_common.capture.sample import Sample, sample_of_bytes
-from st_common.capture.source import on_disk
+from st_common.capture.source import name_of, on_disk
 from st_common.capture.tally import Tally
 from st_common.decode import fixes_schema
 from st_common.decode.zones import quarters_ahead
@@ -60,6 +60,12 @@ OPTION_OF = {
     "place": "--place",
 }
 """The option that names the column of a part of a fix."""
+_NOTE_OF_ONE = (
+    "no column tells objects apart: all records are taken for one object; --object COLUMN names a column of ids, "
+    'and object = { from = "file name" } calls each by its file, where every device has its own'
+)
+_FEW = 100
+"""One in so many fixes of a device may have the time of another one."""
 ALL = "all"
 """Stands for all columns that can be attributes; where there are none it is refused."""
 IF_ANY = "if any"
@@ -82,6 +88,7 @@ class Sniffed:
         is_whole: whether these were all records that there are.
         is_timeless: whether a record's time is its arrival, for no column has one.
         mend: what is likely to mend it, where most records are rejects; "" else.
+        at_once: how many of the fixes have the time of another one.
         newest_us: the largest time of a fix (us UTC); None: there is none.
     """
 
@@ -97,6 +104,7 @@ class Sniffed:
     is_timeless: bool = False
     mend: str = ""
     newest_us: int | None = None
+    at_once: int = 0
 
     @property
     def is_readable(self) -> bool:
@@ -153,6 +161,9 @@ def sniff(
     if "encoding" in table:
         notes = (_note_of_encoding(table["encoding"]), *notes)
     seen = _tried(head, sample, stream, table, notes)
+    if guess and _is_owned(table) and seen.at_once * _FEW > seen.good:
+        # Several places at one time: these are several objects, and nobody knows whose each is.
+        raise _no_column(["object"], form, place)
     if guess is None and owner is None:
         seen = _by_other_columns(seen, head, sample)
     is_local = guess.is_local if guess else format_of(form.format).is_local
@@ -180,6 +191,11 @@ def _by_other_columns(seen: Sniffed, head: Head, sample: Sample) -> Sniffed:
         )
         tried = _tried_with({**usual, "object": other}, note, seen, head, sample)
         if tried.good and tried.is_readable:
+            return tried
+    if seen.reasons.get("missing_object", 0) > half:
+        owned = {**usual, "object": _one_object(head.place)}
+        tried = _tried_with(owned, _NOTE_OF_ONE, seen, head, sample)
+        if tried.good and tried.is_readable and tried.at_once * _FEW <= tried.good:
             return tried
     if seen.table["format"] != "gtfs-rt" or not seen.good:
         return seen
@@ -266,12 +282,28 @@ def _guess(
     missing = guess.missing
     if {"x", "y"} & set(missing):
         refuse_lines_of_points(form.names, form.rows, place)
+    has_texts = any(one.type == "string" for one in guess.others.values())
+    is_timed = guess.columns.get("event_ts") is not None
+    if list(missing) == ["object"] and is_timed and not has_texts:
+        owned = {**guess.columns, "object": _one_object(place)}
+        return replace(guess, columns=owned, notes=(_NOTE_OF_ONE, *guess.notes))
     if missing:
-        raise ConfigError(
-            f"{place}: no column looks like {', '.join(missing)}",
-            hint=f"it has {', '.join(form.names[:20])}: {', '.join(OPTION_OF[key] for key in missing)} COLUMN names it",
-        )
+        raise _no_column(missing, form, place)
     return guess
+
+
+def _no_column(missing: Sequence[str], form: Form, place: str) -> ConfigError:
+    options = ", ".join(OPTION_OF[key] for key in missing)
+    hint = f"it has {', '.join(form.names[:20])}: {options} COLUMN names it"
+    if "object" in missing:
+        hint += '; where all records are of one device, columns.object = { value = "ID" } does'
+    return ConfigError(f"{place}: no column looks like {', '.join(missing)}", hint=hint)
+
+
+def _one_object(place: str) -> dict[str, str]:
+    """The object of records that say none: that of a file is called as it is."""
+    is_file = not (is_live(place) or is_address(place) or place == "-")
+    return {"value": name_of(Path(place)) if is_file else "device"}
 
 
 def _kept(
@@ -330,6 +362,11 @@ def _table_of(form: Form, guess: Guess | None, owner: str | None) -> dict[str, A
     return table | dict(guess.settings)
 
 
+def _is_owned(table: Mapping[str, Any]) -> bool:
+    """Whether the settings say whose the records are, which do not say it themselves."""
+    return isinstance(table["columns"].get("object"), dict)
+
+
 def _tried(
     head: Head,
     sample: Sample,
@@ -357,6 +394,7 @@ def _tried(
         is_timeless=stream.columns.event_ts is None,
         mend=tally.mend(stream) if tally.is_mostly_rejected else "",
         newest_us=pc.max(fixes["event_ts"]).as_py(),
+        at_once=len(fixes) - pc.count_distinct(fixes["event_ts"]).as_py(),
     )
 
 

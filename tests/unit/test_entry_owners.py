@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from st_common.feeds.sources.files import Files
 from st_common.feeds.writer import Writer
 from st_common.home import Home
 from st_common.settings import StreamSettings, stream_of_table
+from st_common.sniffing.report import Sniffed, sniff, to_toml
 
 NOW = 1_900_000_000_000_000
 PLACES = {"event_ts": "t", "x": "lon", "y": "lat"}
@@ -286,3 +288,42 @@ def test_what_is_off_is_not_said_of_older_logs():
     plain = replace(stream_of("id"), drop_null_island=None, cleaning=0)
     said = reading_of(plain)["columns"]
     assert not {"age", "object_value", "object_from"} & said.keys()
+
+
+def checked(path: Path, text: str) -> Sniffed:
+    path.write_text(text)
+    return sniff(str(path))
+
+
+@pytest.mark.spec("X15", "X16")
+def test_a_file_of_one_device_without_ids_is_called_by_its_name_and_that_is_told(
+    tmp_path,
+):
+    text = (
+        "time,lat,lon\n2024-06-15T10:30:00Z,52.5,13.4\n2024-06-15T10:31:00Z,52.6,13.4\n"
+    )
+    seen = checked(tmp_path / "gpslogger.csv", text)
+    assert (seen.good, seen.records) == (2, 2)
+    assert seen.table["columns"]["object"] == {"value": "gpslogger"}
+    assert any("one object" in note for note in seen.notes)
+    table = tomllib.loads(to_toml("s", seen.table))["streams"]["s"]
+    assert stream_of_table("s", table, Path("x")).columns.object_value == "gpslogger"
+
+
+@pytest.mark.spec("X15", "X16")
+def test_tracks_without_names_are_called_by_their_file(tmp_path):
+    point = '<trkpt lat="52.5" lon="13.4"><time>2024-06-15T10:30:00Z</time></trkpt>'
+    text = f'<gpx version="1.1"><trk><trkseg>{point}</trkseg></trk></gpx>'
+    seen = checked(tmp_path / "noname.gpx", text)
+    assert (seen.good, seen.table["columns"]["object"]) == (1, {"value": "noname"})
+
+
+@pytest.mark.spec("X15", "X16")
+def test_places_at_one_time_are_of_several_devices_so_that_no_object_is_guessed(
+    tmp_path,
+):
+    text = (
+        "time,lat,lon\n2024-06-15T10:30:00Z,52.5,13.4\n2024-06-15T10:30:00Z,53.5,14.4\n"
+    )
+    with pytest.raises(ConfigError, match="no column looks like object"):
+        checked(tmp_path / "two.csv", text)
