@@ -78,7 +78,7 @@ def event_times(
 
 def _records(payload: bytes, stream: StreamSettings) -> Records:
     """The records of a payload in the stream's format, or of rows of Arrow."""
-    if payload.startswith(ARROW) and stream.format != "parquet":
+    if payload.startswith(ARROW) and not format_of(stream.format).is_arrow:
         from st_common.formats.parquet_records import are_rows, read_rows
 
         if are_rows(payload):

@@ -60,8 +60,8 @@ class Format(ABC):
     written_as: str | None = None
     """How rows of columns are written in it: `objects` of JSON, `delimited` by a character; None: they are not."""
 
-    is_told_at_end = False
-    """Whether what is in a file is said at its end, so that its beginning alone cannot be read."""
+    is_arrow = False
+    """Whether its payloads are streams of Arrow, as are rows that were posted to streams of other formats."""
 
     remembers = False
     """Whether a record may need what was said in payloads before; then `said` says what a payload leaves to others."""

@@ -192,8 +192,10 @@ class _Moments:
 
     def _dated(self, day: int, clock: int) -> Ints:
         """The day of each moment since 1970: its own, else by the last one before that says one; -1 for none."""
-        own = np.full(len(self._first), _UNKNOWN)
-        np.maximum.at(own, self._moment, _days_of(self._of))
+        own, said = np.full(len(self._first), _UNKNOWN), _days_of(self._of)
+        for kind in ("ZDA", "RMC"):  # the date that comes with the place counts
+            dated = np.flatnonzero(self._of.is_of(kind) & (said >= 0))[::-1]
+            own[self._moment[dated]] = said[dated]
         self._own_days = own
         times = self._times[self._first]
         if day >= 0:  # said before: a moment in front of all others

@@ -23,7 +23,7 @@ class Parquet(Format):
     )
     is_lines = False
 
-    is_told_at_end = True
+    is_arrow = True
 
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int

@@ -162,17 +162,17 @@ def test_a_stamp_in_front_of_a_line_does_not_matter_and_can_be_the_time():
     assert told(decoded_of(*only_gga, stream=by_stamp)) == [5]
 
 
+CLOCKS = st.sampled_from(["235959", "000000", "000001.5"])
+
+
+def dated_rmc(clock: str, status: str) -> str:
+    """With the day before midnight, or behind it."""
+    return rmc(clock, status=status, date="250820" if clock > "2" else "260820")
+
+
 SENTENCES = st.one_of(
-    st.builds(
-        rmc,
-        st.sampled_from(["235959", "000000", "000001.5", ""]),
-        status=st.sampled_from("AAV"),
-    ),
-    st.builds(
-        gga,
-        st.sampled_from(["235959", "000000", "000001.5"]),
-        quality=st.integers(0, 1),
-    ),
+    st.builds(dated_rmc, CLOCKS, st.sampled_from("AAV")),
+    st.builds(gga, CLOCKS, quality=st.integers(0, 1)),
     st.sampled_from(["$GPGSV,3,1,11,03", "nonsense", "$GPZDA,000000,26,08,2020,00,00"]),
 )
 
