@@ -28,8 +28,8 @@ _FILE = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="OpenStreetMap (.osm.pbf, .osm, ..), GeoJSON, KML, Shapefile, GeoPackage, FlatGeobuf, GeoParquet, GPX or "
-        "TopoJSON; also .gz and .zip.",
+        help="OpenStreetMap (.osm.pbf, .osm, ..), GeoJSON, CSV, KML, Shapefile, GeoPackage, FlatGeobuf, GeoParquet, "
+        "GPX, TopoJSON or a GTFS feed; also .gz and .zip.",
     ),
 ]
 _OF_GROUP = Annotated[
@@ -50,6 +50,32 @@ _CRS = Annotated[
     typer.Option(
         metavar="EPSG:N",
         help="Convert coordinates into this system; else that of the group's streams.",
+        show_default=False,
+    ),
+]
+_X = Annotated[
+    str | None,
+    typer.Option(
+        "--x",
+        metavar="COLUMN",
+        help="Of CSV: the column of longitudes, or of x; else it is found by its values and its name.",
+        show_default=False,
+    ),
+]
+_Y = Annotated[
+    str | None,
+    typer.Option(
+        "--y",
+        metavar="COLUMN",
+        help="Of CSV: the column of latitudes, or of y.",
+        show_default=False,
+    ),
+]
+_PLACE = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Of CSV: the column that holds geometries, as WKT, EWKT or WKB.",
         show_default=False,
     ),
 ]
@@ -116,6 +142,9 @@ def load(
     table: _TABLE = None,
     id_column: _ID = None,
     lat_lon: _LAT_LON = False,
+    x: _X = None,
+    y: _Y = None,
+    place: _PLACE = None,
     attribution: _ATTRIBUTION = None,
     all_faults: _ALL = False,
 ) -> None:
@@ -126,6 +155,14 @@ def load(
     from st_common.query.layer_following import follow_layers
 
     home, conf = context.home(ctx), context.conf(ctx)
+    columns = {"x": x, "y": y, "place": place}
+    options = FileOptions(
+        table=table,
+        ids=id_column,
+        crs=source_crs,
+        columns={key: name for key, name in columns.items() if name is not None},
+        lat_lon=lat_lon,
+    )
     chosen = [kind.strip() for kind in kinds.split(",") if kind.strip()]
     with progress_of_stages(f"layer {name}", "features") as progress:
         report = load_layer(
@@ -136,9 +173,7 @@ def load(
             kinds=chosen or None,
             conf=conf,
             crs=_target(ctx, group, crs, planar=planar),
-            options=FileOptions(
-                table=table, ids=id_column, crs=source_crs, lat_lon=lat_lon
-            ),
+            options=options,
             attribution=attribution,
             progress=progress,
         )

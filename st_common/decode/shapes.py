@@ -54,7 +54,7 @@ def shapes_of(values: pa.Array, *, epsg: int) -> Shapes:
         if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
             return _judged(_of_wkb(values), mask(values.is_null()), epsg)
         texts = as_texts(values)
-        return _judged(_of_texts(texts), is_missing(texts), epsg)
+        return _judged(geometries_of(texts), is_missing(texts), epsg)
 
 
 def _judged(shapes: Geometries, missing: Mask, epsg: int) -> Shapes:
@@ -86,8 +86,11 @@ def _of_wkb(values: pa.Array) -> Geometries:
     return np.asarray(shapely.from_wkb(wkb, on_invalid="ignore"))
 
 
-def _of_texts(texts: pa.Array) -> Geometries:
-    """Each text by what it begins with: a brace, hexadecimal digits alone, else WKT."""
+def geometries_of(texts: pa.Array) -> Geometries:
+    """The geometry of each text by what it begins with: a brace, hexadecimal digits alone, else WKT.
+
+    None where there is none; each with the SRID that it says, else 0.
+    """
     srid = pc.extract_regex(texts, _SRID).field("srid")
     plain = pc.replace_substring_regex(texts, _SRID, "")
     held = plain.to_numpy(zero_copy_only=False)

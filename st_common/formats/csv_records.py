@@ -102,6 +102,14 @@ def _names(header: bytes, dialect: Dialect) -> tuple[str, ...]:
     return tuple(name.strip() for name in row)
 
 
+def line_numbers(payload: bytes, stream: FormatSettings) -> Ints:
+    """In which line of a payload each record begins, from 1, in the order of `read_csv`."""
+    body = _body(payload, stream)
+    starts = _records(body).starts + len(payload) - len(body.buffer)
+    ends = byte_places(np.frombuffer(payload, np.uint8), _LF)
+    return np.asarray(np.searchsorted(ends, starts) + 1, np.int64)
+
+
 def _read_whole(body: _Body, wanted: tuple[str, ...]) -> Records | None:
     """The records when every line is one: one pass of Arrow's reader, which tells the ragged ones. None when in doubt.
 

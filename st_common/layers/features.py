@@ -163,7 +163,8 @@ def checked(drafts: Found, *, space: Space = GLOBE) -> Features:
         np.array(drafts.geometries, dtype=object), on_invalid="ignore"
     )[order]
     outside = _reaching_out(geometries, space)
-    question = _axes_question(geometries[outside], space)
+    is_most = 2 * outside.sum() > len(outside)
+    question = _axes_question(geometries[outside], space) if is_most else []
     geometries[outside] = _NOTHING  # nothing more is asked of them
     leaping = np.zeros(len(geometries), bool) if space.is_flat else _leaping(geometries)
     geometries, mended = _repaired(geometries)

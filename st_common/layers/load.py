@@ -14,7 +14,7 @@ from st_common.contracts import load_contract
 from st_common.errors import LayerError
 from st_common.geometry.space import GLOBE, Space
 from st_common.home import Home
-from st_common.layers import geojson, osm, vector
+from st_common.layers import delimited, geojson, osm, vector
 from st_common.layers.announce import announce, newest_version
 from st_common.layers.attribution import attribution_of
 from st_common.layers.conversion import DEGREES, converted, space_of
@@ -24,7 +24,7 @@ from st_common.layers.kinds import Kinds, load_kinds
 from st_common.layers.options import FileOptions
 from st_common.layers.rows import layer_rows
 from st_common.layers.stored_faults import store_faults
-from st_common.layers.unpacked import unpacked
+from st_common.layers.unpacked import STOPS, unpacked
 from st_common.observed import note_read
 from st_common.partition.groups import require_layer_in
 from st_common.partition.store import current
@@ -48,8 +48,14 @@ _ELSEWHERE = {
     ".ods": ("spreadsheets", _AS_CSV),
 }
 """What is not read, by the ends of files, and what makes something of it that is."""
+_GTFS = "these are the stops of a GTFS feed; --table shapes loads its lines"
 _NAMED = 3  # rejected features in an error
-_SUFFIXES = (*osm.SUFFIXES, *geojson.SUFFIXES, *vector.SUFFIXES)
+_SUFFIXES = (
+    *osm.SUFFIXES,
+    *geojson.SUFFIXES,
+    *vector.SUFFIXES,
+    *delimited.SUFFIXES,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +213,8 @@ def read_features(
         else:
             rules, chosen = _some(rules, kinds), kinds
         found = _read(inner, rules, options, target=target, progress=progress)
+        if inner.name == STOPS and inner != file and options.table is None:
+            found.notes.insert(0, _GTFS)
     return checked(found if chosen is None else _of_kinds(found, chosen), space=space)
 
 
@@ -241,6 +249,9 @@ def _read(
         if said is not None:
             into = f"are converted into {target}" if target else "stay as they are"
             found.notes.append(f"its member crs says {said}: coordinates {into}")
+    elif name.endswith(delimited.SUFFIXES):
+        usual = None
+        found, said = delimited.read_delimited(file, rules, options, target=target)
     else:
         raise _unknown(file)
     source = options.crs or said or usual

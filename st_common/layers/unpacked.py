@@ -12,6 +12,9 @@ from pathlib import Path
 from st_common.errors import LayerError
 
 KMZ = ".kmz"
+STOPS = "stops.txt"
+"""What a feed of GTFS is read for where nobody says what."""
+_OF_GTFS = (STOPS, "shapes.txt")  # its other text files have no places
 _MAIN = "doc.kml"  # what a .kmz is about; other files belong to it
 _BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError)
 
@@ -68,6 +71,11 @@ def _of_zip(
         raise LayerError(
             f"{file} holds no layer file", hint=f"known are {', '.join(suffixes)}"
         )
+    texts = [path for path in inner if path.suffix.lower() == ".txt"]
+    if any(path.name in _OF_GTFS for path in texts):
+        inner = [path for path in inner if path not in texts or path.name in _OF_GTFS]
+    if table is None and folder / STOPS in inner:
+        return folder / STOPS
     if file.name.lower().endswith(KMZ) and (folder / _MAIN) in inner:
         return folder / _MAIN
     named = [path for path in inner if path.name.partition(".")[0] == table]
