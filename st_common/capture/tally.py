@@ -50,6 +50,7 @@ class Tally:
         fixes: those that are none of the rejects, one table for each payload.
         ahead_h: by how many hours fixes are ahead of their arrival, as times of another zone are; None: they are not.
         twice: how many fixes have a local time that clocks showed twice.
+        never: how many rejects have one that clocks never showed.
     """
 
     records: int = 0
@@ -58,6 +59,7 @@ class Tally:
     fixes: list[pa.Table] = field(default_factory=list)
     ahead_h: float | None = None
     twice: int = 0
+    never: int = 0
 
     def add_sample(
         self, sample: Sample, stream: StreamSettings, *, arrival_us: int
@@ -80,6 +82,7 @@ class Tally:
         decoded = decode(payload, stream, arrival_us=arrival_us)
         self.fixes.append(decoded.fixes)
         self.twice += decoded.twice
+        self.never += decoded.never
         self.count(decoded.rejects, decoded.rows, head)
         if self.reasons[_AHEAD] and self.ahead_h is None:
             self.ahead_h = _ahead_h(payload, stream, arrival_us)

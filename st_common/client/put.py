@@ -18,6 +18,7 @@ from st_common.capture.reading import log_for
 from st_common.capture.tally import Tally
 from st_common.decode import decode
 from st_common.errors import ConfigError
+from st_common.formats.encodings import encoded
 from st_common.formats.format_settings import named_columns
 from st_common.formats.registry import format_of
 from st_common.formats.said_before import NOTHING, put_in_front
@@ -201,7 +202,13 @@ def _delimited(
                 f"row {number} cannot be written: {error}",
                 hint=f"the first row has {', '.join(names)}",
             ) from None
-    return text.getvalue().encode()
+    try:
+        return encoded(text.getvalue(), stream.encoding)
+    except ValueError as error:
+        raise ConfigError(
+            f"a text has no form in the stream's encoding: {error}",
+            hint='encoding = "utf-8" takes all texts',
+        ) from None
 
 
 def _plain(value: Any, stream: StreamSettings) -> Any:

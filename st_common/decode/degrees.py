@@ -31,6 +31,7 @@ _NMEA = (
     r" ?(?P<after>[NSEW])?$"
 )
 _ONE_DIGIT = r"^([NSEW]? ?[+-]?)([0-9](?:[. ]|$))"  # of minutes: what a number loses that was a text
+_LIKELY = r"[0-9][\s\p{Zs}]*[NSEWnsew°º˚]|[NSEWnsew][\s\p{Zs}]*[0-9]"
 _COMMA = r"^[^.,]*,[^.,]*$"
 _GROUPED = r"^([+-]?[0-9]{1,3})((?:\.[0-9]{3})+),([0-9]+)$"
 
@@ -75,7 +76,13 @@ def coordinates_of(values: pa.Array, axis: str, form: str) -> Parsed:
     if not numbers.bad.any():
         return numbers
     at = np.flatnonzero(numbers.bad)
-    read = _by_pattern(as_texts(values).take(pa.array(at)), axis, _DEGREES)
+    texts = as_texts(values).take(pa.array(at))
+    # Most of what is no number has none of these, and is not worth a closer look.
+    likely = pc.match_substring_regex(texts, _LIKELY)
+    at = at[mask(likely)]
+    if not len(at):
+        return numbers
+    read = _by_pattern(texts.filter(likely), axis, _DEGREES)
     known, bad = numbers.values.copy(), numbers.bad.copy()
     known[at], bad[at] = read.values, read.bad
     return Parsed(known, numbers.missing, bad)

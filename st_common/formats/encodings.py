@@ -90,6 +90,15 @@ def as_written(data: bytes, encoding: str) -> bytes:
         return text.encode(encoding, "replace")
 
 
+def encoded(text: str, encoding: str) -> bytes:
+    """A text that a program puts into a log, as bytes of it.
+
+    Raises:
+        ValueError: it has characters that the encoding does not have.
+    """
+    return text.encode(encoding if is_read_anew(encoding) else UTF8)
+
+
 def with_own_bytes(records: "Records", encoding: str) -> "Records":
     """Records that were read from `as_utf8`, with their bytes as they stand in the log."""
     if not is_read_anew(encoding):

@@ -138,6 +138,11 @@ def check_target(plan: Plan, target: StreamSettings) -> None:
             f"stream {target.name!r} has the time_unit {target.time_unit!r}",
             hint="iso, s, ms or us",
         )
+    if (target.encoding, target.coordinates) != ("utf-8", "degrees"):
+        raise ConfigError(
+            f"stream {target.name!r} reads records in another form than queries write them",
+            hint="leave out encoding and coordinates in its settings",
+        )
     known = [*OWN, *columns_of(plan)]
     for key, name in named_columns(target):
         if name not in known:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.errors import ConfigError
+from st_common.formats.encodings import encoded
 from st_common.formats.registry import format_of
 from st_common.geometry.space import GLOBE
 from st_common.settings import StreamSettings
@@ -75,7 +76,7 @@ class Writer:
             lineterminator="\n",
         )
         row.writerow(self._names)
-        return text.getvalue().encode()
+        return encoded(text.getvalue(), self._stream.encoding)
 
     def lines(self, fixes: Fixes) -> bytes:
         """One line for each fix, in the order of objects, without a header."""

@@ -381,6 +381,9 @@ def _tried(
     if tally.twice:
         clocks = f"{tally.twice:,} times came twice, for clocks were put back: they are taken for the first of both"
         notes = (*notes, clocks)
+    if tally.never:
+        clocks = f"{tally.never:,} times never came, for clocks were put forward: is time_zone that of the clocks?"
+        notes = (*notes, clocks)
     return Sniffed(
         place=head.place,
         table=table,

@@ -4,11 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.capture.log import Log
 from st_common.capture.reading import reading_of, with_reading
+from st_common.client.put import put
 from st_common.decode import decode
 from st_common.decode.joined import Raw, decode_all
 from st_common.errors import ConfigError
 from st_common.formats.encodings import as_utf8, as_written, encoding_of, encoding_seen
+from st_common.home import Home
 from st_common.settings import stream_of_table
 
 pytestmark = pytest.mark.spec("B7")
@@ -164,3 +167,15 @@ def test_the_log_says_the_encoding_only_where_it_is_another_one():
     said = reading_of(stream("latin-1"))
     assert said["encoding"] == "iso8859-1"
     assert with_reading(stream("utf-8"), said, where="here").encoding == "iso8859-1"
+
+
+def test_a_program_puts_texts_in_the_encoding_of_the_stream(tmp_path):
+    home, settings = Home(tmp_path), stream("latin-1")
+    row = {"Gerät": "Müller", "t": "2025-11-24T08:00:00Z", "x": 1.0, "y": 2.0}
+    done = put(home, settings, [row], live=False)
+    assert (done.records, done.accepted) == (1, 1)
+    log = Log(home.log("buses"))
+    data = b"".join(log.read(one) for one in log.segments(0) if not one.control)
+    assert "Müller".encode("latin-1") in data
+    with pytest.raises(ConfigError, match="no form in the stream's encoding"):
+        put(home, settings, [{**row, "Gerät": "Łódź"}], live=False)
