@@ -5,11 +5,12 @@
 
 import argparse
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
 from st_common.query.checks import all_complaints
+from st_common.query.extents import with_extent
 from st_common.query.problem import TextError
 from st_common.query.text import select_of
 from st_common.settings import Columns, StreamSettings
@@ -20,6 +21,7 @@ STREAM = StreamSettings(
     format="csv",
     columns=Columns(object="id", x="x", y="y"),
 )
+BOXES = replace(STREAM, columns=Columns(object="id", box=("a", "b", "c", "d")))
 HEAD = """# What goes together
 
 Which two forms of a query may stand in one, and what the error says where they may not. The page is written by
@@ -113,14 +115,15 @@ def statement(forms: tuple[Form, ...]) -> str:
     return f"SELECT * FROM ({text}) r" if is_inner else text  # noqa: S608 - nobody runs it
 
 
-def refused(forms: tuple[Form, ...]) -> str:
-    """What is wrong with the first thing that is wrong with a query of these forms; "" for nothing."""
+def refused(forms: tuple[Form, ...], stream: StreamSettings = STREAM) -> str:
+    """What is wrong with the first thing that is wrong with a query of these forms on a stream; "" for nothing."""
     try:
         plan = select_of(statement(forms)).plan
     except TextError as error:
         return error.problems[0].message
     assert plan is not None  # noqa: S101 - for the type: a SELECT has one
-    return next((one.message for one in all_complaints(plan, STREAM)), "")
+    plan = with_extent(plan, stream.columns.extent)
+    return next((one.message for one in all_complaints(plan, stream)), "")
 
 
 def why_not(one: Form, other: Form) -> str:
@@ -150,7 +153,22 @@ def page() -> str:
     good = len(answers) - len(wrong)
     count = f"Of {len(answers)} pairs {good} go together, all but these:"
     table = ["| this | with | what the error says |", "|---|---|---|", *rows]
-    return "\n".join([HEAD, count, "", *table, ""])
+    return "\n".join([HEAD, count, "", *table, "", *_on_boxes(), ""])
+
+
+def _on_boxes() -> list[str]:
+    """Which forms a stream of boxes has not, though one of places has them."""
+    needed = [(one, *((one.needs) if refused((one,)) else ())) for one in FORMS]
+    answers = [(forms[0].name, refused(forms, BOXES)) for forms in needed]
+    return [
+        "## Where elements are more than places",
+        "",
+        "On a stream of boxes, or of lines and areas, these say nothing of an element as a whole and are refused:",
+        "",
+        "| this | what the error says |",
+        "|---|---|",
+        *(f"| {name} | {why} |" for name, why in answers if why),
+    ]
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from st_common.geometry.space import Space
 from st_common.query.cell_checks import complaints_of_cells
 from st_common.query.complaint import Complaint
 from st_common.query.earth import complaints_of_places, complaints_of_plane
-from st_common.query.extents import complaints_of_extents
+from st_common.query.extents import complaints_of_extents, complaints_of_middles
 from st_common.query.fence_checks import complaints_of_fence
 from st_common.query.frame_checks import complaints_of_frame
 from st_common.query.incident_checks import complaints_of_incident
@@ -24,7 +24,7 @@ from st_common.query.tree.growing import tree_of
 from st_common.query.tree.node import complaints_of_tree, walk_all
 from st_common.record import values_of
 from st_common.regions.forecast import Forecast
-from st_common.regions.region import Region
+from st_common.regions.region import MovingRegion, Region
 
 if TYPE_CHECKING:
     from st_common.settings import StreamSettings
@@ -40,6 +40,9 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
         yield from complaints_of_values(plan, stream.space)
         yield from complaints_of_cells(plan, stream.space)
         yield from complaints_of_outer(plan, columns_below(plan, stream.attributes))
+    yield from _of_order(plan)
+    extent = stream.columns.extent
+    yield from complaints_of_middles(plan, stream.name, extent)
     if not stream.space.is_flat:
         yield from complaints_of_places(plan)
     if plan.by_ticks and not stream.moving:
@@ -48,6 +51,28 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
             at=first.at,
             message=f"{first.noun} needs a stream of moving objects",
             hint=f"stream {stream.name!r} is set to moving = false",
+        )
+
+
+def _of_order(plan: Plan) -> Iterator[Complaint]:
+    """An order of tests where there is none to choose: nothing would follow from it."""
+    if plan.order == "auto":
+        return
+    parts: dict[str, object] = {"a window in brackets": plan.frame}
+    if plan.order == "space_first":
+        is_moving = isinstance(plan.inside, MovingRegion)
+        parts |= {
+            "KNN": plan.neighbours,
+            "a region that goes with an object": plan.inside if is_moving else None,
+            "pairs of objects": plan.pairs,
+        }
+    for name in (name for name, part in parts.items() if part is not None):
+        yield Complaint(
+            at="options",
+            message=f"plan = {plan.order!r} and {name} exclude each other",
+            hint="leave the option out: the condition of WHERE comes first there"
+            if plan.order == "space_first"
+            else "leave the option out: there is one order alone",
         )
 
 

@@ -280,6 +280,7 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
             draft.problems.append(
                 statement.problem(each.message, at=each.at, hint=each.hint)
             )
+        _check_focals(draft, statement, plan)
         problems = (
             list(problems_of(statement, stream, draft.types)) if statement.terms else []
         )
@@ -291,6 +292,18 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
         )
     if plan.join is not None and plan.join.layer not in draft.layers:
         _unknown_layer(draft, statement, plan.join.layer)
+
+
+def _check_focals(draft: Draft, statement: "Statement", plan: Plan) -> None:
+    """That no region goes with an object of another stream, written as `stream.object`: it would never have members."""
+    known = {name.casefold(): name for name in draft.streams}
+    for focal in plan.focals:
+        stream, dot, _ = focal.partition(".")
+        other = known.get(stream.casefold())
+        if dot and other is not None and other != plan.stream:
+            message = f"the object {focal!r} is of stream {other!r}, and the query of stream {plan.stream!r}"
+            hint = "a region goes with an object of its own stream: capture both into one stream"
+            draft.problems.append(statement.problem(message, at="inside", hint=hint))
 
 
 def _hint_of_stream(draft: Draft, name: str) -> str:

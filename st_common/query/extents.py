@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from st_common.query.comparing import Transform
 from st_common.query.complaint import Complaint
+from st_common.query.frame import Frame
 from st_common.query.plan import Plan
 from st_common.regions.by_extent import ByExtent, Extent
 from st_common.regions.forecast import Forecast
-from st_common.regions.region import Region, StillRegion
+from st_common.regions.region import MovingRegion, Region, StillRegion
 
 
 def with_extent(plan: Plan, extent: Extent) -> Plan:
@@ -63,6 +64,54 @@ def complaints_of_extents(plan: Plan) -> Iterator[Complaint]:
             message=f"{name} and a region that looks at extents exclude each other",
             hint=f"{name} looks at the places of elements; conditions on x and y do too",
         )
+
+
+def complaints_of_middles(
+    plan: Plan, stream: str, extent: Extent
+) -> Iterator[Complaint]:
+    """What asks about places, on a stream whose elements are more than one: a middle says too little of them.
+
+    Args:
+        plan: a plan, whose region is asked as `with_extent` says.
+        stream: the name of its stream.
+        extent: what the elements of the stream are.
+    """
+    if not extent:
+        return
+    what = "geometries" if extent == "shape" else "boxes"
+    for at, name in _of_places(plan):
+        yield Complaint(
+            at=at,
+            message=f"{name} looks at places, and the elements of stream {stream!r} are {what}",
+            hint=f"ask it of a stream of their middles: CREATE STREAM middles AS SELECT x, y FROM {stream}",  # noqa: S608 - a text for people
+        )
+
+
+def _of_places(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The clauses of a plan that look at places alone, each with what it is called."""
+    join, pairs, frame = plan.join, plan.pairs, plan.frame
+    is_extent = isinstance(plan.inside, ByExtent)
+    asked = {
+        ("inside", "WILL ENTER"): isinstance(plan.inside, Forecast),
+        ("inside", "INSIDE a region that goes with an object"): isinstance(
+            plan.inside, MovingRegion
+        ),
+        ("knn", "KNN"): plan.neighbours,
+        ("layer", "a join with a layer"): join and join.predicate != "equals",
+        ("layer", "ST_DWithin"): pairs and pairs.distance_m is not None,
+        ("layer", "NEAREST"): pairs and pairs.nearest,
+        ("frame", "RANGE BY"): frame and (frame.regions or _slides_by_space(frame)),
+        ("using", "USING"): not is_extent
+        and any(map(_looks_at_boxes, plan.transforms)),
+        ("using", "COMPARE WITH"): not is_extent and plan.compare,
+    }
+    return (name for name, is_asked in asked.items() if is_asked)
+
+
+def _slides_by_space(frame: Frame) -> bool:
+    """Whether a window goes by how far objects have gone."""
+    extents = [part for one in frame.sliding for part in (one.range, one.slide)]
+    return any(part is not None and part.by == "space" for part in extents)
 
 
 def _looks_at_boxes(step: Transform) -> bool:

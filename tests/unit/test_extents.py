@@ -232,7 +232,6 @@ def test_verify_finds_anew_what_is_told_of_extents(tmp_path, crs, scale):
         f"REGISTER QUERY in_round AS SELECT * FROM walks INSIDE {circle}",
         "REGISTER QUERY many AS SELECT COUNT(*) FROM walks INTERSECTS yard",
         "REGISTER QUERY visits AS SELECT * FROM walks INTERSECTS yard DETECT ENTER, EXIT",
-        f"REGISTER QUERY near AS SELECT * FROM walks INSIDE yard KNN (3, {scale:g}, {scale:g})",
     ]
     assert fairway("query", "register", "--text", "; ".join(texts))[0] == 0
     for start, side in ((100, 60), (300, 80)):

@@ -21,7 +21,7 @@ from st_common.query.lowering.condition import (
 )
 from st_common.query.lowering.expression import Term, conjuncts
 from st_common.query.lowering.gathered import Gathered
-from st_common.query.lowering.scope import Scope, is_same_table, scope_of
+from st_common.query.lowering.scope import Scope, scope_of
 from st_common.query.pair_columns import is_of_pair
 from st_common.query.plan import How
 
@@ -55,14 +55,9 @@ def choice_of(select: exp.Expr, gathered: Gathered) -> Choice:
 
 
 def _behind_from(select: exp.Expr) -> Iterator[Choice]:
-    """The joins behind FROM. KNN gives objects, so below it one with a layer says which objects count."""
-    source, knn = select.args["from_"].this, select.args.get("knn")
+    """The joins behind FROM."""
     for join in select.args.get("joins") or ():
-        pairs = is_same_table(source, join.this)
-        is_layer = not pairs or bool(join.args.get("kind"))
-        how: How = "semi" if knn is not None and is_layer else "inner"
-        if join.args.get("side"):
-            how = "left"
+        how: How = "left" if join.args.get("side") else "inner"
         yield Choice(join=join, how=how, span=span_of(join.this))
 
 
