@@ -190,7 +190,7 @@ class Machine:
         if _is_enough(self.row_us, fence.exit_after if was_in else fence.enter_after):
             if was_in:
                 self.end(now_us)
-                return ("exit",)
+                return ("exit", "outside")
             self.begin(now_us)
             return ("enter",)
         if was_in:

@@ -84,6 +84,7 @@ def test_further_fixes_are_told_where_they_are_asked_for():
         "2 @2 +a enter",
         "3 @3 =a inside",
         "4 @4 -a leave =2",
+        "4 @4 =a outside",
         "5 @5 =a outside",
     ]
 

@@ -46,7 +46,7 @@ def tell_fences(judged: Judged, turn: Turn, fixes: LastFixes) -> pa.Table:
         [
             *_crossings(judged, turn),
             _stays(judged, turn, "inside", judged.ran.was_in & judged.ran.is_in),
-            _stays(judged, turn, "outside", ~(judged.ran.was_in | judged.ran.is_in)),
+            _stays(judged, turn, "outside", ~judged.ran.is_in),
             _rows(judged, turn, judged.crosses, "cross", sign=0),
             _dwells(judged.dwells, turn),
         ]
@@ -72,7 +72,7 @@ def _crossings(judged: Judged, turn: Turn) -> list[Told]:
 
 
 def _stays(judged: Judged, turn: Turn, event: str, stays: np.ndarray) -> Told:
-    """Further fixes of those that are in, or out, where that is asked for."""
+    """Further fixes of those that are in, or all of those that are out, where that is asked for."""
     fences = turn.known.of(FenceSet)
     fence = fences.place[turn.numbering.targets.query[judged.target]]
     is_fix = turn.events.kind[judged.event] == FIX
