@@ -95,6 +95,8 @@ def _tell(stream: str, summary: "RunSummary") -> None:
     )
     if summary.nulled:
         typer.echo(_nulled(stream, summary.nulled))
+    if summary.filtered_out:
+        typer.echo(_filtered_out(stream, summary.filtered_out))
     if summary.filtered:
         typer.echo(_filtered(stream, summary.filtered))
     for told in lines_of(summary.caches).values():
@@ -275,6 +277,8 @@ def _notes(state: "StreamState") -> "Iterator[str]":
         yield f"{stream}: {state.now.state}: {state.now.why}"
     if said is not None and said.nulled:
         yield _nulled(stream, said.nulled)
+    if said is not None and said.filtered_out:
+        yield _filtered_out(stream, said.filtered_out)
     if said is not None and said.filtered:
         yield _filtered(stream, said.filtered)
     if said is not None and said.caches:
@@ -375,6 +379,11 @@ def _filtered(stream: str, counts: dict[str, int]) -> str:
         f"{count:,} by {reason}" for reason, count in sorted(counts.items())
     )
     return f"{stream}: filtered {told}"
+
+
+def _filtered_out(stream: str, counts: dict[str, int]) -> str:
+    listed = ", ".join(f"{count:,} by {clause}" for clause, count in counts.items())
+    return f"{stream}: records that where did not let in: {listed}"
 
 
 def _nulled(stream: str, counts: dict[str, int]) -> str:

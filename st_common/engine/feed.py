@@ -180,6 +180,7 @@ def _packets_of(
         rows=packets.rows,
         rejects=len(packets.rejects),
         nulled=packets.nulled,
+        filtered_out=packets.filtered_out,
         shards=shards,
         following=following,
         id_key=stream.id_key,

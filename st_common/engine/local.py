@@ -18,7 +18,7 @@ from st_common.engine.suspension import tell_failures
 from st_common.engine.timekeeper import Timekeeper, heard
 from st_common.home import Home
 from st_common.layers.stored import load_index
-from st_common.operators.events.packet import Packet, nulled_in
+from st_common.operators.events.packet import Packet, filtered_out_of, nulled_in
 from st_common.operators.matching.layer import LayerOf
 from st_common.operators.runtime.retire import LEAST, retired
 from st_common.operators.runtime.stages import Step, step
@@ -148,6 +148,7 @@ class LocalEngine(Committing):
         totals.segments += segments
         totals.rejects += sum(packet.rejects for packet in read)
         totals.nulled.update(nulled_in(read))
+        totals.filtered_out.update(filtered_out_of(read))
 
     def keep_time(self) -> bool:
         """Writes a clock row when the feed is live and quiet and something waits for a time that has come.

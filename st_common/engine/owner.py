@@ -52,6 +52,7 @@ class Owner:
         before: the status that earlier runs left, None at the first one.
         counts: fixes, rejects, late, double and cut fixes and changes of this run (see `RunSummary`).
         nulled: by attribute, in how many fixes it could not be read.
+        filtered_out: by clause of the stream's `where`, how many records it stopped.
         filtered: by reason, how many fixes were filtered (SPEC X11).
         caches: by kind of moving query, what caches cost (SPEC G6).
         is_terminated: the system told the process to end (SIGTERM).
@@ -65,6 +66,7 @@ class Owner:
     before: StreamStatus | None
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
     nulled: dict[str, int] = field(default_factory=dict)
+    filtered_out: dict[str, int] = field(default_factory=dict)
     filtered: dict[str, int] = field(default_factory=dict)
     caches: Caches = field(default_factory=dict)
     is_terminated: bool = False
@@ -177,10 +179,12 @@ class Owner:
         """What is counted by attribute, reason and kind, with what processes before this one counted."""
         before = self.before
         nulled = Counter(before.nulled if before else {})
+        stopped = Counter(before.filtered_out if before else {})
         filtered = Counter(before.filtered if before else {})
         caches = from_json(before.caches) if before else {}
         return {
             "nulled": dict(nulled + Counter(self.nulled)),
+            "filtered_out": dict(stopped + Counter(self.filtered_out)),
             "filtered": dict(filtered + Counter(self.filtered)),
             "caches": to_json(summed((caches, self.caches))),
         }

@@ -137,6 +137,7 @@ def beat(engine: Committing, owner: Owner, state: str, *, force: bool = False) -
     }
     owner.nulled, owner.caches = dict(engine.totals.nulled), engine.totals.caches
     owner.filtered = counters.filtered
+    owner.filtered_out = dict(engine.totals.filtered_out)
     max_event = engine.committed_event
     now_ts = None if max_event == NEVER else max_event - engine.settings.lateness_us
     end_position = position_of(engine.log.end(), 0)
@@ -181,6 +182,7 @@ def summary(
         position=position,
         operators=operators,
         nulled=dict(owner.nulled),
+        filtered_out=dict(owner.filtered_out),
         filtered=dict(owner.filtered),
         caches=to_json(owner.caches),
         **owner.counts,

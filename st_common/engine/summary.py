@@ -22,6 +22,7 @@ class RunSummary:
         position: the position after the last committed row.
         operators: tuples that went through each operator, by name (SPEC G10; see `operators.evaluate.Counters`).
         nulled: by attribute, in how many fixes its text was of another type, so that it is null there.
+        filtered_out: by clause of the stream's `where`, how many records it stopped.
         filtered: by reason, how many fixes were stored and changed nothing (SPEC X11).
         caches: by kind of moving query, what caches cost (SPEC G6; see `operators.cache_counts.CacheCounts`).
     """
@@ -39,6 +40,7 @@ class RunSummary:
     position: int
     operators: dict[str, int]
     nulled: dict[str, int]
+    filtered_out: dict[str, int]
     filtered: dict[str, int]
     caches: dict[str, dict[str, float]]
 

@@ -17,6 +17,7 @@ class Totals:
         rejects: records that could not be read.
         changes: rows of changes that were told.
         nulled: by attribute, in how many fixes its text was of another type, so that it is null there.
+        filtered_out: by clause of the stream's `where`, how many records it stopped.
         caches: by kind of moving query, what its caches cost (SPEC G6).
     """
 
@@ -25,4 +26,5 @@ class Totals:
     rejects: int = 0
     changes: int = 0
     nulled: Counter[str] = field(default_factory=Counter)
+    filtered_out: Counter[str] = field(default_factory=Counter)
     caches: Caches = field(default_factory=dict)

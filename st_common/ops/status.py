@@ -55,6 +55,7 @@ class StreamStatus:
         cut: fixes that a travelled frame dropped.
         changes: rows that were told.
         nulled: by attribute, in how many fixes it could not be read.
+        filtered_out: by clause of the stream's `where`, how many records it stopped.
         filtered: by reason, how many fixes were stored and changed nothing.
         caches: by kind of query, what caches cost (see `operators.cache_counts`).
         phase: what the job is in the middle of, one of `Phase`.
@@ -77,6 +78,7 @@ class StreamStatus:
     cut: int = 0
     changes: int = 0
     nulled: dict[str, int] = field(default_factory=dict)
+    filtered_out: dict[str, int] = field(default_factory=dict)
     filtered: dict[str, int] = field(default_factory=dict)
     caches: dict[str, dict[str, float]] = field(default_factory=dict)
     phase: str = Phase.WAITING

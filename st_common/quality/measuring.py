@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.formats.records import Reason
 from st_common.quality.day_data import DayData
 from st_common.quality.shape import US_PER_DAY, day_start_us
 from st_common.quality.usual import Usual
 
 EXAMPLES = 3
+_FILTERED_OUT = Reason.FILTERED_OUT.name.lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,12 +139,14 @@ def _freshness_s(data: DayData, _: Arguments) -> Observed:
 
 
 def _rejects_share(data: DayData, _: Arguments) -> Observed:
-    rejects = sum(data.tally.rejects.values())
+    # What the stream's settings leave out on purpose could be read.
+    counts = {k: n for k, n in data.tally.rejects.items() if k != _FILTERED_OUT}
+    rejects = sum(counts.values())
     if data.arrived is None:
         return Observed(
             why="the log is missing: nobody knows what arrived", has_failed=True
         )
-    told = tuple(f"{count:,} {reason}" for reason, count in data.tally.rejects.items())
+    told = tuple(f"{count:,} {reason}" for reason, count in counts.items())
     if not rejects + data.arrived:
         return Observed(why="no record arrived on the day")
     return _share(rejects, rejects + data.arrived, told)

@@ -29,6 +29,7 @@ _HELP = {
     "cut": "Fixes that windows gave up.",
     "changes": "Changes that were told.",
     "filtered_fixes": "Fixes that a position filter took out, by reason.",
+    "filtered_out_records": "Records that the stream's where did not let in, by clause.",
     "nulled_fixes": "Fixes in which an attribute could not be read.",
     "rejected_records": "Rows of the table of rejects, by reason.",
     "query_changes": "Rows of the table of changes, by query.",

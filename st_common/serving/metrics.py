@@ -187,6 +187,8 @@ def _add_counts(
         families.counter(name, getattr(status, name), labels)
     for reason, count in status.filtered.items():
         families.counter("filtered_fixes", count, {**labels, "reason": reason})
+    for clause, count in status.filtered_out.items():
+        families.counter("filtered_out_records", count, {**labels, "clause": clause})
     for attribute, count in status.nulled.items():
         families.counter("nulled_fixes", count, {**labels, "attribute": attribute})
 

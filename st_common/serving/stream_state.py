@@ -72,6 +72,7 @@ class StreamState:
             "clock_us": said.now_ts,
             **{name: getattr(said, name) for name in COUNTS},
             "nulled": said.nulled,
+            "filtered_out": said.filtered_out,
             "filtered": said.filtered,
             "caches": said.caches,
             "workers": workers_of(said, self.now),

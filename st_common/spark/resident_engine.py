@@ -286,6 +286,7 @@ class ResidentEngine(Committing):
         totals.segments += segments
         totals.rejects += metas[0]["rejects"]
         totals.nulled.update(Counter(metas[0]["nulled"]))
+        totals.filtered_out.update(Counter(metas[0]["filtered_out"]))
         self._max_event = max(meta["max_event"] for meta in metas)
         waits = [meta["wanted"] for meta in metas if meta["wanted"] is not None]
         self._wanted_us = min(waits, default=None)

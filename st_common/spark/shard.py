@@ -21,7 +21,7 @@ from st_common.engine.states import load, save
 from st_common.engine.timekeeper import heard
 from st_common.errors import StateError
 from st_common.home import Home
-from st_common.operators.events.packet import Packet, nulled_in
+from st_common.operators.events.packet import Packet, filtered_out_of, nulled_in
 from st_common.operators.runtime.failed import Failure
 from st_common.operators.runtime.stages import Step, step
 from st_common.operators.runtime.wanted import wanted_us
@@ -87,6 +87,7 @@ def result_blob(
     meta |= {
         "rejects": sum(packet.rejects for packet in read),
         "nulled": nulled_in(read),
+        "filtered_out": filtered_out_of(read),
     }
     meta["is_kept"] = is_kept
     meta |= {

@@ -178,6 +178,9 @@ class Sink:
         self.owner.nulled = dict(
             Counter(self.owner.nulled) + Counter(metas[0]["nulled"])
         )
+        self.owner.filtered_out = dict(
+            Counter(self.owner.filtered_out) + Counter(metas[0]["filtered_out"])
+        )
         counts["changes"] += changes
         self.owner.filtered = filtered_of(self.counters)
 

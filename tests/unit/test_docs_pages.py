@@ -47,7 +47,13 @@ def test_the_settings_of_formats_can_be_used_and_their_columns_are_all_told(tmp_
         "nmea": nmea.COLUMNS,
     }
     assert columns.keys() < {stream.format for stream in streams.values()}
-    for section, stream in zip(sections, streams.values(), strict=True):
+    named = [
+        (section, streams[name])
+        for section in sections
+        for name in re.findall(r"^\[streams\.(\w+)\]", section, re.MULTILINE)
+    ]
+    assert len(named) == len(streams)
+    for section, stream in named:
         assert f'format = "{stream.format}"' in section
         if (known := columns.get(stream.format)) is None:
             continue  # columns are the keys of its JSON

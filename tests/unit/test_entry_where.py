@@ -14,12 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from st_common.capture.reading import reading_of, with_reading
+from st_common.capture.files import replay
+from st_common.capture.reading import log_for, reading_of, with_reading
 from st_common.capture.tally import Tally
 from st_common.decode import decode
 from st_common.decode.joined import Raw, decode_all
 from st_common.decode.packed import from_bytes, to_bytes
+from st_common.engine.run import run
 from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.ops.status import read_status
 from st_common.settings import StreamSettings, stream_of_table
 
 NOW = 1_800_000_000_000_000
@@ -294,3 +298,20 @@ def test_a_stream_with_junk_that_is_filtered_is_the_stream_without_it(rows, form
     )
     assert Counter(filtered) == Counter(without)
     assert filtered == without
+
+
+@pytest.mark.spec("X16")
+@pytest.mark.parametrize("codec", ["raw", "packet"])
+def test_a_run_and_the_status_say_which_clause_stopped_how_many(tmp_path, codec):
+    home = Home(tmp_path / "home")
+    stream = stream_of("kind = 'location' AND valid", engine="local", codec=codec)
+    rows = [row(n, valid=n % 2 == 0) for n in range(3000)]
+    path = tmp_path / "fixes.csv"
+    path.write_bytes(written([*rows, row(3000, kind="waypoint")], "csv"))
+    replay(log_for(home, stream), path, stream)
+    summary = run(home, stream, until_idle=True)
+    counted = {"valid": 1500, "kind = 'location'": 1}
+    assert summary.filtered_out == counted
+    assert (summary.fixes, summary.rejects) == (1500, 1501)
+    run(home, stream, until_idle=True)
+    assert read_status(home.stream("s")).filtered_out == counted

@@ -57,6 +57,7 @@ class Packet:
         clock_max: int64, to what it grows there.
         attributes: other columns, n values each.
         nulled: by attribute in how many fixes it could not be read.
+        filtered_out: by clause of the stream's `where`, how many records it stopped.
         segments: how many segments these are.
         limits: what filters the fixes, None for nothing.
         at: int32[n], where there is more than one segment: in which each fix is, from 0; else empty.
@@ -81,6 +82,7 @@ class Packet:
     clock_max: np.ndarray
     attributes: Attributes = field(default_factory=dict)
     nulled: dict[str, int] = field(default_factory=dict)
+    filtered_out: dict[str, int] = field(default_factory=dict)
     segments: int = 1
     limits: Limits | None = None
     at: np.ndarray = field(default_factory=_nowhere)
@@ -141,7 +143,7 @@ _ARRAYS = (
     "at",
     "clock_at",
 )
-_META = ("segment", "rows", "rejects", "nulled", "segments")
+_META = ("segment", "rows", "rejects", "nulled", "filtered_out", "segments")
 _PAYLOAD, _SEED = "payload", "seed/"
 _OWN_COLUMNS = frozenset({"row", "object", "event_ts", "x", "y", "gone"})
 
@@ -194,6 +196,14 @@ def nulled_in(packets: Iterable[Packet]) -> dict[str, int]:
     return dict(total)
 
 
+def filtered_out_of(packets: Iterable[Packet]) -> dict[str, int]:
+    """How many records of these segments each clause of `where` stopped; only those with some."""
+    total: Counter[str] = Counter()
+    for packet in packets:
+        total.update(packet.filtered_out)
+    return dict(total)
+
+
 def _objects(column: pa.ChunkedArray, id_key: str) -> dict[str, Any]:
     """The objects of fixes: ids with their hashes, each once, and by fix the place of its id."""
     objects = column.chunk(0) if column.num_chunks else pa.array([], column.type)
@@ -239,6 +249,7 @@ def pack(
     shards: int,
     following: Collection[int] | None = None,
     nulled: Mapping[str, int] | None = None,
+    filtered_out: Mapping[str, int] | None = None,
     id_key: str = PUBLIC_ID_KEY,
     segments: int = 1,
     at: np.ndarray | None = None,
@@ -254,6 +265,7 @@ def pack(
         shards: the number of shards.
         following: the shards that get all fixes, the same packet; the others get their own alone. None: all.
         nulled: how often each attribute was made null because it could not be read.
+        filtered_out: how many records each clause of `where` stopped.
         id_key: by which ids are hashed.
         segments: how many segments these are.
         at: int64, of which of these each fix is, from 0; None where there is one.
@@ -270,6 +282,7 @@ def pack(
         rejects=rejects,
         controls=(),
         nulled=dict(nulled or {}),
+        filtered_out=dict(filtered_out or {}),
         segments=segments,
         limits=limits,
         at=place,
