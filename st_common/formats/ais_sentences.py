@@ -33,6 +33,10 @@ _TAG_STATION = r"(?:^|,)s:(?P<station>[^,*]+)(?:,|$)"
 _LAST_STATION = r",(?P<station>[br][0-9A-Za-z_-]+)(?:,|\s*$)"
 _LAST_TIME = rf",{_SECONDS}\s*$"
 _FIRST_TIME = rf"^\D?{_SECONDS}\D"
+_FIRST_STAMP = (  # as loggers put it in front of lines; one without a zone is no instant
+    r"(?P<Y>[12][0-9]{3})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})[T ](?P<H>[0-9]{2}):(?P<M>[0-9]{2}):(?P<S>[0-9]{2})"
+    r"(?:[.,](?P<ms>[0-9]{3})[0-9]*)? ?(?:Z|UTC|(?P<sign>[+-])(?P<zh>[0-9]{2}):?(?P<zm>[0-9]{2}))"
+)
 _RECEIVED_TIME = (
     r"^\$PGHP,[0-9]+,(?P<Y>[12][0-9]{3}),(?P<m>[0-9]{1,2}),(?P<d>[0-9]{1,2}),"
     r"(?P<H>[0-9]{1,2}),(?P<M>[0-9]{1,2}),(?P<S>[0-9]{1,2}),(?P<ms>[0-9]{1,3}),"
@@ -134,6 +138,8 @@ class Sentences:
     def times_us(self) -> Ints:
         """When each was received (us), 0 where nothing says it."""
         times = _received_us(self.received)
+        stamped = _stamped_us(self.column("front"))
+        times = np.where(stamped > 0, stamped, times)
         for texts, pattern in (
             (self.head, _TAG_TIME),
             (self.column("front"), _FIRST_TIME),
@@ -206,7 +212,24 @@ def _filled(texts: pa.Array) -> pa.Array:
 
 def _received_us(texts: pa.Array) -> Ints:
     """The times of `$PGHP` lines (us); 0 for other texts, and for days that no calendar has."""
-    said = pc.extract_regex(texts, _RECEIVED_TIME)
+    return _calendar_us(pc.extract_regex(texts, _RECEIVED_TIME))
+
+
+def _stamped_us(texts: pa.Array) -> Ints:
+    """The times of stamps that say their zone (us); 0 for other texts."""
+    said = pc.extract_regex(texts, _FIRST_STAMP)
+    if said.null_count == len(said):
+        return np.zeros(len(said), np.int64)
+    away_us = (
+        _numbers(said.field("zh")) * 60 + _numbers(said.field("zm"))
+    ) * 60_000_000
+    us = _calendar_us(said)
+    west = mask(pc.equal(said.field("sign"), b"-"))
+    return np.where(us > 0, us + np.where(west, away_us, -away_us), 0)
+
+
+def _calendar_us(said: pa.StructArray) -> Ints:
+    """The times of years, months, days and so on (us); 0 where there are none, or no such day."""
     year, month, day, hour, minute, second, ms = (
         _numbers(said.field(name)) for name in ("Y", "m", "d", "H", "M", "S", "ms")
     )

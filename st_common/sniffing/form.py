@@ -21,7 +21,8 @@ from st_common.stream_keys import PLANAR
 
 _LINES = 100
 _AIS = re.compile(
-    rb"^(\\[^\\]*\\|\d+,)?[!$](AI|BS|AB|AN|AR|AS|AT|AX)(VDM|VDO)", re.MULTILINE
+    rb"^(\\[^\\]*\\|\d+,|\W?\d{4}-\d\d-\d\d[T ][^!\n]{0,40})?[!$](AI|BS|AB|AN|AR|AS|AT|AX)(VDM|VDO)",
+    re.MULTILINE,
 )
 _SBS = re.compile(
     rb"MSG,[1-8],[^\n]*|(SEL|ID|AIR|STA|CLK),[^,\n]*,[^\n]*\d{4}/\d\d/\d\d,\d\d:\d\d:\d\d[^\n]*"

@@ -327,3 +327,29 @@ def test_columns_that_no_sentence_has_are_refused(columns, named):
     wrong, _ = format_of("ais").wrong_in(stream)
     assert named in wrong
     assert format_of("ais").wrong_in(SHIPS) is None
+
+
+@pytest.mark.spec("B7")
+@pytest.mark.parametrize(
+    ("stamp", "time_us"),
+    [
+        (b"2025-11-24T08:00:00.123Z ", 1_763_971_200_123_000),
+        (b"[2025-11-24 09:00:00 +01:00] ", 1_763_971_200_000_000),
+        (b"2025-11-24T03:00:00,123456-0500;", 1_763_971_200_123_000),
+        (b"2025-11-24 08:00:00 UTC: ", 1_763_971_200_000_000),
+        (b"2025-11-24T08:00:00 ", None),
+        (b"2025-02-31T08:00:00Z ", None),
+        (b"0000-00-00T00:00:00Z ", None),
+    ],
+)
+def test_a_stamp_in_front_of_a_sentence_is_its_time_where_it_says_its_zone(
+    stamp, time_us
+):
+    line = b"!AIVDM,1,1,,B,177KQJ5000G?tO`K>RA1wUbN0TKH,0*5C\n"
+    decoded = decode(stamp + line, SHIPS, arrival_us=0)
+    assert decoded.fixes["event_ts"].to_pylist() == (
+        [] if time_us is None else [time_us]
+    )
+    assert decoded.rejects["reason"].to_pylist() == (
+        [] if time_us else ["missing_time"]
+    )
