@@ -1,7 +1,7 @@
 """Writes st_common/samples/ships.csv, which `fairway try sample:ships` reads: a morning off Helsinki, made up.
 
-Each ship keeps to its course at its speed, waits at its berths, and reports about once a minute. The ships, their names
-and their numbers are nobody's.
+Each ship keeps to its course at its speed, waits at its berths, and reports about once a minute. The ships are
+nobody's.
 """
 
 import csv
@@ -36,7 +36,6 @@ MIDWAY, KORKEASAARI, HARMAJA = (
 
 @dataclass(frozen=True, slots=True)
 class _Ship:
-    mmsi: int
     name: str
     kind: str
     knots: float
@@ -48,7 +47,6 @@ class _Ship:
 
 SHIPS = (
     _Ship(
-        230990001,
         "SUOKKI",
         "passenger",
         9.5,
@@ -58,7 +56,6 @@ SHIPS = (
         again=True,
     ),
     _Ship(
-        230990002,
         "TYRSKY",
         "passenger",
         10,
@@ -68,7 +65,6 @@ SHIPS = (
         again=True,
     ),
     _Ship(
-        230990003,
         "KORKEA",
         "passenger",
         8,
@@ -78,7 +74,6 @@ SHIPS = (
         again=True,
     ),
     _Ship(
-        230990004,
         "BALTIC LINE",
         "passenger",
         17,
@@ -87,7 +82,6 @@ SHIPS = (
         900,
     ),
     _Ship(
-        230990005,
         "GULF STAR",
         "passenger",
         19,
@@ -97,7 +91,6 @@ SHIPS = (
         again=True,
     ),
     _Ship(
-        230990006,
         "PILOT 12",
         "pilot",
         22,
@@ -107,7 +100,6 @@ SHIPS = (
         again=True,
     ),
     _Ship(
-        230990007,
         "AALLOTAR",
         "sailing",
         5,
@@ -115,7 +107,7 @@ SHIPS = (
         (KORKEASAARI, MIDWAY, HARMAJA, OPEN_SEA),
         240,
     ),
-    _Ship(230990008, "GRANIT", "cargo", 12, 0, (OPEN_SEA, HARMAJA, EAST_SEA), 1200),
+    _Ship("GRANIT", "cargo", 12, 0, (OPEN_SEA, HARMAJA, EAST_SEA), 1200),
 )
 
 
@@ -133,7 +125,6 @@ def _reports(ship: _Ship, rng: random.Random) -> Iterator[tuple[str, ...]]:
         at = _START + timedelta(seconds=round(second))
         yield (
             f"{at:%Y-%m-%dT%H:%M:%SZ}",
-            str(ship.mmsi),
             ship.name,
             ship.kind,
             f"{lon + rng.gauss(0, 3e-5):.5f}",
@@ -186,7 +177,7 @@ def main() -> int:
     """Writes the file."""
     with PAGE.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("time", "mmsi", "name", "type", "lon", "lat", "sog", "cog"))
+        writer.writerow(("time", "ship", "type", "lon", "lat", "sog", "cog"))
         writer.writerows(rows())
     return 0
 

@@ -41,6 +41,7 @@ RUN_BY = {
     "toml home/conf/streams.toml": "unit/test_docs_commands.py",
     "csv fixes.csv": "unit/test_docs_commands.py",
     "lark": "unit/test_grammar.py",
+    "README.md python": "unit/test_evaluation.py",
     "api.md pycon": "unit/test_evaluation.py",
     "builder.md python": "unit/test_builder_docs.py",
     "coming-from.md sql": "unit/test_query_docs.py",

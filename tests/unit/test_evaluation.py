@@ -353,6 +353,17 @@ def test_the_examples_of_the_interface_are_right(temporary):
 
 
 @pytest.mark.spec("S12")
+def test_the_readme_begins_with_what_runs(temporary):
+    page = (ROOT / "README.md").read_text()
+    first, _, rest = page.partition("\n```\n")
+    assert "$ fairway try sample:ships" in first
+    (program,) = re.findall(r"^```python\n(.*?)^```$", rest, re.DOTALL | re.MULTILINE)
+    names: dict[str, fairway.Evaluation] = {}
+    exec(program, names)
+    assert "SUOKKI" in names["seen"].changes.table["object"].to_pylist()
+
+
+@pytest.mark.spec("S12")
 def test_it_needs_no_spark(file, tmp_path):
     code = (
         "import sys, fairway\n"

@@ -53,7 +53,7 @@ def test_a_new_home_runs_by_the_commands_that_init_prints(tmp_path):
         done = run(*shlex.split(command)[1:])
         assert done.exit_code == 0, done.output
     entered = [line.split()[1] for line in done.stdout.splitlines() if "enter" in line]
-    assert {"230990001", "230990002"} <= set(entered)
+    assert {"SUOKKI", "TYRSKY"} <= set(entered)
 
 
 @pytest.mark.spec("S12")
