@@ -168,7 +168,7 @@ def test_nothing_is_lost_or_told_twice_while_the_server_is_killed_and_ctrl_c_end
             one
             for one in psutil.process_iter(["cmdline"])
             if str(tmp_path) in " ".join(one.info["cmdline"] or ())
-            and "jobs.run_stream" in (one.info["cmdline"] or ())
+            and "st_common.processes.run_stream" in (one.info["cmdline"] or ())
         ]
         assert len(engines) == 1
         listener.close()
