@@ -170,6 +170,10 @@ test-random: $(VENV)/.ready ## laws over cases that nobody has tried; prints its
 test-spark: $(VENV)/.ready jars/.complete ## what starts Spark
 	@$(PYTEST_JOBS) -m spark $(ARGS)
 
+.PHONY: test-pythons
+test-pythons: $(VENV)/.ready ## the wheel on each version of Python that it runs on, without Spark (ARGS="3.13")
+	@echo "test: the wheel on each Python"; $(BIN)/python tools/pythons.py $(ARGS)
+
 .PHONY: test-dags
 test-dags: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## what needs Airflow
 	@echo "test: DAGs, in $(AIRFLOW_VENV)"; $(PYTEST_DAGS) $(ARGS)
@@ -249,8 +253,16 @@ docs: $(VENV)/.ready ## the site of docs/ in site/: open site/index.html; a link
 	@$(BIN)/zensical build --clean --strict
 
 .PHONY: release
-release: $(VENV)/.ready ## a release of what CHANGELOG.md lists as unreleased: VERSION=1.2.3
+release: $(VENV)/.ready ## a release of what CHANGELOG.md lists as unreleased, built and looked at: VERSION=1.2.3
 	@$(BIN)/python tools/release.py $(VERSION)
+	@$(EDITABLE) --python $(BIN)/python
+	@$(MAKE) --no-print-directory dist
+
+.PHONY: dist
+dist: $(VENV)/.ready page ## build the wheel and its sources into dist/, and look at their metadata
+	@rm -rf dist
+	@$(UV) build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist
+	@$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
 
 .PHONY: command-docs
 command-docs: $(VENV)/.ready ## write docs/commands.md, every command and option, from the command line
@@ -289,6 +301,6 @@ doctor: $(VENV)/.ready ## what the installation looks like from inside
 .PHONY: clean
 clean: ## remove what runs and checks leave behind (environments and jars stay; they go with: rm -rf .venv .venv-airflow jars)
 	@[ ! -d demo/up ] || $(MAKE) --no-print-directory down
-	@rm -rf demo/up demo/home demo/airflow demo/report.html bench/work build *.egg-info spark-warehouse metastore_db derby.log
+	@rm -rf demo/up demo/home demo/airflow demo/report.html bench/work build dist *.egg-info spark-warehouse metastore_db derby.log
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
