@@ -129,20 +129,22 @@ def evaluate(
         >>> import fairway
         >>> port = "SELECT * FROM ships INSIDE (24.945, 60.160, 24.965, 60.168)"
         >>> with fairway.evaluate("sample:ships", port) as seen:
-        ...     print(len(seen.changes), "changes;", len(seen.at("2025-06-02T08:30Z")), "ships at half past eight")
+        ...     then = seen.at("2025-06-02T08:30Z")
+        ...     print(f"{len(seen.changes)} changes; {len(then)} ships at half past eight")
         24 changes; 2 ships at half past eight
 
         >>> import pandas as pd
         >>> lorries = pd.DataFrame(
         ...     {
         ...         "lorry": ["a", "b", "a"],
-        ...         "seen": pd.to_datetime(["2025-06-02 08:00Z", "2025-06-02 08:00Z", "2025-06-02 08:05Z"]),
+        ...         "seen": ["2025-06-02 08:00Z", "2025-06-02 08:00Z", "2025-06-02 08:05Z"],
         ...         "east": [10.5, 10.9, 11.5],
         ...         "north": [50.1, 50.2, 50.1],
         ...     }
         ... )
         >>> columns = {"object": "lorry", "time": "seen", "x": "east", "y": "north"}
-        >>> seen = fairway.evaluate(lorries, "SELECT * FROM data INSIDE (10, 50, 11, 51)", **columns)
+        >>> square = "SELECT * FROM data INSIDE (10, 50, 11, 51)"
+        >>> seen = fairway.evaluate(lorries, square, **columns)
         >>> seen.changes.to_pandas()[["object", "cause"]]
           object  cause
         0      a  enter
