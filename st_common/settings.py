@@ -225,6 +225,8 @@ def stream_of_table(name: str, table: object, path: Path) -> StreamSettings:
     )
     if "position_filter" in values:
         values["position_filter"] = position_filter_of(values["position_filter"], place)
+    if "spark" in values:
+        values.setdefault("engine", "spark")  # who says where it runs means it
     values["spark"] = spark_settings(values.get("spark", {}), place)
     values["sources"] = source_settings(
         values.get("sources", {}), place, above=STREAM_KEYS

@@ -63,6 +63,10 @@ def test_without_settings_a_stream_runs_on_local_and_stays_where_it_began(tmp_pa
     (tmp_path / "conf" / "streams.toml").write_text(silent)
     home = Home(tmp_path)
     assert known_streams(home, tmp_path / "conf")["taxis"].engine == "local"
+    on_spark = silent + "[streams.taxis.spark]\ncores = 1\n"
+    (tmp_path / "conf" / "streams.toml").write_text(on_spark)
+    assert known_streams(home, tmp_path / "conf")["taxis"].engine == "spark"
+    (tmp_path / "conf" / "streams.toml").write_text(silent)
     home.stream("taxis").mkdir(parents=True)
     begun = {"engine": "spark", "shards": 2}
     (home.stream("taxis") / "topology.json").write_text(json.dumps(begun))
