@@ -102,7 +102,8 @@ def geometries_of(texts: pa.Array) -> Geometries:
         (is_hex, shapely.from_wkb),
         (~(is_json | is_hex), shapely.from_wkt),
     ):
-        shapes[where] = read(held[where], on_invalid="ignore")
+        with np.errstate(invalid="ignore", over="ignore"):  # as of 1e400
+            shapes[where] = read(held[where], on_invalid="ignore")
     said = pc.fill_null(pc.if_else(pc.equal(srid, ""), None, srid), "0")
     own = np.asarray(said.cast(pa.int64()))
     return np.asarray(

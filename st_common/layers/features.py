@@ -10,6 +10,7 @@ import shapely
 from st_common.geometry.longitudes import has_two_readings
 from st_common.geometry.near import outlines
 from st_common.geometry.space import GLOBE, Space
+from st_common.layers.empty_parts import without_empty_parts
 from st_common.layers.faults import (
     REJECTED,
     REPAIRED,
@@ -152,7 +153,7 @@ def checked(drafts: Found, *, space: Space = GLOBE) -> Features:
     (GEOS cannot build it), `degenerate` (nothing of its own dimension is left when made valid, as in a ring without
     area), `duplicate_fid` (the first one stays), `crosses_180` (on the globe: a side is longer than 180 degrees, so
     that it can be read in two ways; RFC 7946 splits such features at 180 degrees).
-    Mended: `hole_outside` (a hole that lies outside of its area is left out), `made_valid`.
+    Mended: `empty_part` and `hole_outside` (it is left out), `made_valid`.
 
     Args:
         drafts: the features as a file has them.
@@ -206,9 +207,11 @@ def _faults(
     ]
     for reason, rows in left_out.items():
         faults += drafts.faults_of(np.sort(rows), reason)
+    told = {one for one in faults if one.is_repaired}
     for reason, where in mended.items():
         rows = np.sort(order[where & keep])
-        faults += drafts.faults_of(rows, reason, REPAIRED)
+        mine = drafts.faults_of(rows, reason, REPAIRED)
+        faults += [one for one in mine if one not in told]
     return in_order(faults)
 
 
@@ -253,15 +256,16 @@ def _leaping(geometries: Geometries) -> Mask:
 
 def _repaired(geometries: Geometries) -> tuple[Geometries, dict[str, Mask]]:
     """Geometries made valid in their own dimension, and which of them were mended in which way."""
-    result = geometries.copy()
+    result, empty = without_empty_parts(geometries)
     broken = np.flatnonzero(_are_invalid(result))
     mended = {
-        name: np.zeros(len(result), bool) for name in ("hole_outside", "made_valid")
+        "empty_part": empty,
+        "hole_outside": np.zeros(len(result), bool),
     }
     result[broken], had = without_outer_holes(result[broken])
     mended["hole_outside"][broken] = had
     mended["made_valid"] = still = _are_invalid(result)
-    result[still] = _made_valid(result[still])
+    result[still], _ = without_empty_parts(_made_valid(result[still]))
     return result, mended
 
 

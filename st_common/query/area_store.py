@@ -102,6 +102,10 @@ class HomeAreas:
 
         return layer_group(self.home, layer)
 
+    def why_not(self, layer: str, fid: str) -> str:
+        """Why the newest load of a layer left a feature out; "" where it did not."""
+        return why_not(self.home, layer, fid)
+
     def feature(self, layer: str, fid: str) -> Area | None:
         """The surface of a feature in the newest version of its layer.
 
@@ -117,6 +121,17 @@ class HomeAreas:
                 self.home, chosen, self._layers[chosen], fid
             )
         return self._features[chosen, fid]
+
+
+def why_not(home: Home, layer: str, fid: str) -> str:
+    """Why the newest load of a layer left a feature out; "" where it did not."""
+    from st_common.layers.faults import WORDS
+    from st_common.layers.stored_faults import stored_faults
+
+    for one in stored_faults(home, layer):
+        if one.fid == fid and not one.is_repaired:
+            return f"{one.reason}: {WORDS.get(one.reason, one.reason)}"
+    return ""
 
 
 def _surface(home: Home, layer: str, version: int, fid: str) -> Area | None:

@@ -26,3 +26,6 @@ class Areas(Protocol):
 
     def group_of(self, layer: str) -> str | None:
         """The group of a layer that there is; None where its table does not say."""
+
+    def why_not(self, layer: str, fid: str) -> str:
+        """Why the newest load of a layer left a feature out; "" where it did not."""

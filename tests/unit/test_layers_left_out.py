@@ -17,8 +17,14 @@ from st_common.layers.kinds import Kinds
 from st_common.layers.load import load, read_features
 from st_common.layers.options import FileOptions
 from st_common.layers.summary import summary
+from st_common.server.place import Place
+from st_common.testing.serving_http import served
 
 NONE = Kinds(())
+STREAM = """[streams.s]
+format = "csv"
+columns = { object = "id", x = "lon", y = "lat" }
+"""
 SQUARE = [[10, 0], [12, 0], [12, 2], [10, 2], [10, 0]]
 HOLE = [[10.5, 0.5], [11, 0.5], [11, 1], [10.5, 1], [10.5, 0.5]]
 OUTER_HOLE = [[85, 0], [86, 0], [86, 1], [85, 1], [85, 0]]
@@ -124,6 +130,37 @@ def test_the_job_names_them_on_standard_error_and_in_its_summary(
         "holeout",
     ]
     assert (told["features"], told["wanted"]) == (2, 5)
+
+
+def test_a_query_on_a_feature_that_was_left_out_says_why(run, tmp_path):
+    run("layer", "load", "zones", write(tmp_path / "zones.geojson", *ZONES))
+    query = "SELECT * FROM s INSIDE FEATURE (zones, 'open')"
+    conf = tmp_path / "home" / "conf"
+    conf.mkdir(exist_ok=True)
+    (conf / "streams.toml").write_text(STREAM)
+    done = CliRunner().invoke(app, ["query", "check", "-"], input=query)
+    assert done.exit_code == 2
+    assert "its load left it out, ring_not_closed: a ring does not end" in done.output
+
+
+def test_the_server_names_what_loads_left_out(run, tmp_path):
+    bad = [feature({"type": "Point", "coordinates": [n, 99]}, n) for n in range(12)]
+    good = feature(polygon(SQUARE), "good")
+    run("layer", "load", "zones", write(tmp_path / "zones.geojson", *bad, good))
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "streams.toml").write_text(STREAM)
+    with served(Place(home=Home(tmp_path / "home"), conf=conf)) as client:
+        (few,) = client.get("/layers").json()["layers"]
+        (every,) = client.get("/layers", params={"all_faults": "true"}).json()["layers"]
+    assert few["rejected"] == every["rejected"] == {"out_of_crs": 12}
+    assert (len(few["faults"]), len(every["faults"])) == (10, 12)
+    assert few["faults"][0] == {
+        "outcome": "rejected",
+        "fid": "0",
+        "place": "feature 1",
+        "reason": "out_of_crs",
+    }
 
 
 def test_a_hole_outside_of_its_area_is_left_out_and_holes_in_it_stay(tmp_path):
@@ -315,3 +352,35 @@ def test_a_property_names_features_where_it_is_asked_for(tmp_path):
     features = read_features(file, NONE, options=FileOptions(ids="code"))
     assert features.fids.tolist() == ["A1"]
     assert features.rejected == {"bad_id": 1}
+
+
+def test_an_empty_part_of_any_format_is_left_out_and_told(tmp_path):
+    file = tmp_path / "a.csv"
+    area = "MULTIPOLYGON (EMPTY, ((0 0, 1 0, 1 1, 0 0)))"
+    several = "GEOMETRYCOLLECTION (POINT (1 1), GEOMETRYCOLLECTION (POINT EMPTY))"
+    file.write_text(f"id;wkt\na;{area}\nb;{several}\nc;MULTIPOINT EMPTY\n")
+    features = read_features(file, NONE)
+    assert [one.wkt for one in features.geometries] == [
+        "MULTIPOLYGON (((0 0, 1 0, 1 1, 0 0)))",
+        "GEOMETRYCOLLECTION (POINT (1 1))",
+    ]
+    assert [(one.fid, one.reason) for one in features.faults] == [
+        ("a", "empty_part"),
+        ("b", "empty_part"),
+        ("c", "degenerate"),
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32-be"])
+def test_geojson_is_read_in_each_encoding_of_json(tmp_path, encoding):
+    file = write(tmp_path / "a.geojson", feature(polygon(SQUARE), "Köln"))
+    file.write_bytes(file.read_text().encode(encoding))
+    assert read_features(file, NONE).fids.tolist() == ["Köln"]
+
+
+def test_a_document_that_is_cut_is_refused_and_not_read_in_part(tmp_path):
+    file = write(tmp_path / "a.geojson", *ZONES)
+    lines = file.read_text().replace('{"type": "Feature"', '\n{"type": "Feature"')
+    file.write_text(lines[: len(lines) // 2])
+    with pytest.raises(LayerError, match="is no GeoJSON"):
+        read_features(file, NONE)

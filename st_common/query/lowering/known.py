@@ -49,6 +49,10 @@ class KnownAreas:
         """What a feature of a layer covers; None when there is no such feature."""
         return self._home.feature(layer, fid) if self._home is not None else None
 
+    def why_not(self, layer: str, fid: str) -> str:
+        """Why a layer was loaded without a feature that its file has; "" where it has none."""
+        return self._home.why_not(layer, fid) if self._home is not None else ""
+
     def names(self) -> Collection[str]:
         """The names of all areas."""
         known = {

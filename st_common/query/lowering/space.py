@@ -226,10 +226,13 @@ def _feature(parts: Sequence[exp.Expr], areas: Areas) -> Region:
     called = object_id(fid, "of a feature", "FEATURE (layer, 'fid')")
     surface = areas.feature(name, called)
     if surface is None:
+        why = areas.why_not(name, called)
         raise Refused(
             f"layer {name} has no feature {called!r} that covers anything",
             span_of(fid),
-            f"the table layer_{name} lists them: column fid",
+            f"its load left it out, {why}"
+            if why
+            else f"the table layer_{name} lists them: column fid",
         )
     return surface
 
