@@ -83,6 +83,10 @@ def tried(version: str, wheel: Path, folder: Path) -> None:
     program = made / "bin" / "fairway"
     _expect(r"fairway \d+\.\d+\.\d+\n", _said(program, "--version", cwd=away))
     _expect(r"object .*\nSUOKKI .*", _said(program, *_TRIED, cwd=away))
+    _expect(
+        r".*fairway replay example .*",
+        _said(program, "init", "--home", "home", cwd=away),
+    )
     files = [ROOT / "tests" / "unit" / f"test_{name}.py" for name in TESTS]
     options = (
         "-q",

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
 UV = Path(sys.executable).with_name("uv")
 SOURCES = ("fairway", "st_common", "requirements", "conf", "data_contracts")
-FILES = ("pyproject.toml", "setup.py", "pom.xml", "README.md", "LICENSE")
+FILES = ("pyproject.toml", "setup.py", "MANIFEST.in", "pom.xml", "README.md", "LICENSE")
 MOST_BYTES = 620_000_000  # pyarrow, deltalake, duckdb and numpy are 420 MB of it
 LEFT_OUT = (
     "pyspark",
@@ -77,7 +77,8 @@ def test_the_wheel_registers_replays_runs_answers_and_verifies(environment, tmp_
     (tmp_path / "home" / "conf" / "streams.toml").write_text(settings)
     (tmp_path / "fixes.csv").write_text(block("csv"))
     said = [told(*shlex.split(line)[1:]) for line in commands_of_the_page()]
-    _, replayed, ran, changes, answer, verified = said
+    tried, _, replayed, ran, changes, answer, verified = said
+    assert "SUOKKI" in tried
     assert "4 records" in replayed
     assert "4 fixes" in ran
     assert [line.split()[1:3] for line in changes.splitlines()[1:]] == [
@@ -189,7 +190,8 @@ def block(language: str) -> str:
 
 
 def commands_of_the_page() -> list[str]:
-    (text,) = re.findall(r"^```sh\n(fairway .*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```sh\n(fairway .*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    text = "".join(blocks)
     return text.splitlines()
 
 
