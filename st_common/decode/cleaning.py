@@ -19,10 +19,7 @@ from st_common.formats.numbers import as_texts
 
 _FRACTION = r"^(-?(?:0|[1-9][0-9]*))\.0$"  # a whole number as floats are written
 _EXACT = 2.0**53  # from here on not every whole number is a float
-_BLANK, _NOT_ASCII = (
-    0x20,
-    0x80,
-)  # bytes up to the one, or from the other on, may be blanks
+_BLANK, _LAST = 0x20, 0x7F  # of ASCII
 
 
 def trimmed(texts: pa.Array) -> pa.Array:
@@ -30,8 +27,8 @@ def trimmed(texts: pa.Array) -> pa.Array:
     data = texts.buffers()[2]
     if data is None or not len(texts):
         return texts
-    some = np.frombuffer(data, np.uint8)
-    if not ((some <= _BLANK) | (some >= _NOT_ASCII)).any():
+    # As signed bytes what is not ASCII is below 0, so that one pass sees it and blanks.
+    if np.frombuffer(data, np.int8).min(initial=_LAST) > _BLANK:
         return texts
     return pc.utf8_trim_whitespace(texts)
 
@@ -60,7 +57,10 @@ def _each_once(values: pa.Array, *, clean: bool) -> pa.DictionaryArray:
         texts = as_texts(encoded.dictionary).fill_null("")
         return pa.DictionaryArray.from_arrays(encoded.indices, texts)
     # Several values may be one id now: its texts stand once in the dictionary all the same.
-    names = _cleaned(encoded.dictionary).fill_null("").dictionary_encode()
+    texts = _cleaned(encoded.dictionary).fill_null("")
+    names = texts.dictionary_encode()
+    if len(names.dictionary) == len(texts):
+        return pa.DictionaryArray.from_arrays(encoded.indices, texts)
     return pa.DictionaryArray.from_arrays(
         names.indices.take(encoded.indices), names.dictionary
     )

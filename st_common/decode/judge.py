@@ -339,9 +339,12 @@ def _without_null_island(
     drops = stream.drop_null_island
     if drops is None:
         drops = format_of(stream.format).drops_null_island
-    nowhere = (x.values == 0) & (y.values == 0) & ~(x.missing | y.missing)
+    at_0 = x.values == 0
+    if not drops or not at_0.any():
+        return x, y
+    nowhere = at_0 & (y.values == 0) & ~(x.missing | y.missing)
     nowhere &= ~(x.bad | y.bad)
-    if not drops or not nowhere.any():
+    if not nowhere.any():
         return x, y
     return _missing(x, nowhere), _missing(y, nowhere)
 

@@ -63,6 +63,8 @@ def table_of(name: str, plan: Plan, source: StreamSettings) -> dict[str, Any]:
         "attributes": _attributes(plan, source),
         "max_ahead_s": "off",
         "max_jump_s": "off",
+        # What the query was about was judged already.
+        "drop_null_island": False,
         **{key: getattr(source, key) for key in _KEPT},
     }
     if source.engine == "spark":

@@ -13,6 +13,7 @@ from st_common.capture.reading import reading_of, with_reading
 from st_common.decode import decode
 from st_common.errors import ConfigError
 from st_common.settings import StreamSettings, stream_of_table
+from st_common.spark.continuous.prepared import stream_settings
 
 PLAIN = {"object": "id", "event_ts": "t", "x": "lon", "y": "lat"}
 STATES = ("icao24", "callsign", "origin_country", "time_position", "last_contact")
@@ -240,3 +241,10 @@ def test_the_setting_is_true_or_false():
 def test_reading_says_nothing_of_what_is_off():
     stream = replace(stream_of(), drop_null_island=None, cleaning=0)
     assert not {"cleaning", "drop_null_island"} & reading_of(stream).keys()
+
+
+@pytest.mark.spec("X16")
+def test_a_frame_of_ones_own_may_take_0_0_for_a_place():
+    options = {"drop_null_island": False}
+    assert stream_settings("s", {}, options).drop_null_island is False
+    assert stream_settings("s", {}, {}).drop_null_island is True

@@ -70,7 +70,7 @@ def continuous(
         shards: into how many parts objects are dealt; None: as many as tasks run at once, or partitions of a shuffle
             (`spark.sql.shuffle.partitions`, which need not be more).
         **options: of the stream, as in `streams.toml`: crs, lateness_s (of no meaning in a batch), silence_s, tick_s,
-            max_speed_mps, window_rows, position_filter.
+            max_speed_mps, window_rows, drop_null_island, position_filter.
 
     Returns:
         A row for each change: position (long; batch and rank), event_ts, fix_ts (timestamps), sign (+1 enters, -1

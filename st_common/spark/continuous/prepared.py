@@ -113,6 +113,7 @@ _OPTIONS = {
     "tick_s",
     "max_speed_mps",
     "window_rows",
+    "drop_null_island",
     "position_filter",
 }
 
