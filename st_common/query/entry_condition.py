@@ -105,6 +105,8 @@ def _filter_of(text: str, declared: Mapping[str, Kind]) -> EntryFilter:
         _check(terms[-1])
         sql = _typed(terms[-1], declared, columns)
         clauses.append(Clause(text=terms[-1].text, sql=sql))
+    if not columns:
+        raise Refused("it names no column of a record", terms[0].span, "speed > 3")
     names = tuple((name, _IN_DUCKDB[kind]) for (_, kind), name in columns.items())
     for term, clause, one in zip(
         terms, clauses, bound([one.sql for one in clauses], names), strict=True
@@ -116,8 +118,10 @@ def _filter_of(text: str, declared: Mapping[str, Kind]) -> EntryFilter:
         if one.kind != "boolean":
             message = f"{clause.text} is no condition"
             raise Refused(message, term.span, "such as speed > 3")
+    is_one = len(clauses) == 1
+    texts = [one.text if is_one else _wrapped(one.text) for one in clauses]
     return EntryFilter(
-        text=" AND ".join(_wrapped(one.text) for one in clauses),
+        text=" AND ".join(texts),
         clauses=tuple(clauses),
         columns=tuple(columns),
     )

@@ -178,6 +178,8 @@ def test_one_record_that_cannot_be_evaluated_fails_no_other():
         ("EXISTS (SELECT 1 FROM roads WHERE ST_Intersects(a, b))", "EXISTS"),
         ("kind = 'x'; DROP TABLE records", "an expression has no ';'"),
         ("kind = 'x", "not closed"),
+        ("1 = 1", "it names no column of a record"),
+        ("REGEXP_MATCHES(kind, '(')", "missing )"),
     ],
 )
 def test_a_condition_that_is_wrong_is_an_error_of_one_line_that_names_its_place(
