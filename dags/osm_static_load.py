@@ -27,7 +27,7 @@ with fairway_dag(
             type="string",
             pattern="^[^-]",
             title="File",
-            description="An .osm.pbf or GeoJSON file on the worker",
+            description="A file of features on the worker: OpenStreetMap, GeoJSON, CSV, KML, ..",
         ),
         "group": Param(
             "default",

@@ -1,12 +1,14 @@
 """Layers from CSV: lists of places, areas as WKT, the stops and shapes of GTFS; nothing is left out without a name."""
 
 import gzip
+import json
 import zipfile
 from pathlib import Path
 
 import pytest
 import shapely
 
+from jobs import load_layer
 from st_common.errors import LayerError
 from st_common.layers.kinds import Kinds
 from st_common.layers.load import read_features
@@ -241,6 +243,20 @@ def test_a_file_without_features_says_what_it_lacks(tmp_path, text, said):
 def test_coordinates_are_read_in_the_forms_of_streams(tmp_path, text, place):
     features = read(tmp_path / "a.csv", text)
     assert points(features)["a"] == pytest.approx(place, abs=1e-9)
+
+
+def test_the_job_takes_what_the_command_takes(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "depots.csv"
+    file.write_text("code;e;n;c\nA;500000;0;7\nB;500000;x;8\n")
+    told = ("--id", "c", "--source-crs", "EPSG:25832", "--x", "e", "--y", "n")
+    home = ("--home", str(tmp_path / "home"))
+    assert load_layer.main(["depots", str(file), *told, *home]) == 0
+    said = capsys.readouterr()
+    summary = json.loads(said.out)
+    assert (summary["wanted"], summary["features"]) == (2, 1)
+    assert summary["faults"][0]["fid"] == "8"
+    assert "rejected line 3, id '8': bad_number" in said.err
 
 
 def test_packed_files_are_read_as_well(tmp_path):
