@@ -133,7 +133,7 @@ def _files() -> dict[str, bytes]:
 
 
 def _write_maps(folder: Path) -> None:
-    """A park and a road in `porto.osm.pbf`, two zones in `zones.zip`."""
+    """A park and a road in `porto.osm.pbf`, two zones in `zones.zip`, a list of depots in `depots.csv`."""
     corners = [(-8.62, 41.145), (-8.615, 41.145), (-8.615, 41.15), (-8.62, 41.15)]
     with osmium.SimpleWriter(str(folder / "porto.osm.pbf")) as writer:
         for number, place in enumerate(corners, start=1):
@@ -148,3 +148,7 @@ def _write_maps(folder: Path) -> None:
     pyogrio.write_arrow(zones, file, layer="zones", **meta)
     with zipfile.ZipFile(folder / "zones.zip", "w") as packed:
         packed.write(file, file.name)
+    rows = (
+        "Boavista;41,158;-8,630;12\nCampanhã;41,149;-8,585;30\nMaia;41.236,x;-8,620;8\n"
+    )
+    (folder / "depots.csv").write_text(f"depot;latitude;longitude;places\n{rows}")
