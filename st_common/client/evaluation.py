@@ -193,7 +193,16 @@ def evaluate_given(data: Path | str | Frame, query: Query, given: Given) -> Eval
 
 @contextmanager
 def _files(data: Path | str) -> Iterator[Sequence[NamedFile]]:
-    """The files that a path or the name of a sample means."""
+    """The files that a path or the name of a sample means.
+
+    Raises:
+        ConfigError: it is an address; or there is no file.
+    """
+    if "://" in str(data):
+        raise ConfigError(
+            f"{data} is an address, and a query is tried on a file",
+            hint="save it first, or curl -s ADDRESS | fairway try - ..; `fairway check` reads addresses",
+        )
     with files_to_read(Path(place_of(str(data)))) as files:
         yield files
 

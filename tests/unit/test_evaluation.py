@@ -205,6 +205,11 @@ def test_standard_input_is_read(temporary):
     assert "data or file" in tried("-", "SELECT * FROM x", given=CSV, code=2).stderr
 
 
+def test_an_address_is_no_file(temporary):
+    done = tried("http://127.0.0.1:1/fixes.csv", BOX, code=2)
+    assert "http://127.0.0.1:1/fixes.csv is an address" in done.stderr
+
+
 def frame(**more: object) -> pd.DataFrame:
     columns = {
         "id": ["a", "b", "a", "b"],

@@ -201,7 +201,9 @@ def test_a_backtest_takes_registrations_alone_and_needs_a_day_that_is_closed(hom
 @pytest.mark.spec("S9")
 def test_spark_that_is_not_there_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(fairway.ConfigError, match=r"pip install 'fairway\[spark\]'"):
+    with pytest.raises(
+        fairway.ConfigError, match=r"pip install 'fairway-streams\[spark\]'"
+    ):
         fairway.continuous  # noqa: B018 - asking for it is what is tried
     with pytest.raises(AttributeError, match="no attribute 'other'"):
         fairway.other  # noqa: B018 - likewise
