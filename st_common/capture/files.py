@@ -25,6 +25,7 @@ from st_common.capture.source import name_of, opened
 from st_common.decode import decode
 from st_common.errors import ConfigError
 from st_common.formats.chunk import HEADER_LIMIT, Chunk
+from st_common.formats.registry import format_of
 from st_common.formats.said_before import SaidBefore, also
 from st_common.settings import StreamSettings
 
@@ -181,6 +182,12 @@ def _source(
     """The records of files in the order of their times, where they have any and nobody wants them as they stand."""
     if as_they_stand or stream.columns.event_ts is None:
         return Ordered(files.chunks(), 0)
+    is_owned = stream.columns.object_from is not None
+    if is_owned and len(files.readers) > 1 and format_of(stream.format).remembers:
+        raise ConfigError(
+            f"{len(files.readers)} files of {stream.format} whose names are their objects cannot be sorted together",
+            hint="a line needs those before it of its own file: replay one after the other, or --as-they-stand",
+        )
     return in_order(files.readers, stream, stack)
 
 

@@ -327,3 +327,21 @@ def test_places_at_one_time_are_of_several_devices_so_that_no_object_is_guessed(
     )
     with pytest.raises(ConfigError, match="no column looks like object"):
         checked(tmp_path / "two.csv", text)
+
+
+@pytest.mark.spec("X14", "X16")
+def test_files_whose_lines_need_each_other_are_not_sorted_among_those_of_others(
+    tmp_path,
+):
+    line = b"$GPRMC,172356.00,A,5051.84,N,00510.31,E,0,0,250820,,,A*5F\n"
+    paths = [tmp_path / "anna.nmea", tmp_path / "berta.nmea"]
+    for path in paths:
+        path.write_bytes(line)
+    columns = {"object": {"from": "file name"}, "event_ts": "time"}
+    table = {"format": "nmea", "columns": columns, "engine": "local"}
+    stream = stream_of_table("s", table, Path("x"))
+    log = log_for(Home(tmp_path / "home"), stream)
+    with pytest.raises(ConfigError, match="cannot be sorted together"):
+        replay(log, paths, stream)
+    replay(log, paths[:1], stream)
+    replay(log, paths, stream, as_they_stand=True)
