@@ -53,7 +53,9 @@ def streams(ctx: typer.Context) -> Streams:
     """The streams of the settings and those that were created, by name; where tables are wrong they are `broken`."""
     from st_common.query.created_streams import known_streams
 
-    return known_streams(home(ctx), conf(ctx))
+    known = known_streams(home(ctx), conf(ctx))
+    ctx.obj.broken = known.broken
+    return known
 
 
 def stream(ctx: typer.Context, name: str) -> StreamSettings:
@@ -105,9 +107,3 @@ def _table_name(value: str, known: "Tables") -> str:
         message, hint = why_unknown(value, known)
         raise ConfigError(message, hint=hint)
     return name
-
-
-def write_broken(ctx: typer.Context) -> None:
-    """Says on stderr which streams cannot run because of their settings, and why."""
-    for error in streams(ctx).broken.values():
-        typer.echo(f"WRONG: {error}", err=True)

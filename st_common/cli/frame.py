@@ -3,8 +3,8 @@
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, get_args
 
@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from st_common.cli.context import plain_names
-from st_common.errors import FairwayError
+from st_common.errors import ConfigError, FairwayError
 from st_common.extras import missing
 from st_common.redaction import redacted
 from st_common.storage import refused
@@ -22,6 +22,8 @@ SHARED = ("home", "conf", "debug")
 ALONE = object()  # given by who runs one command and ends
 _INTERRUPTED = 130
 _UNEXPECTED = 1
+_LASTING = frozenset({"run", "serve", "capture", "deliver"})
+"""Commands of one stream, or of all that can run: they are supervised, and one wrong table ends none but its own."""
 
 
 @dataclass(slots=True)
@@ -32,6 +34,8 @@ class Options:
     conf: str | None = None
     debug: bool = False
     is_alone: bool = False  # the process does nothing but this command
+    broken: Mapping[str, ConfigError] = field(default_factory=dict)
+    """The streams whose settings are wrong, of a command that has read them."""
 
     def take(self, params: dict[str, Any]) -> None:
         """Moves the shared options out of the parsed parameters of a command."""
@@ -90,11 +94,25 @@ class FairwayGroup(TyperGroup):
         try:
             result = super().main(args, standalone_mode=False, obj=options, **extra)
             code = result if isinstance(result, int) else 0
+            code = code or _told_broken(options, args)
         except Exception as error:  # noqa: BLE001 - the outermost edge
             code = _report(error, debug=options.debug)
         if standalone_mode:
             sys.exit(code)
         return code
+
+
+def _told_broken(options: Options, args: Sequence[str] | None) -> int:
+    """Says which streams have wrong settings, where a command has read them, and gives the code to exit with.
+
+    What it could do for the others is done. Whoever works on one stream for long exits by how that went.
+    """
+    given = sys.argv[1:] if args is None else args
+    if not options.broken or not _LASTING.isdisjoint(given):
+        return 0
+    for error in options.broken.values():
+        typer.echo(f"WRONG: {redacted(str(error))}", err=True)
+    return ConfigError.exit_code
 
 
 def _with_shared(own: list[Any], ctx: typer.Context) -> list[Any]:

@@ -29,7 +29,6 @@ def report(
 
     from st_common.quality.daily import report_days
 
-    context.write_broken(ctx)
     reports = report_days(
         context.home(ctx, must_exist=True),
         context.streams(ctx),

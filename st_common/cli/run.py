@@ -241,7 +241,6 @@ def status(ctx: typer.Context, *, json_lines: Json = False) -> None:
         [state.to_json() for state in states],
         json_lines=json_lines,
     )
-    context.write_broken(ctx)
     for state in states:
         if state.said is not None:
             settings = context.stream(ctx, state.stream)

@@ -70,6 +70,8 @@ def serve(
     place = _place(ctx, engine, tuple(stream or ()))
     token = _token(token_env)
     require_token(host, token)
+    for error in context.streams(ctx).broken.values():
+        typer.echo(f"WRONG: {error}", err=True)
     running = serve_until_signal(
         place,
         listening(host, port),
@@ -94,7 +96,6 @@ def _place(ctx: typer.Context, engine: str | None, only: tuple[str, ...]) -> "Pl
         raise ConfigError(f"there is no engine {engine!r}", hint="spark or local")
     for name in only:
         context.stream(ctx, name)
-    context.write_broken(ctx)
     return Place(
         home=context.home(ctx), conf=context.conf(ctx), engine=engine, only=only
     )

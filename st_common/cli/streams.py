@@ -37,7 +37,6 @@ def list_streams(ctx: typer.Context, *, json_lines: Json = False) -> None:
         )
     names = ("stream", "runs on", "settings", "generation", "since segment")
     write_listing(names, rows, records, json_lines=json_lines)
-    context.write_broken(ctx)
 
 
 def reshard(

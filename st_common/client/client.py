@@ -216,9 +216,10 @@ class Client:
             built, places = builder_of(what)
             return statement_of(built, name or passing_name(), places=places)
         if is_select(what):
-            select_of(
-                what, areas=HomeAreas(self._home)
-            )  # errors point into what was given
+            # Errors point into what was given, not into the statement that is made of it.
+            given = [select_of(what, areas=HomeAreas(self._home))]
+            self._require_known(given)
+            fitted(self._home, self._streams, given)
             return self._one(
                 f"REGISTER QUERY {quoted(name or passing_name())} AS {what}"
             )

@@ -82,7 +82,16 @@ class HttpClient:
             raise ConfigError(
                 "tags are read on the home's machine alone", hint="SELECT r.name, .."
             )
-        done = self._json("POST", "/queries", json={"text": _text(what, name)})
+        if isinstance(what, str) and is_select(what):
+            own = name or passing_name()
+            done = self._json(
+                "PUT",
+                f"/queries/{quote(own, safe='')}",
+                content=what.encode(),
+                headers={"If-None-Match": "*", "Content-Type": "text/plain"},
+            )
+        else:
+            done = self._json("POST", "/queries", json={"text": _text(what, name)})
         if len(done["queries"]) != 1:
             raise QueryError("expected one statement that registers a query")
         (row,) = done["queries"]
@@ -373,11 +382,7 @@ def _text(what: Plan | QueryBuilder | str, name: str | None) -> str:
         statement = statement_of(built, own, places=places)
         assert statement.plan is not None  # noqa: S101 - a builder has one
         return to_text(statement.plan, own)
-    if not is_select(what):
-        return what
-    from st_common.query.grammar.words import quoted
-
-    return f"REGISTER QUERY {quoted(own)} AS {what}"
+    return what
 
 
 def _table(text: str) -> pa.Table:

@@ -1,4 +1,4 @@
-"""The engines of a server: the supervisor's ticks, and the sources of streams, until the server ends.
+"""The engines of a server: the supervisor's ticks, until the server ends.
 
 One supervisor acts on a home at a time: who holds its lease. While a server holds it the ticks of others do nothing,
 and while another server does, this one answers and captures, but starts no engine.
@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from st_common.delivery.look import look_after
 from st_common.delivery.settings import wanted
+from st_common.engine.topology import frozen, topology_of
 from st_common.errors import FairwayError, FencedError
-from st_common.feeds.capture import capture_all
 from st_common.ops import lease
 from st_common.ops.forgiving import forgive_all
 from st_common.ops.launcher import find, kill_launched
@@ -19,11 +19,11 @@ from st_common.ops.stop import clear_marker, place_marker
 from st_common.ops.supervising import supervising
 from st_common.server.place import Place
 from st_common.server.said import Once, Say, changes_of, has_begun
+from st_common.server.sources import waited
 from st_common.settings import Streams, StreamSettings
 
 _TICK_S = 2.0
 _END_S = 30.0
-_AGAIN_S = 5.0
 
 
 def _now_us() -> int:
@@ -43,6 +43,7 @@ class Engines:
         self._lease: lease.Lease | None = None
         self._say = say
         self._trouble = Once(say)
+        self._settings: dict[str, StreamSettings] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Ticks until it is asked to stop, and stops what it runs then."""
@@ -52,7 +53,7 @@ class Engines:
                     await asyncio.to_thread(self._tick)
                 except (FairwayError, OSError) as error:
                     self._trouble(f"engines: {error}")
-                await _waited(stop, _TICK_S)
+                await waited(stop, _TICK_S)
         finally:
             await asyncio.to_thread(self._end)
 
@@ -73,11 +74,45 @@ class Engines:
         """Looks at every stream once."""
         if not self._holds():
             return
-        home, conf = self._place.home, self._place.conf
-        look = look_after(home, conf, self.streams(), now_us=_now_us(), by=self._lease)
+        home, conf, streams = self._place.home, self._place.conf, self.streams()
+        for stream in streams.values():
+            self._renew(stream)
+        look = look_after(home, conf, streams, now_us=_now_us(), by=self._lease)
         self._trouble.over()
         for line in changes_of(look.told):
             self._say(line)
+
+    def _renew(self, stream: StreamSettings) -> None:
+        """Asks an engine to stop whose settings were changed; the supervisor starts it again by those of now.
+
+        One that could not start by them goes on by those that it has.
+        """
+        settings = replace(stream, sources={}, running=False)
+        before = self._settings.setdefault(stream.name, settings)
+        self._settings[stream.name] = settings
+        folder = self._place.home.stream(stream.name)
+        if before == settings or find(folder, now_us=_now_us()) is None:
+            return
+        try:
+            self._check(stream)
+        except FairwayError as error:
+            self._say(
+                f"{stream.name}: its engine goes on by the settings that it has: {error}"
+            )
+            return
+        place_marker(folder, now_us=_now_us())
+        self._say(f"{stream.name}: its settings were changed: its engine starts anew")
+
+    def _check(self, stream: StreamSettings) -> None:
+        """Makes sure that a stream that has begun can go on by its settings.
+
+        Raises:
+            StateError: it was begun with others that cannot be changed while it runs.
+        """
+        home = self._place.home
+        if topology_of(home, stream.name) is not None:
+            shards = 1 if stream.engine == "local" else stream.shards
+            frozen(home, stream, engine=stream.engine, shards=shards)
 
     def _holds(self) -> bool:
         """Whether this server is the supervisor of its home; it becomes it when nobody is.
@@ -116,42 +151,3 @@ class Engines:
             kill_launched(folder)
             clear_marker(folder)
         lease.release(self._lease)
-
-
-async def capture(
-    place: Place, stream: StreamSettings, stop: asyncio.Event, say: Say
-) -> None:
-    """Runs the sources of a stream until it is asked to stop; one that cannot go on is told, and tried again later.
-
-    Args:
-        place: where the server works.
-        stream: the stream.
-        stop: set when it shall end.
-        say: is told why sources cannot go on, each error once.
-    """
-    trouble = Once(say)
-    while not stop.is_set():
-        over = asyncio.Event()
-        ending = asyncio.create_task(_passed_on(stop, over))
-        try:
-            names = tuple(stream.sources)
-            await capture_all(place.home, stream, names, over)
-        except (FairwayError, OSError) as error:
-            trouble(f"{stream.name}: its sources: {error}")
-            await _waited(stop, _AGAIN_S)
-        finally:
-            ending.cancel()
-
-
-async def _passed_on(stop: asyncio.Event, over: asyncio.Event) -> None:
-    await stop.wait()
-    over.set()
-
-
-async def _waited(stop: asyncio.Event, seconds: float) -> None:
-    """Waits so long, or until it is asked to stop."""
-    try:
-        async with asyncio.timeout(seconds):
-            await stop.wait()
-    except TimeoutError:
-        return

@@ -1,10 +1,12 @@
 """Where a server works: its home folder, its settings, and what it was started with."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.settings import (
     Streams,
@@ -12,6 +14,30 @@ from st_common.settings import (
     load_streams,
     stream_of,
 )
+
+
+class LastGood:
+    """The streams of a settings file as they were when it could last be read, and what is wrong with it since."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, Streams] = {}
+        self.error: ConfigError | None = None
+
+    def of(self, what: str, load: Callable[[], Streams]) -> Streams:
+        """What `load` gives; where the file cannot be read as a whole, what it gave last.
+
+        Raises:
+            ConfigError: it cannot be read, and never could.
+        """
+        try:
+            streams = load()
+        except ConfigError as error:
+            if what not in self._streams:
+                raise
+            self.error = error
+            return self._streams[what]
+        self._streams[what], self.error = streams, None
+        return streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,25 +49,29 @@ class Place:
         conf: the folder of the settings.
         engine: which engine runs all streams; None: what the settings say.
         only: the streams that this server runs; empty: all.
+        last_good: what the settings were when their file could last be read: a server goes on by them.
     """
 
     home: Home
     conf: Path
     engine: str | None = None
     only: tuple[str, ...] = field(default=())
+    last_good: LastGood = field(default_factory=LastGood, compare=False, repr=False)
 
     def streams(self) -> Streams:
         """The streams of the settings and those that were created, as of now."""
         from st_common.query.created_streams import known_streams
 
-        return self._as_they_run(known_streams(self.home, self.conf))
+        load = partial(known_streams, self.home, self.conf)
+        return self._as_they_run(self.last_good.of("all", load))
 
     def settings(self) -> Streams:
         """The streams of the settings alone, for a client, which knows by itself those that were created."""
         from st_common.query.created_streams import begun_on
 
         begun = partial(begun_on, self.home)
-        return self._as_they_run(load_streams(self.conf, begun=begun))
+        load = partial(load_streams, self.conf, begun=begun)
+        return self._as_they_run(self.last_good.of("settings", load))
 
     def served(self) -> Streams:
         """The streams that this server runs."""

@@ -52,17 +52,24 @@ def post_queries(asked: Asked) -> Response:
 
 
 def put_query(asked: Asked) -> Response:
-    """Registers a SELECT under a name, or replaces the query of that name."""
+    """Registers a SELECT under a name, or replaces the query of that name; with `If-None-Match: *` it replaces none."""
+    from st_common.query.area_store import HomeAreas
     from st_common.query.grammar.words import quoted
+    from st_common.query.registry import fitted
+    from st_common.query.text import select_of
 
-    name, text = asked.path["query"], asked.text().strip().rstrip(";")
-    if not is_select(text):
+    name, sent, home = asked.path["query"], asked.text(), asked.place.home
+    if not is_select(sent):
         raise QueryError(
             "the body must be a SELECT", hint="POST /queries takes all statements"
         )
-    verb = "REPLACE" if _is_live(asked, name) else "REGISTER"
+    # What is wrong stands at a place in what was sent, not in the statement that is made of it.
+    fitted(home, asked.place.streams(), [select_of(sent, areas=HomeAreas(home))])
+    text = sent.strip().rstrip(";")
+    is_new = asked.headers.get("if-none-match") == "*" or not _is_live(asked, name)
+    verb = "REGISTER" if is_new else "REPLACE"
     done = _carried_out(asked, f"{verb} QUERY {quoted(name)} AS {text}")
-    return value_reply(done, 200 if verb == "REPLACE" else 201)
+    return value_reply(done, 201 if is_new else 200)
 
 
 def _is_live(asked: Asked, name: str) -> bool:

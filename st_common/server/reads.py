@@ -219,15 +219,20 @@ def _stream_of(asked: Asked, text: str) -> str:
 
 
 def status(asked: Asked) -> Response:
-    """Each stream: its state, how far it is, what it counted, and its sources."""
+    """Each stream: its state, how far it is, what it counted, and its sources; and what is wrong with the settings."""
     from st_common.serving.stream_state import state_of
 
     home, place = asked.place.home, asked.place
-    states = []
-    for name, stream in place.streams().items():
+    states, known = [], place.streams()
+    for name, stream in known.items():
         state = state_of(home, name)
         warnings = late_warnings(asked, stream, state.said)
         states.append({**state.to_json(), "warnings": warnings})
     for told in states:
         told["why"] = None if told["why"] is None else place.hidden(told["why"])
-    return value_reply({"streams": states})
+    broken = {name: place.hidden(str(one)) for name, one in known.broken.items()}
+    error = place.last_good.error
+    wrong = None if error is None else place.hidden(str(error))
+    return value_reply(
+        {"streams": states, "broken_streams": broken, "settings_error": wrong}
+    )

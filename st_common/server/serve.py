@@ -12,10 +12,11 @@ import uvicorn
 from st_common.errors import ConfigError
 from st_common.loopback import LOOPBACK
 from st_common.server.app import application
-from st_common.server.engines import Engines, capture
+from st_common.server.engines import Engines
 from st_common.server.guard import Limits
 from st_common.server.place import Place
 from st_common.server.said import stream_lines
+from st_common.server.sources import Sources
 
 _GRACE_S = 3
 _BACKLOG = 2048
@@ -91,11 +92,7 @@ async def serve(
         told(line)
     if runs_engines:
         work.append(asyncio.create_task(engines.run(stop)))
-        work += [
-            asyncio.create_task(capture(place, stream, stop, told))
-            for stream in place.served().values()
-            if stream.sources
-        ]
+        work.append(asyncio.create_task(Sources(place, told).run(stop)))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait((*work, stopping), return_when=asyncio.FIRST_COMPLETED)
     stop.set()

@@ -5,6 +5,7 @@ import json
 import pyarrow as pa
 import pytest
 
+import fairway
 from st_common.home import Home
 from st_common.server.place import Place
 from st_common.testing.feeding import payloads_of
@@ -305,3 +306,26 @@ def test_a_body_that_is_too_large_once_it_is_read_hurts_nobody_who_comes_later(c
     told = send(client, sink.getvalue().to_pybytes(), ARROW)
     assert (told.status_code, told.json()["error"]) == (400, "the body is too large")
     assert send(client, ndjson(GOOD), NDJSON).status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("SELECT * FROM ships INSIDES (0, 0, 1, 1)", "line 1, column 21"),
+        ("\n\n  SELECT * FROM ships\n INSIDE (0, 0, 1)", "line 4, column 10"),
+        ("SELECT * FROM ships WHERE nothing > 1", "line 1, column 27"),
+        ("-- a comment\nSELECT * FROM boats", "line 2, column 15"),
+    ],
+)
+def test_what_is_wrong_in_a_query_stands_at_its_place_in_what_was_sent(
+    client, text, where
+):
+    told = client.put("/queries/zone", content=text)
+    assert told.status_code == 400
+    assert told.json()["error"].startswith(where), told.text
+    with (
+        fairway.connect(str(client.base_url)) as remote,
+        pytest.raises(fairway.QueryError) as wrong,
+    ):
+        remote.register(text, "zone")
+    assert wrong.value.message == told.json()["error"]
