@@ -17,6 +17,7 @@ from st_common.query.created_streams import known_streams
 from st_common.query.layer_following import follow_layers, names_of
 from st_common.settings import conf_dir, has_streams, home_dir
 
+_MORE = ": the table feature_faults names them"
 _OF_FILE = {
     "table": "which table of a file, or which file of an archive",
     "id": "the column or property of ids",
@@ -47,7 +48,7 @@ def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
     )
     rows = follow_layers(home, lambda: known_streams(home, conf))
     warning = [f"WARNING: {report.warning}"] if report.warning else []
-    for line in (*report.notes, *told(report.faults), *warning):
+    for line in (*report.notes, *told(report.faults, more=_MORE), *warning):
         print(line, file=sys.stderr, flush=True)
     faults = shared_out(report.faults, most=_NAMED)
     return {**asdict(report), "faults": faults, **names_of(rows)}

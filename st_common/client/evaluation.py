@@ -213,8 +213,11 @@ def _evaluated(
     home, name = Home(folder / "home"), stream_name(query, files[0])
     seen, stream = read_as(files[0], name, given)
     client = HomeClient(home, streams={name: stream}, owner="")
-    for layer, file in given.layers.items():
-        _load(home, layer, Path(file), stream)
+    of_layers = [
+        note
+        for layer, file in given.layers.items()
+        for note in _load(home, layer, Path(file), stream)
+    ]
     own = QUERY if not isinstance(query, str) or is_select(query) else None
     registered = client.register(query, own).id.name
     paths = [file.path for file in files]
@@ -225,17 +228,24 @@ def _evaluated(
         client,
         registered,
         changes=_changes(home, registered, stream),
-        notes=[*seen.notes, *left_out(home, name, records, summary)],
+        notes=[*seen.notes, *of_layers, *left_out(home, name, records, summary)],
         settings=seen.table,
         summary=summary,
     )
 
 
-def _load(home: Home, layer: str, file: Path, stream: StreamSettings) -> None:
-    """Loads a layer in the stream's system; its tables take long to import, and most queries have none."""
+def _load(home: Home, layer: str, file: Path, stream: StreamSettings) -> list[str]:
+    """Loads a layer in the stream's system, and says what was guessed and what is left out of it.
+
+    Its tables take long to import, and most queries have none.
+    """
+    from st_common.layers.faults import told
     from st_common.layers.load import load
 
-    load(home, layer, file, group=DEFAULT_GROUP, conf=shipped("conf"), crs=stream.crs)
+    conf = shipped("conf")
+    report = load(home, layer, file, group=DEFAULT_GROUP, conf=conf, crs=stream.crs)
+    faults = told(report.faults, more="")
+    return [f"layer {layer}: {note}" for note in (*report.notes, *faults)]
 
 
 def _changes(home: Home, query: str, stream: StreamSettings) -> Result:

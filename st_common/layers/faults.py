@@ -12,6 +12,7 @@ REJECTED: Outcome = "rejected"
 REPAIRED: Outcome = "repaired"
 SHOWN = 10
 """So many of each outcome are named where nobody asks for all."""
+_ALL = ": --all names them"
 _MOST = 80  # characters of an id
 WORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -113,7 +114,9 @@ def features_of(faults: Iterable[Fault], outcome: Outcome) -> int:
     return len({(one.fid, one.where) for one in faults if one.outcome == outcome})
 
 
-def told(faults: Sequence[Fault], *, most: int | None = SHOWN) -> list[str]:
+def told(
+    faults: Sequence[Fault], *, most: int | None = SHOWN, more: str = _ALL
+) -> list[str]:
     """A line for each fault, the rejected ones first; where there are more than `most` of an outcome, how many more.
 
         rejected feature 3, id 'open': ring_not_closed: a ring does not end where it begins
@@ -121,15 +124,14 @@ def told(faults: Sequence[Fault], *, most: int | None = SHOWN) -> list[str]:
     Args:
         faults: in the order of the file.
         most: how many of each outcome are named; None: all.
+        more: how the others can be named.
     """
     lines = []
     for outcome in (REJECTED, REPAIRED):
         those = [one for one in faults if one.outcome == outcome]
         lines += [_line(one) for one in those[:most]]
         if most is not None and len(those) > most:
-            lines.append(
-                f".. and {len(those) - most:,} more {outcome}: --all names them"
-            )
+            lines.append(f".. and {len(those) - most:,} more {outcome}{more}")
     return lines
 
 

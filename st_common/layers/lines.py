@@ -97,7 +97,10 @@ def _settings(data: bytes, file: Path) -> tuple[StreamSettings, int, bytes]:
     settings = _as_stream(seen.names, seen)
     if seen.has_header:
         names = names_in(data.partition(b"\n")[0], settings)
-        settings = _as_stream(tuple(filter(None, dict.fromkeys(names))), seen)
+        called = tuple(filter(None, dict.fromkeys(names)))
+        if not called:
+            raise LayerError(f"{file}: its header names no column", hint=HOW)
+        settings = _as_stream(called, seen)
     return settings, skipped + seen.skip_lines, data
 
 

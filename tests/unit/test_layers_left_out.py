@@ -143,6 +143,20 @@ def test_a_query_on_a_feature_that_was_left_out_says_why(run, tmp_path):
     assert "its load left it out, ring_not_closed: a ring does not end" in done.output
 
 
+def test_a_trial_names_what_its_layers_leave_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    zones = write(tmp_path / "zones.geojson", *ZONES)
+    fixes = tmp_path / "fixes.csv"
+    rows = "".join(f"a,2025-06-01T10:0{n}:00Z,{9 + n},1\n" for n in range(4))
+    fixes.write_text(f"vehicle,time,lon,lat\n{rows}")
+    query = "SELECT * FROM fixes f JOIN zones z ON ST_Intersects(f, z)"
+    command = ["try", str(fixes), query, "--layer", f"zones={zones}"]
+    done = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert "layer zones: rejected feature 3, id 'open': ring_not_closed" in done.stderr
+    assert "layer zones: repaired feature 4, id 'holeout'" in done.stderr
+
+
 def test_the_server_names_what_loads_left_out(run, tmp_path):
     bad = [feature({"type": "Point", "coordinates": [n, 99]}, n) for n in range(12)]
     good = feature(polygon(SQUARE), "good")
