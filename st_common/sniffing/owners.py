@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from st_common.sniffing.places import Places
 from st_common.sniffing.rows import Rows
-from st_common.sniffing.words import OBJECTS, SURE, TRIPS, rank, words_of
+from st_common.sniffing.words import MEASURES, OBJECTS, SURE, TRIPS, rank, words_of
 
 _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d{2}")
 _WHOLE = re.compile(r"[+-]?\d+")
@@ -43,6 +43,16 @@ class _Candidate:
     filled: int
     distinct: int
     counts_rows: bool
+
+    @property
+    def is_unnamed(self) -> bool:
+        """Whether the file names no columns."""
+        return self.name.isdecimal()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether values are no whole numbers."""
+        return not all(map(_WHOLE.fullmatch, filter(None, self.texts)))
 
     @property
     def repeats(self) -> bool:
@@ -164,20 +174,22 @@ def _by_values(
 ) -> list[_Candidate]:
     """Columns that may hold objects by their values alone, the likeliest first."""
     able = [one for one in candidates if one.is_usable and not _is_measured(one)]
-    texts = [
-        one for one in able if not all(map(_WHOLE.fullmatch, filter(None, one.texts)))
-    ]
+    texts = [one for one in able if one.is_text]
     if len(texts) == 1 and (texts[0].distinct > 1 or len(able) == 1):
         return texts
     again = [one for one in able if one.repeats and one.distinct > 1]
-    again = again or [one for one in able if one.repeats]
     steps = {one.name: _step(one, places, times_us) for one in again}
+    alone = _step(replace(again[0], texts=("",) * len(again[0].texts)), places, times_us) if again else 0.0  # fmt: skip
+    again = [one for one in again if one.is_unnamed or one.is_text or steps[one.name] < alone]  # fmt: skip
+    if not again and len(able) == 1 and able[0].repeats:
+        return able
     return sorted(again, key=lambda one: (steps[one.name], one.distinct))
 
 
 def _is_measured(one: _Candidate) -> bool:
-    """Whether values are measurements: numbers with decimals."""
-    return any(map(_DECIMAL.fullmatch, one.texts))
+    """Whether values are measurements: numbers with decimals, or called so."""
+    words = set(words_of(one.name).split("_"))
+    return bool(words & MEASURES) or any(map(_DECIMAL.fullmatch, one.texts))
 
 
 def _step(one: _Candidate, places: Places, times_us: NDArray[np.int64]) -> float:

@@ -73,6 +73,14 @@ _ENDS = _words(
     "start end from to pickup dropoff pick drop origin destination orig dest begin finish first arrival departure"
 )
 
+MEASURES = _words(
+    "speed velocity accuracy acc precision bearing heading course direction azimuth cog sog altitude alt ele elevation "
+    "height depth satellites sats satellite hdop vdop pdop dop battery temperature temp odometer distance mileage fuel "
+    "rpm signal rssi hoehe geschwindigkeit richtung genauigkeit vitesse altitude cap velocidad rumbo altura precision "
+    "snelheid hoogte koers nopeus korkeus suunta provider activity"
+)
+"""Words of columns that are measured, and name no object."""
+
 TIMES: Sequence[re.Pattern[str]] = tuple(
     re.compile(one)
     for one in (
