@@ -1,6 +1,7 @@
 """What is asked of an endpoint: parameters that are known, with their types, and what is wrong with others."""
 
 import json
+import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -93,7 +94,10 @@ def numbers_of(count: int) -> Callable[[str], tuple[float, ...]]:
         parts = value.split(",")
         if len(parts) != count:
             raise ValueError(f"must be {count} numbers with commas between")
-        return tuple(float(part) for part in parts)
+        numbers = tuple(float(part) for part in parts)
+        if not all(math.isfinite(number) for number in numbers):
+            raise ValueError(f"must be {count} numbers with commas between")
+        return numbers
 
     return read
 
@@ -157,8 +161,13 @@ class Asked:
         """
         try:
             value = json.loads(self.body)
-        except ValueError as error:
-            raise QueryError(f"the body is no JSON: {error}") from None
+        except json.JSONDecodeError as error:
+            where = f"line {error.lineno}, column {error.colno}"
+            raise QueryError(f"{where}: the body is no JSON from here on") from None
+        except RecursionError:
+            raise QueryError("the body is too deep: objects in objects") from None
+        except ValueError:  # of numbers with too many digits too
+            raise QueryError("the body is no JSON, or no UTF-8") from None
         if not isinstance(value, dict):
             raise QueryError("the body must be a JSON object")
         return value
@@ -173,11 +182,26 @@ class Asked:
             value = self.json().get("text")
             if not isinstance(value, str):
                 raise QueryError("the body has no text", hint='{"text": "SELECT .."}')
+            if not _is_unicode(value):
+                raise QueryError(
+                    "the text has half a character",
+                    hint="\\ud800 to \\udfff stand in pairs",
+                )
             return value
         try:
             return self.body.decode()
         except UnicodeDecodeError as error:
-            raise QueryError(f"the body is no UTF-8: {error}") from None
+            wrong = f"the body is no UTF-8 from byte {error.start} on"
+            raise QueryError(wrong, hint="send UTF-8") from None
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written: JSON may have a half of a pair that is one character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_params(given: Mapping[str, str], known: tuple[Param, ...]) -> dict[str, Any]:

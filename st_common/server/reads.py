@@ -191,6 +191,9 @@ def backtest(asked: Asked) -> Response:
         body = asked.json()
         stream, against = body.get("stream"), body.get("against")
         in_arrow = bool(body.get("arrow"))
+        for name, value in (("stream", stream), ("against", against)):
+            if not isinstance(value, str | None):
+                raise QueryError(f"{name} = {value!r} must be a text")
     done = _client(asked).backtest(
         text,
         stream or _stream_of(asked, text),

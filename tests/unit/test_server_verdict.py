@@ -329,3 +329,20 @@ def test_what_is_wrong_in_a_query_stands_at_its_place_in_what_was_sent(
     ):
         remote.register(text, "zone")
     assert wrong.value.message == told.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        (b'{"text":\n x}', "line 2, column 2: the body is no JSON from here on"),
+        (b"[" * 100_000, "the body is too deep: objects in objects"),
+        (b'{"text": "SELECT \\ud800"}', "the text has half a character"),
+        (b"\xc3{}", "the body is no JSON, or no UTF-8"),
+    ],
+)
+def test_a_body_that_is_no_json_is_told_in_our_own_words(client, body, wrong):
+    for path in ("/queries", "/sql", "/explain"):
+        told = client.post(
+            path, content=body, headers={"content-type": "application/json"}
+        )
+        assert (told.status_code, told.json()["error"]) == (400, wrong), path
