@@ -33,9 +33,9 @@ def answer(asked: Asked) -> Response:
 
     query, at = known_query(asked), asked.params.get("at")
     rows = answer_with_places(asked, query, "at")
-    crs = asked.place.stream(find(asked.place.home, query).stream).crs
-    table = placed(rows, crs).table.drop_columns(["x", "y"])
-    return rows_reply(asked, table, query=query, at=at)
+    stream = asked.place.stream(find(asked.place.home, query).stream)
+    table = placed(rows, stream.crs).table.drop_columns(["x", "y"])
+    return rows_reply(asked, table, query=query, at=at, **_late(asked, stream))
 
 
 def objects(asked: Asked) -> Response:
@@ -63,7 +63,17 @@ def _objects_now(asked: Asked, stream: StreamSettings) -> Response:
     )
     rows = chosen(home, stream, live_places(asked, stream).current(), wanted)
     table = placed(rows, stream.crs).table
-    return rows_reply(asked, table, stream=stream.name, at=None)
+    late = _late(asked, stream)
+    return rows_reply(asked, table, stream=stream.name, at=None, **late)
+
+
+def _late(asked: Asked, stream: StreamSettings) -> dict[str, list[str]]:
+    """The `warnings` of a stream many of whose fixes came too late; nothing of another."""
+    from st_common.ops.status import read_status
+
+    said = read_status(asked.place.home.stream(stream.name))
+    warnings = late_warnings(asked, stream, said)
+    return {"warnings": warnings} if warnings else {}
 
 
 def _nearest_to(x: float, y: float, k: float) -> "NearestTo":

@@ -181,6 +181,21 @@ def test_members_are_where_their_last_fix_was_before_it_is_judged_or_archived(
         assert one["geometry"]["coordinates"] == [3.0, 1.0]
 
 
+def test_answers_and_objects_warn_of_late_fixes(place, client):
+    def work():
+        run(place.home, load_streams(place.conf)["ships"], until_idle=True)
+
+    client.put("/queries/zone", content=ZONE)
+    post(client, fix("a", 100, 1, 1), fix("b", 100, 1, 1))
+    work()
+    assert "warnings" not in client.get("/answers/zone").json()
+    post(client, *(fix("a", t, 1, 1) for t in range(20, 30)))
+    work()
+    for path in ("/answers/zone", "/objects?stream=ships"):
+        (first, *_) = client.get(path).json()["warnings"]
+        assert "10 of 12 fixes (83 %) came too late" in first, path
+
+
 CSV = "id,t,x,y,speed\na,1,2,3,4.5\n"
 GEO = {
     "type": "FeatureCollection",
