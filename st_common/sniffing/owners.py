@@ -181,9 +181,10 @@ def _by_values(
     steps = {one.name: _step(one, places, times_us) for one in again}
     alone = _step(replace(again[0], texts=("",) * len(again[0].texts)), places, times_us) if again else 0.0  # fmt: skip
     again = [one for one in again if one.is_unnamed or one.is_text or steps[one.name] < alone]  # fmt: skip
-    if not again and len(able) == 1 and able[0].repeats:
-        return able
-    return sorted(again, key=lambda one: (steps[one.name], one.distinct))
+    if not again:  # one device: a text that is always the same, else the only column
+        again = [one for one in texts if one.repeats] or able[: len(able) == 1]
+        again = [one for one in again if one.repeats]
+    return sorted(again, key=lambda one: (steps.get(one.name, 0.0), one.distinct))
 
 
 def _is_measured(one: _Candidate) -> bool:

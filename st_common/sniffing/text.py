@@ -11,10 +11,12 @@ from st_common.errors import ConfigError
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LINES = 100
+_LEAST_SURE = 3  # fields between what is no comma
 _LEAST_BLANKS = 3  # fields, where blanks separate them
 _VALUE = re.compile(
     r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?"  # a number
     r"|[-+(]?\d+([.,]\d+)?[°º\s,;][^A-Za-z]*[NSEWO]?\W*"  # degrees, or both coordinates
+    r"|[-+]?\d+([.,]\d+)?[NSEWO]|[A-Za-z]{3,9},? \d{1,2} [A-Za-z]{3,9} \d{2,4}.*"
     r"|\d{1,4}[-/.]\w{1,9}[-/.]\d{1,4}.*|\d{1,2}:\d{2}.*"  # a date, or a time
     r"|(SRID=\d+;)?\s*(MULTI)?(POINT|LINESTRING|POLYGON)\s*Z?\s*\(.*|0[01][0-9A-Fa-f]{40,}",
     re.DOTALL,
@@ -77,7 +79,8 @@ def _delimiter(lines: Sequence[str]) -> tuple[str, int]:
     for one in _DELIMITERS:
         rows = csv.reader(io.StringIO("\n".join(last)), delimiter=one)
         (width, count), *_ = Counter(len(row) for row in rows).most_common(1)
-        if width > 1 and (count, width) > (best[2], best[1]):
+        is_sure = best[0] == "," and width >= _LEAST_SURE  # its commas are decimal
+        if width > 1 and (count, is_sure, width) > (best[2], False, best[1]):
             best = (one, width, count)
     if 2 * best[2] > len(last):
         return best[0], best[1]
