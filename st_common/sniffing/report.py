@@ -26,6 +26,7 @@ from st_common.sniffing.columns import Guess, guessed
 from st_common.sniffing.form import Form, form_of
 from st_common.sniffing.head import SECONDS, Head, is_address, read_head
 from st_common.sniffing.live import is_live
+from st_common.sniffing.order import notes_of_order
 from st_common.sniffing.refused import refuse_known, refuse_lines_of_points
 from st_common.sniffing.rows import rows_of
 
@@ -384,6 +385,7 @@ def _tried(
     if tally.never:
         clocks = f"{tally.never:,} times never came, for clocks were put forward: is time_zone that of the clocks?"
         notes = (*notes, clocks)
+    notes = (*notes, *notes_of_order(fixes, stream, is_file=head.path is not None))
     return Sniffed(
         place=head.place,
         table=table,

@@ -1,0 +1,41 @@
+"""check says what the order of event times means: what a replay sorts, what a feed would need, and what leaps ahead."""
+
+import pytest
+
+from st_common.sniffing.report import sniff
+
+HEAD = "id,t,lon,lat\n"
+START = 1_700_000_000
+
+pytestmark = pytest.mark.spec("X14")
+
+
+def notes(tmp_path, *told):
+    path = tmp_path / "file.csv"
+    path.write_text(
+        HEAD + "".join(f"{name},{START + at},24.9,60.1\n" for name, at in told)
+    )
+    return [
+        note for note in sniff(str(path)).notes if "fixes" in note or "leap" in note
+    ]
+
+
+def test_a_file_by_vehicle_is_said_to_be_sorted_by_a_replay(tmp_path):
+    told = [(bus, at) for bus in ("a", "b", "c") for at in range(0, 100, 10)]
+    assert notes(tmp_path, *told) == [
+        "18 of 30 fixes stand behind newer ones: fairway replay sorts the file; a feed of them needs lateness_s = 90"
+    ]
+
+
+def test_a_file_in_order_needs_no_note(tmp_path):
+    assert notes(tmp_path, *(("a" if n % 2 else "b", n) for n in range(20))) == []
+
+
+def test_a_leap_is_named_that_a_replay_rejects(tmp_path):
+    told = [("a" if n % 2 else "b", n) for n in range(20)]
+    told.append(("b", 365 * 86_400))
+    (note,) = notes(tmp_path, *told)
+    assert note == (
+        "1 leap more than max_jump_s = 86400 ahead of all others, as 'b' does to 2024-11-13T22:13:20Z: "
+        "a replay rejects them, ahead_of_stream"
+    )
