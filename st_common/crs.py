@@ -6,7 +6,7 @@ from functools import cache
 WGS84 = 4326
 
 
-_SRID = re.compile(r"\s*SRID\s*=\s*(\d{1,9})\s*;\s*", re.IGNORECASE)
+SRID = re.compile(r"\s*SRID\s*=\s*(\d{1,9})\s*;\s*", re.IGNORECASE)
 
 
 def without_srid(wkt: str, epsg: int) -> str:
@@ -21,7 +21,7 @@ def without_srid(wkt: str, epsg: int) -> str:
     Raises:
         ValueError: it is in another system; the message names both.
     """
-    said = _SRID.match(wkt)
+    said = SRID.match(wkt)
     if said is None:
         return wkt
     if epsg and int(said[1]) != epsg:

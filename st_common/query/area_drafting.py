@@ -8,6 +8,7 @@ from st_common.query.area_store import NamedArea
 from st_common.query.checks import all_complaints, complaints_of_area
 from st_common.query.control import QueryRow
 from st_common.query.drafted import Draft
+from st_common.query.systems import problems_of_area
 
 if TYPE_CHECKING:
     from st_common.query.text import Statement
@@ -42,6 +43,8 @@ def drop_area(draft: Draft, statement: "Statement") -> None:
 
 def check_area(draft: Draft, statement: "Statement") -> None:
     """Whether the name is free, or known, and the region can be one."""
+    if statement.op != "drop_area":
+        draft.problems.extend(problems_of_area(statement))
     before = draft.areas.get(statement.name.casefold())
     if statement.op == "create_area" and before is not None:
         hint = f"CREATE OR REPLACE AREA {before.name}: queries that name it follow"

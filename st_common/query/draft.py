@@ -47,6 +47,7 @@ from st_common.query.stream_drafting import (
     drop_stream,
     with_its_place,
 )
+from st_common.query.systems import problems_of_systems
 from st_common.query.terms import notices_of, problems_of, types_of
 from st_common.settings import StreamSettings, broken_of
 
@@ -281,6 +282,7 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
                 statement.problem(each.message, at=each.at, hint=each.hint)
             )
         _check_focals(draft, statement, plan)
+        draft.problems.extend(problems_of_systems(statement, stream.epsg))
         problems = (
             list(problems_of(statement, stream, draft.types)) if statement.terms else []
         )

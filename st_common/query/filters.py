@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable
 
+from st_common.regions.shapes import why_invalid
+
 
 def name_and_value(text: str | None) -> tuple[str, str] | None:
     """`attribute:value` taken apart at the first colon; None for anything else."""
@@ -37,7 +39,7 @@ def _wkt(value: str | None) -> str | None:
 
     try:
         shape = shapely.from_wkt(value) if value else None
-    except shapely.errors.GEOSException:
+    except (shapely.errors.GEOSException, NotImplementedError):
         return "its value is no WKT"
     return _shape(shape, "it needs a geometry as WKT")
 
@@ -58,7 +60,7 @@ def _geojson(value: str | None) -> str | None:
             value
         )  # says what is wrong with brackets and quotes before GEOS is asked
         shape = shapely.from_geojson(value)
-    except (ValueError, shapely.errors.GEOSException):
+    except (ValueError, NotImplementedError, shapely.errors.GEOSException):
         return "its value is no GeoJSON geometry or feature"
     return _shape(shape, "it needs a geometry as GeoJSON, or 'key:value'")
 
@@ -73,7 +75,7 @@ def _shape(shape: object, needed: str) -> str | None:
     return (
         None
         if shapely.is_valid(shape)
-        else f"its geometry is not valid: {shapely.is_valid_reason(shape)}"
+        else f"its geometry is not valid: {why_invalid(shape)}"
     )
 
 

@@ -16,7 +16,7 @@ from st_common.regions.region import (
     StillRegion,
     Wrong,
 )
-from st_common.regions.shapes import shape_of, short, text_of
+from st_common.regions.shapes import shape_of, short, text_of, why_invalid
 from st_common.written import name_quoted, number, text_literal
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Area(StillRegion):
             wkt, ("Polygon", "MultiPolygon"), "a polygon or multipolygon", _LIKE
         )
         if not shapely.is_valid(shape):
-            raise ShapeError(f"the area is not valid: {shapely.is_valid_reason(shape)}")
+            raise ShapeError(f"the area is not valid: {why_invalid(shape)}")
         return Area(wkt=text_of(shape))
 
     @staticmethod

@@ -16,7 +16,7 @@ from st_common.regions.region import (
     StillRegion,
     Wrong,
 )
-from st_common.regions.shapes import shape_of, short, text_of
+from st_common.regions.shapes import shape_of, short, text_of, why_invalid
 from st_common.written import number, text_literal
 
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ class Corridor(StillRegion):
         kinds = ("LineString", "MultiLineString")
         shape = shape_of(wkt, kinds, "a line or multiline", _LIKE)
         if not shapely.is_valid(shape):
-            raise ShapeError(
-                f"the line is not valid: {shapely.is_valid_reason(shape)}", _LIKE
-            )
+            raise ShapeError(f"the line is not valid: {why_invalid(shape)}", _LIKE)
         return Corridor(wkt=text_of(shape), width_m=width_m)
 
     def text(self) -> str:

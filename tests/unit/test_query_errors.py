@@ -48,7 +48,7 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (
             FROM + "INSIDE 'POLYGON((0 0, 1 1, 1 0, 0 1, 0 0))'",
             "'POLYGON",
-            "Self-intersection[0.5 0.5]",
+            "its border crosses itself at (0.5, 0.5)",
         ),
         (FROM + "INSIDE 'POLYGON((0 0, 1e999 0, 1 1, 0 0))'", "'POLYGON", ""),
         (FROM + "WITHIN (0, 0, 1, 1)", "WITHIN", "did you mean INSIDE?"),

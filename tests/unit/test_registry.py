@@ -294,7 +294,7 @@ def test_all_wrong_statements_are_named_at_once(home: Home):
         (
             "'POLYGON((0 0, 1 1, 0 1, 1 0, 0 0))'",
             "'POLYGON",
-            "the area is not valid: Self-intersection",
+            "the area is not valid: its border crosses itself",
         ),
         ("'POLYGON((0 0, 1 1)'", "'POLYGON", "this is no WKT"),
         ("(1, 2, 3)", "1, 2, 3)", "expected 4 numbers, not 3"),

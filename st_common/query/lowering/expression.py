@@ -55,6 +55,8 @@ _ALLOWED = frozenset(
         exp.Var,
     )
 )
+_WINDOWS = frozenset({"WINDOW", "TUMBLE", "HOP", "SESSION"})
+"""What windows are called elsewhere, where they are functions behind GROUP BY."""
 _PARTS = frozenset(
     {
         "YEAR",
@@ -293,6 +295,10 @@ def _check_call(node: exp.Expr, whole: Span) -> None:
     if name in MEASURES:
         hint = "in WHERE, and as a column beside no aggregate, of a stream that is joined with itself or with a layer"
         raise Refused(f"{name} has no place here", _place(node, whole), hint)
+    if name in _WINDOWS:
+        message = f"{name} is no function: a window is a clause of its own"
+        hint = "[RANGE '5 min', SLIDE '5 min'] behind the stream, or WINDOW 5 min for who was lately there"
+        raise Refused(message, _place(node, whole), hint)
     if name not in FUNCTIONS:
         hint = (
             did_you_mean(name, FUNCTIONS)

@@ -5,6 +5,7 @@ from typing import Literal, cast, get_args
 
 from sqlglot import exp
 
+from st_common.crs import without_srid
 from st_common.query.areas import Areas
 from st_common.query.grammar.nodes import Inside, Knn, Quantity, Refused, span_of
 from st_common.query.group_names import Tables, found_table, split_name, why_unknown
@@ -128,7 +129,7 @@ _JOINED: Mapping[str, Callable[[tuple[Region, ...]], Region]] = {
 
 def _area(parts: Sequence[exp.Expr]) -> Area:
     try:
-        return Area.of_wkt(parts[0].this)
+        return Area.of_wkt(without_srid(parts[0].this, 0))
     except ShapeError as error:
         raise Refused(error.message, span_of(parts[0]), error.hint) from None
 
@@ -147,7 +148,7 @@ def _corridor(parts: Sequence[exp.Expr]) -> Corridor:
         raise Refused("expected a line in single quotes", span_of(line), like)
     width_m = metres(width, "a width")
     try:
-        return Corridor.along(line.this, width_m)
+        return Corridor.along(without_srid(line.this, 0), width_m)
     except ShapeError as error:
         raise Refused(error.message, span_of(line), error.hint) from None
 
