@@ -8,6 +8,7 @@ import pyarrow as pa
 from st_common.capture.event_time import EventTime
 from st_common.capture.files import wall_clock
 from st_common.capture.leaps import judged, most_us_of
+from st_common.runs import highest_before
 from st_common.settings import StreamSettings
 
 
@@ -23,25 +24,57 @@ def notes_of_order(
     """
     if stream.columns.event_ts is None or not len(fixes):
         return []
-    times = fixes["event_ts"].to_numpy()
     is_ahead, leaps = _leaping(fixes, stream)
-    return [*_going_back(times[~is_ahead], stream, is_file=is_file), *leaps]
+    believed = fixes.filter(pa.array(~is_ahead))
+    going_back = _in_file if is_file else _late
+    return [*going_back(believed, stream), *leaps]
 
 
-def _going_back(
-    times: np.ndarray, stream: StreamSettings, *, is_file: bool
-) -> list[str]:
+def _in_file(fixes: pa.Table, stream: StreamSettings) -> list[str]:
+    """That a replay sorts the file, and how late its last record would be as a feed."""
+    times = fixes["event_ts"].to_numpy()
     behind_us = np.maximum.accumulate(times) - times
-    late = int((behind_us > round(stream.lateness_s * 1e6)).sum())
-    if not late:
+    behind = int((behind_us > round(stream.lateness_s * 1e6)).sum())
+    if not behind:
         return []
-    needed_s = math.ceil(int(behind_us.max()) / 1e6)
-    what = f"{late:,} of {len(times):,} fixes stand behind newer ones"
-    if is_file:
-        return [
-            f"{what}: fairway replay sorts the file; a feed of them needs lateness_s = {needed_s}"
-        ]
-    return [f"{what}, and may be late: this feed needs lateness_s = {needed_s}"]
+    return [
+        f"{behind:,} of {len(times):,} fixes stand behind newer ones: fairway replay sorts the file; "
+        f"a feed of them needs lateness_s = {_seconds(behind_us)}"
+    ]
+
+
+def _late(fixes: pa.Table, stream: StreamSettings) -> list[str]:
+    """How many fixes of a feed are late: behind the watermark, or, without one, behind their own object's last fix."""
+    times = fixes["event_ts"].to_numpy()
+    behind_us = np.maximum.accumulate(times) - times
+    if stream.lateness_s:
+        is_late = behind_us > round(stream.lateness_s * 1e6)
+    else:
+        is_late = _behind_own(fixes)
+        if stream.silence_s is not None:
+            is_late |= behind_us > round(stream.silence_s * 1e6)
+    if not is_late.any():
+        return []
+    return [
+        f"{int(is_late.sum()):,} of {len(times):,} fixes came too late: "
+        f"this feed needs lateness_s = {_seconds(behind_us[is_late])}"
+    ]
+
+
+def _behind_own(fixes: pa.Table) -> np.ndarray:
+    """Which fixes are older than the last one of their object."""
+    times = fixes["event_ts"].to_numpy()
+    names = fixes["object"].combine_chunks().cast(pa.string()).dictionary_encode()
+    codes = names.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    never = np.full(len(order), np.iinfo(np.int64).min)
+    is_late = np.zeros(len(order), bool)
+    is_late[order] = times[order] < highest_before(codes[order], times[order], never)
+    return is_late
+
+
+def _seconds(us: np.ndarray) -> int:
+    return math.ceil(int(us.max()) / 1e6)
 
 
 def _leaping(fixes: pa.Table, stream: StreamSettings) -> tuple[np.ndarray, list[str]]:

@@ -7,7 +7,7 @@ from st_common.settings import stream_of_table
 from st_common.sniffing.columns import guessed
 from st_common.sniffing.report import sniff
 
-pytestmark = pytest.mark.spec("B6", "B7")
+pytestmark = pytest.mark.spec("B6", "B7", "X15")
 
 TIMES = [f"2024-05-01T08:{n:02}:00Z" for n in range(6)]
 

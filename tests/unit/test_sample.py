@@ -13,7 +13,7 @@ from st_common.capture.tally import Tally
 from st_common.cli import app
 from st_common.settings import Columns, StreamSettings
 
-pytestmark = pytest.mark.spec("B6", "B7")
+pytestmark = pytest.mark.spec("B6", "B7", "X15")
 
 ROOT = Path(__file__).resolve().parents[2] / "st_common"
 CSV = StreamSettings(

@@ -1,7 +1,10 @@
 """check says what the order of event times means: what a replay sorts, what a feed would need, and what leaps ahead."""
 
+import pyarrow as pa
 import pytest
 
+from st_common.settings import Columns, StreamSettings
+from st_common.sniffing.order import notes_of_order
 from st_common.sniffing.report import sniff
 
 HEAD = "id,t,lon,lat\n"
@@ -39,3 +42,26 @@ def test_a_leap_is_named_that_a_replay_rejects(tmp_path):
         "1 leap more than max_jump_s = 86400 ahead of all others, as 'b' does to 2024-11-13T22:13:20Z: "
         "a replay rejects them, ahead_of_stream"
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "late"),
+    [
+        ({}, 1),
+        ({"silence_s": 50.0}, 3),
+        ({"lateness_s": 30.0}, 3),
+        ({"lateness_s": 99.0}, 0),
+    ],
+)
+def test_of_a_feed_as_many_are_late_as_an_engine_would_say(settings, late):
+    columns = Columns(object="id", event_ts="t", x="x", y="y")
+    stream = StreamSettings(name="s", format="csv", columns=columns, **settings)
+    told = [("a", 0), ("b", 90), ("c", 20), ("b", 100), ("a", 10), ("b", 40)]
+    fixes = pa.table(
+        {
+            "object": pa.array([name for name, _ in told]).dictionary_encode(),
+            "event_ts": pa.array([(START + at) * 1_000_000 for _, at in told]),
+        }
+    )
+    said = notes_of_order(fixes, stream, is_file=False)
+    assert [note.split(" ")[0] for note in said] == ([str(late)] if late else [])
