@@ -57,7 +57,13 @@ class LookingAhead:
             yield self._with(chunk, fixes, np.ones(len(fixes), bool))
 
     def _leaps(self, chunk: Chunk) -> bool:
-        """Whether anything in a chunk is far ahead of what is in front of it; if not, time comes as far as it says."""
+        """Whether anything in a chunk is far ahead of what is in front of it; if not, time comes as far as it says.
+
+        Where nobody knows yet how far the stream is, fixes have to say it: a record that is none may be of any time.
+        """
+        high = self.time.high_us
+        if high is None:
+            return True
         times = chunk.times
         if times is None:
             payload = chunk.payload(0, len(chunk.spans))
@@ -65,13 +71,8 @@ class LookingAhead:
             times = every[known]
         if not len(times):
             return False
-        high = self.time.high_us
-        before = int(times[0]) if high is None else high
-        reached = np.maximum.accumulate(np.append(before, times))
-        is_first_high = (
-            high is None and int(times[0]) - int(times.min()) > self._most_us
-        )
-        if is_first_high or int(np.diff(reached).max()) > self._most_us:
+        reached = np.maximum.accumulate(np.append(high, times))
+        if int(np.diff(reached).max()) > self._most_us:
             return True
         self.time = replace(self.time, high_us=int(reached[-1]))
         return False

@@ -174,7 +174,7 @@ def _tell(seen: "Sniffed") -> None:
     if seen.extent is not None:
         more = "" if seen.is_whole else "; what was not looked at may lie elsewhere"
         typer.echo(f"all of them are INSIDE ({_sides(seen.extent)}){more}")
-    for note in seen.notes:
+    for note in (*seen.notes, *seen.order):
         typer.echo(f"note: {note}", err=True)
 
 

@@ -89,6 +89,7 @@ class Sniffed:
         is_whole: whether these were all records that there are.
         is_timeless: whether a record's time is its arrival, for no column has one.
         mend: what is likely to mend it, where most records are rejects; "" else.
+        order: what the order of event times means for a replay and for a feed.
         at_once: how many of the fixes have the time of another one.
         newest_us: the largest time of a fix (us UTC); None: there is none.
     """
@@ -106,6 +107,7 @@ class Sniffed:
     mend: str = ""
     newest_us: int | None = None
     at_once: int = 0
+    order: tuple[str, ...] = ()
 
     @property
     def is_readable(self) -> bool:
@@ -385,7 +387,6 @@ def _tried(
     if tally.never:
         clocks = f"{tally.never:,} times never came, for clocks were put forward: is time_zone that of the clocks?"
         notes = (*notes, clocks)
-    notes = (*notes, *notes_of_order(fixes, stream, is_file=head.path is not None))
     return Sniffed(
         place=head.place,
         table=table,
@@ -400,6 +401,7 @@ def _tried(
         mend=tally.mend(stream) if tally.is_mostly_rejected else "",
         newest_us=pc.max(fixes["event_ts"]).as_py(),
         at_once=len(fixes) - pc.count_distinct(fixes["event_ts"]).as_py(),
+        order=tuple(notes_of_order(fixes, stream, is_file=head.path is not None)),
     )
 
 
