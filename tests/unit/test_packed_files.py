@@ -66,10 +66,10 @@ BOTH = [("Müller", 24.9), ("b", 24.91)]
         PLAIN.encode("utf-16-le"),
         PLAIN.replace("\n", "\r\n").encode("utf-16"),
         PLAIN.replace("\n", "\r").encode("utf-16"),
-        gzip.compress(PLAIN.encode("utf-16")),
+        gzip.compress(PLAIN.encode("utf-16"), mtime=0),
         PLAIN.replace("\n", "\r").encode(),
         PLAIN.replace("\n", "\r").encode().rstrip(b"\r"),
-        gzip.compress(PLAIN.replace("\n", "\r").encode()),
+        gzip.compress(PLAIN.replace("\n", "\r").encode(), mtime=0),
         b"\xef\xbb\xbf" + PLAIN.replace("\n", "\r").encode(),
     ],
 )
