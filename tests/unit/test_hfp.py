@@ -140,7 +140,7 @@ def test_what_a_broker_brings_has_no_topic():
 )
 def test_a_line_that_is_no_fix_says_why(line, reason):
     rejects = decoded_of(line + b"\n" + FIRST + PAYLOAD).rejects.to_pylist()
-    assert rejects == [{"row": 0, "reason": reason, "raw": line}]
+    assert rejects == [{"row": 0, "reason": reason, "raw": line, "line": None}]
 
 
 @given(st.lists(st.sampled_from([FIRST + PAYLOAD, b"x", b""])), st.binary(max_size=9))

@@ -54,7 +54,7 @@ def test_it_begins_with_whatever_the_archive_has_made_of_the_log(
     engine = Engine(place, "ships")
     try:
         for step in range(3):
-            lines = [fix(f"s{n}", 10 * step + n, n, step) for n in range(step, 5)]
+            lines = [fix(f"s{n}", 10 * step + n, n + 1, step) for n in range(step, 5)]
             append(place, stream, *lines)
             if step < 2:
                 engine.work()
@@ -65,7 +65,7 @@ def test_it_begins_with_whatever_the_archive_has_made_of_the_log(
     places = LivePlaces(place.home, stream)
     look = places.look()
     assert look.is_whole
-    assert shown(look, look.names) == {f"s{n}": (n, min(n, 2)) for n in range(5)}
+    assert shown(look, look.names) == {f"s{n}": (n + 1, min(n, 2)) for n in range(5)}
     assert look.newest_us == 24_000_000
     for n in range(5):
         assert places.position_of(f"s{n}") & 0xFFFFFF == n - min(n, 2)

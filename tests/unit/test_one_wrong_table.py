@@ -53,7 +53,8 @@ def fairway(*args: str, code: int = 0):
 
 @pytest.mark.spec("S3", "C4")
 def test_the_other_streams_run_and_commands_name_the_wrong_one(home):
-    fairway("query", "register", "--text", "REGISTER QUERY q AS SELECT * FROM good")
+    text = "REGISTER QUERY q AS SELECT * FROM good"
+    assert SAYS in fairway("query", "register", "--text", text, code=2).stderr
     bare_log(home.log("good")).append(b"id,t,x,y\na,1,1,1\n", arrival_us=1_000_000)
     fairway("run", "good", "--until-idle")
     assert answer(home, "q")["object"].to_pylist() == ["a"]
@@ -64,7 +65,7 @@ def test_the_other_streams_run_and_commands_name_the_wrong_one(home):
     ).stderr
     assert "stream 'bad' has wrong settings" in refused
     assert SAYS in refused
-    for shown in (fairway("streams", "list"), fairway("status")):
+    for shown in (fairway("streams", "list", code=2), fairway("status", code=2)):
         assert SAYS in shown.stderr
         assert "good" in shown.stdout
     assert "there is no stream 'nobody'" in fairway("run", "nobody", code=2).stderr

@@ -89,7 +89,6 @@ def test_each_object_is_in_the_zone_that_its_fix_names_and_in_no_other(home: Hom
         " DETECT ENTER, EXIT",
         " WHERE load > 2 EMIT EVERY",
         " FOR 5 s",
-        " KNN (2, 1, 1)",
     ],
 )
 def test_it_is_the_join_by_place_and_key(home: Home, clause: str):

@@ -71,10 +71,8 @@ def test_queries_are_grouped_by_kind_and_counted_with_their_members(place, clien
         assert told.status_code == 201, told.text
     engine = Engine(place, "ships")
     try:
-        post(
-            client, "ships", fix("a", 1, 1, 1) + fix("b", 2, 2, 2) + fix("c", 3, 50, 50)
-        )
-        post(client, "ships", "no json\n", "application/octet-stream")
+        fixes = fix("a", 1, 1, 1) + fix("b", 2, 2, 2) + fix("c", 3, 50, 50)
+        post(client, "ships", f"{fixes}no json\n")
         engine.work()
     finally:
         engine.close()

@@ -149,7 +149,7 @@ def test_any_bytes_are_fixes_or_rejects(messages, noise, data):
 def test_a_line_that_is_no_fix_says_why(text, reason):
     decoded = decoded_of(f"{text}\n".encode())
     assert decoded.rejects.to_pylist() == [
-        {"row": 0, "reason": reason, "raw": text.encode()}
+        {"row": 0, "reason": reason, "raw": text.encode(), "line": None}
     ]
 
 

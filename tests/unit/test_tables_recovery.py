@@ -24,6 +24,7 @@ def _rows(number: int) -> pa.Table:
         "stream": "s",
         "reason": "bad_time",
         "raw": b"x",
+        "line": None,
     }
     return pa.table(
         {field.name: pa.array([values[field.name]], field.type) for field in fields}
