@@ -13,6 +13,7 @@ from st_common.sniffing.when import of_both, when_in
 from st_common.sniffing.words import words_of
 
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
+_NO, _YES = frozenset({"false", "0"}), frozenset({"true", "1"})
 _OUTLIERS = re.compile(r"visible|valid|is_valid|gps_valid|valid_fix|fix_valid")
 _LEAST_UNITS = 2  # columns in which a line under the header is odd
 
@@ -115,7 +116,13 @@ def _outliers(names: Sequence[str], rows: Rows) -> list[str]:
     for name in names:
         if not _OUTLIERS.fullmatch(words_of(name)):
             continue
-        wrong = sum(row.get(name, "").strip().lower() in ("false", "0") for row in rows)
+        values = [row.get(name, "").strip().lower() for row in rows]
+        wrong = sum(value in _NO for value in values)
+        if not wrong and values and set(values) <= _YES:
+            notes.append(
+                f"{name} says which records are no outliers; "
+                f"where = '{_quoted(name)}' leaves out those that are, of which none was looked at"
+            )
         if wrong:
             notes.append(
                 f"{wrong:,} records have {name} = false: outliers, as their owner says; "

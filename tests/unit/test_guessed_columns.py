@@ -280,6 +280,16 @@ def test_what_an_owner_marked_as_wrong_is_left_out_by_the_filter_that_is_propose
     assert (again.good, again.reasons) == (5, {"filtered_out": 1})
 
 
+def test_a_column_that_marks_outliers_is_named_though_none_was_looked_at(tmp_path):
+    path = tmp_path / "storks.csv"
+    path.write_text(
+        "id,time,lat,lon,visible\n"
+        + "".join(f"a,2024-05-01T08:0{n}:00Z,60.1,24.{n},true\n" for n in range(5))
+    )
+    (note,) = [one for one in sniff(str(path)).notes if "outliers" in one]
+    assert "where = 'visible' leaves out those that are" in note
+
+
 @pytest.mark.parametrize(
     ("points", "owner"),
     [
