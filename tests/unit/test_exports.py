@@ -46,12 +46,12 @@ Fix = tuple[str, int, float, float, str, str]
 
 
 def fixes(start: int, end: int) -> list[Fix]:
-    """Six objects that come and go; `free` is the name of one, and of a group too."""
+    """Six objects that come and go, none at 0, 0; `free` is the name of one, and of a group too."""
     names = ("a", "b", "c", "d", "e", "free")
     rows: list[Fix] = []
     for number in range(start, end):
         name = names[number % 6]
-        x, y = (number * 37 % 90) / 10, (number * 53 % 80) / 10
+        x, y = (1 + number * 37 % 89) / 10, (1 + number * 53 % 79) / 10
         state = "free" if number % 4 else "busy"
         rows.append((name, number, x, y, "1" if number % 17 == 16 else "", state))
     return rows
