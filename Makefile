@@ -42,7 +42,7 @@ help: ## this list
 # --- set-up: done once, then again only for what has changed -------------------------------------------------------------
 
 .PHONY: setup
-setup: setup-run jars/kafka/.complete jars/spark-kafka/.complete ## both Python environments, Spark's jars, a broker for tests (needs no network when nothing has changed)
+setup: setup-run jars/kafka/.complete jars/spark-kafka/.complete jars/python/.complete ## both Python environments, Spark's jars, a broker and a younger Python for tests (needs no network when nothing has changed)
 
 .PHONY: setup-run
 setup-run: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete page ## the same without what only tests need
@@ -96,6 +96,16 @@ jars/spark-kafka/.complete: pom-spark-kafka.xml requirements/jars-spark-kafka.sh
 	@mkdir -p jars/spark-kafka && rm -f jars/spark-kafka/*.jar
 	@$(MVN) --file pom-spark-kafka.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=jars/spark-kafka
 	@cd jars/spark-kafka && sha256sum --check --quiet --strict ../../requirements/jars-spark-kafka.sha256
+	@touch $@
+
+# The youngest Python that the wheel is tried on, which few machines have. Its own root is a folder inside the jar.
+jars/python/.complete: pom-python.xml requirements/jars-python.sha256 | preflight jars/spark-kafka/.complete
+	@echo "setup: jars/python (Python 3.14 for make test-pythons)"
+	@rm -rf jars/python && mkdir -p jars/python
+	@$(MVN) --file pom-python.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=jars/python
+	@cd jars/python && sha256sum --check --quiet --strict ../../requirements/jars-python.sha256
+	@cd jars/python && $(PYTHON) -m zipfile -e cpython-*.jar . && mv org/bytedeco/cpython/linux-x86_64 3.14
+	@rm -r jars/python/org jars/python/META-INF jars/python/*.jar && chmod +x jars/python/3.14/bin/*
 	@touch $@
 
 # The page that `fairway serve` gives out: made anew when its sources or its lock have changed.
@@ -171,7 +181,7 @@ test-spark: $(VENV)/.ready jars/.complete ## what starts Spark
 	@$(PYTEST_JOBS) -m spark $(ARGS)
 
 .PHONY: test-pythons
-test-pythons: $(VENV)/.ready ## the wheel on each version of Python that it runs on, without Spark (ARGS="3.13")
+test-pythons: $(VENV)/.ready jars/python/.complete ## the wheel on each version of Python that it runs on, without Spark (ARGS="3.14")
 	@echo "test: the wheel on each Python"; $(BIN)/python tools/pythons.py $(ARGS)
 
 .PHONY: test-dags

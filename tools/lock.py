@@ -11,7 +11,7 @@ FOLDER = Path("requirements")
 UV = Path(sys.executable).with_name("uv")
 PYTHON = "3.11"
 """What the locks without a version are for."""
-PYTHONS = (PYTHON, "3.12", "3.13")
+PYTHONS = (PYTHON, "3.12", "3.13", "3.14")
 """What the package is tested on: tools/pythons.py."""
 COMPILE = (
     "--generate-hashes",

@@ -39,7 +39,7 @@ class WrongError(Exception):
 
 
 def interpreter(version: str) -> Path:
-    """The Python of a version: one of pyenv's, or one on PATH.
+    """The Python of a version: one of pyenv's, one on PATH, or the one that `make test-pythons` has brought.
 
     Raises:
         NotHereError: there is none that runs.
@@ -47,7 +47,10 @@ def interpreter(version: str) -> Path:
     name = f"python{version}"
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     found = sorted(pyenv.glob(f"{version}.*/bin/{name}"))
-    for path in [*found[::-1], *filter(None, [shutil.which(name)])]:
+    brought = ROOT / "jars" / "python" / version / "bin" / name
+    for path in [*found[::-1], *filter(None, [shutil.which(name)]), brought]:
+        if not Path(path).exists():
+            continue
         done = subprocess.run([path, "--version"], capture_output=True, check=False)
         if done.returncode == 0:
             return Path(path)
