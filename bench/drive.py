@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from st_common.capture.log import Log
-from st_common.engine import local
+from st_common.engine import committing, local
+from st_common.engine.journal import Journal
 from st_common.engine.owner import owned
 from st_common.home import Home
 from st_common.memory import keep_freed_memory
@@ -19,7 +20,6 @@ _TIMEOUT_S, _LOOK_S = 1800.0, 1.0
 _PHASES = {
     "packets_in": "decode and pack",
     "step": "step",
-    "settled": "order of changes",
 }
 
 
@@ -110,7 +110,8 @@ def timers(phases: dict[str, float]) -> Iterator[None]:
     with ExitStack() as stack:
         for owner, attribute, name in [
             *((local, attribute, name) for attribute, name in _PHASES.items()),
-            (local.Journal, "append", "journal"),
+            (committing, "settled", "order of changes"),
+            (Journal, "append", "journal"),
         ]:
             original = getattr(owner, attribute)
             setattr(owner, attribute, timed(original, name))
