@@ -240,6 +240,17 @@ def can_be_attribute(name: str) -> bool:
     return bool(name) and not _NOT_IN_DELTA.search(name)
 
 
+def is_of_fixes(name: str, *, filtered: bool) -> bool:
+    """Whether a column of a fix, or of the table of fixes, is called so, in whatever case: no attribute may be.
+
+    Args:
+        name: of the column.
+        filtered: whether the stream filters fixes, so that the table has columns for it.
+    """
+    of_filter = FILTER_COLUMNS.keys() if filtered else ()
+    return name.lower() in _POSITION_COLUMNS or name.lower() in of_filter
+
+
 def _type_and_unit(name: str, declared: object) -> tuple[str, str]:
     kind, _, unit = (
         declared.partition(" ") if isinstance(declared, str) else ("", "", "")

@@ -311,6 +311,31 @@ def test_what_is_wrong_with_a_call_is_said_at_once(spark, given, kind, message):
         continuous(small(spark), **given)
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"position_filter": {"max_speed_mps": 90}}], ids=["plain", "filtered"]
+)
+def test_columns_with_the_names_of_a_fix_beside_those_that_are_named_are_left_alone(
+    spark, options
+):
+    """A frame may have a second time, a row and a name with spaces; what can be asked about is an attribute."""
+    frame = spark.sql(
+        "SELECT 'car' AS id, TIMESTAMP'2026-01-01 00:00:00' AS at, 1D AS lon, 1D AS lat, 7L AS load,"
+        " TIMESTAMP'1999-01-01 00:00:00' AS EVENT_TS, 'other' AS object, 99D AS x, 99D AS y, true AS gone,"
+        " 3 AS row, 'far' AS segment, 2 AS `speed (km/h)`, 'word' AS filtered"
+    )
+    asked = "load = 7" if options else "load = 7 AND filtered = 'word'"
+    room = f"REGISTER QUERY room AS SELECT * FROM fixes WHERE {asked} INSIDE (0, 0, 2, 2) EMIT EVERY"
+    names = {"object": "id", "ts": "at", "x": "lon", "y": "lat"}
+    with shuffled_into(spark, 2):
+        rows = continuous(frame, room, **names, **options).toArrow().to_pylist()
+    entered = [
+        (row["object"], row["event_ts"].year, row["sign"])
+        for row in rows
+        if row["query"] == "room"
+    ]
+    assert entered == [("car", 2026, 1)]
+
+
 def test_a_layer_with_a_geometry_that_cannot_be_used_is_refused(spark):
     broken = [("one", bytearray(shapely.to_wkb(shapely.Point(0, 0)))), ("two", b"?")]
     layer = spark.createDataFrame(broken, "fid string, geometry binary")

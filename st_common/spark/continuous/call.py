@@ -23,6 +23,7 @@ from st_common.spark.continuous.prepared import Queries, prepare, stream_setting
 from st_common.spark.continuous.processor import changes_of
 from st_common.spark.session import ROCKSDB, STATE_STORE
 from st_common.spark.shard_keys import shard_keys
+from st_common.stream_keys import can_be_attribute, is_of_fixes
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -57,7 +58,8 @@ def continuous(
 
     Args:
         df: a row for each fix. Columns that are not named below are attributes of the queries, as far as they are
-            texts, numbers or booleans.
+            texts, numbers or booleans, and have a name that an attribute may have: what is called as a part of a fix
+            (`event_ts`, `x`, ..) or by more than a word without dots is left alone.
         queries: a text of REGISTER QUERY and CREATE AREA statements FROM `name`; or plans and builders by name.
         object: the column of ids; numbers become texts.
         ts: the column of event times, a timestamp; one without a time zone is UTC.
@@ -87,7 +89,8 @@ def continuous(
     _check_store(spark, df)
     count = shards or _usual_shards(spark)
     keys = shard_keys(count, int(spark.conf.get(_PARTITIONS) or count))
-    rows, attributes = _read(df, {"object": object, "ts": ts, "x": x, "y": y}, gone)
+    named = {"object": object, "ts": ts, "x": x, "y": y}
+    rows, attributes = _read(df, named, gone, filtered="position_filter" in options)
     stream = stream_settings(name, attributes, options)
     if not df.isStreaming:
         # All rows are there, in order: to wait for late ones would keep back the last.
@@ -115,7 +118,7 @@ def _usual_shards(spark: SparkSession) -> int:
 
 
 def _read(
-    df: DataFrame, named: Mapping[str, str], gone: str | None
+    df: DataFrame, named: Mapping[str, str], gone: str | None, *, filtered: bool
 ) -> tuple[DataFrame, dict[str, str]]:
     """The rows with the columns that `judge_columns` takes, and the attributes with their types."""
     types = {field.name: field.dataType for field in df.schema.fields}
@@ -125,7 +128,10 @@ def _read(
     attributes = {
         column: kind
         for column, typed in types.items()
-        if column not in used.values() and (kind := _attribute_type(typed))
+        if column not in used.values()
+        and can_be_attribute(column)
+        and not is_of_fixes(column, filtered=filtered)
+        and (kind := _attribute_type(typed))
     }
     flag = sf.expr("false") if gone is None else _column(gone)
     columns = {
