@@ -18,7 +18,7 @@ records of their own.
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from st_common.formats.format import Format
+from st_common.formats.format import Format, some_of
 from st_common.formats.format_settings import (
     FormatSettings,
     Source,
@@ -26,7 +26,7 @@ from st_common.formats.format_settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
 
@@ -34,26 +34,28 @@ if TYPE_CHECKING:
     from st_common.formats.records import Records
     from st_common.formats.said_before import Said
 
-COLUMNS = (
-    "mmsi",
-    "type",
-    "time",
-    "latitude",
-    "longitude",
-    "sog",
-    "cog",
-    "heading",
-    "status",
-    "accuracy",
-    "altitude",
-    "name",
-    "callsign",
-    "shiptype",
-    "imo",
-    "draught",
-    "destination",
-    "length",
-    "width",
+COLUMNS: "Mapping[str, str]" = MappingProxyType(
+    {
+        "mmsi": "long",
+        "type": "long",
+        "time": "string",
+        "latitude": "double",
+        "longitude": "double",
+        "sog": "double knots",
+        "cog": "double",
+        "heading": "long",
+        "status": "long",
+        "accuracy": "bool",
+        "altitude": "double m",
+        "name": "string",
+        "callsign": "string",
+        "shiptype": "long",
+        "imo": "long",
+        "draught": "double m",
+        "destination": "string",
+        "length": "long m",
+        "width": "long m",
+    }
 )
 """The columns of a fix: knots, degrees, metres; null for the values that stand for "not available"."""
 
@@ -64,6 +66,8 @@ class Ais(Format):
     crs = "EPSG:4326"
 
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
+    known = COLUMNS
+    offers = some_of(COLUMNS, "type", "sog", "cog", "name", "shiptype", "length")
 
     remembers = True
 

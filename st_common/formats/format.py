@@ -5,6 +5,7 @@ Nothing here imports NumPy, so that reading settings stays quick: methods import
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from st_common.formats.format_settings import FormatSettings, Source
@@ -54,6 +55,9 @@ class Format(ABC):
     is_local = False
     """Whether its times are what a clock on the spot showed, without a zone."""
 
+    known: Mapping[str, str] = {}
+    """The columns that records have whatever the file, with types and units as settings declare attributes of them."""
+
     offers: Mapping[str, str] = {}
     """Attributes worth keeping, with types and units as settings declare them, of columns whose names are fixed."""
 
@@ -71,6 +75,17 @@ class Format(ABC):
 
     takes_objects = False
     """Whether a record is a JSON object, as those are that a query feeds into a stream."""
+
+    def attribute(self, name: str) -> tuple[str, str] | None:
+        """A column that records have, whatever the file, and its type with its unit; None where nobody knows it.
+
+        Args:
+            name: in any case.
+        """
+        columns = {**self.offers, **self.known}
+        called = {column.casefold(): column for column in columns}
+        column = called.get(name.casefold())
+        return None if column is None else (column, columns[column])
 
     @abstractmethod
     def chunks(
@@ -169,3 +184,8 @@ class Format(ABC):
         from st_common.formats.spans import lines
 
         return lines(np.frombuffer(bodies, np.uint8)).starts
+
+
+def some_of(columns: Mapping[str, str], *names: str) -> Mapping[str, str]:
+    """Some columns with their types, in this order."""
+    return MappingProxyType({name: columns[name] for name in names})

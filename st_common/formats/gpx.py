@@ -50,6 +50,15 @@ class Gpx(Format):
     crs = "EPSG:4326"
 
     columns = MappingProxyType({"x": "lon", "y": "lat"})
+    known = MappingProxyType(
+        {
+            "ele": "double m",
+            "name": "string",
+            "sat": "long",
+            "hdop": "double",
+            _TRACK_NAME: "string",
+        }
+    )
 
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from st_common.errors import ConfigError
-from st_common.formats.format import Format
+from st_common.formats.format import Format, some_of
 from st_common.formats.format_settings import (
     FormatSettings,
     Source,
@@ -22,7 +22,7 @@ from st_common.formats.format_settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
@@ -31,30 +31,32 @@ if TYPE_CHECKING:
 _HEADER = b"\n"  # the tag of the header
 _HEAD = 1 << 10  # bytes that show whether it is JSON
 
-COLUMNS = (
-    "id",
-    "is_deleted",
-    "trip_id",
-    "start_time",
-    "start_date",
-    "schedule_relationship",
-    "route_id",
-    "direction_id",
-    "latitude",
-    "longitude",
-    "bearing",
-    "odometer",
-    "speed",
-    "current_stop_sequence",
-    "current_status",
-    "timestamp",
-    "congestion_level",
-    "stop_id",
-    "vehicle_id",
-    "label",
-    "license_plate",
-    "occupancy_status",
-    "occupancy_percentage",
+COLUMNS: "Mapping[str, str]" = MappingProxyType(
+    {
+        "id": "string",
+        "is_deleted": "bool",
+        "trip_id": "string",
+        "start_time": "string",
+        "start_date": "string",
+        "schedule_relationship": "string",
+        "route_id": "string",
+        "direction_id": "long",
+        "latitude": "double",
+        "longitude": "double",
+        "bearing": "double",
+        "odometer": "double m",
+        "speed": "double m/s",
+        "current_stop_sequence": "long",
+        "current_status": "string",
+        "timestamp": "string",
+        "congestion_level": "string",
+        "stop_id": "string",
+        "vehicle_id": "string",
+        "label": "string",
+        "license_plate": "string",
+        "occupancy_status": "string",
+        "occupancy_percentage": "long",
+    }
 )
 """The columns of an entity, as GTFS-realtime names its fields; `vehicle_id` is the id of the vehicle's descriptor."""
 
@@ -69,6 +71,10 @@ class GtfsRt(Format):
     drops_null_island = True
 
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
+    known = COLUMNS
+    offers = some_of(
+        COLUMNS, "trip_id", "route_id", "bearing", "speed", "current_status"
+    )
 
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int

@@ -10,7 +10,7 @@ vehicle position (`VP`).
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from st_common.formats.format import Format
+from st_common.formats.format import Format, some_of
 from st_common.formats.format_settings import (
     FormatSettings,
     Source,
@@ -32,6 +32,8 @@ class Hfp(Format):
     crs = "EPSG:4326"
 
     columns = MappingProxyType({"x": "long", "y": "lat"})
+    known = COLUMNS
+    offers = some_of(COLUMNS, "transport_mode", "route_id", "headsign", "spd", "hdg")
 
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int

@@ -1,5 +1,8 @@
 """The columns of HFP."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 OF_TOPIC = (
     "journey_type",
     "temporal_type",
@@ -22,4 +25,21 @@ OF_PAYLOAD = (
     *("loc", "stop", "route", "occu"),
 )
 """Columns of the payload."""
-COLUMNS = ("received", *OF_TOPIC, *OF_PAYLOAD)
+_TYPES = {
+    "tsi": "long",
+    "spd": "double m/s",
+    "hdg": "double",
+    "lat": "double",
+    "long": "double",
+    "acc": "double",
+    "dl": "long s",
+    "odo": "double m",
+    "drst": "long",
+    "veh": "long",
+    "oper": "long",
+    "jrn": "long",
+    "occu": "long",
+}
+COLUMNS: Mapping[str, str] = MappingProxyType(
+    {name: _TYPES.get(name, "string") for name in ("received", *OF_TOPIC, *OF_PAYLOAD)}
+)

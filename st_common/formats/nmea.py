@@ -11,7 +11,7 @@ GGA says no date: it has that of the RMC or ZDA before it, also of one in an ear
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from st_common.formats.format import Format
+from st_common.formats.format import Format, some_of
 from st_common.formats.format_settings import (
     FormatSettings,
     Source,
@@ -19,25 +19,27 @@ from st_common.formats.format_settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
     from st_common.formats.said_before import Said
 
-COLUMNS = (
-    "device",
-    "talker",
-    "received",
-    "time",
-    "latitude",
-    "longitude",
-    "speed",
-    "course",
-    "altitude",
-    "satellites",
-    "hdop",
-    "quality",
+COLUMNS: "Mapping[str, str]" = MappingProxyType(
+    {
+        "device": "string",
+        "talker": "string",
+        "received": "string",
+        "time": "string",
+        "latitude": "double",
+        "longitude": "double",
+        "speed": "double knots",
+        "course": "double",
+        "altitude": "double m",
+        "satellites": "long",
+        "hdop": "double",
+        "quality": "long",
+    }
 )
 """The columns of a fix: knots, degrees from north, metres above the sea; `device` is always `gps`."""
 
@@ -49,15 +51,8 @@ class Nmea(Format):
     crs = "EPSG:4326"
 
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
-    offers = MappingProxyType(
-        {
-            "speed": "double knots",
-            "course": "double",
-            "altitude": "double m",
-            "satellites": "long",
-            "hdop": "double",
-        }
-    )
+    known = COLUMNS
+    offers = some_of(COLUMNS, "speed", "course", "altitude", "satellites", "hdop")
 
     remembers = True
 

@@ -8,7 +8,7 @@ import io
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from st_common.formats.format import Format
+from st_common.formats.format import Format, some_of
 from st_common.formats.format_settings import (
     FormatSettings,
     Source,
@@ -16,32 +16,34 @@ from st_common.formats.format_settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from st_common.formats.chunk import Chunk
     from st_common.formats.records import Records
 
 _LEAST_CHUNK = 1 << 18  # bytes
 _MEMBER = "states"
-NAMES = (
-    "icao24",
-    "callsign",
-    "origin_country",
-    "time_position",
-    "last_contact",
-    "longitude",
-    "latitude",
-    "baro_altitude",
-    "on_ground",
-    "velocity",
-    "true_track",
-    "vertical_rate",
-    "sensors",
-    "geo_altitude",
-    "squawk",
-    "spi",
-    "position_source",
-    "category",
+NAMES: "Mapping[str, str]" = MappingProxyType(
+    {
+        "icao24": "string",
+        "callsign": "string",
+        "origin_country": "string",
+        "time_position": "long",
+        "last_contact": "long",
+        "longitude": "double",
+        "latitude": "double",
+        "baro_altitude": "double m",
+        "on_ground": "bool",
+        "velocity": "double m/s",
+        "true_track": "double",
+        "vertical_rate": "double m/s",
+        "sensors": "string",
+        "geo_altitude": "double m",
+        "squawk": "string",
+        "spi": "bool",
+        "position_source": "long",
+        "category": "long",
+    }
 )
 """What stands in a state vector, in its order; metres, metres per second, degrees, seconds."""
 
@@ -56,6 +58,10 @@ class OpenSky(Format):
 
     defaults = MappingProxyType({"time_unit": "s"})
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
+    known = NAMES
+    offers = some_of(
+        NAMES, "callsign", "baro_altitude", "velocity", "true_track", "on_ground"
+    )
 
     def chunks(
         self, source: Source, stream: FormatSettings, *, size: int
@@ -92,4 +98,4 @@ class OpenSky(Format):
 
 def _path(column: str) -> str:
     """Where a column stands in a state vector; what no vector has is found in none."""
-    return str(NAMES.index(column)) if column in NAMES else column
+    return str(list(NAMES).index(column)) if column in NAMES else column

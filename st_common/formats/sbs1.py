@@ -14,7 +14,7 @@ the same whenever and by whomever it is decoded.
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from st_common.formats.format import Format
+from st_common.formats.format import Format, some_of
 from st_common.formats.format_settings import (
     FormatSettings,
     Source,
@@ -22,7 +22,7 @@ from st_common.formats.format_settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
 
@@ -30,21 +30,23 @@ if TYPE_CHECKING:
     from st_common.formats.records import Records
     from st_common.formats.said_before import Said
 
-COLUMNS = (
-    "hex",
-    "callsign",
-    "time",
-    "latitude",
-    "longitude",
-    "altitude",
-    "ground_speed",
-    "track",
-    "vertical_rate",
-    "squawk",
-    "alert",
-    "emergency",
-    "spi",
-    "on_ground",
+COLUMNS: "Mapping[str, str]" = MappingProxyType(
+    {
+        "hex": "string",
+        "callsign": "string",
+        "time": "string",
+        "latitude": "double",
+        "longitude": "double",
+        "altitude": "double ft",
+        "ground_speed": "double knots",
+        "track": "double",
+        "vertical_rate": "double",
+        "squawk": "string",
+        "alert": "bool",
+        "emergency": "bool",
+        "spi": "bool",
+        "on_ground": "bool",
+    }
 )
 """The columns of a fix: feet, knots, degrees, feet a minute; `time` is when the message was made, by the receiver."""
 
@@ -56,6 +58,10 @@ class Sbs1(Format):
     crs = "EPSG:4326"
 
     columns = MappingProxyType({"x": "longitude", "y": "latitude"})
+    known = COLUMNS
+    offers = some_of(
+        COLUMNS, "callsign", "altitude", "ground_speed", "track", "vertical_rate"
+    )
 
     remembers = True
 

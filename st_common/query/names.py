@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlglot import exp
 
+from st_common.formats.format import Format
+from st_common.formats.registry import format_of
 from st_common.query.attribute_units import columns_now, fit_tags
 from st_common.query.binding import Columns, bound, columns_of
 from st_common.query.grammar import words
@@ -50,9 +52,13 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Names:
-    """The columns of one expression: `known` by their names in small letters, `columns` with their types."""
+    """The columns of one expression: `known` by their names in small letters, `columns` with their types.
+
+    A word that the `form` of its records has for a column is no text, though the stream does not keep it.
+    """
 
     stream: str
+    form: Format
     columns: Columns
     known: Mapping[str, str]
 
@@ -163,6 +169,7 @@ def _names_of(stream: "StreamSettings", term: Term) -> _Names:
     )
     return _Names(
         stream=stream.name,
+        form=format_of(stream.format),
         columns=columns,
         known={name.casefold(): name for name, _ in columns},
     )
@@ -246,7 +253,7 @@ def _is_bare(statement: "Statement", name: str, span: tuple[int, int]) -> bool:
 
 def _is_text(node: exp.Column, names: _Names, *, is_word: bool) -> bool:
     """Whether a bare word that is no column is compared with a text, or stands alone where it `is_word`."""
-    if names.means(node.name) is not None:
+    if names.means(node.name) or names.form.attribute(node.name):
         return False
     side: exp.Expr = node
     while isinstance(side.parent, exp.Paren):

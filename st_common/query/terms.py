@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from st_common.formats.format_settings import named_columns
+from st_common.formats.registry import format_of
 from st_common.query.binding import Bound, Columns, bound, columns_of
 from st_common.query.grammar.nodes import Span
 from st_common.query.grammar.words import always_quoted, quoted
@@ -79,7 +81,7 @@ def problems_of(
         columns = _columns(term, stream)
         unknown = list(_unknown(term, columns))
         for name, span in unknown:
-            yield _unknown_column(statement, name, span, columns)
+            yield _unknown_column(statement, name, span, columns, stream)
         if unknown:
             continue
         mixes = [_compared(statement, term, one) for one in mixed(term, columns)]
@@ -126,16 +128,43 @@ def _wrong_types(
 
 
 def _unknown_column(
-    statement: "Statement", name: str, span: Span, columns: Columns
+    statement: "Statement",
+    name: str,
+    span: Span,
+    columns: Columns,
+    stream: "StreamSettings",
 ) -> Problem:
     """A name that is no column, as it is written; an object has the columns that every other one has."""
     own = own_name(name)
+    kept = _of_records(own or name, stream)
+    if kept is not None:
+        message, hint = kept
+        return statement.problem(message, at=span, hint=hint)
     label = "" if own is None else f"{_owner(statement.written(span))}."
     names = [known for known, _ in columns if not is_other_column(known)]
+    names += format_of(stream.format).known
     near = did_you_mean(own or name, names).replace("mean ", f"mean {label}")
-    known = ", ".join(f"{label}{each}" for each in sorted(names))
+    shown = sorted(set(names) - format_of(stream.format).known.keys())
+    known = ", ".join(f"{label}{each}" for each in shown)
     message = f"unknown column {label + (own or name)!r}"
     return statement.problem(message, at=span, hint=near or f"known columns: {known}")
+
+
+def _of_records(name: str, stream: "StreamSettings") -> tuple[str, str] | None:
+    """What is said of a name that is a column of the records, and no column of the stream; None for any other one."""
+    for key, column in named_columns(stream):
+        if column.casefold() == name.casefold() and key != "where":
+            own = key.removeprefix("attribute ")
+            return f"stream {stream.name!r} reads {column!r} as {own}", f"ask {own}"
+    offered = format_of(stream.format).attribute(name)
+    if offered is None:
+        return None
+    column, kind = offered
+    key = column if column.isidentifier() else always_quoted(column)
+    return (
+        f"stream {stream.name!r} does not keep {column!r}, which {stream.format} has",
+        f'attributes = {{ {key} = "{kind}" }} in the settings of the stream keeps it from then on',
+    )
 
 
 def _owner(written: str) -> str:

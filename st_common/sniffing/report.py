@@ -154,11 +154,12 @@ def sniff(
     sample = _sample(head, probe)
     rows = rows_of(sample.payloads, probe, form.names) if form.names else ()
     guess = _guess(replace(form, rows=rows), place, owner, named)
-    others = guess.others if guess else _offered(form.format)
-    names = _kept(kept, others, place, form.format)
     told = _table_of(form, guess, owner)
+    others = guess.others if guess else _columns_of(form.format, told)
+    names = _kept(kept, others, place, form.format)
     table = _with_attributes(told, {n: others[n] for n in names})
-    dropped = {name: one for name, one in others.items() if name not in names}
+    proposed = others if guess else format_of(form.format).offers
+    dropped = {n: others[n] for n in proposed if n not in names and n in others}
     stream = stream_of_table(_NAME, table, Path(place))
     notes = (*(guess.notes if guess else ()), *notes_of_others(dropped))
     if "encoding" in table:
@@ -237,10 +238,23 @@ def _note_of_encoding(encoding: str) -> str:
     )
 
 
-def _offered(format_name: str) -> dict[str, Other]:
-    """The attributes of a format whose columns have names of their own."""
-    offers = format_of(format_name).offers
-    return {name: Other(name, of_type) for name, of_type in offers.items()}
+def _columns_of(format_name: str, table: Mapping[str, Any]) -> dict[str, Other]:
+    """The attributes of a format whose columns have names of their own: those of its columns that are no part of a fix.
+
+    Args:
+        format_name: of the format.
+        table: settings that say what the parts of a fix are.
+    """
+    form = format_of(format_name)
+    used = {*form.columns.values()}
+    for column in table["columns"].values():
+        used |= {column} if isinstance(column, str) else {*column}
+    columns = {**form.offers, **form.known}
+    return {
+        name: Other(name, of_type)
+        for name, of_type in columns.items()
+        if name not in used
+    }
 
 
 def _probe(form: Form) -> StreamSettings:

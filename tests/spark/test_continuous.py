@@ -312,7 +312,9 @@ def test_what_is_wrong_with_a_call_is_said_at_once(spark, given, kind, message):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"position_filter": {"max_speed_mps": 90}}], ids=["plain", "filtered"]
+    "options",
+    [{}, {"position_filter": {"max_speed_mps": 90}}],
+    ids=["plain", "filtered"],
 )
 def test_columns_with_the_names_of_a_fix_beside_those_that_are_named_are_left_alone(
     spark, options

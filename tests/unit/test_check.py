@@ -312,10 +312,21 @@ def test_what_is_kept_is_not_said_to_be_dropped(tmp_path):
     assert note.endswith('attributes = { load = "double" }')
 
 
-def test_attributes_of_a_format_with_its_own_columns_are_looked_up(shared, tmp_path):
-    with pytest.raises(ConfigError, match="no column for an attribute") as wrong:
-        sniff(str(shared / "data/hfp-helsinki/hfp-5000.txt"), kept=["all"])
-    assert "docs/formats.md has the columns of hfp" in str(wrong.value.hint)
+def test_all_attributes_of_a_format_with_its_own_columns_can_be_kept(shared):
+    path = str(shared / "data/hfp-helsinki/hfp-5000.txt")
+    kept = sniff(path, kept=["all"]).table["attributes"]
+    assert kept["spd"] == "double m/s"
+    assert {"dl", "odo", "geohash"} <= kept.keys()
+    assert not {"tst", "lat", "long", "vehicle_number"} & kept.keys()
+    (note,) = (one for one in sniff(path, kept=["dl"]).notes if "attributes" in one)
+    assert 'spd = "double m/s"' in note
+    assert "odo" not in note
+    assert sniff(path, kept=["dl"]).table["attributes"] == {"dl": "long s"}
+
+
+def test_attributes_that_a_format_does_not_know_are_looked_up(shared):
+    with pytest.raises(ConfigError, match="no column 'zzz' for an attribute"):
+        sniff(str(shared / "data/hfp-helsinki/hfp-5000.txt"), kept=["zzz"])
 
 
 def test_a_folder_is_replayed_and_not_checked(tmp_path):
