@@ -55,9 +55,14 @@ if TYPE_CHECKING:
     from st_common.query.text import Statement
 
 
-def draft_all(draft: Draft, statements: "Sequence[Statement]") -> None:
-    """Carries out each statement on the draft; what cannot be done becomes a problem and does nothing."""
-    for statement in _resolved(draft, statements):
+def draft_all(draft: Draft, statements: "Sequence[Statement]") -> "list[Statement]":
+    """Carries out each statement on the draft; what cannot be done becomes a problem and does nothing.
+
+    Returns:
+        The statements with their names resolved.
+    """
+    known = _resolved(draft, statements)
+    for statement in known:
         count = len(draft.problems)
         _, before = draft.known(statement.name)
         moot = why_moot(statement, before, draft.areas, draft.tables)
@@ -69,6 +74,7 @@ def draft_all(draft: Draft, statements: "Sequence[Statement]") -> None:
             draft.notices.append(moot)
         elif len(draft.problems) == count:
             _ACTIONS[statement.op](draft, statement)
+    return known
 
 
 def check_plans(draft: Draft, statements: "Sequence[Statement]") -> "list[Statement]":

@@ -31,6 +31,7 @@ from st_common.query.created_streams import created_streams
 from st_common.query.created_streams import encoded as streams_file
 from st_common.query.draft import check_plans, draft_all
 from st_common.query.drafted import Draft
+from st_common.query.home_notices import notices_of_home
 from st_common.query.known import known
 from st_common.query.lookup import (
     find_brief,
@@ -263,9 +264,10 @@ def _drafted(
         arrival_us=arrival_us,
     )
     draft.areas.update({area.name.casefold(): area for area in areas(home)})
-    draft_all(draft, statements)
+    known = draft_all(draft, statements)
     if draft.problems:
         raise TextError(draft.problems)
+    draft.notices.extend(notices_of_home(home, known))
     return draft
 
 
