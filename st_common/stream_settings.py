@@ -26,7 +26,7 @@ Engine = Literal["spark", "local"]
 Codec = Literal["packet", "raw"]
 AttributeType = Literal["string", "double", "long", "bool"]
 
-CLEANING = 1  # by which rules values are cleaned that come from now on
+CLEANING = 2  # by which rules values are cleaned that come from now on; 2: lines of names are called `header`
 PUBLIC_ID_KEY = "0123456789123456"  # of streams from before there were others
 
 

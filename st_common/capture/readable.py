@@ -10,10 +10,12 @@ from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
 from st_common.settings import StreamSettings
 
+_FORCED = "--force puts it into the log all the same"
+
 
 def refuse_unreadable(
     path: Path, stream: StreamSettings, *, name: str | None = None
-) -> None:
+) -> str:
     """Makes sure that a file is what its stream's settings say, by the sample that `fairway check` looks at, too.
 
     A format in which a fault in one place spoils all that follows is read to its end. An empty file is fine.
@@ -23,9 +25,13 @@ def refuse_unreadable(
         stream: the settings.
         name: what people call the file; None: by its path.
 
+    Returns:
+        What is odd about the dates of a few of its fixes; "": nothing.
+
     Raises:
         ConfigError: the file cannot be opened, or more than half of the records looked at cannot be read; it says the
-            main reason, the first record that has it, and what is likely to mend it.
+            main reason, the first record that has it, and what is likely to mend it. Or most are dated before 1990 or
+            beyond tomorrow (`capture.odd_dates`).
     """
     name = str(path) if name is None else name
     sample = whole_sample_of(path, stream, name)
@@ -36,8 +42,12 @@ def refuse_unreadable(
         of_what = f"the {number}" if sample.is_whole else f"{number} looked at"
         raise ConfigError(
             tally.message(stream.name, of_what),
-            hint=f"{tally.mend(stream)}; --force puts it into the log all the same",
+            hint=f"{tally.mend(stream)}; {_FORCED}",
         )
+    odd = tally.odd_dates(stream)
+    if odd is not None and odd.is_question:
+        raise ConfigError(f"{name}: {odd.said}", hint=f"{odd.mend}; {_FORCED}")
+    return "" if odd is None or odd.is_count else f"{name}: {odd.said}"
 
 
 def whole_sample_of(path: Path, stream: StreamSettings, name: str) -> Sample:

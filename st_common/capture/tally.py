@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.capture.odd_dates import OddDates, odd_dates
 from st_common.capture.sample import Sample
 from st_common.decode import Reason, decode
 from st_common.decode.zones import quarters_ahead
@@ -51,6 +52,7 @@ class Tally:
         ahead_h: by how many hours fixes are ahead of their arrival, as times of another zone are; None: they are not.
         twice: how many fixes have a local time that clocks showed twice.
         never: how many rejects have one that clocks never showed.
+        arrival_us: when the last of them came, us UTC.
     """
 
     records: int = 0
@@ -60,6 +62,7 @@ class Tally:
     ahead_h: float | None = None
     twice: int = 0
     never: int = 0
+    arrival_us: int = 0
 
     def add_sample(
         self, sample: Sample, stream: StreamSettings, *, arrival_us: int
@@ -81,6 +84,7 @@ class Tally:
         """
         decoded = decode(payload, stream, arrival_us=arrival_us)
         self.fixes.append(decoded.fixes)
+        self.arrival_us = arrival_us
         self.twice += decoded.twice
         self.never += decoded.never
         self.count(decoded.rejects, decoded.rows, head)
@@ -138,6 +142,10 @@ class Tally:
             return _mend_of_time(self.ahead_h)
         usual = _MENDS.get(reason, "compare the records with the stream's settings")
         return format_of(stream.format).mend(reason, head, stream) or usual
+
+    def odd_dates(self, stream: StreamSettings) -> OddDates | None:
+        """What is odd about the dates of the fixes; None: nothing."""
+        return odd_dates(self.fixes, stream, arrival_us=self.arrival_us)
 
     def _main_reason(self) -> str:
         return self.reasons.most_common(1)[0][0]

@@ -47,7 +47,10 @@ _STAND = Annotated[
 ]
 _FORCE = Annotated[
     bool,
-    typer.Option("--force", help="Also a file of which hardly anything can be read."),
+    typer.Option(
+        "--force",
+        help="Also a file of which hardly anything can be read, or whose dates are odd.",
+    ),
 ]
 _NO_END = Annotated[
     bool, typer.Option("--no-end", help="Write no end mark, for more will follow.")
@@ -99,8 +102,8 @@ def replay(
     """Put the records of a file into a stream's log, then an end mark. Nothing is judged yet: `run` does that.
 
     Records are put in the order of their event times, whatever order they stand in; those of a folder's files together.
-    A file of which most of the first records cannot be read is refused: then the settings are wrong, or the file. Of a
-    pipe nothing is taken before its end.
+    A file of which most of the first records cannot be read is refused: then the settings are wrong, or the file. So is
+    one of which most are dated before 1990 or beyond tomorrow. Of a pipe nothing is taken before its end.
     """
     from st_common.capture.readable import refuse_unreadable
     from st_common.capture.source import files_to_read
@@ -116,7 +119,9 @@ def replay(
     home = context.home(ctx)
     with files_to_read(Path(place_of(str(file)))) as named:
         for each in () if force else named:
-            refuse_unreadable(each.path, settings, name=each.name)
+            odd = refuse_unreadable(each.path, settings, name=each.name)
+            if odd:
+                typer.echo(f"warning: {odd}", err=True)
         report = _replayed(home, settings, [each.path for each in named], how)
     _write_report(stream, named, report)
 

@@ -100,7 +100,9 @@ def _require_readable(seen: "Sniffed", file: str) -> None:
     """Raises where `replay` would refuse it."""
     if not seen.is_readable:
         raise ConfigError(
-            f"of {seen.records:,} records of {file} {seen.good:,} can be read",
+            f"{file}: {seen.odd}"
+            if seen.odd
+            else f"of {seen.records:,} records of {file} {seen.good:,} can be read",
             hint=f"{seen.mend}; settings can be tried with --stream",
         )
 

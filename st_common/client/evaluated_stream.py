@@ -118,6 +118,8 @@ def read_as(file: NamedFile, name: str, given: Given) -> tuple[Sniffed, StreamSe
     stream = stream_of_table(name, table, Path(file.name))
     if given.settings:
         seen = replace(sniff(str(file.path), stream), notes=seen.notes)
+    if seen.odd:
+        raise ConfigError(f"{file.name}: {seen.odd}", hint=seen.mend)
     if not seen.is_readable:
         raise ConfigError(
             f"of {seen.records:,} records of {file.name} {seen.good:,} can be read"

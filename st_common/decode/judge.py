@@ -14,6 +14,7 @@ from st_common.decode.decoded import REASONS, Decoded, fixes_schema, rejects_tab
 from st_common.decode.degrees import coordinates_of, with_point
 from st_common.decode.instants import instants
 from st_common.decode.points import as_one, points_of
+from st_common.formats.csv_headers import names_columns, places_named
 from st_common.formats.format_settings import parts
 from st_common.formats.numbers import (
     Mask,
@@ -32,6 +33,13 @@ from st_common.stream_columns import GEOMETRY
 from st_common.times import form_of
 
 _OLDEST_S = 1e9  # more is no age of a place
+_NAMES_GIVE = (
+    Reason.MISSING_OBJECT,
+    Reason.BAD_TIME,
+    Reason.BAD_NUMBER,
+    Reason.NO_POINT,
+)
+"""What is wrong with a line of names, where its place is read as one of a fix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +117,8 @@ def judge(
     faults = Faults(len(rows))
     fields = _fields(records, stream, arrivals, before, faults) if len(rows) else {}
     faults.mark(np.isin(rows, before.ahead), Reason.AHEAD_OF_STREAM)
+    if faults.reasons.any() and stream.cleaning > 1:
+        _name_headers(records.fields, stream, faults)
     fault = records.fault.copy()
     fault[rows] = faults.reasons
     bad = np.flatnonzero(fault)
@@ -134,6 +144,19 @@ def judge(
         twice=int((faults.twice & good).sum()),
         never=int((faults.never & (faults.reasons == Reason.BAD_TIME)).sum()),
     )
+
+
+def _name_headers(
+    fields: Mapping[str, pa.Array], stream: StreamSettings, faults: Faults
+) -> None:
+    """Gives lines of CSV that name columns or units a reason of their own: exports that were put one behind another."""
+    if format_of(stream.format).written_as != "delimited":
+        return
+    rows = np.flatnonzero(np.isin(faults.reasons, _NAMES_GIVE))
+    for column in places_named(stream) if len(rows) else ():
+        texts = as_texts(fields[column].take(pa.array(rows)))
+        rows = rows[names_columns(texts, stream)]
+    faults.reasons[rows] = Reason.HEADER
 
 
 def _lines(before: SaidBefore, rows: NDArray[np.int64]) -> pa.Array:

@@ -15,6 +15,8 @@ from st_common.settings import StreamSettings
 _HEAD_BYTES = 1 << 12
 _SAMPLE_EACH_US = 2_000_000
 _PERIOD_US = 30_000_000
+_MOST_DATED = 1_000
+"""Of so many fixes of a payload the dates are looked at."""
 _LEAST_RECORDS = 10
 """A feed that was judged is judged again by so many records at least: one odd record is no change of mind."""
 
@@ -52,6 +54,8 @@ class Judge:
         if decoded is not None:
             head = payload[:_HEAD_BYTES]
             self._tally.count(decoded.rejects, decoded.rows, head)
+            self._tally.fixes.append(decoded.fixes.slice(0, _MOST_DATED))
+            self._tally.arrival_us = arrival_us
             return
         sample = _sample(payload, self._stream)
         self._tally.add_sample(sample, self._stream, arrival_us=arrival_us)
@@ -64,9 +68,16 @@ class Judge:
             return self._warning
         if tally.records:
             self._is_judged = True
-            self._warning = self._said() if tally.is_mostly_rejected else None
+            self._warning = self._said() if tally.is_mostly_rejected else self._odd()
             self._tally, self._begun_us = Tally(), now_us
         return self._warning
+
+    def _odd(self) -> str | None:
+        """What is odd about most dates."""
+        odd = self._tally.odd_dates(self._stream)
+        if odd is None or not odd.is_question:
+            return None
+        return f"source {self._source}: {odd.said} ({odd.mend})"
 
     def _said(self) -> str:
         of_what = f"{self._tally.records:,} records that source {self._source} brought"

@@ -6,6 +6,7 @@ import numpy as np
 
 from st_common.errors import ConfigError
 from st_common.formats.chunk import HEADER_LIMIT, Chunk, line_border, whole
+from st_common.formats.csv_headers import sections
 from st_common.formats.format_settings import FormatSettings, Source
 from st_common.formats.quotes import RECORD_LIMIT, Dialect, is_closed, join_lines
 from st_common.formats.spans import Spans, lines
@@ -17,7 +18,8 @@ _MARKS = (b"\xef\xbb\xbf", b"\n", b"\r\n")
 def csv_chunks(source: Source, stream: FormatSettings, *, size: int) -> Iterator[Chunk]:
     """Chunks of at most `size` bytes, raised to four times RECORD_LIMIT where it is less.
 
-    A chunk ends behind a line, or a quoted record of several lines up to RECORD_LIMIT. A longer line is cut.
+    A chunk ends behind a line, or a quoted record of several lines up to RECORD_LIMIT. A longer line is cut. A line in
+    the middle that names the columns of an id, a time and a place is a header, by which what is behind it is read.
 
     Raises:
         ConfigError: the stream has a header, and the first MiB of the source holds no line end.
@@ -29,9 +31,9 @@ def csv_chunks(source: Source, stream: FormatSettings, *, size: int) -> Iterator
         source, rest, size - len(header) - 1, lambda data: _border(data, dialect)
     )
     for data in portions:
-        spans = _records(data, dialect).without(header.rstrip(b"\r\n"))
-        if len(spans):
-            yield Chunk(header, spans)
+        parts = sections(header, _records(data, dialect), stream)
+        yield from (Chunk(one, spans) for one, spans in parts if len(spans))
+        header = parts[-1][0]
 
 
 def _header(source: Source, size: int) -> tuple[bytes, bytes]:

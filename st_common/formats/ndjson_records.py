@@ -20,6 +20,7 @@ from st_common.formats.json_array import elements, is_array
 from st_common.formats.numbers import Mask, mask
 from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
 from st_common.formats.spans import Spans, byte_places, lines, utf8_faults
+from st_common.formats.stamped import is_stamped, with_received
 
 _HEAD = 1024  # bytes in which the first object of an array begins
 _NUL = 0
@@ -51,6 +52,8 @@ def read_lines(
 ) -> Records:
     """The records of lines, each a JSON object, or an array where `opening` is a bracket.
 
+    A stamp in front of an object, as loggers write it, is its column `received`.
+
     Args:
         payload: the lines.
         paths: where each column stands in a record: `VP.lat`, `coordinates[0]`, `5` of an array.
@@ -59,7 +62,16 @@ def read_lines(
     records = lines(np.frombuffer(payload, np.uint8))
     fault = _faults(records, payload, opening)
     good = np.flatnonzero(fault == Reason.NONE)
-    return _read(records, fault, records.with_line_ends(good), paths)
+    texts = records.with_line_ends(good)
+    other = np.flatnonzero(fault == Reason.NO_JSON_OBJECT)
+    if opening == b"{" and len(other):
+        lines_of_others = records.select(other).texts()
+        stamped = is_stamped(lines_of_others)
+        fault[other[stamped]] = Reason.NONE
+        plain = with_received(lines_of_others.filter(pa.array(stamped)))
+        order = np.argsort(np.append(good, other[stamped]), kind="stable")
+        texts = pa.concat_arrays([texts, plain]).take(pa.array(order))
+    return _read(records, fault, texts, paths)
 
 
 def _read(

@@ -48,6 +48,7 @@ class Reason(IntEnum):
         25  # its event time leaps too far ahead of all others to be believed
     )
     FILTERED_OUT = 26  # the stream's `where` does not let it in
+    HEADER = 27  # a line of CSV that names columns or units again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,7 @@ COLUMNS: "Mapping[str, str]" = MappingProxyType(
         "hex": "string",
         "callsign": "string",
         "time": "string",
+        "received": "string",
         "latitude": "double",
         "longitude": "double",
         "altitude": "double ft",
@@ -48,7 +49,10 @@ COLUMNS: "Mapping[str, str]" = MappingProxyType(
         "on_ground": "bool",
     }
 )
-"""The columns of a fix: feet, knots, degrees, feet a minute; `time` is when the message was made, by the receiver."""
+"""The columns of a fix: feet, knots, degrees, feet a minute; `time` is when the message was made, by the receiver.
+
+`received` is the stamp in front of a line, where somebody has logged lines with stamps.
+"""
 
 
 class Sbs1(Format):
@@ -94,7 +98,7 @@ class Sbs1(Format):
         """Each line says when it was made."""
         from st_common.formats.sbs1_records import made_at
 
-        return made_at(payload)
+        return made_at(payload, stream)
 
     def wrong_in(self, stream: FormatSettings) -> tuple[str, str] | None:
         """Columns that no line has, and coordinates that are none."""
@@ -102,8 +106,11 @@ class Sbs1(Format):
         if (columns.x, columns.y) != ("longitude", "latitude"):
             wrong = f"columns: x and y are {columns.x!r} and {columns.y!r}"
             return wrong, 'SBS-1 has x = "longitude" and y = "latitude"'
-        if columns.event_ts not in (None, "time"):
-            return f"columns: event_ts is {columns.event_ts!r}", 'SBS-1 has "time"'
+        if columns.event_ts not in (None, "time", "received"):
+            return (
+                f"columns: event_ts is {columns.event_ts!r}",
+                'SBS-1 has "time", and "received" of the stamp in front of a line',
+            )
         for _, name in named_columns(stream):
             if name not in COLUMNS:
                 wrong = f"{name!r} is no column of SBS-1"

@@ -21,6 +21,7 @@ from st_common.formats.said_before import (
     said_before,
 )
 from st_common.formats.spans import Ints
+from st_common.formats.stamped import RECEIVED, STAMP
 
 _FIELDS = (
     *("kind", "type", "session", "aircraft", "hex", "flight"),
@@ -38,7 +39,10 @@ _TOLD_LATER = (
 """Columns that a position has from the line in which its aircraft said them last."""
 _TYPES = pa.array([str(number) for number in range(1, 9)])
 _POSITIONS = pa.array(["2", "3"])  # on the ground, in the air
-_OTHERS = rb"^(?:SEL|ID|AIR|STA|CLK),"  # what BaseStation says beside messages
+_OTHERS = (
+    rf"^(?:{STAMP})?(?:SEL|ID|AIR|STA|CLK),"  # what BaseStation says beside messages
+)
+_STAMPED = rf"^{STAMP}(?P<kind>[A-Z]{{2,3}})$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +106,20 @@ def said_in(payload: bytes, stream: FormatSettings) -> Said:
     return Said(asking=asking.to_pylist(), objects=aircraft.last(wanted))
 
 
-def made_at(payload: bytes) -> pa.Array:
-    """When the lines of a payload were made, as date and time with a blank between; null of what is no line."""
+def made_at(payload: bytes, stream: FormatSettings) -> pa.Array:
+    """When the lines of a payload were made, as the settings take it; null of what is no line.
+
+    It is date and time with a blank between, or the stamp in front of each.
+    """
     lines = _taken_apart(said_before(payload)[1])
     read = np.flatnonzero(np.isin(lines.fault, (Reason.NONE, Reason.NO_POSITION)))
     has_fields = np.isin(lines.read, read)
-    date, clock = (
-        lines.fields[name].filter(pa.array(has_fields)) for name in ("date", "clock")
-    )
-    times = pc.binary_join_element_wise(date, clock, " ")
+    fields = {
+        name: values.filter(pa.array(has_fields))
+        for name, values in lines.fields.items()
+    }
+    is_received = stream.columns.event_ts == RECEIVED
+    times = fields[RECEIVED] if is_received else _time_of(fields)
     rows = np.full(len(lines.fault), -1)
     rows[lines.read[has_fields]] = np.arange(len(times))
     return times.take(pa.array(rows, mask=rows < 0))
@@ -134,9 +143,29 @@ def _taken_apart(records: bytes) -> _Taken:
     fault[ragged[others]] = Reason.NO_POSITION
     read = np.flatnonzero(fault == Reason.NONE)
     none = dict.fromkeys(_FIELDS, pa.array([], pa.string()))
-    fields = lines.fields if len(read) else none
+    fields = _unstamped(lines.fields if len(read) else none)
     fault[read] = _kinds(fields)
     return _Taken(fault, read, fields, lines.raw)
+
+
+def _unstamped(fields: Mapping[str, pa.Array]) -> Mapping[str, pa.Array]:
+    """The fields of lines without the stamps in front of the first ones, which are a field of their own."""
+    kinds = fields["kind"]
+    nothing = pa.nulls(len(kinds), pa.string())
+    if pc.all(pc.equal(kinds, "MSG"), min_count=0).as_py():
+        return {**fields, RECEIVED: nothing}
+    parts = pc.extract_regex(kinds, _STAMPED)
+    stamps, plain = parts.field("received"), parts.field("kind")
+    stamped = parts.is_valid()
+    return {
+        **fields,
+        "kind": pc.if_else(stamped, plain, kinds),
+        RECEIVED: pc.if_else(stamped, stamps, nothing),
+    }
+
+
+def _time_of(fields: Mapping[str, pa.Array]) -> pa.Array:
+    return pc.binary_join_element_wise(fields["date"], fields["clock"], " ")
 
 
 def _kinds(fields: Mapping[str, pa.Array]) -> NDArray[np.int8]:
@@ -164,8 +193,9 @@ class _Aircraft:
     def column(self, name: str) -> pa.Array:
         """The values of a column, one for each line."""
         if name == "time":
-            date, clock = self._fields["date"], self._fields["clock"]
-            return pc.binary_join_element_wise(date, clock, " ")
+            return _time_of(self._fields)
+        if name == RECEIVED:
+            return self._fields[RECEIVED]
         if name in _OWN:
             return _trimmed(self._fields[name])
         if name not in _TOLD_LATER:

@@ -67,9 +67,9 @@ class Spans:
 
         A blank line or the lack of a last line end shows as two line ends, or none.
         """
-        if (
-            self.starts[1:] - self.ends[:-1] <= _LINE_END
-        ).all():  # nothing else between them: no need to cut
+        behind = np.append(self.starts[1:], len(self.buffer))
+        # Nothing else between them, or behind the last: no need to cut.
+        if (behind - self.ends <= _LINE_END).all():
             return binary_array(
                 self.buffer, np.append(self.starts, len(self.buffer))
             ).take(pa.array(_numbers(which)))

@@ -13,6 +13,7 @@ from st_common.formats.encodings import UTF8, as_utf8, encoding_seen
 from st_common.formats.geoparquet import WGS84, primary_column, system_of
 from st_common.formats.member_lines import member_lines
 from st_common.formats.registry import format_of
+from st_common.formats.stamped import plain_lines
 from st_common.sniffing.columns import guessed
 from st_common.sniffing.documents import lists_in
 from st_common.sniffing.rows import Rows, flat, rows_of_features
@@ -80,7 +81,7 @@ def form_of(data: bytes, place: str) -> Form:
 
 def _form_of(data: bytes, place: str) -> Form:
     data = data.removeprefix(_BOM)
-    begun = data.lstrip()
+    begun = plain_lines(data.lstrip())
     if data.startswith(b"PAR1"):
         return _of_parquet(place)
     if begun.startswith(b"<"):

@@ -18,7 +18,10 @@ from st_common.capture.tally import Tally
 from st_common.decode import fixes_schema
 from st_common.decode.zones import quarters_ahead
 from st_common.errors import ConfigError
+from st_common.formats.csv_headers import headers_told
+from st_common.formats.encodings import UTF8
 from st_common.formats.registry import format_of
+from st_common.formats.stamped import is_stamped_text
 from st_common.geometry.extent import Box, extent_of_rows
 from st_common.settings import Columns, StreamSettings, stream_of_table
 from st_common.sniffing.attributes import Other, notes_of_others
@@ -65,6 +68,10 @@ _NOTE_OF_ONE = (
     "no column tells objects apart: all records are taken for one object; --object COLUMN names a column of ids, "
     'and object = { from = "file name" } calls each by its file, where every device has its own'
 )
+_NOTE_OF_STAMPS = (
+    "each line has a stamp in front; time, which the receiver wrote, is taken for the time; "
+    'also fits: event_ts = "received", with the time_unit of the stamps'
+)
 _FEW = 100
 """One in so many fixes of a device may have the time of another one."""
 ALL = "all"
@@ -88,7 +95,8 @@ class Sniffed:
         extent: the least and greatest x and y of the fixes: minx, miny, maxx, maxy; None without any.
         is_whole: whether these were all records that there are.
         is_timeless: whether a record's time is its arrival, for no column has one.
-        mend: what is likely to mend it, where most records are rejects; "" else.
+        mend: what is likely to mend it, where most records are rejects, or their dates odd; "" else.
+        odd: what is odd about most dates, so that nothing is proposed; "" else.
         order: what the order of event times means for a replay and for a feed.
         at_once: how many of the fixes have the time of another one.
         newest_us: the largest time of a fix (us UTC); None: there is none.
@@ -105,13 +113,14 @@ class Sniffed:
     is_whole: bool
     is_timeless: bool = False
     mend: str = ""
+    odd: str = ""
     newest_us: int | None = None
     at_once: int = 0
     order: tuple[str, ...] = ()
 
     @property
     def is_readable(self) -> bool:
-        """Whether it would be replayed: not more than half of the records about positions are rejects."""
+        """Whether it would be replayed: most records about positions are fixes, and most dates not odd."""
         return not self.mend
 
     @property
@@ -162,8 +171,10 @@ def sniff(
     dropped = {n: others[n] for n in proposed if n not in names and n in others}
     stream = stream_of_table(_NAME, table, Path(place))
     notes = (*(guess.notes if guess else ()), *notes_of_others(dropped))
-    if "encoding" in table:
-        notes = (_note_of_encoding(table["encoding"]), *notes)
+    headers = _headers_again(head, stream)
+    notes = (*headers, *_notes_of_text(head, stream), *notes)
+    if headers:
+        sample = _sample(head, stream)  # cut by what is known of the columns now
     seen = _tried(head, sample, stream, table, notes)
     if guess and _is_owned(table) and seen.at_once * _FEW > seen.good:
         # Several places at one time: these are several objects, and nobody knows whose each is.
@@ -174,6 +185,16 @@ def sniff(
     if not is_local:
         return seen
     return replace(seen, notes=(*_behind(seen, head), *seen.notes))
+
+
+def _headers_again(head: Head, stream: StreamSettings) -> list[str]:
+    """What is said of headers in the middle of delimited text."""
+    if format_of(stream.format).written_as != "delimited":
+        return []
+    data = head.data
+    if stream.skip_lines:
+        data = data.split(b"\n", stream.skip_lines)[-1]
+    return headers_told(data, stream, first_line=stream.skip_lines + 1)
 
 
 def _by_other_columns(seen: Sniffed, head: Head, sample: Sample) -> Sniffed:
@@ -231,11 +252,17 @@ def _behind(seen: Sniffed, head: Head) -> list[str]:
     ]
 
 
-def _note_of_encoding(encoding: str) -> str:
-    return (
-        f"the text is no UTF-8: it is read as {encoding}; "
-        "encoding names another one, such as cp1250, cp1251 or shift_jis, where names look wrong"
-    )
+def _notes_of_text(head: Head, stream: StreamSettings) -> list[str]:
+    """Of a text in which encoding it is, and that its lines have stamps which nobody is going to look at."""
+    notes = []
+    if stream.encoding != UTF8:
+        notes.append(
+            f"the text is no UTF-8: it is read as {stream.encoding}; "
+            "encoding names another one, such as cp1250, cp1251 or shift_jis, where names look wrong"
+        )
+    if stream.format == "sbs1" and is_stamped_text(head.data):
+        notes.append(_NOTE_OF_STAMPS)
+    return notes
 
 
 def _columns_of(format_name: str, table: Mapping[str, Any]) -> dict[str, Other]:
@@ -401,6 +428,12 @@ def _tried(
     if tally.never:
         clocks = f"{tally.never:,} times never came, for clocks were put forward: is time_zone that of the clocks?"
         notes = (*notes, clocks)
+    mend, odd = tally.mend(stream) if tally.is_mostly_rejected else "", ""
+    dates = tally.odd_dates(stream)
+    if dates is not None and dates.is_question and not mend:
+        mend, odd = dates.mend, dates.said
+    elif dates is not None:
+        notes = (*notes, dates.said)
     return Sniffed(
         place=head.place,
         table=table,
@@ -412,7 +445,8 @@ def _tried(
         extent=extent_of_rows(fixes) if len(fixes) else None,
         is_whole=sample.is_whole,
         is_timeless=stream.columns.event_ts is None,
-        mend=tally.mend(stream) if tally.is_mostly_rejected else "",
+        mend=mend,
+        odd=odd,
         newest_us=pc.max(fixes["event_ts"]).as_py(),
         at_once=len(fixes) - pc.count_distinct(fixes["event_ts"]).as_py(),
         order=tuple(notes_of_order(fixes, stream, is_file=head.path is not None)),

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from st_common.formats.encodings import as_utf8
+from st_common.formats.stamped import plain_lines
 from st_common.settings import StreamSettings
 
 Rows = Sequence[Mapping[str, str]]
@@ -69,7 +70,7 @@ def _of_features(payload: bytes) -> list[dict[str, str]]:
 
 def _objects(payload: bytes) -> list[dict[str, Any]]:
     values = []
-    for line in payload.splitlines()[:_MOST]:
+    for line in plain_lines(payload).splitlines()[:_MOST]:
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):

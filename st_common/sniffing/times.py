@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from st_common.capture.odd_dates import EARLIEST_US
 from st_common.decode.instants import instants
 
-EARLIEST_US = 631_152_000_000_000
-"""1990-01-01: what is dated before comes from no receiver."""
 _DAY_US = 86_400_000_000
 _COUNTED = ("s", "ms", "us", "ns")
 _MOST = 1_000  # texts that are tried

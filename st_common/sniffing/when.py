@@ -157,17 +157,12 @@ def _shown(name: str | list[str]) -> str:
 
 
 def _in_doubt(best: _Column, reading: Reading) -> list[str]:
-    """That dates are odd, or name no zone."""
-    shown = _shown(best.name)
-    if not reading.is_likely:
-        return [
-            f"times of {shown} begin at {reading.first}: before 1990 or beyond tomorrow; "
-            "are they times, and in this unit?"
-        ]
-    if reading.has_zone:
+    """That they name no zone."""
+    if reading.has_zone or not reading.is_likely:
         return []
     return [
-        f'times of {shown} name no zone and are read as UTC; also fits: time_zone = "Europe/Berlin" or another'
+        f"times of {_shown(best.name)} name no zone and are read as UTC; "
+        'also fits: time_zone = "Europe/Berlin" or another'
     ]
 
 

@@ -171,15 +171,6 @@ def test_a_date_and_a_time_apart_are_taken_together():
     assert guess.time_unit == "%d.%m.%Y %H:%M:%S"
 
 
-def test_dates_before_1990_and_beyond_tomorrow_are_questions():
-    for text in ("1970-01-02T00:00:00Z", "2199-01-01T00:00:00Z"):
-        guess = guessed(
-            ["id", "time", "lat", "lon"],
-            [{"id": "a", "time": text, "lat": "5", "lon": "1"}],
-        )
-        assert "before 1990 or beyond tomorrow" in said(guess)
-
-
 def test_another_column_with_the_same_times_is_told():
     names, rows = fixes_of(id=["a"] * 6, UTC=TIMES)
     guess = guessed(names, rows)

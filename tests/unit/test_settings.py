@@ -24,6 +24,7 @@ from st_common.settings import (
     stream_of,
 )
 from st_common.spark_keys import SparkSettings
+from st_common.stream_settings import CLEANING
 
 COLUMNS = 'columns = { object = "id", event_ts = "t", x = "lon", y = "lat" }'
 SMALLEST = f'[streams.buses]\nformat = "csv"\n{COLUMNS}\n'
@@ -52,7 +53,7 @@ def test_what_is_not_said_has_its_default(conf):
             format="csv",
             columns=Columns(object="id", event_ts="t", x="lon", y="lat"),
             drop_null_island=True,
-            cleaning=1,
+            cleaning=CLEANING,
         )
     }
     buses = load_streams(conf(SMALLEST))["buses"]
@@ -142,7 +143,7 @@ def test_everything_can_be_said(conf):
         delimiter="\t",
         quote="",
         drop_null_island=False,
-        cleaning=1,
+        cleaning=CLEANING,
         lateness_s=2.5,
         silence_s=600.0,
         max_ahead_s=None,
