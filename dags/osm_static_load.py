@@ -50,6 +50,49 @@ with fairway_dag(
             title="Attribution",
             description="Whose data it is; none: OpenStreetMap's where the ids of features are its own",
         ),
+        "table": Param(
+            "",
+            type="string",
+            title="Table",
+            description="Which table of a file, or which file of an archive; none: it has one",
+        ),
+        "id": Param(
+            "",
+            type="string",
+            title="Column of ids",
+            description="Column or property; none: what the format has, else the place in the file",
+        ),
+        "source_crs": Param(
+            "",
+            type="string",
+            pattern="^(EPSG:[0-9]{1,6})?$",
+            title="System of the file",
+            description="Of its coordinates, as EPSG:25832; none: as the file says",
+        ),
+        "x": Param(
+            "",
+            type="string",
+            title="Column of longitudes",
+            description="Of CSV; none: it is found",
+        ),
+        "y": Param(
+            "",
+            type="string",
+            title="Column of latitudes",
+            description="Of CSV; none: it is found",
+        ),
+        "place": Param(
+            "",
+            type="string",
+            title="Column of geometries",
+            description="Of CSV, as WKT, EWKT or WKB; none: it is found",
+        ),
+        "lat_lon": Param(
+            default=False,
+            type="boolean",
+            title="Latitude first",
+            description="The file has latitude where longitude should stand",
+        ),
     },
 ) as dag:
     job_task(
@@ -60,5 +103,12 @@ with fairway_dag(
         "--group={{ params.group }}",
         "--kinds={{ params.kinds | join(',') }}",
         "--attribution={{ params.attribution }}",
+        "--table={{ params.table }}",
+        "--id={{ params.id }}",
+        "--source-crs={{ params.source_crs }}",
+        "--x={{ params.x }}",
+        "--y={{ params.y }}",
+        "--place={{ params.place }}",
+        "{{ '--lat-lon' if params.lat_lon else '' }}",
         outlets=[LAYERS],
     )

@@ -16,7 +16,7 @@ def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Divides space into regions of like load and stores them as the group's next version."""
     home, given = Home(home_dir(arguments.home)), arguments
     conf = conf_dir(home.root, given.conf)
-    return partition_group(
+    done = partition_group(
         home,
         conf,
         list(streams_of(home, conf).values()),
@@ -27,7 +27,10 @@ def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
         share=given.share,
         elements=given.first,
         thresholds=thresholds_given(given.upper, given.lower, given.unit),
-    ).to_json()
+    )
+    for line in done.left_out:
+        print(line, file=sys.stderr, flush=True)
+    return done.to_json()
 
 
 def _number(text: str) -> float | None:

@@ -387,6 +387,8 @@ def partition(
 
 def _tell(done: "Partitioned", workers: int) -> None:
     """Says what regions there are now."""
+    for line in done.left_out:
+        typer.echo(line, err=True)
     space = "" if done.dimensions == 2 else f" in {done.dimensions}-D"
     typer.echo(
         f"group {done.group}, version {done.version}: {done.regions} regions{space} by {done.strategy} "

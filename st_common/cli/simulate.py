@@ -124,7 +124,11 @@ def _roads(
     if network is None:
         streets = grid_of_streets(stream.space, unit_m=stream.unit_m)
         return streets, len(streets.x)
-    return roads_of(context.home(ctx), context.conf(ctx), network, space=stream.space)
+    home, conf = context.home(ctx), context.conf(ctx)
+    roads, nodes, left_out = roads_of(home, conf, network, space=stream.space)
+    for line in left_out:
+        typer.echo(line, err=True)
+    return roads, nodes
 
 
 def _target(

@@ -19,6 +19,7 @@ from st_common.layers.faults import (
     counted,
     features_of,
     in_order,
+    told,
 )
 from st_common.layers.holes import without_outer_holes
 
@@ -144,6 +145,30 @@ class Features:
     def repaired(self) -> int:
         """How many are not loaded as they stand in the file."""
         return features_of(self.faults, REPAIRED)
+
+
+MORE = ": fairway layer load --all names them"
+"""How features are named that are read for something else than a layer."""
+
+
+def lines_of(features: Features, *, more: str) -> list[str]:
+    """Lines for people: what was guessed of a file, how many of its features were rejected, and which.
+
+    Args:
+        features: as they were read.
+        more: how those can be named that are too many.
+    """
+    lines = [f"note: {note}" for note in features.notes]
+    rejected = ", ".join(
+        f"{count:,} {reason}" for reason, count in features.rejected.items()
+    )
+    if rejected:
+        lost = sum(features.rejected.values())
+        lines.append(f"rejected {lost:,} of {features.wanted:,} features: {rejected}")
+    lines += told(
+        [one for one in features.faults if one.outcome == REJECTED], more=more
+    )
+    return lines
 
 
 def checked(drafts: Found, *, space: Space = GLOBE) -> Features:

@@ -10,6 +10,7 @@ from st_common import tables
 from st_common.errors import LayerError
 from st_common.home import Home
 from st_common.layers.announce import newest_version
+from st_common.layers.features import MORE, lines_of
 from st_common.layers.kinds import Kinds
 from st_common.layers.load import read_features
 from st_common.partition.sample import Floats, PointSource
@@ -21,9 +22,16 @@ def file_points(file: Path, rules: Kinds) -> PointSource:
     Raises:
         LayerError: the file cannot be read.
     """
-    bounds = shapely.bounds(read_features(file, rules).geometries)
+    features = read_features(file, rules)
+    bounds = shapely.bounds(features.geometries)
     middles = (bounds[:, :2] + bounds[:, 2:]) / 2
-    return PointSource(name=str(file), dimensions=2, read=lambda: iter([middles]))
+    lines = lines_of(features, more=MORE)
+    return PointSource(
+        name=str(file),
+        dimensions=2,
+        read=lambda: iter([middles]),
+        left_out=lambda: lines,
+    )
 
 
 def layer_points(home: Home, layer: str) -> PointSource:

@@ -24,11 +24,13 @@ class PointSource:
         name: what they are, for people: "stream 'taxis'".
         dimensions: how many coordinates each has.
         read: each call gives all points again, in batches of float64[n, dimensions].
+        left_out: gives a line for people about each thing of it that is no point, as far as it was read.
     """
 
     name: str
     dimensions: int
     read: Callable[[], Iterator[Floats]]
+    left_out: Callable[[], Sequence[str]] = tuple
 
 
 def shortage(points: Floats, regions: int) -> str:

@@ -41,7 +41,7 @@ def log_points(
 def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:
     """The points of a CSV file with a header, in the order of the file.
 
-    Rows whose coordinates are no numbers are left out.
+    Rows whose coordinates are no numbers are left out, and counted.
 
     Args:
         file: the file.
@@ -51,15 +51,24 @@ def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:
     Returns:
         A source; it raises ConfigError when the file cannot be read, or has no such columns.
     """
+    bad = [0, 0]  # how many, and the first of them
 
     def read() -> Iterator[Floats]:
+        before, bad[:] = 0, [0, 0]
         options = csv.ConvertOptions(
             include_columns=[x, y], column_types={x: pa.string(), y: pa.string()}
         )
         try:
             for batch in csv.open_csv(file, convert_options=options):
-                columns = [_numbers(batch.column(axis)) for axis in (0, 1)]
-                yield known(np.column_stack(columns))
+                points = np.column_stack(
+                    [_numbers(batch.column(axis)) for axis in (0, 1)]
+                )
+                wrong = np.flatnonzero(~np.isfinite(points).all(axis=1))
+                if len(wrong) and not bad[0]:
+                    bad[1] = before + int(wrong[0]) + 1
+                bad[0] += len(wrong)
+                before += len(points)
+                yield known(points)
         except (OSError, KeyError, pa.ArrowInvalid, pa.ArrowKeyError) as error:
             message = " ".join(str(error).split())
             raise ConfigError(
@@ -67,7 +76,15 @@ def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:
                 hint=f"a CSV with columns {x} and {y}?",
             ) from None
 
-    return PointSource(name=str(file), dimensions=2, read=read)
+    def left_out() -> list[str]:
+        rows = (
+            f"{bad[0]:,} rows of {file} have" if bad[0] > 1 else f"1 row of {file} has"
+        )
+        first = f"the first is row {bad[1]:,}"
+        told = f"rejected: {rows} no numbers in {x} and {y}: {first}"
+        return [told] if bad[0] else []
+
+    return PointSource(name=str(file), dimensions=2, read=read, left_out=left_out)
 
 
 def _log_points(log: Log, stream: StreamSettings, dimensions: int) -> Iterator[Floats]:

@@ -15,6 +15,7 @@ from st_common.errors import ConfigError
 from st_common.geometry.space import GLOBE, Space
 from st_common.home import Home
 from st_common.layers.announce import layer_names, newest_version
+from st_common.layers.features import MORE, lines_of
 from st_common.layers.kinds import load_kinds
 from st_common.layers.load import read_features
 from st_common.query.problem import did_you_mean
@@ -62,10 +63,11 @@ def limits_per_step(step_s: float, *, unit_m: float = 1.0) -> Limits:
 
 def roads_of(
     home: Home, conf: Path, network: str, *, space: Space
-) -> tuple[RoadNetwork, int]:
-    """The largest part of a network that hangs together, and how many nodes the network has in all.
+) -> tuple[RoadNetwork, int, list[str]]:
+    """The largest part of a network that hangs together, how many nodes the network has in all, and what is left out.
 
-    Of one with more nodes than can be routed, 32,767, those around its middle are taken.
+    Of one with more nodes than can be routed, 32,767, those around its middle are taken. What is left out of a file are
+    features that cannot be used, as lines for people.
 
     Args:
         home: where layers lie.
@@ -77,11 +79,12 @@ def roads_of(
         ConfigError: there is no such layer or file, it has no lines, or is not in the stream's coordinates.
         LayerError: the file cannot be read.
     """
-    path = Path(network)
+    path, left_out = Path(network), []
     if path.is_dir():
         drawn = _of_folder(path)
     elif path.exists():
         features = read_features(path, load_kinds(conf), space=space)
+        left_out = lines_of(features, more=MORE)
         drawn = network_of_lines(features.geometries, features.tags, space=space)
     else:
         drawn = network_of_lines(*_layer_lines(home, network), space=space)
@@ -90,7 +93,7 @@ def roads_of(
             f"{network} has no lines to travel on", hint="roads are lines"
         )
     _check(drawn, network, space=space)
-    return _largest_part(_around_middle(drawn)), len(drawn.x)
+    return _largest_part(_around_middle(drawn)), len(drawn.x), left_out
 
 
 def grid_of_streets(space: Space, *, unit_m: float = 1.0) -> RoadNetwork:

@@ -1,6 +1,7 @@
 """What `fairway partition` and its job do: find a group's regions anew, or keep them between thresholds."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from st_common.home import Home
@@ -56,11 +57,13 @@ def partition_group(
     """
     if strategy == THRESHOLDS:
         held = weighed(home, conf, streams, source, group=group)
-        _require_one_group(home, streams, group, [one for one, _ in held])
-        return rebalance(home, group, held, thresholds, workers=workers, stage=stage)
+        sources = [one for one, _ in held]
+        _require_one_group(home, streams, group, sources)
+        done = rebalance(home, group, held, thresholds, workers=workers, stage=stage)
+        return _with_left_out(done, sources)
     points, *beside = sources_of(home, conf, streams, source, group=group)
     _require_one_group(home, streams, group, [points, *beside])
-    return prepartition(
+    done = prepartition(
         home,
         group,
         points,
@@ -72,6 +75,12 @@ def partition_group(
         workers=workers,
         stage=stage,
     )
+    return _with_left_out(done, [points, *beside])
+
+
+def _with_left_out(done: Partitioned, sources: Sequence[PointSource]) -> Partitioned:
+    lines = [line for source in sources for line in source.left_out()]
+    return replace(done, left_out=tuple(lines))
 
 
 def _require_one_group(

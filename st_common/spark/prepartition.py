@@ -63,6 +63,7 @@ class Partitioned:
         std_deviation: of the rows over the regions.
         std_deviation_workers: of the rows over workers that take the regions in turn.
         note: why Sedona did not split, if it should have; else "".
+        left_out: a line for people about each thing in the sources that is no point.
     """
 
     group: str
@@ -76,6 +77,7 @@ class Partitioned:
     std_deviation: float
     std_deviation_workers: float
     note: str
+    left_out: tuple[str, ...] = ()
 
     @staticmethod
     def of(

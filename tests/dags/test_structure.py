@@ -144,11 +144,21 @@ def test_a_layer_needs_a_name_and_a_file_and_no_value_becomes_an_option(
         "layer": "--home",
         "file": "--conf=/tmp",
         "group": "a b",
+        "source_crs": "utm 32",
+        "lat_lon": "perhaps",
     }.items():
         with pytest.raises(Exception, match="Failed validating"):
             params.get_param(name).resolve(value)
     with pytest.raises(Exception, match="No value passed"):
         params.get_param("layer").resolve()
+
+
+def test_every_field_of_a_layer_reaches_the_job(dagbag: Any) -> None:
+    """A field that no argument names would be filled in for nothing."""
+    dag = dagbag.dags["osm_static_load"]
+    given = " ".join(dag.get_task("load_layer").arguments)
+    assert {name for name in dag.params if f"params.{name}" in given} == {*dag.params}
+    assert {"table", "id", "source_crs", "x", "y", "place", "lat_lon"} <= {*dag.params}
 
 
 PARSE = """

@@ -398,3 +398,49 @@ def test_a_document_that_is_cut_is_refused_and_not_read_in_part(tmp_path):
     file.write_text(lines[: len(lines) // 2])
     with pytest.raises(LayerError, match="is no GeoJSON"):
         read_features(file, NONE)
+
+
+def said_by(*words):
+    """What a command says on standard error."""
+    done = CliRunner().invoke(app, list(map(str, words)), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stderr
+
+
+ROADS = (
+    feature({"type": "LineString", "coordinates": [[24, 60], [24.01, 60]]}, "good"),
+    feature({"type": "LineString", "coordinates": [[24, 60]]}, "short"),
+    feature({"type": "LineString", "coordinates": [[24, 60], [200, 60]]}, "far"),
+)
+
+
+def test_a_file_of_roads_to_simulate_on_is_told_what_it_lacks(run, tmp_path):
+    (tmp_path / "home/conf").mkdir(parents=True)
+    stream = STREAM.replace("x =", 'event_ts = "t", x =')
+    (tmp_path / "home/conf/streams.toml").write_text(stream)
+    roads = write(tmp_path / "roads.geojson", *ROADS)
+    words = ("simulate", "s", "--fast", "--seconds", 2, "--objects", 2)
+    told = said_by(*words, "--network", roads)
+    assert "rejected 2 of 3 features: 1 out_of_crs, 1 too_few_points" in told
+    assert "'short'" in told
+    assert "'far'" in told
+
+
+def test_a_file_that_a_group_is_partitioned_by_is_told_what_it_lacks(run, tmp_path):
+    (tmp_path / "home/conf").mkdir(parents=True)
+    (tmp_path / "home/conf/streams.toml").write_text(STREAM)
+    lines = [
+        feature({"type": "Point", "coordinates": [x / 9, 1]}, f"p{x}")
+        for x in range(99)
+    ]
+    zones = write(tmp_path / "zones.geojson", *ROADS, *lines)
+    how = ("--strategy", "elements", "--first", 80, "--regions", 4)
+    told = said_by("partition", "default", "--source", zones, *how)
+    assert "rejected 2 of 102 features: 1 out_of_crs, 1 too_few_points" in told
+    assert "'short'" in told
+    assert "'far'" in told
+    rows = tmp_path / "points.csv"
+    rows.write_text("x,y\n" + "1,2\n" * 90 + "a,b\n" + "3,4\n" * 9)
+    told = said_by("partition", "default", "--source", rows, *how)
+    assert "1 row of" in told
+    assert "the first is row 91" in told

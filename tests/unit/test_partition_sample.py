@@ -168,8 +168,13 @@ def test_a_csv_gives_its_numbers_and_passes_over_what_is_none(tmp_path):
     file.write_text(
         "name,y,x\na,2,1\nb,nan,1\nc,,1\nd,x,1\ne, 4 ,+3e0\nf,.5,-2.\ng,1,0x1\n"
     )
-    parts = csv_points(file).read()
-    assert np.concatenate(list(parts)).tolist() == [[1.0, 2.0], [3.0, 4.0], [-2.0, 0.5]]
+    source = csv_points(file)
+    for _ in range(2):  # it can be read again, and counts anew
+        points = np.concatenate(list(source.read()))
+        assert points.tolist() == [[1.0, 2.0], [3.0, 4.0], [-2.0, 0.5]]
+        (line,) = source.left_out()
+        assert line.startswith("rejected: 4 rows of")
+        assert line.endswith("no numbers in x and y: the first is row 2")
     with pytest.raises(ConfigError, match="columns lon and lat"):
         list(csv_points(file, x="lon", y="lat").read())
     with pytest.raises(ConfigError, match="cannot be read"):
