@@ -16,6 +16,7 @@ from st_common.decode.decoded import Decoded
 from st_common.decode.gzipped import MAGIC
 from st_common.decode.judge import Arrivals, judge
 from st_common.formats.arrow_rows import MAGIC as ARROW
+from st_common.formats.arrow_rows import header_of
 from st_common.formats.encodings import as_utf8, with_own_bytes
 from st_common.formats.records import Records
 from st_common.formats.registry import format_of
@@ -101,10 +102,12 @@ def _header(payload: bytes, stream: StreamSettings) -> bytes | None:
     if (
         not payload
         or len(payload) > form.small_bytes
-        or payload.startswith((MAGIC, MARK, ARROW))
-        or payload.endswith(b"\r")
+        or payload.startswith((MAGIC, MARK))
+        or (payload.endswith(b"\r") and not payload.startswith(ARROW))
     ):
         return None
+    if payload.startswith(ARROW):
+        return header_of(payload)
     if _BOM in payload:
         return None
     return form.shared_head(payload, stream)
@@ -112,6 +115,8 @@ def _header(payload: bytes, stream: StreamSettings) -> bytes | None:
 
 def _together(run: Sequence[Raw], stream: StreamSettings) -> Part | None:
     """The segments of a run by one call, None where something is out of shape."""
+    if run[0].payload.startswith(ARROW):
+        return _rows_together(run, stream)
     header, form = _header(run[0].payload, stream) or b"", format_of(stream.format)
     bodies = [one.payload[len(header) :] for one in run]
     ended = [_ended(body, form.line_end) for body in bodies]
@@ -133,6 +138,19 @@ def _together(run: Sequence[Raw], stream: StreamSettings) -> Part | None:
         if len(starts) == len(records.fault)
         else None
     )
+
+
+def _rows_together(run: Sequence[Raw], stream: StreamSettings) -> Part | None:
+    """The segments of a run that are rows of Arrow with one schema."""
+    from st_common.formats.parquet_records import read_joined
+
+    payloads = [one.payload for one in run]
+    may_lack = not format_of(stream.format).is_arrow
+    read = read_joined(payloads, stream, may_lack=may_lack)
+    if read is None:
+        return None
+    records, counts = read
+    return _judged(records, np.array(counts, np.int64), run, stream)
 
 
 def _ended(body: bytes, line_end: bytes) -> bytes:

@@ -14,6 +14,13 @@ MAGIC = b"\xff\xff\xff\xff"
 _END = MAGIC + b"\0\0\0\0"
 
 
+def header_of(payload: bytes) -> bytes:
+    """The schema that a stream of Arrow begins with, as it is written; all of one that breaks in it."""
+    start = len(MAGIC) + 4
+    size = int.from_bytes(payload[len(MAGIC) : start], "little")
+    return payload[: start + size]
+
+
 def packed(rows: pa.Table) -> tuple[bytes, bytes]:
     """The header and the body of a payload that has some rows.
 

@@ -1,7 +1,7 @@
 """Rows of Arrow and of Parquet as records, with the types that they have."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from st_common.formats.arrow_rows import MAGIC as ARROW
 from st_common.formats.format_settings import FormatSettings
 from st_common.formats.numbers import mask
 from st_common.formats.parquet_chunks import BROKEN
@@ -43,6 +44,38 @@ def read_rows(
         return _one(b"", None, stream)
     try:
         rows = _rows(payload)
+    except _TooManyError:
+        return _one(payload, Reason.TOO_LARGE, stream)
+    except BROKEN:
+        return _one(payload, Reason.UNREADABLE, stream)
+    records = _records(rows, stream, may_lack=may_lack)
+    return _one(payload, Reason.UNREADABLE, stream) if records is None else records
+
+
+def read_joined(
+    payloads: Sequence[bytes], stream: FormatSettings, *, may_lack: bool
+) -> tuple[Records, list[int]] | None:
+    """The records of streams of Arrow with one schema, and how many each has; None where one must be read by itself.
+
+    Args:
+        payloads: streams of Arrow.
+        stream: names the columns.
+        may_lack: see `read_rows`.
+    """
+    try:
+        parts = [_rows(payload) for payload in payloads]
+        rows = pa.concat_tables(parts).combine_chunks()
+    except (_TooManyError, *BROKEN):
+        return None
+    records = _records(rows, stream, may_lack=may_lack)
+    return None if records is None else (records, [len(part) for part in parts])
+
+
+def _records(
+    rows: pa.Table, stream: FormatSettings, *, may_lack: bool
+) -> Records | None:
+    """The records that rows are; None where these break."""
+    try:
         rows.validate(full=True)
         values = {name: _column(rows, name) for name in columns_read(stream)}
         places = (stream.columns.place, stream.columns.shape)
@@ -54,14 +87,24 @@ def read_rows(
         if may_lack:
             nothing = pa.nulls(len(rows), pa.string())
             fields |= {name: nothing for name in values if name not in fields}
-    except _TooManyError:
-        return _one(payload, Reason.TOO_LARGE, stream)
     except BROKEN:
-        return _one(payload, Reason.UNREADABLE, stream)
+        return None
     if len(fields) < len(values):
         fault = np.full(len(rows), Reason.MISSING_COLUMN, np.int8)
         return Records(fault=fault, fields={}, raw=_raw_of(rows))
     return Records(fault=np.zeros(len(rows), np.int8), fields=fields, raw=_raw_of(rows))
+
+
+def whole_rows(payload: bytes) -> tuple[pa.Table, pa.Array] | None:
+    """The rows of a payload, and each as `rejects` has it; None where the payload is no stream of Arrow, or breaks."""
+    if not payload.startswith(ARROW):
+        return None
+    try:
+        rows = _rows(payload)
+        rows.validate(full=True)
+    except (_TooManyError, *BROKEN):
+        return None
+    return rows, _raw_of(rows)(np.arange(len(rows)))
 
 
 def are_rows(payload: bytes) -> bool:

@@ -14,10 +14,13 @@ from st_common.capture.log import Log, Segment
 from st_common.decode import decode
 from st_common.decode.gzipped import MAGIC, unpack
 from st_common.errors import ConfigError
+from st_common.formats.arrow_rows import packed
 from st_common.formats.chunk import Chunk
 from st_common.formats.numbers import Mask
+from st_common.formats.parquet_records import whole_rows
 from st_common.formats.records import RAW_LIMIT
-from st_common.formats.said_before import put_in_front, said_before
+from st_common.formats.said_before import SaidBefore, put_in_front, said_before
+from st_common.formats.spans import Ints
 from st_common.rejects.notes import Identity
 from st_common.settings import StreamSettings
 
@@ -88,19 +91,53 @@ def mended_in(
     before, body = said_before(payload)
     if body.startswith(MAGIC):
         payload = put_in_front(unpack(body)[0], before)
+    rows = whole_rows(said_before(payload)[1])
+    if rows is not None:
+        yield from _mended_rows(segment, wanted, stream, payload, *rows)
+        return
     parts = list(_chunks(payload, stream))
     if not parts:
         return
-    keys = _keys(_spans_of(parts, segment))
+    keys = _keys(_named(segment, _spans_of(parts)))
     is_wanted = pc.is_in(keys, _keys(wanted)).to_numpy(zero_copy_only=False)
     start = 0
     for chunk in parts:
         end = start + len(chunk.spans)
-        good = is_wanted[start:end] & _are_fixes(chunk, stream, segment)
+        rows_of = np.arange(start, end)
+        whole = replace(chunk, header=_said(before, rows_of) + chunk.header)
+        good = is_wanted[start:end] & _are_fixes(whole, stream, segment)
         if good.any():
             records = _identities(segment, keys[start:end].filter(pa.array(good)))
-            yield _alone(chunk, good, records)
+            header = _said(before, rows_of[good]) + chunk.header
+            yield _alone(replace(chunk, header=header), good, records)
         start = end
+
+
+def _mended_rows(
+    segment: Segment,
+    wanted: pa.Table,
+    stream: StreamSettings,
+    payload: bytes,
+    rows: pa.Table,
+    raw: pa.Array,
+) -> Iterator[Mended]:
+    """As `mended_in`, of a payload that is rows of Arrow, each of which is known by what `rejects` has of it."""
+    numbers = np.arange(len(rows))
+    keys = _keys(_named(segment, raw))
+    before, bare = said_before(payload)
+    whole = _said(before, numbers) + bare
+    decoded = decode(whole, stream, arrival_us=segment.arrival_us)
+    good = pc.is_in(keys, _keys(wanted)).to_numpy(zero_copy_only=False)
+    good = good & np.isin(numbers, decoded.fixes["row"].to_numpy())
+    if decoded.rows != len(rows) or not good.any():
+        return
+    header, body = packed(rows.filter(pa.array(good)))
+    yield Mended(
+        header=_said(before, numbers[good]) + header,
+        body=body,
+        footer=b"",
+        records=_identities(segment, keys.filter(pa.array(good))),
+    )
 
 
 def are_all_good(one: Mended, stream: StreamSettings, *, arrival_us: int) -> bool:
@@ -110,23 +147,33 @@ def are_all_good(one: Mended, stream: StreamSettings, *, arrival_us: int) -> boo
 
 
 def _chunks(payload: bytes, stream: StreamSettings) -> Iterator[Chunk]:
-    """The records of a payload; of a document that breaks those in front of the break that fill a chunk.
-
-    What was said before the payload stands in front of each.
-    """
-    before, records = said_before(payload)
-    # Rows count anew where records stand alone; that they were too far ahead is judged anew, too.
-    said = put_in_front(b"", replace(before, ahead=(), lines=()))
+    """The records of a payload; of a document that breaks those in front of the break that fill a chunk."""
+    whole = replace(stream, skip_lines=0)  # a log has no lines to be skipped
     try:
-        for chunk in chunks(io.BytesIO(records), stream, size=PAYLOAD_BYTES):
-            yield replace(chunk, header=said + chunk.header)
+        yield from chunks(
+            io.BytesIO(said_before(payload)[1]), whole, size=PAYLOAD_BYTES
+        )
     except ConfigError:
         return
 
 
-def _spans_of(parts: list[Chunk], segment: Segment) -> pa.Table:
+def _said(before: SaidBefore, rows: Ints) -> bytes:
+    """What was said before a payload, as it stands in front of some of its records.
+
+    Rows count anew where records stand alone; that they were too far ahead is judged anew, too.
+    """
+    owner_of = [before.owner_of[row] for row in rows] if before.owner_of else ()
+    said = replace(before, ahead=(), lines=(), owner_of=owner_of)
+    return put_in_front(b"", said)
+
+
+def _spans_of(parts: list[Chunk]) -> pa.Array:
+    """All records of a segment, each as `rejects` has it."""
+    return pa.concat_arrays([chunk.spans.texts(RAW_LIMIT) for chunk in parts])
+
+
+def _named(segment: Segment, raw: pa.Array) -> pa.Table:
     """All records of a segment, named as its rejects are."""
-    raw = pa.concat_arrays([chunk.spans.texts(RAW_LIMIT) for chunk in parts])
     rows = np.arange(len(raw))
     numbers = np.full(len(raw), segment.number)
     return named(pa.table({"segment": numbers, "row": rows, "raw": raw}))

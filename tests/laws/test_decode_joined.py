@@ -2,6 +2,7 @@
 
 import gzip
 
+import pyarrow as pa
 import pytest
 from google.transit import gtfs_realtime_pb2 as pb
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from st_common.decode import decode
 from st_common.decode.joined import Raw, decode_all
+from st_common.formats.arrow_rows import packed
 from st_common.settings import Columns, StreamSettings
 from st_common.testing.effort import tries
 
@@ -232,3 +234,70 @@ def test_messages_of_gtfs_realtime_decoded_together_are_what_each_is_by_itself(s
 def test_whole_messages_of_gtfs_realtime_are_decoded_by_one_call():
     found = [Raw(payload=message(86_400, [0, 7]), arrival_us=0) for _ in range(50)]
     assert [part.segments for part in decode_all(found, BUSES)] == [50]
+
+
+SCHEMAS = (
+    {"id": pa.string(), "ts": pa.int64(), "x": pa.float64(), "y": pa.float64()},
+    {
+        "id": pa.int32(),
+        "ts": pa.timestamp("ms", "UTC"),
+        "x": pa.int8(),
+        "y": pa.string(),
+        "n": pa.string(),
+    },
+    {
+        "id": pa.dictionary(pa.int32(), pa.string()),
+        "ts": pa.string(),
+        "x": pa.float32(),
+        "y": pa.float64(),
+        "n": pa.list_(pa.int8()),
+    },
+)
+VALUES = {
+    pa.string(): st.sampled_from(["a", "b", " 7 ", "2024-01-01T00:00:00Z", "", None]),
+    pa.int64(): st.sampled_from([0, 1, 7, 10**10, None]),
+    pa.float64(): st.sampled_from([0.0, 1.5, float("nan"), 99999.0, None]),
+    pa.int32(): st.sampled_from([1, 2, None]),
+    pa.int8(): st.sampled_from([1, 2, None]),
+    pa.timestamp("ms", "UTC"): st.sampled_from([0, 1_700_000_000_000, None]),
+    pa.float32(): st.sampled_from([1.5, None]),
+    pa.list_(pa.int8()): st.sampled_from([[1], [], None]),
+}
+VALUES[pa.dictionary(pa.int32(), pa.string())] = VALUES[pa.string()]
+
+
+@st.composite
+def bodies(draw):
+    """A body of rows of Arrow; now and then cut, with noise behind it, packed, or a text."""
+    schema = draw(st.sampled_from(SCHEMAS))
+    count = draw(st.integers(0, 3))
+    columns = {
+        name: pa.array(
+            draw(st.lists(VALUES[kind], min_size=count, max_size=count)), kind
+        )
+        for name, kind in schema.items()
+    }
+    body = b"".join(packed(pa.table(columns)))
+    how = draw(st.integers(0, 11))
+    cuts = {0: body[: draw(st.integers(0, 400))], 1: body + b"noise", 2: JSON[0]}
+    return gzip.compress(body) if how == 3 else cuts.get(how, body)
+
+
+@pytest.mark.spec("S4", "S8")
+@pytest.mark.parametrize("name", ["csv", "ndjson", "csv ahead", "parquet"])
+@tries(60)
+@given(st.lists(bodies(), max_size=8))
+def test_bodies_of_arrow_decoded_together_are_what_each_is_by_itself(name, some):
+    settings = SETTINGS.get(name) or stream("parquet", time_unit="s", max_ahead_s=None)
+    found = [
+        Raw(payload=payload, arrival_us=10**9 + n) for n, payload in enumerate(some)
+    ]
+    parts = list(decode_all(found, settings))
+    assert sum(part.segments for part in parts) == len(found)
+    assert as_parts(parts, settings) == as_one(found, settings)
+
+
+def test_small_bodies_of_arrow_are_decoded_by_one_call():
+    rows = pa.table({"id": ["a"], "ts": [1], "x": [1.0], "y": [2.0]})
+    found = [Raw(payload=b"".join(packed(rows)), arrival_us=0) for _ in range(50)]
+    assert [one.segments for one in decode_all(found, SETTINGS["ndjson"])] == [50]

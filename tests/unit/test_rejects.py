@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,8 @@ from st_common.cli import app
 from st_common.controls.rows import End
 from st_common.engine.archive import Archive
 from st_common.errors import LogError
+from st_common.formats.arrow_rows import packed
+from st_common.formats.said_before import SaidBefore, put_in_front
 from st_common.home import Home
 from st_common.quality.rejected import rejected_on
 from st_common.rejects.replay import Replayed, replay_rejects
@@ -340,3 +343,80 @@ def test_a_query_sees_them_and_the_command_says_what_became_of_each(tmp_path: Pa
     assert "1 went into the log before" in fairway(tmp_path, "rejects", "replay", "s")
     wrong = fairway(tmp_path, "rejects", "replay", "s", "--reason", "bad", code=2)
     assert "the reasons are bad_gzip" in wrong
+
+
+def arrow_of(**columns: list) -> bytes:
+    """Rows as a server stores them that were posted as Arrow, or in another format than the stream's."""
+    return b"".join(packed(pa.table(columns)))
+
+
+@pytest.mark.spec("S8")
+@pytest.mark.parametrize("form", ["csv", "ndjson", "ais", "parquet"])
+def test_rejected_rows_of_arrow_are_taken_up_like_lines(tmp_path: Path, form: str):
+    names = {"columns": columns("mmsi time longitude latitude"), "crs": "EPSG:4326"}
+    old = csv_stream(
+        format=form,
+        **(
+            names | {"columns": columns("name time longitude latitude")}
+            if form == "ais"
+            else names
+        ),
+    )
+    new = csv_stream(format=form, **names)
+    if form != "ais":
+        old, new = replace(new, time_unit="s"), replace(new, time_unit="iso")
+    home = Home(tmp_path)
+    read_first_by(home, old)
+    iso = "2024-03-09T10:00:0{}Z"
+    two = [
+        arrow_of(
+            mmsi=[f"{name}1", f"{name}2", f"{name}3"],
+            time=[iso.format(1), "never", iso.format(3)]
+            if form != "ais"
+            else [1_700_000_000] * 3,
+            longitude=[1.0, 2.0, 3.0 if form != "ais" else None],
+            latitude=[1.0, 2.0, 3.0],
+            more=[{"a": 1}, None, {"a": 2}],
+        )
+        for name in "ab"
+    ]
+    captured(home, old, *two)
+    assert objects(home) == []
+    done = replayed(home, new)
+    assert (done.records, done.again) == (6, 4)
+    assert len(done.segments) == 1, "bodies with one schema stand together"
+    archived(home, new)
+    good = ["a1", "a3", "b1", "b3"] if form != "ais" else ["a1", "a2", "b1", "b2"]
+    assert objects(home) == good
+    again = replayed(home, new)
+    assert (again.before, again.again, again.segments) == (4, 0, ())
+
+
+def test_records_without_ids_are_still_of_their_files_when_they_are_taken_up(
+    tmp_path: Path,
+):
+    """Of a segment with rows of two files one row of each is good later; each is of its own file."""
+    owned = Columns(object=None, object_from="file name", event_ts="t", x="x", y="y")
+    old = csv_stream(columns=owned)
+    rows = (
+        b"t,x,y\n5,1,1\n2024-03-09T10:00:00Z,2,2\nnever,3,3\n2024-03-09T10:00:01Z,4,4\n"
+    )
+    said = SaidBefore(owners=("first", "second"), owner_of=(0, 0, 1, 1))
+    home = Home(tmp_path)
+    read_first_by(home, old)
+    captured(home, old, put_in_front(rows, said))
+    new = replace(old, time_unit="iso")
+    done = replayed(home, new)
+    assert (done.records, done.again) == (3, 2)
+    archived(home, new)
+    found = tables.read(home.table("positions", "s"))
+    pairs = zip(found["object"].to_pylist(), found["x"].to_pylist(), strict=True)
+    assert sorted(pairs) == [("first", 1.0), ("first", 2.0), ("second", 4.0)]
+
+
+def test_lines_that_a_file_begins_with_are_skipped_once(tmp_path: Path):
+    old = csv_stream(skip_lines=1)
+    home = Home(tmp_path)
+    read_first_by(home, old)
+    captured(home, old, head("a,2024-03-09T10:00:00Z,1,1", "b,5,2,2"))
+    assert replayed(home, replace(old, time_unit="iso")).again == 1
