@@ -48,14 +48,14 @@ def why_no_zone(name: object) -> str | None:
     try:
         zone_of(name)
     except NO_ZONE:
-        near = _near(name)
+        near = zones_near(name)
         return (
             f"{what} (did you mean {' or '.join(map(repr, near))}?)" if near else what
         )
     return None
 
 
-def _near(name: str) -> list[str]:
+def zones_near(name: str) -> list[str]:
     """Names that somebody may have meant: in another case, with the same end, or much alike."""
     known = sorted(available_timezones() - _NO_NAMES)
     if not known:

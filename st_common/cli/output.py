@@ -142,6 +142,8 @@ def _write_aligned(
     rows = [[_cell(value) for value in row.values()] for row in table.to_pylist()]
     shown = [table.column_names, *rows] if first else rows
     before = widths if len(widths) == table.num_columns else [0] * table.num_columns
+    if not shown:
+        return [*before]
     wide = [
         max(width, *map(len, column))
         for width, column in zip(before, zip(*shown, strict=True), strict=True)

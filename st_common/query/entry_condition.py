@@ -19,6 +19,7 @@ from st_common.query.grammar.nodes import Refused, Span, span_of
 from st_common.query.grammar.statements import expression_of, text_of
 from st_common.query.lowering.expression import Term, conjuncts, term_of
 from st_common.query.lowering.scope import Scope
+from st_common.query.wrong_times import wrong_times
 
 _OF_ATTRIBUTE: Mapping[str, Kind] = {
     "string": "string",
@@ -108,6 +109,9 @@ def _filter_of(text: str, declared: Mapping[str, Kind]) -> EntryFilter:
     if not columns:
         raise Refused("it names no column of a record", terms[0].span, "speed > 3")
     names = tuple((name, _IN_DUCKDB[kind]) for (_, kind), name in columns.items())
+    for term, clause in zip(terms, clauses, strict=True):
+        for said, hint in wrong_times(clause.sql, names):
+            raise Refused(said, term.span, hint)
     for term, clause, one in zip(
         terms, clauses, bound([one.sql for one in clauses], names), strict=True
     ):

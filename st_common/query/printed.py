@@ -49,6 +49,7 @@ _TIGHT = (
     exp.Anonymous,
     exp.Cast,
     exp.Extract,
+    exp.AtTimeZone,
     exp.Case,
     exp.Boolean,
     exp.Null,

@@ -15,6 +15,8 @@ from st_common.query.names import beside_speed
 from st_common.query.pair_columns import OTHER, is_other_column, own_name
 from st_common.query.problem import Problem, did_you_mean
 from st_common.query.trying import Tried, tried
+from st_common.query.wrong_times import wrong_times, zones_in
+from st_common.query.zone_rules import other_rules
 
 if TYPE_CHECKING:
     from st_common.query.text import Statement
@@ -85,6 +87,10 @@ def problems_of(
         if unknown:
             continue
         mixes = [_compared(statement, term, one) for one in mixed(term, columns)]
+        mixes += [
+            statement.problem(message, at=term.span, hint=hint)
+            for message, hint in wrong_times(term.text, columns)
+        ]
         yield from mixes or _wrong_types(statement, term, *types[columns, term.text])
 
 
@@ -198,6 +204,8 @@ def notices_of(
 ) -> Iterator[Problem]:
     """Which expressions of a statement without problems have no value for quite usual fixes."""
     for term in statement.terms:
+        for message, hint in filter(None, map(other_rules, zones_in(term.text))):
+            yield statement.problem(message, at=term.span, hint=hint)
         _, result = types[_columns(term, stream), term.text]
         if result.some:
             names = {name.casefold() for name, _ in term.columns}

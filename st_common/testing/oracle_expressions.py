@@ -3,7 +3,9 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from st_common.query.plan import Plan
 from st_common.settings import AttributeType
@@ -136,6 +138,15 @@ def _free(reading: Reading) -> Any:
     return reading.fix.attributes.get("free")
 
 
+def _of_clocks(reading: Reading) -> int:
+    """The microseconds that clocks in India show, as of a clock that stood at 0 in 1970, in a cycle of 7 seconds."""
+    at = datetime.fromtimestamp(reading.fix.event_us // 1_000_000, UTC)
+    ahead = at.astimezone(ZoneInfo("Asia/Kolkata")).utcoffset() or timedelta()
+    shown_us = reading.fix.event_us + ahead // timedelta(microseconds=1)
+    return shown_us % 7_000_000
+
+
+_OF_CLOCKS = "EPOCH(event_ts AT TIME ZONE 'UTC' AT TIME ZONE 'Asia/Kolkata')"
 CONDITIONS: dict[str, Meaning] = {
     "kind = 'taxi'": _if_known(_kind, lambda kind: kind == "taxi"),
     "kind IN ('taxi', 'bus')": _if_known(_kind, lambda kind: kind in ("taxi", "bus")),
@@ -167,6 +178,7 @@ CONDITIONS: dict[str, Meaning] = {
     "epoch_us(event_ts) % 2000000 < 1000000": lambda reading, _: (
         reading.fix.event_us % 2_000_000 < 1_000_000
     ),
+    f"{_OF_CLOCKS} % 7 < 3": lambda reading, _: _of_clocks(reading) < 3_000_000,
 }
 """For WHERE."""
 
@@ -199,6 +211,7 @@ GROUPS: dict[str, Meaning] = {
     "seats % 2": _if_known(_seats, lambda seats: seats % 2),
     "floor(x / 4)": lambda reading, _: float(math.floor(reading.fix.x / 4)),
     "object": lambda reading, _: reading.fix.object,
+    f"floor({_OF_CLOCKS}) % 7": lambda r, _: float(_of_clocks(r) // 1_000_000),
     "GRID_CELL(x, y, 3)": lambda reading, _: (
         f"{math.floor(reading.fix.x / 3)}:{math.floor(reading.fix.y / 3)}"
     ),

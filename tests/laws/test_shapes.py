@@ -66,8 +66,11 @@ LITERALS = {
     "decimal": ("0.1", "2.5", "0.30", "5.0", "123456789.125", "0.0"),
     "double": ("1e0", "25e-1", "1e308", "1e400", "0e0"),
     "text": ("'taxi'", "'bus'", "'it''s'", "''", "'5'", "'a%'", "'%'", "'_'", "'\\'"),
+    "zone": ("'Europe/Berlin'", "'Asia/Kolkata'", "'America/St_Johns'"),
+    "hour": ("'22:00'", "'02:30:00'", "'taxi'"),
     "time": ("'2024-01-01'", "'2024-01-01 00:00:00'", "'infinity'", "'1970-01-01'"),
 }
+LOCAL = "event_ts AT TIME ZONE 'UTC' AT TIME ZONE {zone}"
 NUMBERS = ("whole", "long", "huge", "decimal", "double")
 NUMERIC = ("load", "seats", "x", "LOAD", "elapsed_s", "speed_mps")
 TEXTUAL = ("kind", "object")
@@ -136,6 +139,9 @@ def templates(draw, depth=2):
                 f"{text} {sign} {number}",
                 f"event_ts {sign} {{time}}",
                 f"event_ts {sign} {{text}}",
+                f"{LOCAL} {sign} {{time}}",
+                f"EXTRACT(HOUR FROM {LOCAL}) {sign} {{{kind}}}",
+                f"CAST({LOCAL} AS TIME) {sign} {{hour}}",
                 f"event_ts {sign} CAST({{time}} AS TIMESTAMP)",
                 f"EXTRACT(YEAR FROM event_ts) {sign} {{{kind}}}",
                 f"free = ({number} {sign} {{{kind}}})",

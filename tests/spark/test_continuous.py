@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -442,3 +443,43 @@ def test_a_batch_of_more_rows_than_a_segment_has_is_cut(monkeypatch):
     assert changes_in(whole).select(compared) == changes_in(cut).select(compared)
     assert len(changes_in(cut)) > 8
     assert max(changes_in(cut)["position"].to_pylist()) >= position_of(7, 0)
+
+
+@pytest.mark.spec("X2")
+def test_clocks_of_a_zone_are_those_of_zoneinfo_whatever_the_session_s_is(spark):
+    """Both nights in which clocks in Berlin change: the hour that comes twice, and the one that does not come."""
+    begins = (dt.datetime(2025, 10, 25, 20), dt.datetime(2025, 3, 29, 20))  # noqa: DTZ001 - UTC
+    rows = [
+        (f"bus{n}", begin + dt.timedelta(minutes=15 * step), 1.0, 1.0)
+        for n, begin in enumerate(begins)
+        for step in range(40)
+    ]
+    text = (
+        "REGISTER QUERY q AS SELECT event_ts AT TIME ZONE 'Europe/Berlin' AS here FROM fixes "
+        "WHERE CAST(event_ts AT TIME ZONE 'Europe/Berlin' AS TIME) BETWEEN '01:30' AND '03:00' EMIT EVERY"
+    )
+    frame = spark.createDataFrame(
+        rows, "id string, at timestamp_ntz, lon double, lat double"
+    )
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        changes = continuous(frame, text, **NAMED, shards=2).toArrow().to_pylist()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    seen = [
+        (one["object"], json.loads(one["fields"])["here"])
+        for one in changes
+        if one["cause"] in ("enter", "inside")
+    ]
+    local = [
+        (name, at.replace(tzinfo=dt.UTC).astimezone(ZoneInfo("Europe/Berlin")))
+        for name, at, _, _ in rows
+    ]
+    expected = [
+        (name, f"{at:%Y-%m-%d %H:%M:%S}")
+        for name, at in local
+        if dt.time(1, 30) <= at.time() <= dt.time(3)
+    ]
+    assert sorted(seen) == sorted(expected)
+    assert len(expected) == 2 + 8 + 1 + 2 + 1

@@ -12,6 +12,7 @@ from deltalake import write_deltalake
 from typer.testing import CliRunner
 
 from st_common.cli import app
+from st_common.cli.output import write_growing
 from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.query.registry import register
@@ -227,3 +228,17 @@ def test_wrong_use_is_one_line(run, args: tuple[str, ...], says: str):
     assert (found.exit_code, found.stdout) == (2, "")
     assert found.stderr.startswith(says)
     assert found.stderr.count("\n") == 1
+
+
+def test_a_part_without_rows_ends_no_table_that_is_written_as_it_comes(capsys):
+    """A day of an interval may have no stays, behind one that has some."""
+    one = pa.table({"object": ["a"], "value": [1.0]})
+    write_growing([one, one.slice(1), one], "table")
+    assert capsys.readouterr().out.split() == [
+        "object",
+        "value",
+        "a",
+        "1.0",
+        "a",
+        "1.0",
+    ]

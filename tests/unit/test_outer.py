@@ -3,8 +3,10 @@
 import json
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
+import fairway
 from st_common.errors import QueryError
 from st_common.query.builder import query
 from st_common.query.plan import Aggregate, Box, Outer, Plan
@@ -263,3 +265,20 @@ def test_a_builder_asks_about_groups_of_rows():
         below.having("value > 1")
     with pytest.raises(QueryError, match="HAVING above rows needs a GROUP BY"):
         below.count().having("value > 1")
+
+
+def test_the_object_may_be_selected_beside_other_columns_of_rows():
+    """It is the key of the rows, so only the others have types of their own."""
+    fixes = pa.table(
+        {
+            "object": ["a", "b", "a"],
+            "time": pa.array([0, 0, 60], pa.timestamp("s", "UTC")),
+            "lon": [1.0, 2.0, 3.0],
+            "lat": [1.0, 1.0, 1.0],
+        }
+    )
+    text = "SELECT * FROM (SELECT object, x AS px FROM data) WHERE px > 1.5 AND object <> 'c'"
+    seen = pa.table(fairway.evaluate(fixes, text).changes).to_pylist()
+    assert [(one["sign"], one["fields"]) for one in seen if one["object"] == "a"] == [
+        (1, '{"object":"a","px":3.0}')
+    ]

@@ -12,6 +12,7 @@ from st_common.operators.expressions.readings import Readings
 from st_common.operators.state.intern import Interner
 from st_common.operators.state.registered import Queries
 from st_common.query.grammar.words import quoted
+from st_common.query.outer import sources_of
 from st_common.query.pair_columns import is_of_pair, names_pair
 from st_common.query.plan import Plan
 
@@ -43,8 +44,17 @@ def shown_columns(plan: Plan) -> tuple[tuple[str, str], ...]:
 
 
 def _types_of(plan: Plan) -> str:
-    """An expression for the names of the types that DuckDB gives to the selected columns, as a list."""
-    return f"[{', '.join(f'typeof({text})' for _, text in plan.columns)}]"
+    """An expression for the names of the types that DuckDB gives to the selected columns, as a list.
+
+    What is selected and is the key of the rows, such as `object`, has the type of that.
+    """
+    sources = sources_of(plan)
+    types = (
+        f"typeof({text})"
+        for name, text in plan.columns
+        if sources.get(name) == "selected"
+    )
+    return f"[{', '.join(types)}]"
 
 
 def _of_incident(plan: Plan) -> tuple[tuple[str, str], ...]:

@@ -26,6 +26,7 @@ TYPES = {
     "LONG": "BIGINT",
     "STRING": "VARCHAR",
     "TEXT": "VARCHAR",
+    "TIME": "TIME",
     "TIMESTAMP": "TIMESTAMP",
     "VARCHAR": "VARCHAR",
 }
@@ -124,6 +125,10 @@ class BuildingExpressions:
     def extract(self, parts: Parts) -> exp.Expr:
         word, _, part, _, value, end = parts
         return at(exp.Extract(this=part, expression=value), word, end)
+
+    def at_time_zone(self, parts: Parts) -> exp.Expr:
+        value, _, zone = parts
+        return at(exp.AtTimeZone(this=value, zone=zone), value, zone)
 
     def part_of_time(self, parts: Parts) -> exp.Expr:
         (part,) = parts

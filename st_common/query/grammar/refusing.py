@@ -57,10 +57,11 @@ _RULES: Mapping[str, str] = {  # as errors call them, a wide one before those in
     "of_range": "RATTR SPACE or RATTR TIME",
     "of_slide": "SATTR SPACE or SATTR TIME",
     "part_of_time": "a part of a time such as HOUR",
+    "zone": "the name of a time zone in single quotes, such as 'Europe/Berlin'",
     "beginning": "FROM BEGINNING",
 }
 _CLASSES = {
-    "TYPE": "a type such as BIGINT, BOOLEAN, DATE, DOUBLE, INT, TIMESTAMP or VARCHAR",
+    "TYPE": "a type such as BIGINT, BOOLEAN, DATE, DOUBLE, INT, TIME, TIMESTAMP or VARCHAR",
     **dict.fromkeys(("LENGTH", "TIME", "SPEED"), "a unit"),
     "STROKE": "/ and a time",
     "ON": "ON and a condition",
@@ -84,7 +85,7 @@ _OPERATORS = frozenset(
         "::",
         ".",
     )
-) | {"AND", "OR", "IS", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE"}
+) | {"AND", "OR", "IS", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "AT TIME ZONE"}
 _MANY = 5  # operators
 _FEWEST_LETTERS = 2  # of a word that has been begun: single ones are what aliases are
 _NEARLY = 0.8  # a word with a slip in it, and no more
@@ -98,8 +99,13 @@ _MEANT = {
     "ENTER": "DETECT ENTER",
     "EXIT": "DETECT EXIT",
     "DWELL": "DETECT DWELL",
+    "AT": "AT TIME ZONE",
 }
 """What words of other systems, and words that are one short, are here."""
+_NO_INTERVAL = (
+    "there are no intervals: EPOCH(event_ts) + 3600 counts seconds since 1970, "
+    "and AT TIME ZONE gives the time of a zone"
+)
 _NESTED = "a query has no place inside of an expression"
 
 
@@ -166,7 +172,8 @@ def _hint(error: UnexpectedError, taken: Taken) -> str:
     tokens, index = error.tokens, error.index
     other, before = tokens[index], tokens[max(index - 1, 0)]
     unquoted = wkt_hint(before) if other == "(" else ""
-    near = unquoted or _meant(other, taken) or _nearest(other, taken)
+    spans = _NO_INTERVAL if before.upper() == "INTERVAL" else ""
+    near = unquoted or spans or _meant(other, taken) or _nearest(other, taken)
     if near:
         return near
     if other.type in STATEMENTS:
@@ -206,7 +213,8 @@ def _meant(token: Token, taken: Taken) -> str:
     words = _MEANT.get(token.upper(), "")
     known = terminals()
     may = {word for name in taken for word in known.words_of(name)}
-    return f"did you mean {words}?" if words and words.split()[0] in may else ""
+    fits = words in may or words.partition(" ")[0] in may
+    return f"did you mean {words}?" if words and fits else ""
 
 
 def _nearest(token: Token, taken: Taken) -> str:

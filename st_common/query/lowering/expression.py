@@ -23,6 +23,7 @@ from st_common.query.lowering.nearness import with_places
 from st_common.query.lowering.pairing import as_of_pair, measured
 from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.tags import with_numbers
+from st_common.query.lowering.zones import check_zone
 from st_common.query.near_columns import CALLS, is_of_near
 from st_common.query.pair_columns import MEASURES, is_of_pair
 from st_common.query.problem import did_you_mean
@@ -52,6 +53,7 @@ _ALLOWED = frozenset(
         exp.TryCast,
         exp.DataType,
         exp.Extract,
+        exp.AtTimeZone,
         exp.Var,
     )
 )
@@ -344,6 +346,7 @@ _CHECKS: dict[str, Callable[[exp.Expr, Span], None]] = {
     "Anonymous": _check_call,
     "Literal": _check_literal,
     "Extract": _check_part,
+    "AtTimeZone": lambda node, whole: check_zone(node, _place(node, whole)),
 }
 
 

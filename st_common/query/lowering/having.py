@@ -17,7 +17,15 @@ from st_common.query.lowering.several import is_call, term_like_key, value_of
 from st_common.query.pair_columns import names_pair
 from st_common.query.plan import AS_JSON, Aggregate, Value, has_value
 
-_WHOLE = (exp.Column, exp.Anonymous, exp.Binary, exp.Case, exp.Cast, exp.Extract)
+_WHOLE = (
+    exp.Column,
+    exp.Anonymous,
+    exp.Binary,
+    exp.Case,
+    exp.Cast,
+    exp.Extract,
+    exp.AtTimeZone,
+)
 """What a key may be."""
 
 
