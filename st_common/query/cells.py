@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 FINEST = 15
 H3, GRID = "H3_CELL", "GRID_CELL"
+CELLS = (H3.lower(), GRID.lower())
+"""Both as functions of SQL."""
 _GRID_SQL = """CREATE TEMP MACRO grid_cell(cell_x, cell_y, side) AS
   concat(CAST(floor(cell_x / side) AS BIGINT), ':', CAST(floor(cell_y / side) AS BIGINT))"""
 

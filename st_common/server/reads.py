@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from st_common.client.home_client import HomeClient
     from st_common.serving.history import NearestTo
 
-_MOST_ROWS = 10_000
+_ROWS, _MOST_ROWS = 10_000, 1_000_000
 
 
 def answer(asked: Asked) -> Response:
@@ -188,8 +188,8 @@ def sql(asked: Asked) -> Response:
     """The rows of one SELECT over the tables of the home; it reads, and nothing else."""
     from st_common.serving.sql import sql as result_of
 
-    rows = result_of(asked.place.home, asked.text(), asked.place.streams)
-    most = asked.params.get("limit", _MOST_ROWS)
+    most = min(asked.params.get("limit", _ROWS), _MOST_ROWS)
+    rows = result_of(asked.place.home, asked.text(), asked.place.streams, most=most)
     return rows_reply(asked, rows.slice(0, most), more=len(rows) > most)
 
 

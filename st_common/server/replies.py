@@ -14,6 +14,7 @@ from st_common.client.result import ARROW, GEOMETRY, to_stream
 from st_common.errors import (
     FairwayError,
     FencedError,
+    QueryError,
     StorageError,
     TransientError,
 )
@@ -51,7 +52,7 @@ def rows_reply(asked: Asked, rows: pa.Table, **beside: Any) -> Response:
     """
     if asked.headers.get("accept") == ARROW:
         return Response(to_stream(rows), media_type=ARROW)
-    if GEOMETRY in rows.column_names:
+    if GEOMETRY in rows.column_names and pa.types.is_struct(rows[GEOMETRY].type):
         rows = _with_xy(rows)
     return value_reply({**beside, "rows": plain_rows(rows)})
 
@@ -70,11 +71,27 @@ def _with_xy(rows: pa.Table) -> pa.Table:
 
 def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
     """Rows as JSON values; `fields`, which is JSON in tables, as what it holds."""
-    values: list[dict[str, Any]] = rows.to_pylist()
-    if "fields" in rows.column_names:
+    try:
+        values: list[dict[str, Any]] = rows.to_pylist()
+    except (
+        ValueError,
+        OverflowError,
+    ):  # a time behind the year 9999, or in fractions of a microsecond
+        raise QueryError(
+            "a value has no form in JSON", hint=f"CAST it to VARCHAR, or accept {ARROW}"
+        ) from None
+    if "fields" in rows.column_names and pa.types.is_string(rows["fields"].type):
         for one in values:
-            one["fields"] = None if one["fields"] is None else json.loads(one["fields"])
+            one["fields"] = _unpacked(one["fields"])
     return values
+
+
+def _unpacked(text: str | None) -> Any:
+    """What a text of JSON holds; a text that is none, as SQL may make of it, stays."""
+    try:
+        return None if text is None else json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def error_reply(place: Place, error: Exception) -> Response:

@@ -21,15 +21,11 @@ from st_common.ops.days import open_since
 from st_common.query.cells import add_cells, calls_cells
 from st_common.query.derived import queries_table
 from st_common.query.lookup import history
-from st_common.query.problem import did_you_mean
 from st_common.serving.changes import changed_streams, parts
 from st_common.serving.inside_condition import PAIRS, rewritten
 from st_common.serving.query_table import queries_and_objects
-from st_common.serving.sql_groups import (
-    create_group_views,
-    qualified_tables,
-    require_in_groups,
-)
+from st_common.serving.sql_allowed import named_in, require_allowed, require_small
+from st_common.serving.sql_groups import create_group_views, require_in_groups
 from st_common.settings import StreamSettings
 
 _PLAIN_TABLES = (
@@ -50,10 +46,27 @@ _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "temp_directory": "",
     "memory_limit": "2GB",
 }
+_BATCH = 8192
+_LARGEST = 1 << 28
+"""Bytes of an answer as Arrow has them, where it is bounded."""
 _CONTRACT_OF = {"trials": "visits"}  # of tables that are not called as it is
 _LIVE = ("QueryTable", "ObjectTable")
 _SHOW_TABLES = re.compile(r"\s*SHOW\s+TABLES\s*;?\s*", re.IGNORECASE)
-_READS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+_PLAIN = (
+    duckdb.ParserException,
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.ConversionException,
+    duckdb.InvalidInputException,
+    duckdb.InvalidTypeException,
+    duckdb.NotImplementedException,
+    duckdb.OutOfRangeException,
+    duckdb.SyntaxException,
+    duckdb.TypeMismatchException,
+)
+"""What is wrong with a text, and is said in words of its own."""
+_KIND = re.compile(r"^[A-Z][A-Za-z ]* Error: ")
+_PATH = re.compile(r"(?<![\w./-])/[^\s'\"]+")
 
 
 StreamsOf = Callable[[], Mapping[str, StreamSettings]]
@@ -64,6 +77,8 @@ def sql(
     text: str,
     streams_of: StreamsOf | None = None,
     given: Mapping[str, Any] | None = None,
+    *,
+    most: int | None = None,
 ) -> pa.Table:
     """The result of one SELECT over the views of a home; times are UTC.
 
@@ -81,13 +96,16 @@ def sql(
             `ObjectTable` and the condition `a.location INSIDE b.region` (SPEC P8); called only when a text names one of
             these.
         given: values of parameters, `$name` in the text.
+        most: so many rows are wanted, and no more are read than tell whether there are more: up to one more.
 
     Returns:
         The rows; of columns with the same name the second one gets `_1`, and so on.
 
     Raises:
-        QueryError: the text is no SELECT, or DuckDB refuses it.
+        QueryError: the text is no SELECT, is too long, names something else than views and functions of values, or
+            cannot be carried out; or the answer is too large.
     """
+    require_small(text)
     with duckdb.connect(":memory:", config=_LOCKED) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         names = _create_views(connection, home, text)
@@ -96,34 +114,42 @@ def sql(
         if _SHOW_TABLES.fullmatch(text):
             names += _grouped(connection, home, streams_of, names)
             return pa.table({"name": sorted(names)})
-        if streams_of is not None:
-            text = _with_settings(connection, home, text, streams_of, names)
+        if streams_of is not None and any(one.lower() in text.lower() for one in _LIVE):
+            text = rewritten(text)
+            _register_live(connection, home, streams_of())
+        try:
+            _check(connection, home, text, streams_of, names)
+        except duckdb.Error as error:
+            raise _refusal(error) from None
         if calls_cells(text.upper()):
             add_cells(connection)
         # From here on the text cannot undo any of these settings.
         connection.execute("SET lock_configuration = true")
         try:
-            _check_reads(connection, text)
-            return _result(connection, text, given)
-        except duckdb.Error as error:
-            raise _refusal(error, names) from None
+            return _result(connection, text, given, most)
+        except (duckdb.Error, pa.ArrowException, MemoryError) as error:
+            raise _refusal(error) from None
 
 
-def _with_settings(
+def _check(
     connection: duckdb.DuckDBPyConnection,
     home: Home,
     text: str,
-    streams_of: StreamsOf,
+    streams_of: StreamsOf | None,
     names: list[str],
-) -> str:
-    """The text in DuckDB's words; makes what needs the settings of streams, where the text names some of it."""
-    if any(name.lower() in text.lower() for name in _LIVE):
-        text = rewritten(text)
-        _register_live(connection, home, streams_of())
-    if tables := qualified_tables(connection, text):
-        views = create_group_views(connection, home, streams_of(), names)
-        require_in_groups(tables, views)
-    return text
+) -> None:
+    """Refuses what a text may not name; makes the views of groups, where it names some of these.
+
+    Raises:
+        QueryError: see `sql`.
+    """
+    named, views = named_in(connection, text), [*names, PAIRS]
+    qualified = [table for table in named.tables if len(table) > 1]
+    if streams_of is not None and qualified:
+        groups = create_group_views(connection, home, streams_of(), names)
+        require_in_groups([(one[-2], one[-1]) for one in qualified], groups)
+        views += [f"{group}.{one}" for group, each in groups.items() for one in each]
+    require_allowed(named, views)
 
 
 def _grouped(
@@ -140,22 +166,38 @@ def _grouped(
 
 
 def _result(
-    connection: duckdb.DuckDBPyConnection, text: str, given: Mapping[str, Any] | None
+    connection: duckdb.DuckDBPyConnection,
+    text: str,
+    given: Mapping[str, Any] | None,
+    most: int | None,
 ) -> pa.Table:
-    table = connection.sql(text, params=given).to_arrow_table()
+    """The rows of a text; with `most` no more than one behind these."""
+    reader = connection.sql(text, params=given).to_arrow_reader(_BATCH)
+    rows = pa.Table.from_batches(_some(reader, most), reader.schema)
     names: list[str] = []
-    for name in table.column_names:  # two columns of one name would be one in JSON
+    for name in rows.column_names:  # two columns of one name would be one in JSON
         twins = (f"{name}_{number}" for number in count(1))
         names.append(next(twin for twin in chain([name], twins) if twin not in names))
-    return table.rename_columns(names)
+    return rows.slice(0, None if most is None else most + 1).rename_columns(names)
 
 
-def _check_reads(connection: duckdb.DuckDBPyConnection, text: str) -> None:
-    statements = connection.extract_statements(text)
-    if len(statements) != 1 or statements[0].type not in _READS:
-        raise QueryError(
-            "expected one SELECT", hint="tables are written by jobs, not by SQL"
-        )
+def _some(reader: pa.RecordBatchReader, most: int | None) -> Iterator[pa.RecordBatch]:
+    """The first rows of an answer.
+
+    Raises:
+        QueryError: they are too large.
+    """
+    rows = size = 0
+    for batch in reader:
+        yield batch
+        rows, size = rows + len(batch), size + batch.nbytes
+        if most is not None and size > _LARGEST:
+            raise QueryError(
+                f"the answer is larger than {_LARGEST >> 20} MB",
+                hint="LIMIT, or fewer columns",
+            )
+        if most is not None and rows > most:
+            return
 
 
 def _create_views(
@@ -303,19 +345,19 @@ def _view(table: str, part: str) -> str:
     return f"{table}_{view_name(part)}"
 
 
-def _refusal(error: duckdb.Error, names: list[str]) -> QueryError:
-    """One line for people: what DuckDB says, without its drawing."""
-    message = " ".join(str(error).partition("\n\nLINE")[0].split())
-    message = re.sub(r" Did you mean .*", "", message)
-    if re.search(r'syntax error at or near "(inside|region)"', message, re.IGNORECASE):
+def _refusal(error: Exception) -> QueryError:
+    """One line for people, without the names of kinds, drawings and paths that DuckDB has."""
+    if isinstance(
+        error, (duckdb.OutOfMemoryException, pa.ArrowMemoryError, MemoryError)
+    ):
         return QueryError(
-            message,
-            hint="O.location INSIDE Q.region, with O an ObjectTable and Q a QueryTable",
+            "the answer needs too much memory", hint="narrow it by WHERE or LIMIT"
         )
-    unknown = re.search(r"Table with name (\S+) does not exist", message)
-    hint = (
-        (did_you_mean(unknown[1], names) or f"views: {', '.join(names)}")
-        if unknown
-        else ""
-    )
+    if not isinstance(error, _PLAIN):
+        return QueryError("the SELECT cannot be carried out", hint="write it otherwise")
+    message = _KIND.sub("", " ".join(str(error).partition("\n\nLINE")[0].split()))
+    message = _PATH.sub("PATH", re.sub(r" (Did you mean|Candidate) .*", "", message))
+    hint = ""
+    if re.search(r'syntax error at or near "(inside|region)"', message, re.IGNORECASE):
+        hint = "O.location INSIDE Q.region, with O an ObjectTable and Q a QueryTable"
     return QueryError(message, hint=hint)

@@ -4,7 +4,6 @@ metro.positions_buses   metro.changes_buses   metro.layer_roads     the views of
 metro.buses             metro.roads                                 fixes of the stream, features of the layer
 """
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
@@ -19,7 +18,6 @@ from st_common.settings import StreamSettings
 _OF_STREAM = ("changes", "visits", "positions", "latest", "snapshots", "differences")
 _OF_DUCKDB = frozenset({"information_schema", "main", "pg_catalog", "system", "temp"})
 """Schemas that DuckDB has; groups that are called so have none of their own."""
-_PART = re.compile(r'"((?:[^"]|"")*)"|([^".]+)')
 
 
 class _Table(NamedTuple):
@@ -29,18 +27,6 @@ class _Table(NamedTuple):
     name: str
     views: tuple[str, ...]
     main: str
-
-
-def qualified_tables(
-    connection: duckdb.DuckDBPyConnection, text: str
-) -> list[tuple[str, str]]:
-    """The tables that a SELECT names with a schema, each as schema and table; none where it cannot be read."""
-    try:
-        named = connection.get_table_names(text, qualified=True)
-    except duckdb.Error:
-        return []  # it is told when it is run
-    parts = [_parts(name.partition(" AS ")[0]) for name in sorted(named)]
-    return [(one[0], one[1]) for one in parts if len(one) == 2]
 
 
 def create_group_views(
@@ -109,8 +95,3 @@ def _tables_of(home: Home, streams: Mapping[str, StreamSettings]) -> Iterator[_T
         if group is not None:
             view = f"layer_{view_name(layer)}"
             yield _Table(group, view_name(layer), (view,), main=view)
-
-
-def _parts(name: str) -> list[str]:
-    """The parts of a qualified name, without the double quotes around them."""
-    return [quoted.replace('""', '"') or plain for quoted, plain in _PART.findall(name)]

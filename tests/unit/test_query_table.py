@@ -167,7 +167,7 @@ def test_without_fixes_the_tables_are_empty_and_without_settings_they_are_unknow
     assert sql(
         empty, "SELECT ID, minx FROM QueryTable", lambda: STREAMS
     ).to_pylist() == [{"ID": "q", "minx": None}]
-    with pytest.raises(QueryError, match="QueryTable does not exist"):
+    with pytest.raises(QueryError, match="no view 'QueryTable'"):
         sql(empty, "SELECT * FROM QueryTable")
 
 
