@@ -23,6 +23,10 @@ def _nobody(_written: Written | None) -> None:
     """Nobody waits for it."""
 
 
+def _nobody_fails(_error: Exception) -> None:
+    """Nobody waits for it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
     r"""Some records, as a stream's format has them.
@@ -41,6 +45,8 @@ class Arrival:
         decoded: of these records alone, where somebody has decoded them already.
         stored: called in the event loop once they are durable, with where they stand; with None where they were
             skipped.
+        failed: called in the event loop where they could not be stored, with what was wrong, by whoever tells each by
+            itself.
     """
 
     header: bytes = b""
@@ -52,6 +58,7 @@ class Arrival:
     places: dict[str, int] = field(default_factory=dict)
     decoded: Decoded | None = None
     stored: Callable[[Written | None], None] = _nobody
+    failed: Callable[[Exception], None] = _nobody_fails
 
     @property
     def size(self) -> int:

@@ -61,23 +61,38 @@ class Writer:
             StorageError: the disk is full, or refuses.
         """
         written: list[Written] = []
-        for payload, of in _payloads(arrivals):
-            rows = [0, *accumulate(one.records for one in of)]
-            segment, ahead = self._append(payload, of, rows)
-            written += [
-                Written(
-                    position=position_of(segment, start),
-                    ahead=[row - start for row in ahead if start <= row < end],
-                )
-                for start, end in pairwise(rows)
-            ]
-            self.records += rows[-1]
-            self.bytes += len(payload)
-            self.segments += 1
-            owned = self._owned(payload, of[0])
-            decoded = of[0].decoded if owned is payload else None
-            self.judge.look(owned, arrival_us=self._clock(), decoded=decoded)
+        for some in segments_of(arrivals):
+            written += self.store(some)
+            self.look(some)
         return written
+
+    def store(self, arrivals: Sequence[Arrival]) -> list[Written]:
+        """Stores those of one segment, as `segments_of` gives them; they are durable when this returns, or none is.
+
+        Raises:
+            MovedError: see `write`.
+            StorageError: the disk is full, or refuses; whether they are stored the log says.
+        """
+        payload = _payload(arrivals)
+        rows = [0, *accumulate(one.records for one in arrivals)]
+        segment, ahead = self._append(payload, arrivals, rows)
+        self.records += rows[-1]
+        self.bytes += len(payload)
+        self.segments += 1
+        return [
+            Written(
+                position=position_of(segment, start),
+                ahead=[row - start for row in ahead if start <= row < end],
+            )
+            for start, end in pairwise(rows)
+        ]
+
+    def look(self, arrivals: Sequence[Arrival]) -> None:
+        """Judges whether those of one segment can be read."""
+        payload = _payload(arrivals)
+        owned = self._owned(payload, arrivals[0])
+        decoded = arrivals[0].decoded if owned is payload else None
+        self.judge.look(owned, arrival_us=self._clock(), decoded=decoded)
 
     def _append(
         self, payload: bytes, arrivals: Sequence[Arrival], rows: Sequence[int]
@@ -142,18 +157,20 @@ def _behind(
     return places
 
 
-def _payloads(
-    arrivals: Sequence[Arrival],
-) -> Iterator[tuple[bytes, Sequence[Arrival]]]:
-    """Payloads of segments, each with the arrivals in it: lines with the same header, live or not, stand together."""
+def segments_of(arrivals: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:
+    """Arrivals as they go into segments, in their order: lines with the same header, live or not, stand together."""
     alike = attrgetter("is_lines", "is_live", "owner")
     for (is_lines, _, _), run in groupby(arrivals, key=alike):
         if not is_lines:
-            yield from ((one.header + one.body, [one]) for one in run)
+            yield from ([one] for one in run)
             continue
-        for header, lines in groupby(run, key=lambda one: one.header):
-            for some in _up_to(_MOST_BYTES, list(lines)):
-                yield header + b"".join(one.body for one in some), some
+        for _, lines in groupby(run, key=lambda one: one.header):
+            yield from _up_to(_MOST_BYTES, list(lines))
+
+
+def _payload(arrivals: Sequence[Arrival]) -> bytes:
+    """The bytes of those of one segment."""
+    return arrivals[0].header + b"".join(one.body for one in arrivals)
 
 
 def _up_to(most_bytes: int, arrivals: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:

@@ -68,6 +68,10 @@ class RejectedError(FairwayError):
         self.told = told
 
 
+class ReusedKeyError(FairwayError):
+    """An idempotency key that came with another request before."""
+
+
 def text_of(value: str) -> str:
     """The text."""
     return value

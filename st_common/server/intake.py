@@ -1,22 +1,39 @@
-"""Fixes that are sent by HTTP: gathered for some milliseconds, and durable before anybody is told so."""
+"""Fixes that are sent by HTTP: gathered for some milliseconds, and durable before anybody is told so.
+
+Nothing that goes wrong stays: what could not be stored is told to whoever sent it, and the next request begins with
+what the log says. A request that is refused changes nothing of what is answered to others that came with it.
+"""
 
 import asyncio
+import hashlib
+import logging
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from st_common.capture.files import wall_clock
-from st_common.errors import LogError, MissingError, TransientError
+from st_common.errors import (
+    ConfigError,
+    LogError,
+    MissingError,
+    StorageError,
+    TransientError,
+)
 from st_common.feeds.arrival import Arrival, Written
 from st_common.feeds.buffer import Buffer
-from st_common.feeds.writer import HERE, Writer
+from st_common.feeds.judge import Judge
+from st_common.feeds.places import MovedError
+from st_common.feeds.writer import HERE, Writer, segments_of
 from st_common.formats.said_before import said_before
 from st_common.position import row_of, segment_of
-from st_common.server.asked import RejectedError
+from st_common.server.asked import RejectedError, ReusedKeyError
 from st_common.server.bodies import Body, body_of
 from st_common.server.place import Place
 from st_common.server.verdict import Verdict, verdict_of
 from st_common.settings import StreamSettings
+from st_common.storage import failed
 
 _SOURCE = "http-server"
 _GATHER_S = 0.005
@@ -26,7 +43,12 @@ _KEYS = 1000
 """So many of the newest keys are known after a kill."""
 _MOST_KEYS = 100_000
 """So many are known while the server lives."""
-_KEY = "key:"
+_LONGEST_KEY = 255
+_KEY, _PRINT = "key:", "print:"
+"""What the log's places have of a key: the position of what came with it, and a number that its request makes."""
+_TRIES = 3
+"""So often another server may be quicker with a key before its sender is asked to come again."""
+_LOG = logging.getLogger(__name__)
 
 
 class ClosedError(TransientError):
@@ -54,6 +76,20 @@ class Stored:
         return {**told, "position": self.position}
 
 
+class _Known(NamedTuple):
+    """What came with a key: the position of its first record, and its fingerprint; None: a version before had none."""
+
+    position: int
+    fingerprint: int | None
+
+
+class _Sending(NamedTuple):
+    """What is on its way with a key: its fingerprint, and where it stands once it is durable."""
+
+    fingerprint: int
+    stored: "asyncio.Future[Written]"
+
+
 class Intake:
     """What is sent for one stream, on its way into the log; for one event loop.
 
@@ -64,27 +100,19 @@ class Intake:
 
     def __init__(self, place: Place, stream: StreamSettings) -> None:
         self.stream = stream
-        self._writer = Writer(place.home, stream, _SOURCE)
+        self._home, self._judge = place.home, Judge(stream, _SOURCE)
+        self._writer: Writer | None = None
+        self._opening = asyncio.Lock()
         self._buffer = Buffer(_WAITING_BYTES)
-        known = self._writer.places.read()
-        self._keys = OrderedDict(
-            (part, position) for part, position in known.items() if _KEY in part
-        )
-        self._waiting: dict[str, asyncio.Future[Written]] = {}
-        self._pending: set[asyncio.Future[Written]] = set()
-        self._failed: Exception | None = None
+        self._keys: OrderedDict[str, _Known] = OrderedDict()
+        self._sending: dict[str, _Sending] = {}
         self._is_closed = False
         self._task = asyncio.create_task(self._store())
 
     @property
     def warning(self) -> str | None:
         """Why most of what is sent cannot be read; None: it can."""
-        return self._writer.judge.warning(now_us=wall_clock())
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether it stores nothing more."""
-        return self._failed is not None
+        return self._judge.warning(now_us=wall_clock())
 
     async def put(
         self, body: bytes, media: str, key: str | None, *, is_live: bool = True
@@ -101,86 +129,170 @@ class Intake:
 
         Raises:
             UnsupportedError: bodies of this kind are not taken.
-            ConfigError: there is nothing in it.
+            ConfigError: there is nothing in it, or the key is too long.
             RejectedError: none of its records can be read; nothing is stored, and the key is free.
+            ReusedKeyError: the key came with another request before; nothing is stored.
             ClosedError: the settings were changed meanwhile: the next intake takes it.
             StorageError: the disk is full, or refuses.
         """
+        if key is not None and not 0 < len(key) <= _LONGEST_KEY:
+            raise ConfigError(
+                f"an idempotency key of {len(key)} characters",
+                hint=f"1 to {_LONGEST_KEY}",
+            )
         sent, verdict = await asyncio.to_thread(_judged, body, media, self.stream)
-        part = None if key is None else f"{_KEY}{key}"
-        if part is not None and part in self._keys:
-            at = await asyncio.to_thread(self._written, self._keys[part], sent)
-        elif part is not None and part in self._waiting:
-            at = await asyncio.shield(self._waiting[part])
+        await self._opened()
+        arrival = replace(sent.arrival, is_live=is_live)
+        mark = _fingerprint(body, media, is_live=is_live)
+        if key is not None and key in self._keys:
+            at = await self._said_before(key, mark, sent.arrival)
+        elif key is not None and key in self._sending:
+            _require_same(key, mark, self._sending[key].fingerprint)
+            at = await asyncio.shield(self._sending[key].stored)
         elif verdict is not None and verdict.is_refused:
             raise RejectedError(verdict.message, hint=verdict.mend, told=verdict.shown)
+        elif key is None:
+            at = await self._stored(arrival)
         else:
-            arrival = replace(sent.arrival, is_live=is_live)
-            at = await self._stored(arrival, part)
+            at = await self._stored_once(arrival, key, mark)
         if at.ahead:
             verdict = verdict_of(sent, body, self.stream, ahead=at.ahead)
         return Stored(position=at.position, records=sent.records, verdict=verdict)
 
-    def _written(self, position: int, sent: Body) -> Written:
-        """What the log says of a body that it has already."""
-        first = row_of(position)
+    async def _opened(self) -> Writer:
+        """What stores, with the keys that the log has; made anew after a failure."""
+        async with self._opening:
+            if self._writer is None:
+                self._writer = await asyncio.to_thread(
+                    Writer, self._home, self.stream, _SOURCE
+                )
+                self._writer.judge = self._judge
+                self._learn(self._writer)
+            return self._writer
+
+    def _learn(self, writer: Writer) -> None:
+        """Knows from now on the keys that the log has."""
+        known = writer.places.known
+        for part, position in known.items():
+            if part.startswith(_KEY):
+                key = part.removeprefix(_KEY)
+                self._keys[key] = _Known(position, known.get(f"{_PRINT}{key}"))
+        while len(self._keys) > _MOST_KEYS:
+            self._keys.popitem(last=False)
+
+    async def _said_before(self, key: str, mark: int, arrival: Arrival) -> Written:
+        """What the log says of a request that it has already.
+
+        Raises:
+            ReusedKeyError: it was another one.
+        """
+        known = self._keys[key]
+        _require_same(key, mark, known.fingerprint)
+        return await asyncio.to_thread(self._written, known.position, arrival.records)
+
+    def _written(self, position: int, records: int) -> Written:
+        assert self._writer is not None  # noqa: S101 - whoever asks has opened it
+        log, first = self._writer.log, row_of(position)
         try:
-            segment = self._writer.log.segment(segment_of(position))
-            before, _ = said_before(self._writer.log.raw(segment))
+            before, _ = said_before(log.raw(log.segment(segment_of(position))))
         except (LogError, MissingError):
             return Written(position=position)  # it was purged
-        rows = range(first, first + sent.arrival.records)
+        rows = range(first, first + records)
         ahead = [row - first for row in before.ahead if row in rows]
         return Written(position=position, ahead=ahead)
 
-    async def _stored(self, arrival: Arrival, part: str | None) -> Written:
-        if self._failed is not None:
-            raise self._failed
+    async def _stored_once(self, arrival: Arrival, key: str, mark: int) -> Written:
+        """Where a request with a key stands; whoever makes it again meanwhile waits for the same."""
+        sending = _Sending(mark, _future())
+        sending.stored.add_done_callback(_looked_at)
+        self._sending[key] = sending
+        try:
+            at = await self._tried(arrival, key, mark)
+        except BaseException as error:
+            is_ours = isinstance(error, Exception)
+            over = error if is_ours else TransientError("it was given up")
+            sending.stored.set_exception(over)
+            raise
+        else:
+            sending.stored.set_result(at)
+            return at
+        finally:
+            del self._sending[key]
+
+    async def _tried(self, arrival: Arrival, key: str, mark: int) -> Written:
+        """As `_stored_once`; another server may be quicker with the key.
+
+        Raises:
+            ReusedKeyError: that one came with another request.
+            TransientError: others were quicker again and again, and nothing is there.
+        """
+        places = {f"{_KEY}{key}": HERE, f"{_PRINT}{key}": mark}
+        for _ in range(_TRIES):
+            try:
+                at = await self._stored(replace(arrival, places=places))
+            except MovedError:
+                await self._opened()  # it knows what the other one has stored
+                if key in self._keys:
+                    return await self._said_before(key, mark, arrival)
+            else:
+                self._keys[key] = _Known(at.position, mark)
+                if len(self._keys) > _MOST_KEYS:
+                    self._keys.popitem(last=False)
+                return at
+        raise TransientError("another server takes the same keys", hint="try again")
+
+    async def _stored(self, arrival: Arrival) -> Written:
         if self._is_closed:
             raise ClosedError("the settings were changed", hint="try again")
-        stored: asyncio.Future[Written] = asyncio.get_running_loop().create_future()
-        self._pending.add(stored)
-        if part is not None:
-            self._waiting[part] = stored
-        try:
-            await self._buffer.put(_waited_for(arrival, part, stored))
-            at = await asyncio.shield(stored)
-        finally:
-            self._pending.discard(stored)
-            if part is not None:
-                self._waiting.pop(part, None)
-        if part is not None:
-            self._keys[part] = at.position
-            if len(self._keys) > _MOST_KEYS:
-                self._keys.popitem(last=False)
-        return at
+        stored = _future()
+        stored.add_done_callback(_looked_at)
+        await self._buffer.put(_with_waiting(arrival, stored))
+        return await asyncio.shield(stored)
 
     async def _store(self) -> None:
-        """Stores what is in the buffer until it is closed."""
+        """Stores what is in the buffer until it is closed, whatever goes wrong with some of it."""
         while arrivals := await self._buffer.take(
             most_bytes=_BATCH_BYTES, gather_s=_GATHER_S
         ):
-            try:
-                written = await asyncio.to_thread(self._writer.write, arrivals)
-            except Exception as error:  # noqa: BLE001 - it is told to all who wait
-                await self._fail(error)
-                return
-            for one, at in zip(arrivals, written, strict=True):
-                one.stored(at)
+            for some in segments_of(arrivals):
+                await self._store_together(some)
             await self._forget_old_keys()
 
-    async def _fail(self, error: Exception) -> None:
-        self._failed = error
-        for one in self._pending:
-            if not one.done():
-                one.set_exception(error)
+    async def _store_together(self, arrivals: Sequence[Arrival]) -> None:
+        """Stores what goes into one segment; where some of it is refused, each by itself."""
+        try:
+            writer = await self._opened()
+            written = await asyncio.to_thread(writer.store, arrivals)
+        except Exception as error:  # noqa: BLE001 - whoever waits is told, and the next one begins anew
+            self._writer = None  # it knows of records that the log does not have
+            is_of_one = not isinstance(error, (OSError, StorageError))
+            if is_of_one and len(arrivals) > 1:
+                for one in arrivals:
+                    await self._store_together([one])
+            else:
+                for one in arrivals:
+                    one.failed(_told(error, self._home.root))
+            return
+        try:
+            await asyncio.to_thread(writer.look, arrivals)
+        except Exception:  # noqa: BLE001 - it is stored, whatever may be said about it
+            _LOG.warning("what came last cannot be judged", exc_info=True)
+        for one, at in zip(arrivals, written, strict=True):
+            one.stored(at)
 
     async def _forget_old_keys(self) -> None:
         """Lets go of keys that are old, when there are twice as many as are kept."""
-        known = [part for part in self._writer.places.known if _KEY in part]
-        if len(known) >= 2 * _KEYS:
-            old = set(known[:-_KEYS])
-            await asyncio.to_thread(self._writer.places.forget, old)
+        if self._writer is None:
+            return
+        known = [part for part in self._writer.places.known if part.startswith(_KEY)]
+        if len(known) < 2 * _KEYS:
+            return
+        old = {part.removeprefix(_KEY) for part in known[:-_KEYS]}
+        parts = {f"{kind}{key}" for key in old for kind in (_KEY, _PRINT)}
+        try:
+            await asyncio.to_thread(self._writer.places.forget, parts)
+        except (OSError, StorageError) as error:
+            _LOG.warning("old keys are kept for now: %s", error)
 
     async def close(self) -> None:
         """Stores what has come."""
@@ -196,17 +308,54 @@ def _judged(
     return sent, verdict_of(sent, body, stream)
 
 
-def _waited_for(
-    arrival: Arrival, part: str | None, told: "asyncio.Future[Written]"
-) -> Arrival:
-    """An arrival that tells where it stands once it is durable."""
+def _fingerprint(body: bytes, media: str, *, is_live: bool) -> int:
+    """A number that a request makes; another request makes another one."""
+    sent = hashlib.sha256(f"{media} {is_live} ".encode() + body)
+    return int.from_bytes(sent.digest()[:7])
+
+
+def _require_same(key: str, mark: int, known: int | None) -> None:
+    """Refuses a key that names another request; of one that an earlier version took nothing is known.
+
+    Raises:
+        ReusedKeyError: it does.
+    """
+    if known is not None and mark != known:
+        raise ReusedKeyError(
+            f"the idempotency key {key!r} came with another request before",
+            hint="each request has a key of its own; with the same key the same one is made again",
+        )
+
+
+def _told(error: Exception, root: Path) -> Exception:
+    """An error as it is told: what the system refuses is no defect of ours."""
+    if not isinstance(error, OSError):
+        return error
+    return failed(error, Path(error.filename) if error.filename else root)
+
+
+def _looked_at(stored: "asyncio.Future[Written]") -> None:
+    """Nobody may be there any more to look at what went wrong."""
+    if not stored.cancelled():
+        stored.exception()
+
+
+def _future() -> "asyncio.Future[Written]":
+    return asyncio.get_running_loop().create_future()
+
+
+def _with_waiting(arrival: Arrival, told: "asyncio.Future[Written]") -> Arrival:
+    """An arrival that tells where it stands once it is durable, or why it is not."""
 
     def tell(at: Written | None) -> None:
         if not told.done():
             told.set_result(Written(position=HERE) if at is None else at)
 
-    places = {} if part is None else {part: HERE}
-    return replace(arrival, places=places, stored=tell)
+    def fail(error: Exception) -> None:
+        if not told.done():
+            told.set_exception(error)
+
+    return replace(arrival, stored=tell, failed=fail)
 
 
 class Intakes:
@@ -232,8 +381,8 @@ class Intakes:
             if self._is_over:
                 raise TransientError("the server ends", hint="try again")
             known = self._known.get(stream.name)
-            if known is not None and (known.has_failed or known.stream != stream):
-                await known.close()  # settings were changed, or the disk has room again
+            if known is not None and known.stream != stream:
+                await known.close()  # settings were changed
                 del self._known[stream.name]
             if stream.name not in self._known:
                 self._known[stream.name] = Intake(self._place, stream)

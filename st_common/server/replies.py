@@ -22,6 +22,7 @@ from st_common.server.asked import (
     AbsentError,
     Asked,
     RejectedError,
+    ReusedKeyError,
     UnsupportedError,
 )
 from st_common.server.place import Place
@@ -33,6 +34,7 @@ _STATUS: tuple[tuple[type[FairwayError], int], ...] = (
     (AbsentError, 404),
     (UnsupportedError, 415),
     (RejectedError, 422),
+    (ReusedKeyError, 422),
     (FencedError, 409),
     (StorageError, 503),
     (TransientError, 503),

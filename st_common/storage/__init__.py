@@ -3,6 +3,7 @@
 from st_common.storage.local import (
     LocalStorage,
     bytes_below,
+    failed,
     make_folder,
     refused,
     refused_at,
@@ -13,6 +14,7 @@ __all__ = [
     "LocalStorage",
     "Storage",
     "bytes_below",
+    "failed",
     "make_folder",
     "refused",
     "refused_at",
