@@ -18,7 +18,7 @@ from st_common.ops.launcher import find, kill_launched
 from st_common.ops.stop import clear_marker, place_marker
 from st_common.ops.supervising import supervising
 from st_common.server.place import Place
-from st_common.server.said import Once, Say, changes_of, has_begun
+from st_common.server.said import Once, Say, changes_of, has_begun, told_of
 from st_common.server.sources import waited
 from st_common.settings import Streams, StreamSettings
 
@@ -51,8 +51,8 @@ class Engines:
             while not stop.is_set():
                 try:
                     await asyncio.to_thread(self._tick)
-                except (FairwayError, OSError) as error:
-                    self._trouble(f"engines: {error}")
+                except Exception as error:  # noqa: BLE001 - whatever it is, the server goes on
+                    self._trouble(f"engines: {told_of(error)}")
                 await waited(stop, _TICK_S)
         finally:
             await asyncio.to_thread(self._end)

@@ -6,11 +6,14 @@ the answers. So a request must name this machine by a name of the loopback, and 
 own.
 """
 
+import hashlib
 import hmac
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,6 +23,7 @@ from st_common.server.page.files import is_open
 
 _LONGEST_BODY = 16 << 20
 _MOST_HOSTS = 10_000
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,54 @@ class Limits:
     body_bytes: int = _LONGEST_BODY - (1 << 20)
     requests_per_s: float | None = None
     burst: int = 1000
+
+
+_GUESSES, _WINDOW_S = 20, 10.0
+_GOOD_S = 600.0
+
+
+class Guesses:
+    """Wrong tokens of each host: behind some of them none is looked at for a while.
+
+        20 wrong ones          none is looked at for 10 s, counted from the first of them that is refused; then 20 more
+        a right one before     for ten minutes right ones pass from this host all the while, wrong ones do not
+
+    So nobody is locked out who shares an address with somebody who guesses, if he was there before; and if he was not,
+    he waits some seconds.
+    """
+
+    def __init__(self) -> None:
+        self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._good: OrderedDict[str, float] = OrderedDict()
+
+    def wait_s(self, host: str, now_s: float, *, is_right: bool) -> float | None:
+        """How long a host must wait until what it shows is looked at; None: it is looked at now.
+
+        Args:
+            host: who asks.
+            now_s: the time, of a clock that never steps.
+            is_right: whether what it shows is the token.
+        """
+        count, until_s = self._wrong.get(host, (0, 0.0))
+        if count >= _GUESSES and now_s >= until_s > 0:
+            count, until_s = 0, 0.0
+        if is_right and (count < _GUESSES or now_s < self._good.get(host, -1.0)):
+            _keep(self._good, host, now_s + _GOOD_S)
+            return None
+        if count < _GUESSES:
+            _keep(self._wrong, host, (count + 1, 0.0))
+            return None
+        until_s = until_s or now_s + _WINDOW_S
+        _keep(self._wrong, host, (count, until_s))
+        return until_s - now_s
+
+
+def _keep(hosts: OrderedDict[str, _Value], host: str, value: _Value) -> None:
+    """Keeps something of a host; who has not been seen for longest is forgotten, when there are too many."""
+    hosts[host] = value
+    hosts.move_to_end(host)
+    if len(hosts) > _MOST_HOSTS:
+        hosts.popitem(last=False)
 
 
 class Guard:
@@ -58,6 +110,7 @@ class Guard:
         self._app, self._token, self._limits = app, token, limits
         self._count_refused = refused
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._guesses = Guesses()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers, or lets it be answered."""
@@ -82,16 +135,16 @@ class Guard:
                 "hint": "use http://127.0.0.1 with its port; for other names serve with --token-env",
             }
             return JSONResponse(told, 403)
-        is_known = self._is_known(headers.get(b"authorization", b""))
-        if not is_known and not is_open(scope["method"], scope["path"]):
-            told = {"error": "a token is needed", "hint": "Authorization: Bearer TOKEN"}
-            return JSONResponse(told, 401, {"WWW-Authenticate": "Bearer"})
+        host = str((scope.get("client") or ("",))[0])
+        if not is_open(scope["method"], scope["path"]):
+            refused = self._refused_token(host, headers.get(b"authorization"))
+            if refused is not None:
+                return refused
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._limits.body_bytes:
             hint = f"at most {self._limits.body_bytes} bytes; send it in parts"
             return JSONResponse({"error": "the body is too large", "hint": hint}, 413)
-        host = (scope.get("client") or ("",))[0]
-        if not self._has_room(str(host)):
+        if not self._has_room(host):
             told = {"error": "too many requests", "hint": "wait a second"}
             return JSONResponse(told, 429, {"Retry-After": "1"})
         return None
@@ -109,10 +162,24 @@ class Guard:
         origin = headers.get(b"origin")
         return origin is not None and origin.decode("latin-1") != f"http://{host}"
 
-    def _is_known(self, shown: bytes) -> bool:
+    def _refused_token(self, host: str, shown: bytes | None) -> JSONResponse | None:
+        """What is answered to a host that shows no token, a wrong one, or too many of them."""
         if self._token is None:
-            return True
-        return hmac.compare_digest(shown, b"Bearer " + self._token.encode())
+            return None
+        if shown is not None:
+            is_right = _is_same(shown, b"Bearer " + self._token.encode())
+            wait_s = self._guesses.wait_s(host, time.monotonic(), is_right=is_right)
+            if wait_s is not None:
+                told = {
+                    "error": "too many wrong tokens",
+                    "hint": "wait, then try again",
+                }
+                headers = {"Retry-After": str(max(math.ceil(wait_s), 1))}
+                return JSONResponse(told, 429, headers)
+            if is_right:
+                return None
+        told = {"error": "a token is needed", "hint": "Authorization: Bearer TOKEN"}
+        return JSONResponse(told, 401, {"WWW-Authenticate": "Bearer"})
 
     def _has_room(self, host: str) -> bool:
         """Takes one from the host's bucket, which is filled as time goes by."""
@@ -127,6 +194,13 @@ class Guard:
         if len(self._buckets) > _MOST_HOSTS:
             self._buckets.popitem(last=False)
         return has_room
+
+
+def _is_same(shown: bytes, wanted: bytes) -> bool:
+    """Whether two texts are the same, in a time that tells neither where they differ nor how long they are."""
+    return hmac.compare_digest(
+        hashlib.sha256(shown).digest(), hashlib.sha256(wanted).digest()
+    )
 
 
 def _name_of(host: str) -> str:

@@ -25,6 +25,7 @@ from st_common.server.asked import (
     ReusedKeyError,
     UnsupportedError,
 )
+from st_common.server.connections import is_short
 from st_common.server.place import Place
 from st_common.server.spoken import by_http
 from st_common.serving.json_rows import json_line
@@ -39,7 +40,7 @@ _STATUS: tuple[tuple[type[FairwayError], int], ...] = (
     (StorageError, 503),
     (TransientError, 503),
 )
-_WRONG, _BROKEN = 400, 500
+_WRONG, _BROKEN, _SHORT = 400, 500, 503
 
 
 def value_reply(value: Mapping[str, Any], status: int = 200) -> Response:
@@ -101,6 +102,9 @@ def error_reply(place: Place, error: Exception) -> Response:
 
     What a hint says to type at a terminal it names as a request, where there is one.
     """
+    if is_short(error):
+        told = {"error": "the server is short of files or memory", "hint": "try again"}
+        return JSONResponse(told, _SHORT, {"Retry-After": "1"})
     if not isinstance(error, FairwayError):
         _LOG.error("a defect", exc_info=error)
         return JSONResponse(

@@ -1,11 +1,12 @@
 """What a server says on its terminal beside its address: how each stream stands at the start, then what changes."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from st_common.capture.log import Log
-from st_common.errors import ConfigError
+from st_common.errors import ConfigError, FairwayError
 from st_common.extras import require_engine
 from st_common.ops.decide import ActionKind
 from st_common.ops.launcher import find
@@ -13,6 +14,7 @@ from st_common.server.place import Place
 from st_common.settings import StreamSettings
 
 Say = Callable[[str], None]
+_LOG = logging.getLogger(__name__)
 
 
 def has_begun(place: Place, stream: StreamSettings) -> bool:
@@ -66,6 +68,14 @@ def changes_of(told: Mapping[str, Any]) -> Iterator[str]:
         if what is not None:
             why = "" if one["kind"] == ActionKind.START else f": {one['reason']}"
             yield f"{one['stream']}: {what}{why}"
+
+
+def told_of(error: Exception) -> str:
+    """What went wrong in one line; of a defect its kind too, and all of it in the log."""
+    if isinstance(error, (FairwayError, OSError)):
+        return str(error)
+    _LOG.error("a defect", exc_info=error)
+    return f"a defect, {type(error).__name__}: {error}"
 
 
 class Once:

@@ -8,14 +8,21 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 
 from st_common.errors import ConfigError
 from st_common.loopback import LOOPBACK
 from st_common.server.app import application
+from st_common.server.connections import (
+    Bounds,
+    Gate,
+    bounds_here,
+    quiet_when_short,
+)
 from st_common.server.engines import Engines
 from st_common.server.guard import Limits
 from st_common.server.place import Place
-from st_common.server.said import stream_lines
+from st_common.server.said import Once, stream_lines
 from st_common.server.sources import Sources
 
 _GRACE_S = 3
@@ -61,6 +68,7 @@ async def serve(
     version: str,
     token: str | None = None,
     limits: Limits | None = None,
+    bounds: Bounds | None = None,
     runs_engines: bool = True,
     stop: asyncio.Event,
     told: Callable[[str], None] = lambda _: None,
@@ -73,19 +81,15 @@ async def serve(
         version: of the program.
         token: what every request must show; None: nothing.
         limits: of bodies and requests.
+        bounds: of connections; None: what this process has room for.
         runs_engines: whether it runs engines and sources, or only answers.
         stop: set when it shall end.
         told: is given the address once it answers, and then a line for each stream, and for what changes.
     """
     app = application(place, version=version, token=token, limits=limits)
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=_GRACE_S,
-        server_header=False,
-    )
-    server, engines = _Quiet(config), Engines(place, told)
+    quiet_when_short(asyncio.get_running_loop(), Once(told))
+    server = _Server(app, listener, bounds or bounds_here())
+    engines = Engines(place, told)
     work = [asyncio.create_task(server.serve(sockets=[listener]))]
     told(_address(listener))
     for line in stream_lines(place, runs_engines=runs_engines):
@@ -114,8 +118,28 @@ async def serve_until_signal(place: Place, listener: socket.socket, **how: Any) 
             loop.remove_signal_handler(one)
 
 
-class _Quiet(uvicorn.Server):
-    """A server that leaves signals to us."""
+class _Server(uvicorn.Server):
+    """A server that leaves signals to us, and bounds its connections."""
+
+    def __init__(self, app: Starlette, listener: socket.socket, bounds: Bounds) -> None:
+        gate = Gate(bounds)
+        config = uvicorn.Config(
+            app,
+            http=gate.protocol,  # type: ignore[arg-type]  # it is called as a type would be
+            ws="none",
+            backlog=bounds.step,
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=_GRACE_S,
+            server_header=False,
+        )
+        super().__init__(config)
+        self._listener = listener
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts to accept, few at once; the others wait in the kernel."""
+        await super().startup(sockets=sockets)
+        self._listener.listen(_BACKLOG)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -4,10 +4,9 @@ import asyncio
 import contextlib
 from dataclasses import dataclass
 
-from st_common.errors import FairwayError
 from st_common.feeds.capture import capture_all
 from st_common.server.place import Place
-from st_common.server.said import Once, Say
+from st_common.server.said import Once, Say, told_of
 from st_common.settings import StreamSettings
 
 _LOOK_S = 2.0
@@ -48,8 +47,8 @@ class Sources:
                 try:
                     await self._look()
                     self._trouble.over()
-                except (FairwayError, OSError) as error:
-                    self._trouble(f"sources: {error}")
+                except Exception as error:  # noqa: BLE001 - whatever it is, the server goes on
+                    self._trouble(f"sources: {told_of(error)}")
                 await waited(stop, _LOOK_S)
         finally:
             for one in self._running.values():
@@ -92,8 +91,8 @@ async def capture(
         try:
             names = tuple(stream.sources)
             await capture_all(place.home, stream, names, over)
-        except (FairwayError, OSError) as error:
-            trouble(f"{stream.name}: its sources: {error}")
+        except Exception as error:  # noqa: BLE001 - others go on, and it is tried again
+            trouble(f"{stream.name}: its sources: {told_of(error)}")
             await waited(stop, _AGAIN_S)
         finally:
             ending.cancel()
