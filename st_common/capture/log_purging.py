@@ -16,6 +16,7 @@ from st_common.capture.log import Log
 from st_common.capture.segment import HEADER_BYTES, Segment
 from st_common.capture.stored_log import PURGED
 from st_common.errors import LogError
+from st_common.record import with_sum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,4 +99,4 @@ def _size(log: Log, segment: Segment) -> int:
 
 def _note(log: Log, *, before: int, done: int) -> None:
     noted = {"before": max(before, log.purged_before()), "done": done}
-    log.storage.put(PURGED, json.dumps(noted).encode())
+    log.storage.put(PURGED, json.dumps(with_sum(noted)).encode())

@@ -28,6 +28,7 @@ from st_common.errors import ConfigError, LogError, StateError
 from st_common.formats.registry import format_of
 from st_common.home import Home
 from st_common.position_filter import PositionFilter
+from st_common.record import with_sum, without_sum
 from st_common.settings import StreamSettings
 from st_common.stream_columns import YOUNGER, columns_of_json
 
@@ -171,7 +172,7 @@ def record_of(log: Log) -> Record:
     if stored is None:
         return Record()
     try:
-        value = json.loads(stored[0])
+        value = without_sum(json.loads(stored[0])) or {}
         return Record(
             base=value["base"],
             upto=int(value["upto"]),
@@ -297,10 +298,8 @@ def put(log: Log, record: Record) -> None:
     Raises:
         ConflictError: another process did so in between.
     """
-    text = json.dumps(
-        {"upto": record.upto, "base": record.base, "anew": record.anew}
-    ).encode()
-    log.storage.replace(KEY, text, tag=record.tag)
+    said = {"upto": record.upto, "base": record.base, "anew": record.anew}
+    log.storage.replace(KEY, json.dumps(with_sum(said)).encode(), tag=record.tag)
 
 
 def begin_anew(log: Log) -> int:

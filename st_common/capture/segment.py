@@ -36,6 +36,8 @@ _RAW, _PACKET = 0, 1
 _LIVE, _RAISED, _READING = 1, 2, 4
 _FLAGS = _LIVE | _RAISED | _READING
 _MAX_ARRIVAL_US = 10**16  # the year 2286
+_IDENTITY = struct.Struct("<qqI")  # number, arrival, checksum of the bytes that arrived
+_MARK_BITS = 31  # of a mark say what a segment holds, those above which one it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +194,30 @@ def reading_behind(before: Segment | None) -> int:
     if before is None:
         return NONE
     return before.number if before.reading else before.reading_before
+
+
+def mark_of(segment: Segment) -> int:
+    """A number by which a segment is known from another one of the same number, in a log that went another way.
+
+    It follows from when the segment arrived and what its bytes were then, so neither a purge nor whether a packet is
+    stored changes it. The number of a segment stands in its upper half: see `marked_segment`.
+
+    Args:
+        segment: its header.
+
+    Returns:
+        An int64, 0 or more; 0 says nothing: the segment is passed over, or beyond what a mark can name.
+    """
+    if segment.skipped or segment.number >= 1 << (63 - _MARK_BITS) - 1:
+        return 0
+    raw = segment.raw_checksum if segment.packet else segment.checksum
+    said = zlib.crc32(_IDENTITY.pack(segment.number, segment.arrival_us, raw))
+    return (segment.number + 1) << _MARK_BITS | said >> (32 - _MARK_BITS)
+
+
+def marked_segment(mark: int) -> int:
+    """The number of the segment of a mark; -1 for one that says nothing."""
+    return (mark >> _MARK_BITS) - 1
 
 
 def stand_in(before: Segment | None) -> Segment:

@@ -18,12 +18,14 @@ from st_common.capture.keys import SEGMENTS, folder_of, key_of, number_of, raw_k
 from st_common.capture.segment import (
     HEADER_BYTES,
     Segment,
+    mark_of,
     payload_of,
     read_header,
     stand_in,
 )
 from st_common.errors import LogError, MissingError
 from st_common.observed import note_read
+from st_common.record import without_sum
 from st_common.storage import LocalStorage, Storage
 
 SKIPPED = "skipped"
@@ -156,6 +158,14 @@ class StoredLog:
         """
         return self._segment(number, self._skipped())
 
+    def mark(self, number: int) -> int:
+        """What tells a segment from one of the same number in another log; see `segment.mark_of`.
+
+        Raises:
+            LogError: it is missing or damaged.
+        """
+        return mark_of(self.segment(number))
+
     def read(self, segment: Segment) -> bytes:
         """The payload of a segment: records, control rows or a packet; empty for one that is passed over.
 
@@ -189,7 +199,7 @@ class StoredLog:
             LogError: what says so was damaged.
         """
         try:
-            noted = json.loads(self._storage.read(PURGED))
+            noted = without_sum(json.loads(self._storage.read(PURGED))) or {}
             return int(noted["before"]), int(noted["done"])
         except MissingError:
             return 0, 0

@@ -176,6 +176,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "verify"): run.verify,
     (app, "maintain"): maintain.maintain,
     (app, "backup"): backup.backup,
+    (app, "restore"): backup.restore,
     (app, "status"): run.status,
     (app, "metrics"): metrics.metrics,
     (app, "doctor"): run.doctor,

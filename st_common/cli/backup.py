@@ -1,11 +1,14 @@
-"""`fairway backup`: a copy of the home, beside running streams."""
+"""`fairway backup`, `fairway restore`: a copy of the home beside running streams, and back."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from st_common.cli import context
+
+if TYPE_CHECKING:
+    from st_common.lifecycle.backup import BackedUp
 
 
 def backup(
@@ -14,8 +17,36 @@ def backup(
         Path, typer.Argument(metavar="FOLDER", help="Where to; it must not exist yet.")
     ],
 ) -> None:
-    """Copy the home into a new folder, also while streams run; they can go on from the copy elsewhere."""
+    """Copy the home into a new folder, also while streams run; they can go on from the copy elsewhere.
+
+    It ends with a line for each stream: how far its log and its tables are in the copy.
+    """
     from st_common.lifecycle.backup import back_up
 
-    done = back_up(context.home(ctx, must_exist=True), folder)
+    _write(folder, back_up(context.home(ctx, must_exist=True), folder))
+
+
+def restore(
+    ctx: typer.Context,
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", help="A folder that `fairway backup` made."),
+    ],
+) -> None:
+    """Put a backup in the place of the home, which must not be there: all of it, each file checked, or nothing."""
+    from st_common.lifecycle.backup import restore as put_back
+
+    home = context.home(ctx)
+    _write(home.root, put_back(folder, home))
+
+
+def _write(folder: Path, done: "BackedUp") -> None:
     typer.echo(f"{folder}: {done.files:,} files, {done.bytes:,} bytes")
+    for stream, places in done.streams.items():
+        typer.echo(
+            f"{stream}: {', '.join(f'{what} at {at}' for what, at in places.items())}"
+        )
+    for problem in done.problems:
+        typer.echo(f"WRONG {problem}")
+    if done.problems:
+        raise typer.Exit(1)

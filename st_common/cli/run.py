@@ -322,7 +322,10 @@ def doctor(
         ),
     ] = False,
 ) -> None:
-    """Look whether all that Fairway needs is there (exit code 2: something is missing), and what is kept for whom."""
+    """Look whether all that Fairway needs is there (exit code 2: something is missing), and what is kept for whom.
+
+    Every byte that the home has stored is looked at, too; exit code 1: some are not what was written.
+    """
     from st_common.ops.doctor import findings
 
     if repair:
@@ -333,9 +336,30 @@ def doctor(
         typer.echo(
             f"{'ok   ' if problem is None else 'WRONG'} {what}{'' if problem is None else f': {problem}'}"
         )
+    damaged = _write_damage(ctx)
     _write_held(ctx)
     if bad:
         raise typer.Exit(FairwayError.exit_code)
+    if damaged:
+        raise typer.Exit(1)
+
+
+def _write_damage(ctx: typer.Context) -> int:
+    """Says what is wrong with the bytes that the home has stored, where there is a home; how much that is."""
+    from st_common.engine.recovery import damage_of
+
+    try:
+        home = context.home(ctx, must_exist=True)
+    except ConfigError:
+        return 0
+    wrong = 0
+    for what, problems in damage_of(home):
+        wrong += len(problems)
+        for problem in problems:
+            typer.echo(f"WRONG {what}: {problem}")
+        if not problems:
+            typer.echo(f"ok    {what}")
+    return wrong
 
 
 def _write_held(ctx: typer.Context) -> None:
@@ -348,8 +372,11 @@ def _write_held(ctx: typer.Context) -> None:
         home, streams = context.home(ctx, must_exist=True), context.streams(ctx)
     except ConfigError:
         return
-    for line in held(home, streams, now_us=time.time_ns() // 1_000):
-        typer.echo(f"kept  {line}")
+    try:
+        for line in held(home, streams, now_us=time.time_ns() // 1_000):
+            typer.echo(f"kept  {line}")
+    except FairwayError as error:  # of a table that cannot be read: it was named above
+        typer.echo(f"kept  not known: {error.message}")
 
 
 def _load_settings(ctx: typer.Context) -> None:

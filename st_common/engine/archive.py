@@ -21,6 +21,7 @@ from st_common.engine.damage import tell_damage
 from st_common.engine.feed import step_settings
 from st_common.engine.handover import Handover
 from st_common.engine.levels import Levels
+from st_common.engine.log_identity import ARCHIVE, log_note
 from st_common.engine.owner import now_us
 from st_common.engine.pace import Pace, taken
 from st_common.engine.sifting import Sifting
@@ -35,7 +36,7 @@ from st_common.position import position_of
 from st_common.settings import StreamSettings
 from st_common.stream_keys import FILTER_COLUMNS
 
-READER = "archive"
+READER = ARCHIVE
 _DAY_US = 86_400_000_000
 BATCH_BYTES = 64 << 20
 TIDY_EVERY = 20  # commits: ten minutes of a stream that is archived each 30 s
@@ -220,7 +221,15 @@ class Archive:
         after = (
             max(done, self.next_segment) - 1
         )  # a table that went back is an error, not a gap
-        tables.append(path, rows, contract, app=self._app, version=end, after=after)
+        tables.append(
+            path,
+            rows,
+            contract,
+            app=self._app,
+            version=end,
+            after=after,
+            notes=log_note(self.log, self._app, end),
+        )
 
     def _tell_raised(self, segments: list[Segment]) -> None:
         """Alerts when the clock of who appended was set back: records without times of their own got later ones."""

@@ -12,6 +12,7 @@ from st_common import tables
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.journal import Journal
+from st_common.engine.log_identity import ENGINE, log_note
 from st_common.engine.owner import Owner
 from st_common.engine.tidy import tidy
 from st_common.engine.totals import Totals
@@ -19,9 +20,10 @@ from st_common.errors import ConflictError
 from st_common.home import Home
 from st_common.operators.state.settings import Settings
 from st_common.operators.turn.changes import settled
+from st_common.position import segment_of
 from st_common.settings import StreamSettings
 
-APP = "engine"  # the app transaction under which an engine commits to `changes`: its version is a log position
+APP = ENGINE  # the app transaction under which an engine commits to `changes`: its version is a log position
 COMMIT_S = 1.0
 
 
@@ -183,6 +185,7 @@ class Committing(ABC):
             app=APP,
             version=end,
             after=self.committed,
+            notes=log_note(self.log, APP, segment_of(end)),
             check=self._check,
             files=self._files,
         )

@@ -15,6 +15,7 @@ from st_common.engine.committing import APP
 from st_common.engine.export import export_folder, seed_folder, seed_path
 from st_common.engine.others import NOBODY, Shards, everybody
 from st_common.engine.owner import Owner, owned
+from st_common.engine.recovery import prepare
 from st_common.engine.run import follow
 from st_common.engine.topology import (
     Topology,
@@ -85,6 +86,7 @@ def reshard(
         _check_wanted(owner)
         _remove_others(home, stream.name, before)
         old = replace(stream, engine=before.engine, shards=before.shards)  # type: ignore[arg-type]
+        prepare(home, stream.name)
         old = begin(home, old, engine=before.engine, shards=before.shards)
         exported = export(home, old, owner)
         whole = joined(exported, following=_following(stream, len(exported)))

@@ -10,7 +10,7 @@ from st_common.engine.committing import Committing
 from st_common.engine.handover import Handover
 from st_common.engine.local import LocalEngine
 from st_common.engine.owner import Owner, owned, pulsing
-from st_common.engine.recovery import recover_tables
+from st_common.engine.recovery import prepare
 from st_common.engine.states import end_of
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
@@ -45,6 +45,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     """
     started_s = time.monotonic()
     with owned(home, stream.name, engine="local") as owner, pulsing(owner):
+        prepare(home, stream.name)
         stream = begin(home, stream, engine="local", shards=1)
         engine = follow(home, stream, owner, until_idle=until_idle)
     return summary(
@@ -76,7 +77,6 @@ def follow(
         LogError: a segment of the log is missing or damaged.
     """
     keep_freed_memory()
-    recover_tables(home, stream.name)
     handover = Handover()
     engine = LocalEngine(home, stream, owner, handover=handover)
     for notice in engine.states.notices:

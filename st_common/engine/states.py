@@ -82,6 +82,23 @@ def _is_whole(data: bytes, suffix: str) -> bool:
     )
 
 
+def stored_states(folder: Path) -> list[Path]:
+    """The objects of states below a folder, of all shards; their names are the segments before which they stand."""
+    return [
+        path
+        for path in sorted(folder.rglob("[0-9]*.*"))
+        if path.suffix in (_SUFFIX, _DELTA) and path.stem.isdigit()
+    ]
+
+
+def is_damaged(path: Path) -> bool:
+    """Whether an object of a state is not what was written; one that is gone by now is not."""
+    try:
+        return not _is_whole(path.read_bytes(), path.suffix)
+    except FileNotFoundError:
+        return False
+
+
 def save(path: Path, state: State) -> None:
     """Puts a state into a file; a crash leaves the old one or the new one, each whole.
 

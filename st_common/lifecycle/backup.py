@@ -8,22 +8,38 @@ Each part is copied before what it follows from, so nothing in the copy is ahead
     seeds                             last: rows of the logs name them, and they are written before these rows
 
 What the log has more, the streams do once more when they start from the copy: with the same rows at the same places.
+
+The manifest `backup.json` is written last: a folder without one is no whole backup. It has the size and the checksum of
+every file, and how far each log and each table is. A restore takes all of it or nothing: parts of different times never
+come together.
 """
 
+import os
 import shutil
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
+from st_common.capture.log import Log
 from st_common.capture.seeds import seeds_folder
-from st_common.errors import ConfigError, StateError
+from st_common.engine.log_identity import check_log, positions
+from st_common.engine.owner import now_us
+from st_common.errors import ConfigError, FairwayError, StateError
 from st_common.home import Home
 from st_common.ops.launcher import ENGINE_FILE
 from st_common.ops.lease import LEASE_FILE
+from st_common.ops.records import read_record, write_record
 from st_common.ops.stop import STOP_FILE
+from st_common.position import printed, start_of
 from st_common.serving.feeding import feed_folder
+from st_common.tables.sums import SUMS
 
+MANIFEST = "backup.json"
+_FORMAT = 1
+_PART = 1 << 20
 _RUNNING = ("lineage", "running")  # which runs are under way
 _OF_PROCESSES = {LEASE_FILE, ENGINE_FILE, STOP_FILE}
 _STARTS = {"commits": 0, "offsets": 1}  # Spark notes a batch last: its state is there
@@ -32,10 +48,19 @@ _LOG_ENDS = {"segments": 1, "raw": 2, "purged.json": 2, "skipped": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackedUp:
-    """What a backup holds: files, and their bytes."""
+    """What a backup holds, or a restore brought back.
+
+    Attributes:
+        files: how many files.
+        bytes: of these files.
+        streams: how far each stream is: its log, and the tables that are made from it, by their places as texts.
+        problems: where a log is not the one that its tables were made from: as it was in the home.
+    """
 
     files: int
     bytes: int
+    streams: dict[str, dict[str, str]]
+    problems: tuple[str, ...] = ()
 
 
 def back_up(home: Home, target: Path) -> BackedUp:
@@ -57,12 +82,118 @@ def back_up(home: Home, target: Path) -> BackedUp:
     if target.resolve().is_relative_to(home.root.resolve()):
         raise ConfigError(f"{target} lies in the home", hint="name a folder beside it")
     target.mkdir(parents=True, exist_ok=True)
-    count = size = 0
+    files: dict[str, list[int]] = {}
     for path in _in_order(home):
-        copied = _copied(path, target / path.relative_to(home.root))
-        count += copied is not None
-        size += copied or 0
-    return BackedUp(files=count, bytes=size)
+        name = path.relative_to(home.root)
+        if (copied := _copied(path, target / name)) is not None:
+            files[str(name)] = list(copied)
+    copy = Home(target)
+    done = BackedUp(
+        files=len(files),
+        bytes=sum(size for size, _ in files.values()),
+        streams=_positions(copy),
+        problems=tuple(_problems(copy)),
+    )
+    write_record(
+        target / MANIFEST,
+        {
+            "format": _FORMAT,
+            "made_us": now_us(),
+            "streams": done.streams,
+            "files": files,
+        },
+        private=True,
+    )
+    return done
+
+
+def restore(backup: Path, home: Home) -> BackedUp:
+    """Puts a backup in the place of a home that is not there: all of it, or nothing.
+
+    It is copied beside the place first, each file checked against the manifest, and gets its name last.
+
+    Args:
+        backup: a folder that `back_up` made.
+        home: where to; a folder that does not exist yet, or is empty.
+
+    Raises:
+        ConfigError: there are files, so that parts of two times would come together; or it lies in the backup.
+        StateError: the backup is not whole: it has no manifest, or a file is missing or not what it was.
+        OSError: the disk is full, or refuses. Nothing has come to its place then.
+    """
+    root = home.root.resolve()
+    if root.is_dir() and any(root.iterdir()):
+        raise ConfigError(
+            f"{root} is not empty: a backup is not mixed with what is there",
+            hint="move it away first, or name another home",
+        )
+    if root.is_relative_to(backup.resolve()):
+        raise ConfigError(f"{root} lies in the backup", hint="name a folder beside it")
+    manifest = _manifest(backup)
+    files: dict[str, list[int]] = manifest["files"]
+    draft = root.with_name(f".{root.name}.restoring")
+    shutil.rmtree(draft, ignore_errors=True)
+    for name, expected in files.items():
+        if _copied(backup / name, draft / name) != tuple(expected):
+            shutil.rmtree(draft, ignore_errors=True)
+            raise StateError(
+                f"{backup / name} is not what was backed up: it is missing, or was changed",
+                hint="nothing was restored; take another backup",
+            )
+    draft.mkdir(parents=True, exist_ok=True)
+    os.sync()  # thousands of files: one by one takes minutes
+    draft.replace(root)
+    return BackedUp(
+        files=len(files),
+        bytes=sum(size for size, _ in files.values()),
+        streams=_positions(Home(root)),
+        problems=tuple(_problems(Home(root))),
+    )
+
+
+def _manifest(backup: Path) -> dict[str, Any]:
+    manifest = read_record(backup / MANIFEST)
+    if manifest is None or not isinstance(manifest.get("files"), dict):
+        raise StateError(
+            f"{backup} has no manifest ({MANIFEST}): it is no backup, or one that was cut off",
+            hint="name the folder that `fairway backup` made",
+        )
+    if manifest.get("format") != _FORMAT:
+        raise StateError(
+            f"{backup / MANIFEST} has format {manifest.get('format')!r}",
+            hint="a newer version of Fairway wrote it: restore with that version",
+        )
+    if any(
+        Path(name).is_absolute() or ".." in Path(name).parts
+        for name in manifest["files"]
+    ):
+        raise StateError(
+            f"{backup / MANIFEST} names files outside of the backup",
+            hint="it was changed; take another backup",
+        )
+    return manifest
+
+
+def _positions(home: Home) -> dict[str, dict[str, str]]:
+    """How far each stream of a home is: its log's end, and up to where its tables have everything."""
+    return {
+        folder.name: {
+            "log": printed(start_of(Log(home.log(folder.name)).end())),
+            **{
+                str(table.relative_to(home.root / "tables")): printed(start_of(end))
+                for table, _, end in positions(home, folder.name)
+            },
+        }
+        for folder in sorted((home.root / "streams").glob("[!.]*"))
+    }
+
+
+def _problems(home: Home) -> Iterator[str]:
+    for folder in sorted((home.root / "streams").glob("[!.]*")):
+        try:
+            check_log(home, folder.name)
+        except FairwayError as error:
+            yield str(error)
 
 
 def _in_order(home: Home) -> Iterator[Path]:
@@ -72,10 +203,16 @@ def _in_order(home: Home) -> Iterator[Path]:
     late = [tables, *logs, *seeds]
     rest = [path for path in _files(home.root) if not _is_below(path, late)]
     yield from sorted(rest, key=lambda path: min(map(_start, path.parts)))
+    # Of files of the log that came since, nothing may be noted.
+    yield from (path for path in _files(tables) if path.name == SUMS)
     commits = [path for path in _files(tables) if "_delta_log" in path.parts]
     # Which checkpoint is the newest is said first, so that it is there.
     yield from sorted(commits, key=lambda path: path.name != "_last_checkpoint")
-    yield from (path for path in _files(tables) if "_delta_log" not in path.parts)
+    yield from (
+        path
+        for path in _files(tables)
+        if "_delta_log" not in path.parts and path.name != SUMS
+    )
     for log in logs:
         for turn in range(3):
             parts = [each for each in sorted(log.glob("*")) if _turn(each) == turn]
@@ -110,7 +247,11 @@ def _files(folder: Path) -> Iterator[Path]:
         is_draft = any(
             part.startswith(".") and not part.endswith(".crc") for part in below
         )
-        is_of_process = path.name in _OF_PROCESSES or below[:2] == _RUNNING
+        is_of_process = (
+            path.name in _OF_PROCESSES
+            or path == folder / MANIFEST
+            or below[:2] == _RUNNING
+        )
         if not is_of_process and not is_draft and path.is_file():
             yield path
 
@@ -128,11 +269,20 @@ def _turn(path: Path) -> int:
     return _LOG_ENDS.get(path.name, 0)
 
 
-def _copied(path: Path, target: Path) -> int | None:
-    """Copies a file with mode and times; gives its bytes, None when it is gone by now: nothing names it any more."""
+def _copied(path: Path, target: Path) -> tuple[int, int] | None:
+    """Copies a file with mode and times; gives its bytes and their checksum.
+
+    None when it is gone by now: nothing names it any more.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
+    size = checksum = 0
     try:
-        shutil.copy2(path, target)
+        with path.open("rb") as source, target.open("wb") as sink:
+            while part := source.read(_PART):
+                sink.write(part)
+                size, checksum = size + len(part), zlib.crc32(part, checksum)
+        shutil.copystat(path, target)
     except FileNotFoundError:
+        target.unlink(missing_ok=True)
         return None
-    return target.stat().st_size
+    return size, checksum

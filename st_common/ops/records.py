@@ -10,11 +10,16 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from st_common.record import with_sum, without_sum
 from st_common.storage import LocalStorage, make_folder
 
 
 def write_record(
-    path: Path, record: Mapping[str, Any], *, private: bool = False
+    path: Path,
+    record: Mapping[str, Any],
+    *,
+    private: bool = False,
+    summed: bool = False,
 ) -> None:
     """Replaces a record, durable when this returns: a reader sees the old one or the new one, whole.
 
@@ -22,18 +27,20 @@ def write_record(
         path: the file; its folder is made when it is absent.
         record: JSON values by name.
         private: only its owner may read it.
+        summed: with a checksum, so that a value which a disk changed is never taken for another.
 
     Raises:
         StorageError: the disk is full, or refuses.
     """
+    record = with_sum(record) if summed else record
     content = json.dumps(record, separators=(",", ":")).encode()
     LocalStorage(path.parent).put(path.name, content, private=private)
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
-    """A record; None when there is none, or when it is no JSON object (what a torn disk leaves behind)."""
+    """A record; None when there is none, when it is no JSON object (what a torn disk leaves behind) or was changed."""
     record = read_value(path)
-    return record if isinstance(record, dict) else None
+    return without_sum(record) if isinstance(record, dict) else None
 
 
 def read_value(path: Path) -> Any:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
-from st_common.capture.control import control_rows
-from st_common.capture.log import Log, Segment
+from st_common.capture.checked import check_bytes
+from st_common.capture.log import Log
 from st_common.contracts import load_contract
 from st_common.engine.committing import APP
 from st_common.engine.feed import packets_of, step_settings
@@ -27,7 +27,6 @@ from st_common.position import position_of, segment_of
 from st_common.serving.verify_deleted import from_kept
 from st_common.serving.verify_filters import wrongly_filtered
 from st_common.settings import StreamSettings
-from st_common.tables.recovery import damaged_files
 
 REPLAY_BYTES = 64 << 20  # of the log: so much is done once more
 _STEP_BYTES = 16 << 20
@@ -85,37 +84,12 @@ def audit(home: Home, stream: StreamSettings) -> Iterator[Finding]:
     yield from _replay(home, stream, log, changes)
 
 
-def _is_bare(log: Log, segment: Segment) -> bool:
-    """Reads all of a segment; whether it is a packet whose raw bytes are gone.
-
-    Raises:
-        FairwayError: it is damaged, or says what this version does not know.
-    """
-    if log.is_purged(segment):
-        return False
-    if segment.control:
-        control_rows(log, segment)
-    else:
-        log.read(segment)
-    if segment.packet and log.has_raw(segment):
-        log.raw(segment)
-        return False
-    return segment.packet
-
-
 def _log(log: Log) -> Finding:
-    count = bare = 0
     try:
-        for segment in log.segments(0):
-            bare += _is_bare(log, segment)
-            count += 1
-        if count != log.end():
-            return Finding(
-                what="log",
-                problem=f"{count} segments are read, but the newest is {log.end() - 1}",
-            )
+        checked = check_bytes(log)
     except FairwayError as error:
         return Finding(what="log", problem=error.message)
+    bare = checked.bare
     skipped = [f"segment {number} ({why})" for number, why in log.skipped().items()]
     purged = log.purged_before()
     gone = [f"records before segment {purged}, which were purged"] if purged else []
@@ -126,7 +100,7 @@ def _log(log: Log) -> Finding:
         else []
     )
     return Finding(
-        what=f"log: {count} segments, their numbers, checksums and control rows",
+        what=f"log: {checked.segments} segments, their numbers, checksums and control rows",
         problem=None,
         unchecked="; ".join(gone + lost),
     )
@@ -136,12 +110,8 @@ def _files(home: Home, stream: StreamSettings, name: str) -> Finding:
     path = home.table(name, stream.name)
     if not tables.exists(path):
         return Finding(what=f"table {name}", problem=None, unchecked="there is none")
-    missing = sorted(damaged_files(path))
-    problem = (
-        f"{missing[0]} is missing or cut, and {len(missing) - 1} others"
-        if missing
-        else None
-    )
+    said = tables.damage(path)
+    problem = f"{said[0]}, and {len(said) - 1} others" if said else None
     return Finding(what=f"table {name}: its files", problem=problem)
 
 

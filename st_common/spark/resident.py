@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.owner import Owner, owned, pulsing
-from st_common.engine.recovery import recover_tables
+from st_common.engine.recovery import prepare
 from st_common.engine.run import attend, beat, summary
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
@@ -54,9 +54,9 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     """
     started_s = time.monotonic()
     with owned(home, stream.name, engine="spark") as owner, pulsing(owner):
+        prepare(home, stream.name)
         stream = begin(home, stream, engine="spark", shards=stream.shards)
         feed = feed_of(home, stream)
-        recover_tables(home, stream.name)
         with (
             _started(feed, owner) as (start, host),
             _engine(start, home, feed, owner, host=host) as engine,

@@ -20,8 +20,9 @@ from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.committing import APP
 from st_common.engine.feed import step_settings
+from st_common.engine.log_identity import log_note
 from st_common.engine.owner import Owner, owned, pulsing
-from st_common.engine.recovery import recover_tables
+from st_common.engine.recovery import prepare
 from st_common.engine.run import summary
 from st_common.engine.summary import RunSummary
 from st_common.engine.suspension import tell_failures
@@ -65,6 +66,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     """
     started_s = time.monotonic()
     with owned(home, stream.name, engine="spark") as owner, pulsing(owner):
+        prepare(home, stream.name)
         stream = begin(home, stream, engine="spark", shards=stream.shards)
         spark = session(
             f"fairway-{stream.name}",
@@ -72,7 +74,6 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
             log_file=owner.folder / "spark.log",
             extended=False,
         )
-        recover_tables(home, stream.name)
         sink = Sink(home=home, stream=stream, owner=owner)
         try:
             with archiving(Archive(home, stream)) as archive:
@@ -154,6 +155,7 @@ class Sink:
                 app=APP,
                 version=end,
                 after=self.committed,
+                notes=log_note(self.log, APP, segment_of(end)),
                 check=self.owner.check,
             )
         self._hear(metas)

@@ -20,7 +20,13 @@ from st_common.tables.reading import (
     stored,
     version,
 )
-from st_common.tables.recovery import recover
+from st_common.tables.recovery import (
+    committed_at,
+    cut_behind,
+    damage,
+    recover,
+    whole_version,
+)
 from st_common.tables.shape import fit, with_date
 from st_common.tables.versions import Dropped, drop_versions
 from st_common.tables.writing import append, begin_anew, replace
@@ -33,8 +39,11 @@ __all__ = [
     "begin_anew",
     "checkpoint",
     "committed",
+    "committed_at",
     "compact",
     "create",
+    "cut_behind",
+    "damage",
     "dataset",
     "drop_versions",
     "exists",
@@ -54,5 +63,6 @@ __all__ = [
     "stored",
     "vacuum",
     "version",
+    "whole_version",
     "with_date",
 ]

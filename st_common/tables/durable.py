@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from st_common.tables.sums import note_sums
+
 _LOG = "_delta_log"
 _CHECKPOINT = "_last_checkpoint"
 _DOUBTED = 8  # versions before the newest that a process syncs at its first commit: their writer may have been killed
@@ -13,6 +15,7 @@ _DOUBTED = 8  # versions before the newest that a process syncs at its first com
 _synced: dict[
     Path, int
 ] = {}  # the newest version of each table's log that this process has synced
+_noted: dict[Path, str] = {}  # the checkpoint of each whose checksum this process noted
 
 
 def sync_files(paths: Iterable[Path], table: Path) -> None:
@@ -35,18 +38,28 @@ def sync_files(paths: Iterable[Path], table: Path) -> None:
 def sync_log(table: Path) -> None:
     """Makes the newest versions of a table durable, whoever committed them; nobody may rely on a commit before.
 
+    Their checksums are noted: see `sums`.
+
     Call it inside `locked(table)`.
     """
     folder = table / _LOG
     version = _synced.get(table)
-    if version is None or not (folder / log_name(version)).exists():
+    doubted = version is None or not (folder / log_name(version)).exists()
+    if version is None or doubted:
         version = max(newest_version(table) - _DOUBTED, -1)
+    commits = []
     while (folder / log_name(version + 1)).exists():
         version += 1
         _sync(folder / log_name(version))
-    for name in _checkpoint_files(table):
+        commits.append(log_name(version))
+    checkpoint = _checkpoint_files(table)
+    for name in checkpoint:
         with suppress(FileNotFoundError):
             _sync(folder / name)
+    note_sums(table, commits, known=doubted)
+    if checkpoint and _noted.get(table) != checkpoint[0]:
+        note_sums(table, checkpoint[:1], known=True)
+        _noted[table] = checkpoint[0]
     for place in (folder, table, table.parent):
         _sync(place)
     _synced[table] = version

@@ -12,6 +12,7 @@ import re
 import sys
 import time
 import uuid
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ from st_common.contracts import Contract
 from st_common.tables.clustering import in_clusters
 
 _ROW_GROUP = 1 << 17
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_CHECKSUM = re.compile(_UUID + r"-([0-9a-f]{8})\.parquet$")
 _LONG_TEXT = 32  # longer texts are cut in statistics, as Spark does
 _AFTER_ALL = chr(
     0x10FFFF
@@ -63,7 +66,9 @@ def write_file(
     prefix: str,
     data_change: bool,
 ) -> AddAction:
-    """Writes rows of one partition as a Parquet file `prefix`-UUID.parquet, with statistics for readers to skip it by.
+    """Writes rows of one partition as a Parquet file, with statistics for readers to skip it by.
+
+    Its name is `prefix`-UUID-CRC.parquet: no format within says whether a byte was changed, so the name does (SPEC S2).
 
     Args:
         path: the table's folder.
@@ -79,26 +84,32 @@ def write_file(
         f"{name}={re.sub('[^A-Za-z0-9_.-]', '_', str(value))}"
         for name, value in values.items()
     )
-    name = (
-        f"{folder}/{prefix}-{uuid.uuid4()}.parquet"
-        if folder
-        else f"{prefix}-{uuid.uuid4()}.parquet"
+    texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        rows, sink, compression="zstd", use_dictionary=texts, row_group_size=_ROW_GROUP
     )
+    content = sink.getvalue()
+    name = f"{prefix}-{uuid.uuid4()}-{zlib.crc32(content):08x}.parquet"
+    name = f"{folder}/{name}" if folder else name
     file = path / name
     file.parent.mkdir(parents=True, exist_ok=True)
-    texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
-    pq.write_table(
-        rows, file, compression="zstd", use_dictionary=texts, row_group_size=_ROW_GROUP
-    )
+    file.write_bytes(content)
     return AddAction(
         path=name,
-        size=file.stat().st_size,
+        size=content.size,
         partition_values=values,
         modification_time=time.time_ns() // 1_000_000,
         data_change=data_change,
         # Not as \u escapes: delta-rs reads a pair of surrogates as another character, and then skips the file.
         stats=json.dumps(_statistics(rows), ensure_ascii=False),
     )
+
+
+def checksum_in(name: str) -> int | None:
+    """The checksum in the name of a file that `write_file` wrote; None: the name has none."""
+    found = _CHECKSUM.search(name)
+    return None if found is None else int(found[1], 16)
 
 
 def partition_text(value: object) -> str | None:

@@ -84,12 +84,17 @@ def _opened(path: Path, folder: _Identity) -> DeltaTable | None:
     except TableNotFoundError:  # a log folder in which no commit stands yet
         return None
     except (DeltaError, OSError) as error:
-        raise FairwayError(
-            f"{path} cannot be opened: {str(error).splitlines()[0]}",
-            hint="its engine brings it back at its next start, or `fairway doctor --repair` does",
-        ) from error
+        raise unreadable(path, error) from error
     _open[str(path)] = _Open(table, folder, os.getpid())
     return table
+
+
+def unreadable(path: Path, error: Exception) -> FairwayError:
+    """The error for people of a table whose log cannot be read."""
+    return FairwayError(
+        f"{path} cannot be opened: {str(error).splitlines()[0]}",
+        hint="its engine brings it back at its next start, or `fairway doctor --repair` does",
+    )
 
 
 def _log_folder(path: Path) -> _Identity | None:

@@ -14,6 +14,7 @@ from st_common.tables.durable import checkpointed, sync_log
 from st_common.tables.handle import newest, required
 from st_common.tables.lock import locked
 from st_common.tables.reading import PURGED, PURGED_ROWS, purged_rows
+from st_common.tables.sums import trim_sums
 
 Mask = npt.NDArray[np.bool_]
 
@@ -88,3 +89,4 @@ def checkpoint(path: Path, *, keeps_commits: bool = False) -> None:
         if not keeps_commits:
             table.cleanup_metadata()
         sync_log(path)
+        trim_sums(path)

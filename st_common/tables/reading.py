@@ -12,7 +12,7 @@ from deltalake.exceptions import DeltaError
 from st_common.contracts import Contract
 from st_common.errors import FairwayError
 from st_common.observed import note_read
-from st_common.tables.handle import newest, required
+from st_common.tables.handle import newest, required, unreadable
 from st_common.tables.pruning import Filters, keep
 from st_common.tables.shape import gained
 
@@ -104,9 +104,15 @@ def committed(path: Path, app: str) -> int | None:
 
     Returns:
         None when it has committed none, or there is no table.
+
+    Raises:
+        FairwayError: the table's log cannot be read.
     """
     table = newest(path)
-    return None if table is None else table.transaction_version(app)
+    try:
+        return None if table is None else table.transaction_version(app)
+    except DeltaError as error:
+        raise unreadable(path, error) from error
 
 
 def stored(path: Path) -> tuple[int, int]:

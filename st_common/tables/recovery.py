@@ -6,6 +6,8 @@ the table names then (SPEC S2). Cut off means moved to `_damaged/`, for people t
 
 import json
 import os
+import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,18 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from st_common.errors import FairwayError
-from st_common.tables.durable import log_name, newest_version
+from st_common.tables.durable import checkpointed, log_name, newest_version
+from st_common.tables.files import checksum_in
 from st_common.tables.handle import forget, required
 from st_common.tables.lock import locked
+from st_common.tables.sums import changed_in_log, trim_sums
 
 _DAMAGED = "_damaged"
+_LOG = "_delta_log"
 _PARQUET_END = b"PAR1"
 
 
@@ -51,6 +58,7 @@ def recover(table: Path, *, derived: bool = True) -> str | None:
         forget(table)
     if whole == before:
         return None
+    trim_sums(table)
     then = (
         "are written again from the log" if derived else "had been committed by nobody"
     )
@@ -98,18 +106,103 @@ def _whole_files(table: Path, newest: int) -> int:
     return newest
 
 
-def damaged_files(table: Path) -> set[str]:
-    """The data files of the newest version that are missing, of another length, or without a Parquet file's end."""
+def damage(table: Path) -> list[str]:
+    """What is wrong with the bytes of a table's newest version, for people; all of them are read.
+
+    Found are files that are missing or cut, data files that are not what their names say, and files of its log that are
+    not what was noted of them. A file that another program or an older version wrote has no checksum: it is only
+    looked at as `damaged_files` does.
+
+    Args:
+        table: the table's folder; where there is no table nothing is wrong.
+    """
+    if newest_version(table) < 0:
+        return []
+    newest_checkpoint = checkpointed(table)
+    said = [
+        f"{_LOG}/{name} was changed"
+        for name in changed_in_log(table)
+        if not name.endswith(".json") or int(name[:20]) > newest_checkpoint
+    ]
+    if said:
+        return said
+    try:
+        return [
+            f"{name} is missing, cut or changed"
+            for name in sorted(damaged_files(table, thorough=True))
+        ]
+    except FairwayError as error:
+        return [error.message]
+    except DeltaError as error:
+        return [f"its log cannot be read: {str(error).splitlines()[0]}"]
+
+
+def whole_version(table: Path) -> int:
+    """The newest version of a table whose log and data files are what was written, all of their bytes; -1 for none.
+
+    Nothing is changed: see `cut_behind`.
+    """
+    changed = [int(name[:20]) for name in changed_in_log(table)]
+    version = min([newest_version(table), *(number - 1 for number in changed)])
+    while version >= 0:
+        try:
+            damaged = damaged_files(table, version=version, thorough=True)
+        except DeltaError:
+            return -1
+        if not damaged:
+            return version
+        first = next(
+            (one for one in _versions(table) if _adds(table, one) & damaged), 0
+        )
+        version = min(first, version) - 1
+    return version
+
+
+def cut_behind(table: Path, version: int) -> None:
+    """Takes a table back to a version, or away when that is -1; what is cut off lies in `_damaged/` beside or in it."""
+    with locked(table):
+        if version < 0:
+            aside = table.with_name(f".{table.name}{_DAMAGED}")
+            shutil.rmtree(aside, ignore_errors=True)
+            table.replace(aside)
+        else:
+            _cut(table, version + 1)
+            _cut_checkpoints(table)
+            trim_sums(table)
+        forget(table)
+
+
+def committed_at(table: Path, version: int, app: str) -> int | None:
+    """As `committed`, of an older version; None for version -1."""
+    if version < 0:
+        return None
+    return DeltaTable(str(table), version=version).transaction_version(app)
+
+
+def damaged_files(
+    table: Path, *, version: int | None = None, thorough: bool = False
+) -> set[str]:
+    """The data files of a version that are missing, of another length, or without a Parquet file's end.
+
+    Args:
+        table: the table's folder.
+        version: which one; None: the newest.
+        thorough: also those whose bytes are not what their names say; all of them are read.
+    """
     if newest_version(table) < 0:
         return set()
     forget(table)
-    actions = pa.table(required(table).get_add_actions(flatten=True))
+    opened = (
+        required(table) if version is None else DeltaTable(str(table), version=version)
+    )
+    actions = pa.table(opened.get_add_actions(flatten=True))
     names = [unquote(name) for name in actions["path"].to_pylist()]
     sizes = actions["size_bytes"].to_pylist()
     return {
         name
         for name, size in zip(names, sizes, strict=True)
         if not _is_whole(table / name, size)
+        or (thorough and not _is_unchanged(table / name))
     }
 
 
@@ -122,6 +215,19 @@ def _is_whole(path: Path, size: int) -> bool:
             return file.read() == _PARQUET_END
     except OSError:
         return False
+
+
+def _is_unchanged(path: Path) -> bool:
+    expected, found = checksum_in(path.name), 0
+    if expected is None:
+        return True
+    try:
+        with path.open("rb") as file:
+            while part := file.read(1 << 20):
+                found = zlib.crc32(part, found)
+    except OSError:
+        return False
+    return found == expected
 
 
 def _versions(table: Path) -> list[int]:

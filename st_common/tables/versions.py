@@ -19,6 +19,7 @@ from st_common.tables.durable import sync_log
 from st_common.tables.handle import required
 from st_common.tables.lock import locked
 from st_common.tables.reading import whole
+from st_common.tables.sums import trim_sums
 
 _LOG = "_delta_log"
 _DIGITS = 20  # of the number that the names of Delta's commits begin with
@@ -97,6 +98,7 @@ def _trim_log(path: Path, oldest: int) -> None:
     for file in before:
         file.unlink()
     sync_log(path)
+    trim_sums(path)
 
 
 def _number(file: Path) -> int:

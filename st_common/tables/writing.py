@@ -1,6 +1,6 @@
 """Rows into tables: appended once, or in the place of others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,6 +33,7 @@ def append(
     app: str | None = None,
     version: int | None = None,
     after: int | None = None,
+    notes: Mapping[str, int] | None = None,
     check: Callable[[], None] | None = None,
     files: Sequence[AddAction] = (),
 ) -> bool:
@@ -54,6 +55,7 @@ def append(
         version: the app's version by this commit, as a position in the log; only with `app`.
         after: the version at which the app must stand, -1 for none: so that of two that think they are the only one,
             both at the same place, one commits. None: anywhere before `version`.
+        notes: numbers that are kept with the app's version, by names of their own; `committed` gives them.
         check: called under the table's lock right before the commit; refuses by an error.
         files: more rows, in files that `write_files` has written below the table's folder.
 
@@ -68,6 +70,7 @@ def append(
     """
     rows = fit(data, contract)
     marks = _marks(app, version)
+    noted = [Transaction(name, number) for name, number in (notes or {}).items()]
 
     def once() -> bool:
         table = made(path, contract, rows.schema)
@@ -78,7 +81,9 @@ def append(
         elif marks and _is_done(table, marks[0]):
             return False
         if len(rows) or marks:
-            commit(table, [*files, *write_files(path, rows, contract)], marks)
+            commit(
+                table, [*files, *write_files(path, rows, contract)], [*marks, *noted]
+            )
         return True
 
     return _committed(path, once)

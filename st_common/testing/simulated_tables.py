@@ -9,7 +9,7 @@ before it is synced, so a power cut may tear it.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -56,6 +56,7 @@ class SimulatedTables:
         version: int,
         after: int,
         check: Callable[[], None] | None,
+        notes: Mapping[str, int],
         files: Sequence[object] = (),
     ) -> bool:
         """See `tables.append`; nobody writes files by himself here."""
@@ -67,7 +68,8 @@ class SimulatedTables:
                 if check is not None:
                     check()
                 self.require_at(path, newest, app=app, after=after)
-                commit = {"version": version, **self._store(path, data)}
+                commit = {"version": version, "notes": {**notes}}
+                commit |= self._store(path, data)
                 if self._link(path, newest + 1, commit):
                     self._sync(path)
                     return True

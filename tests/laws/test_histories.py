@@ -54,7 +54,7 @@ def test_a_program_that_lives_histories_names_the_seed_of_any_error(monkeypatch)
 
 def test_histories_have_all_that_can_break():
     missing = {"changes", "kills", "cuts", "takeovers", "clocks"}
-    for seed in range(40):
+    for seed in range(200):
         one = histories.live(seed)
         missing = {what for what in missing if not getattr(one, what)}
         if not missing:

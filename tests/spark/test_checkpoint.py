@@ -11,6 +11,8 @@ import pytest
 from deltalake import DeltaTable
 
 from st_common import tables
+from st_common.capture.log import Log
+from st_common.engine.log_identity import check_log
 from st_common.engine.owner import owned
 from st_common.engine.run import run
 from st_common.engine.topology import frozen
@@ -18,6 +20,7 @@ from st_common.home import Home
 from st_common.lifecycle.backup import back_up
 from st_common.lineage.telling import telling_stream
 from st_common.ops.alerts import read_alerts
+from st_common.position import segment_of
 from st_common.spark import stream as streaming
 from st_common.testing.log_writer import settings_of, write_log
 from st_common.testing.strategies import case_of
@@ -162,3 +165,13 @@ def _damage(state):
     for cut in (state / "0" / "1").glob("*.*"):
         if cut.is_file():
             cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
+
+
+def test_a_commit_of_a_batch_keeps_which_log_it_was_made_from(spark, tmp_path):
+    home = Home(tmp_path)
+    write_log(home.log("grid"), CASE.rows)
+    _follow(spark, home, STREAM)
+    log, table = Log(home.log("grid")), home.table("changes", "grid")
+    last = segment_of(tables.committed(table, "engine"))
+    assert tables.committed(table, "engine-log") == log.mark(last) > 0
+    check_log(home, "grid")

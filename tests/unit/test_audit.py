@@ -155,7 +155,7 @@ def test_a_flipped_bit_of_the_log_is_found(home: Home) -> None:
 def test_a_data_file_that_is_gone_is_found(home: Home) -> None:
     next(home.table("positions", "s").glob("**/*.parquet")).unlink()
     assert any(
-        "is missing or cut" in found.problem
+        "is missing, cut or changed" in found.problem
         for found in audit(home, STREAM)
         if found.problem
     )

@@ -177,3 +177,63 @@ def test_leases_stay_behind_and_a_folder_with_files_is_refused(
     assert "is not empty" in fairway(home.root, "backup", str(copy), code=2)
     with pytest.raises(ConfigError, match="lies in the home"):
         back_up(home, home.root / "backup")
+
+
+def test_a_backup_is_restored_by_one_command_and_goes_on(home: Home, tmp_path: Path):
+    said = fairway(home.root, "backup", str(tmp_path / "copy"))
+    for what in ("grid: log at 21.0", "changes/grid at 21.0", "positions/grid at 21.0"):
+        assert what in said
+    arrive(home, 20)
+    fairway(home.root, "run", "grid", "--until-idle")
+    calm = {name: rows_before(home, name, 22) for name in ("changes", "positions")}
+    shutil.move(home.root, tmp_path / "lost")
+    assert "changes/grid at 21.0" in fairway(
+        home.root, "restore", str(tmp_path / "copy")
+    )
+    arrive(home, 20)
+    fairway(home.root, "run", "grid", "--until-idle")
+    for name, rows in calm.items():
+        assert rows_before(home, name, 22) == rows
+    assert "WRONG" not in fairway(home.root, "verify", "west")
+    assert "WRONG" not in fairway(home.root, "doctor")
+
+
+def test_a_restore_mixes_nothing(home: Home, tmp_path: Path):
+    copy = tmp_path / "copy"
+    fairway(home.root, "backup", str(copy))
+    before = sorted(home.root.rglob("*"))
+    assert "is not mixed" in fairway(home.root, "restore", str(copy), code=2)
+    assert sorted(home.root.rglob("*")) == before
+
+
+@pytest.mark.parametrize("fault", ["changed", "missing", "no manifest", "outside"])
+def test_a_backup_that_is_not_whole_restores_nothing(
+    home: Home, tmp_path: Path, fault: str
+):
+    copy, other = tmp_path / "copy", tmp_path / "other"
+    fairway(home.root, "backup", str(copy))
+    victim = next(iter(sorted(copy.rglob("*.parquet"))))
+    if fault == "changed":
+        content = bytearray(victim.read_bytes())
+        content[7] ^= 1
+        victim.write_bytes(content)
+    elif fault == "missing":
+        victim.unlink()
+    elif fault == "no manifest":
+        (copy / "backup.json").unlink()
+    else:
+        text = (copy / "backup.json").read_text()
+        name = str(victim.relative_to(copy))
+        (copy / "backup.json").write_text(text.replace(name, "../stolen"))
+    said = fairway(other, "restore", str(copy), code=2)
+    assert len(said.strip().splitlines()) == 1
+    assert not other.exists()
+    assert not [path for path in tmp_path.iterdir() if "restoring" in path.name]
+
+
+def test_a_backup_says_that_a_log_is_older_than_its_tables(home: Home, tmp_path: Path):
+    newest = max(home.log("grid").rglob("*.seg"))
+    newest.unlink()
+    said = fairway(home.root, "backup", str(tmp_path / "copy"), code=1)
+    assert "WRONG" in said
+    assert "ends at 20.0" in said
