@@ -24,6 +24,7 @@ from st_common.formats.format_settings import (
     FormatSettings,
     Source,
     named_columns,
+    parts,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from st_common.formats.records import Records
 
 _TRACK_NAME = "trk/name"
-_POINTS = ("trkpt", "rtept", "wpt")
+_WAYPOINT = "wpt"
+_POINTS = ("trkpt", "rtept", _WAYPOINT)
 _ENCODINGS = ("utf-8", "us-ascii")
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
 _PORTION = 1 << 16  # bytes read at once
@@ -89,7 +91,10 @@ class Gpx(Format):
             pass
 
     def records(self, payload: bytes, stream: FormatSettings) -> "Records":
-        """The points of a document; where it breaks, one more record stands for the rest, `unreadable`."""
+        """The points of a document; where it breaks, one more record stands for the rest, `unreadable`.
+
+        Where tracks are the objects, waypoints are `no_position`: they mark places, and nobody is there.
+        """
         import numpy as np
         import pyarrow as pa
 
@@ -104,12 +109,18 @@ class Gpx(Format):
             fault.append(Reason.UNREADABLE)
             texts.append(payload[reader.read_to :][:RAW_LIMIT])
         points = reader.take()
-        fault = [Reason.NONE] * len(points) + fault
+        by_track = _TRACK_NAME in parts(stream.columns.object)
+        beside = [by_track and point.is_waypoint for point in points]
+        told = [Reason.NO_POSITION if one else Reason.NONE for one in beside]
+        fault = [*told, *fault]
         raw = pa.array(
             [point.text[:RAW_LIMIT] for point in points] + texts, pa.binary()
         )
+        read = [
+            point for point, is_none in zip(points, beside, strict=True) if not is_none
+        ]
         fields = {
-            name: pa.array([point.fields.get(name) for point in points], pa.string())
+            name: pa.array([point.fields.get(name) for point in read], pa.string())
             for name in columns_read(stream)
         }
         return Records(
@@ -149,6 +160,7 @@ class _Point:
     around: tuple[bytes, bytes]
     text: bytes
     fields: dict[str, str]
+    is_waypoint: bool
 
 
 @dataclass(slots=True)
@@ -158,6 +170,7 @@ class _Kept:
     start: int
     tag: bytes
     is_point: bool
+    is_waypoint: bool = False
     fields: dict[str, str] = field(default_factory=dict)
     path: list[str] = field(default_factory=list)  # of the open elements inside it
     texts: list[str] = field(default_factory=list)  # of the innermost
@@ -263,7 +276,13 @@ class _Reader:
         tag = self._start_tag(start)
         if local in _POINTS:
             texts = {_local(key): value for key, value in attributes.items()}
-            self._kept = _Kept(start, tag, is_point=True, fields=texts)
+            self._kept = _Kept(
+                start,
+                tag,
+                is_point=True,
+                is_waypoint=local == _WAYPOINT,
+                fields=texts,
+            )
         elif local == "name" and self._in_track():
             self._kept = _Kept(start, tag, is_point=False)
         else:
@@ -303,7 +322,8 @@ class _Reader:
             return
         if self._name is not None:
             kept.fields[_TRACK_NAME] = self._name[1]
-        self._points.append(_Point(self._tags_around(), text, kept.fields))
+        around = self._tags_around()
+        self._points.append(_Point(around, text, kept.fields, kept.is_waypoint))
         self.read_to = end
 
     def _start_tag(self, start: int) -> bytes:

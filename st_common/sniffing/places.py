@@ -132,7 +132,7 @@ def _by_name(names: Sequence[str]) -> tuple[str, str] | None:
     if not pairs:
         return None
     x, y = pairs[0]
-    if is_end(axes[x][1] | axes[y][1]) and len(pairs) > 1:
+    if is_end(axes[x][1] | axes[y][1] | _inside(x)) and len(pairs) > 1:
         raise ConfigError(
             f"each record has two places: {', '.join(axes)}",
             hint="fixes have one: write each trip as two lines, as with "
@@ -140,6 +140,11 @@ def _by_name(names: Sequence[str]) -> tuple[str, str] | None:
             "SELECT id, end_time, end_lon, end_lat FROM 'FILE') TO 'fixes.csv'\"",
         )
     return x, y
+
+
+def _inside(name: str) -> frozenset[str]:
+    """The words of what a path stands in: those of `from` for `from.lat`."""
+    return frozenset(words_of(name.rpartition(".")[0]).split("_"))
 
 
 def _distance(

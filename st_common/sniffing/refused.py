@@ -1,10 +1,14 @@
 """Files that are known and that no stream reads, each with the command that makes fixes of it."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from st_common.errors import ConfigError
+from st_common.sniffing.words import TIMES, axis_of, rank
 
 _HEAD_BYTES = 1 << 12
 _BABEL = "gpsbabel -t -i {kind} -f {file} -o gpx -F {stem}.gpx"
@@ -84,3 +88,122 @@ def refuse_lines_of_points(
             f"[w.writerow([r[ID], int(r[TIME]) + 15 * n, *p]) for r in csv.DictReader(open('FILE')) for n, p in "
             f'enumerate({many})]"',
         )
+
+
+def refuse_lists_of_points(
+    payloads: Sequence[bytes], times: Mapping[str, Any], place: str
+) -> None:
+    """Refuses records of JSON each of which holds a list of points, as of a trip.
+
+    Args:
+        payloads: records, each on a line.
+        times: what is known of the columns of a fix, by the keys of the settings: `object`, `event_ts`, `time_unit`.
+        place: of what, for people.
+
+    Raises:
+        ConfigError: they do; the hint says how each point becomes a record.
+    """
+    for record in islice(_objects(payloads), _LOOKED_AT):
+        for path, points in _lists_in(record):
+            if (one := _point(points)) is None:
+                continue
+            steps = "".join(f"[{name!r}]" for name in path)
+            raise ConfigError(
+                f"{place}: {'.'.join(path)} holds the points of a whole trip, and a record is one fix",
+                hint="write each point as a line"
+                f"{'' if one.time else ', with the seconds between points (15 here)'}: "
+                + _command(f"r{steps}", one, times, place),
+            )
+
+
+_LOOKED_AT = 20
+_READ = {
+    "s": "float({})",
+    "ms": "float({}) / 1000",
+    "us": "float({}) / 1e6",
+    "iso": "datetime.datetime.fromisoformat({}).timestamp()",
+}
+
+
+class _PointOfList:
+    """How a point of a list says where it is: as Python has it, of `p`, and when, if it says so."""
+
+    def __init__(self, x: str, y: str, time: str = "") -> None:
+        self.x, self.y, self.time = x, y, time
+
+
+def _point(points: list[Any]) -> _PointOfList | None:
+    """How the points of a list are written; None: they are no points."""
+    if len(points) < 2:
+        return None
+    first, second = points[:2]
+    if isinstance(first, list) and isinstance(second, list):
+        both = [*first[:2], *second[:2]]
+        are_numbers = len(both) == 4 and all(
+            isinstance(one, int | float) and abs(one) <= 180 for one in both
+        )
+        return _PointOfList("p[0]", "p[1]") if are_numbers else None
+    if not isinstance(first, dict):
+        return None
+    axes = {axis[0]: name for name in first if (axis := axis_of(name)) is not None}
+    if axes.keys() != {"x", "y"}:
+        return None
+    times = [name for name in first if rank(name, TIMES) is not None]
+    time = f"p[{times[0]!r}]" if times else ""
+    return _PointOfList(f"p[{axes['x']!r}]", f"p[{axes['y']!r}]", time)
+
+
+def _command(
+    points: str, one: _PointOfList, known: Mapping[str, Any], place: str
+) -> str:
+    """The command that writes the points of records as CSV."""
+    name, at = (_in_record(known.get(key)) for key in ("object", "event_ts"))
+    start = _READ.get(str(known.get("time_unit")), "float({})").format(at or "r[TIME]")
+    time = one.time or f"{start} + 15 * n"
+    lines = f"(json.loads(line) for line in open('{place}'))"
+    rows = f"json.load(open('{place}'))" if _is_array(place) else lines
+    return (
+        'python -c "import csv, datetime, json, sys; w = csv.writer(sys.stdout); '
+        "w.writerow(['id', 'time', 'lon', 'lat']); "
+        f"[w.writerow([{name or 'r[ID]'}, {time}, {one.x}, {one.y}]) for r in {rows} "
+        f'for n, p in enumerate({points})]"'
+    )
+
+
+def _in_record(column: Any) -> str:
+    """A column of a record as Python has it; "" where there is none."""
+    if not isinstance(column, str):
+        return ""
+    return "r" + "".join(f"[{name!r}]" for name in column.split("."))
+
+
+def _is_array(place: str) -> bool:
+    path = Path(place)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(_HEAD_BYTES).lstrip().startswith(b"[")
+
+
+def _objects(payloads: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+    for line in (line for one in payloads for line in one.splitlines()):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def _lists_in(
+    record: Mapping[str, Any], before: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+    """The lists in a record, by their paths."""
+    for name, value in record.items():
+        if isinstance(value, dict) and len(before) < _DEEPEST:
+            yield from _lists_in(value, (*before, name))
+        elif isinstance(value, list):
+            yield (*before, name), value
+
+
+_DEEPEST = 8

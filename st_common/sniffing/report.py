@@ -30,7 +30,11 @@ from st_common.sniffing.form import Form, form_of
 from st_common.sniffing.head import SECONDS, Head, is_address, read_head
 from st_common.sniffing.live import is_live
 from st_common.sniffing.order import notes_of_order
-from st_common.sniffing.refused import refuse_known, refuse_lines_of_points
+from st_common.sniffing.refused import (
+    refuse_known,
+    refuse_lines_of_points,
+    refuse_lists_of_points,
+)
 from st_common.sniffing.rows import rows_of
 
 SHOWN = 5
@@ -162,7 +166,7 @@ def sniff(
     probe = _probe(form)
     sample = _sample(head, probe)
     rows = rows_of(sample.payloads, probe, form.names) if form.names else ()
-    guess = _guess(replace(form, rows=rows), place, owner, named)
+    guess = _guess(replace(form, rows=rows), sample.payloads, place, owner, named)
     told = _table_of(form, guess, owner)
     others = guess.others if guess else _columns_of(form.format, told)
     names = _kept(kept, others, place, form.format)
@@ -210,14 +214,17 @@ def _by_other_columns(seen: Sniffed, head: Head, sample: Sample) -> Sniffed:
         seen = _tried_with(columns, note, seen, head, sample)
         usual = seen.table["columns"]
     others = _OTHER_OBJECTS.get(seen.table["format"], ())
-    for other in others if seen.reasons.get("missing_object", 0) > half else ():
+    nobody = seen.reasons.get("missing_object", 0)
+    if seen.table["format"] == "gpx" and not seen.good:
+        nobody += seen.reasons.get("no_position", 0)  # waypoints alone
+    for other in others if nobody > half else ():
         note = (
             f"most records have no {usual['object']}: {other} is taken for the object"
         )
         tried = _tried_with({**usual, "object": other}, note, seen, head, sample)
         if tried.good and tried.is_readable:
             return tried
-    if seen.reasons.get("missing_object", 0) > half:
+    if nobody > half:
         owned = {**usual, "object": _one_object(head.place)}
         tried = _tried_with(owned, _NOTE_OF_ONE, seen, head, sample)
         if tried.good and tried.is_readable and tried.at_once * _FEW <= tried.good:
@@ -299,9 +306,20 @@ def _sample(head: Head, stream: StreamSettings) -> Sample:
 
 
 def _guess(
-    form: Form, place: str, owner: str | None, named: Mapping[str, str]
+    form: Form,
+    payloads: Sequence[bytes],
+    place: str,
+    owner: str | None,
+    named: Mapping[str, str],
 ) -> Guess | None:
     """The columns of a format whose columns have any names; None for others.
+
+    Args:
+        form: its names, and some records.
+        payloads: the records as they stand.
+        place: of what, for people.
+        owner: the column of objects; None: it is guessed.
+        named: columns of other parts of a fix.
 
     Raises:
         ConfigError: a part of a fix is in no column that can be told.
@@ -326,6 +344,8 @@ def _guess(
     missing = guess.missing
     if {"x", "y"} & set(missing):
         refuse_lines_of_points(form.names, form.rows, place)
+        known_yet = {**guess.columns, "time_unit": guess.time_unit}
+        refuse_lists_of_points(payloads, known_yet, place)
     has_texts = any(one.type == "string" for one in guess.others.values())
     is_timed = guess.columns.get("event_ts") is not None
     if list(missing) == ["object"] and is_timed and not has_texts:

@@ -1,5 +1,6 @@
 """Files that are known and that no stream reads are named, with the command that makes fixes of them."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -68,3 +69,78 @@ def test_trips_with_all_their_points_in_one_column_are_refused(tmp_path):
     fixes.write_bytes(done.stdout)
     seen = sniff(str(fixes))
     assert (seen.good, seen.table["columns"]["x"]) == (2, "lon")
+
+
+PAIRS = [[24.9, 60.1], [24.91, 60.11], [24.92, 60.12]]
+SPOTS = [
+    {"lat": y, "lng": x, "ts": 1_764_000_000 + n} for n, (x, y) in enumerate(PAIRS)
+]
+
+
+@pytest.mark.parametrize("as_array", [True, False], ids=["array", "lines"])
+@pytest.mark.parametrize(
+    ("inside", "path"),
+    [
+        ({"path": PAIRS}, "path"),
+        ({"route": {"points": PAIRS}}, "route.points"),
+        (
+            {"geometry": {"type": "LineString", "coordinates": PAIRS}},
+            "geometry.coordinates",
+        ),
+        ({"trip": {"track": SPOTS}}, "trip.track"),
+    ],
+    ids=["path", "deeper", "line", "objects"],
+)
+@pytest.mark.parametrize(
+    "start", [1_764_000_000, "2025-11-24T16:00:00Z"], ids=["s", "iso"]
+)
+def test_records_with_a_list_of_points_are_named_with_the_command_that_makes_fixes(
+    tmp_path, inside, path, start, as_array
+):
+    records = [
+        {"vehicle": name, "start_time": start, **inside} for name in ("v1", "v2")
+    ]
+    file = tmp_path / "trips.json"
+    lines = [json.dumps(one) for one in records]
+    file.write_text(json.dumps(records) if as_array else "\n".join(lines))
+    with pytest.raises(
+        ConfigError, match=f": {path} holds the points of a whole trip"
+    ) as wrong:
+        sniff(str(file))
+    (program,) = shlex.split(re.sub("(?s).*python -c ", "", str(wrong.value.hint)))
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True
+    )
+    fixes = tmp_path / "fixes.csv"
+    fixes.write_bytes(done.stdout)
+    seen = sniff(str(fixes))
+    assert (seen.good, seen.table["columns"]["x"]) == (6, "lon")
+    assert seen.fixes["x"].to_pylist()[:3] == [x for x, _ in PAIRS]
+    assert seen.fixes["event_ts"][0].as_py() == 1_764_000_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"), [("from", "to"), ("origin", "destination"), ("pickup", "dropoff")]
+)
+def test_objects_with_two_places_inside_are_refused(tmp_path, begin, end):
+    file = tmp_path / "trips.json"
+    one = {"id": "a", "started_at": "2025-11-24T08:00:00Z"}
+    spot = {"lat": 60.1, "lng": 24.9}
+    file.write_text(
+        "\n".join(json.dumps({**one, begin: spot, end: spot}) for _ in range(3))
+    )
+    with pytest.raises(ConfigError, match="each record has two places"):
+        sniff(str(file))
+
+
+def test_a_record_with_a_place_and_the_way_there_is_a_fix(tmp_path):
+    file = tmp_path / "fixes.json"
+    one = {
+        "id": "a",
+        "time": "2025-11-24T08:00:00Z",
+        "lat": 60.1,
+        "lon": 24.9,
+        "path": PAIRS,
+    }
+    file.write_text("\n".join(json.dumps({**one, "id": name}) for name in "aba"))
+    assert sniff(str(file)).good == 3

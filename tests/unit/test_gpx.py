@@ -253,7 +253,7 @@ def test_a_bad_point_is_a_reject_and_counts_add_up():
     )
     decoded = decode(document, WALKS, arrival_us=NOW)
     assert rejects_of(document) == [
-        (0, "missing_object"),
+        (0, "no_position"),
         (2, "bad_time"),
         (3, "missing_position"),
         (4, "out_of_crs"),
@@ -359,3 +359,16 @@ def loaded(folder: Path, change: str, x: str = "lon", y: str = "lat"):
         f'[streams.walks]\nformat = "gpx"\n{change}{columns}\n', encoding="utf-8"
     )
     return load_streams(path)
+
+
+def test_waypoints_beside_tracks_are_nowhere_unless_they_are_the_objects():
+    document = gpx(
+        '<wpt lat="1" lon="2"><name>hut</name><time>2023-11-14T22:13:00Z</time></wpt>',
+        track("a", point(1), point(2)),
+        '<wpt lat="1" lon="2"/>',
+    )
+    assert rejects_of(document) == [(0, "no_position"), (3, "no_position")]
+    by_name = replace(WALKS, columns=replace(WALKS.columns, object="name"))
+    decoded = decode(document, by_name, arrival_us=NOW)
+    assert decoded.fixes["object"].to_pylist() == ["hut"]
+    assert decoded.rejects["reason"].to_pylist() == ["missing_object"] * 3
