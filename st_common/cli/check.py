@@ -67,7 +67,8 @@ def check(
     seconds: _FOR = 5.0,
 ) -> None:
     """Say what a file or a feed is: format, columns, unit of time, system; five fixes, and why records are none."""
-    from st_common.sniffing.report import sniff, source_to_toml, to_toml
+    from st_common.sniffing.report import source_to_toml, to_toml
+    from st_common.sniffing.several import sniff_any
 
     if write is not None and stream is not None:
         raise ConfigError("--write and --stream do not go together")
@@ -75,7 +76,7 @@ def check(
     _check_alone(stream, {"object": object_column, **named, "--attributes": attributes})
     given = None if stream is None else context.stream(ctx, stream)
     kept = [] if attributes is None else [n.strip() for n in attributes.split(",")]
-    seen = sniff(
+    seen = sniff_any(
         place_of(file),
         given,
         owner=object_column,
@@ -89,20 +90,20 @@ def check(
     if given is None:
         typer.echo(settings)
     _tell(seen)
-    _require_readable(seen, file)
+    _require_readable(seen)
     if write is not None:
         _require_known(seen, file)
         _write(ctx, write, settings)
         _go_on(ctx, write, file, seen, has_source=bool(source))
 
 
-def _require_readable(seen: "Sniffed", file: str) -> None:
+def _require_readable(seen: "Sniffed") -> None:
     """Raises where `replay` would refuse it."""
     if not seen.is_readable:
         raise ConfigError(
-            f"{file}: {seen.odd}"
+            f"{seen.place}: {seen.odd}"
             if seen.odd
-            else f"of {seen.records:,} records of {file} {seen.good:,} can be read",
+            else f"of {seen.records:,} records of {seen.place} {seen.good:,} can be read",
             hint=f"{seen.mend}; settings can be tried with --stream",
         )
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from st_common.query.plan_json import builder_of
 from st_common.query.text import parse
 from st_common.rejects.replay import rejects_of
 from st_common.settings import StreamSettings, stream_of_table
-from st_common.sniffing.report import IF_ANY, Sniffed, sniff
+from st_common.sniffing.report import IF_ANY, Sniffed
+from st_common.sniffing.several import sniff_each
 
 NAMES = ("data", "file")
 """What FROM may always say."""
@@ -99,17 +100,20 @@ def name_of_file(name: str) -> str:
     return _NO_NAME.sub("_", stem).strip("_").lstrip("0123456789_")[:_MOST]
 
 
-def read_as(file: NamedFile, name: str, given: Given) -> tuple[Sniffed, StreamSettings]:
-    """How a file is read: what was seen in it, and the settings of the stream that it becomes.
+def read_as(
+    files: Sequence[NamedFile], name: str, given: Given
+) -> tuple[Sniffed, StreamSettings]:
+    """How files are read: what was seen in them, and the settings of the stream that they become.
 
     Raises:
-        ConfigError: it cannot be read, or hardly anything of it.
+        ConfigError: one cannot be read, or hardly anything of it.
     """
     if "engine" in given.settings:
         raise ConfigError("a query is tried on the engine local", hint="remove engine")
     columns = dict(given.columns)
-    seen = sniff(
-        str(file.path),
+    file = files[0]
+    seen = sniff_each(
+        files,
         owner=columns.pop("object", None),
         named=columns,
         kept=(IF_ANY,),
@@ -117,12 +121,12 @@ def read_as(file: NamedFile, name: str, given: Given) -> tuple[Sniffed, StreamSe
     table = merged({**seen.table, "engine": "local"}, given.settings)
     stream = stream_of_table(name, table, Path(file.name))
     if given.settings:
-        seen = replace(sniff(str(file.path), stream), notes=seen.notes)
+        seen = replace(sniff_each(files, stream), notes=seen.notes)
     if seen.odd:
-        raise ConfigError(f"{file.name}: {seen.odd}", hint=seen.mend)
+        raise ConfigError(f"{seen.place}: {seen.odd}", hint=seen.mend)
     if not seen.is_readable:
         raise ConfigError(
-            f"of {seen.records:,} records of {file.name} {seen.good:,} can be read"
+            f"of {seen.records:,} records of {seen.place} {seen.good:,} can be read"
             f"{_because(seen.reasons)}",
             hint="name its columns, or how they are read: docs/formats.md, docs/settings.md",
         )

@@ -211,7 +211,7 @@ def _evaluated(
     folder: Path, files: Sequence[NamedFile], query: Query, given: Given
 ) -> Evaluation:
     home, name = Home(folder / "home"), stream_name(query, files[0])
-    seen, stream = read_as(files[0], name, given)
+    seen, stream = read_as(files, name, given)
     client = HomeClient(home, streams={name: stream}, owner="")
     of_layers = [
         note

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from st_common.capture.source import opened
+from st_common.capture.zipped import zip_above
 from st_common.errors import ConfigError
 from st_common.formats.encodings import UTF8, as_utf8, encoding_seen
 from st_common.formats.geoparquet import WGS84, primary_column, system_of
@@ -113,24 +115,25 @@ def _is_sbs(begun: bytes) -> bool:
 
 def _of_parquet(place: str) -> Form:
     """The columns of a file and its first rows; only a file can be looked into, for its end says what is in it."""
-    import pyarrow.parquet as pq
+    from st_common.formats.parquet_chunks import batches
+    from st_common.formats.parquet_chunks import opened as parquet
 
-    if not Path(place).is_file():
+    path = Path(place)
+    if not (path.is_file() or zip_above(path)):
         raise ConfigError(f"{place} is Parquet", hint="fetch it into a file")
     try:
-        file = pq.ParquetFile(place)
-        batch = next(file.iter_batches(batch_size=_LINES), None)
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"{place} is Parquet, and broken: {error}", hint="is the file complete?"
-        ) from None
-    records = [] if batch is None else batch.to_pylist()
+        with opened(path) as packed, parquet(packed.source) as file:
+            batch = next(batches(file), None)
+            schema = file.schema_arrow
+    except ConfigError as error:
+        raise ConfigError(f"{place}: {error.message}", hint=error.hint) from None
+    records = [] if batch is None else batch.slice(0, _LINES).to_pylist()
     rows = [flat(record) for record in records]
     names = _names_of(rows)
     settings: dict[str, Any] = {}
-    primary = primary_column(file.schema_arrow.metadata)
+    primary = primary_column(schema.metadata)
     if primary is not None:
-        system = system_of(file.schema_arrow.metadata, primary)
+        system = system_of(schema.metadata, primary)
         if system not in (None, WGS84):
             settings["crs"] = system if str(system).startswith("EPSG:") else PLANAR
         own = [one for one in names if one.partition(".")[0] == primary]

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from st_common.capture.source import Opened, files_of, opened, opened_bytes
-from st_common.capture.zipped import shown_name, shown_names
 from st_common.errors import ConfigError, TransientError
 from st_common.sniffing.live import is_live, read_live
 
@@ -77,16 +76,7 @@ def read_head(place: str, *, seconds: float = SECONDS) -> Head:
 
 def _file(path: Path) -> Path:
     """The file to look into; of a zip that holds one file, that one."""
-    if path.is_dir():
-        hint = "check one of its files; fairway replay reads all of them"
-        raise ConfigError(f"{path} is a folder", hint=hint)
     files = files_of(path)
-    if len(files) > 1:
-        names = shown_names([each.relative_to(path).as_posix() for each in files])
-        raise ConfigError(
-            f"{path} holds {len(files)} files: {names}",
-            hint=f"check one of them, as {shown_name(str(files[0]))}; fairway replay reads all of them",
-        )
     return files[0]
 
 

@@ -329,14 +329,6 @@ def test_attributes_that_a_format_does_not_know_are_looked_up(shared):
         sniff(str(shared / "data/hfp-helsinki/hfp-5000.txt"), kept=["zzz"])
 
 
-def test_a_folder_is_replayed_and_not_checked(tmp_path):
-    with pytest.raises(ConfigError, match="is a folder") as wrong:
-        sniff(str(tmp_path))
-    assert (
-        wrong.value.hint == "check one of its files; fairway replay reads all of them"
-    )
-
-
 @contextlib.contextmanager
 def sending(*portions: bytes, closes: bool):
     """A port of this machine that sends portions to whoever connects first."""
