@@ -39,7 +39,7 @@ class StreamSettings:
     Attributes:
         query: whose rows feed it, where `capture` is not told; None: nobody knows.
         crs: "EPSG:4326" (degrees), another EPSG number, or "planar", a plane without a place on Earth.
-        time_unit: `s`, `ms`, `us`, `ns`, `excel`, `iso`, `rfc2822`, or a format such as "%d/%m/%Y %H:%M:%S".
+        time_unit: `s`, `ms`, `us`, `ns`, `excel`, `excel1904`, `iso`, `rfc2822`, or a format such as "%d/%m/%Y".
         time_zone: where clocks stand that show times without a zone: "Europe/Berlin"; None: in UTC.
         attributes: further columns by name, with their types.
         units: of attributes that have one, such as "km/h": numbers with a unit are compared in it.

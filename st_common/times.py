@@ -6,14 +6,15 @@ Nothing here imports NumPy: settings are read with it.
 import difflib
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
-TIME_UNITS = ("s", "ms", "us", "ns", "excel", "iso", "rfc2822")
+TIME_UNITS = ("s", "ms", "us", "ns", "excel", "excel1904", "iso", "rfc2822")
 """How streams write times, beside formats such as `%d/%m/%Y %H:%M:%S`."""
 COUNTED_PER_S = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """How many of each unit that counts from 1970 a second has."""
-EXCEL_EPOCH_DAYS = 25_569
-"""The day 1970-01-01 as spreadsheets count."""
+EXCEL_EPOCH_DAYS = {"excel": 25_569, "excel1904": 24_107}
+"""The day 1970-01-01 as spreadsheets count: from 1900, and from 1904 as those of old Macs do."""
 
 _WRITTEN = {"iso": "%Y-%m-%dT%H:%M:%SZ", "rfc2822": "%a, %d %b %Y %H:%M:%S +0000"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -38,6 +39,15 @@ def zone_of(name: str) -> tzinfo:
     if name in _NO_NAMES:
         raise ValueError(f"{name} is another zone on each machine")
     return ZoneInfo(name)
+
+
+@cache
+def letters_of(name: str) -> tuple[str, ...]:
+    """The letters by which a zone is called in a year: `CET` and `CEST` of `Europe/Berlin`; none of a difference."""
+    zone = zone_of(name)
+    months = (datetime(2025, month, 1, tzinfo=zone) for month in range(1, 13))
+    called = {one.tzname() or "" for one in months}
+    return tuple(sorted(one for one in called if one.isalpha()))
 
 
 def why_no_zone(name: object) -> str | None:
@@ -68,7 +78,7 @@ def zones_near(name: str) -> list[str]:
 
 def form_of(time_unit: str) -> str | None:
     """The strptime format in which a unit writes times; None for one that counts."""
-    if time_unit in COUNTED_PER_S or time_unit == "excel":
+    if time_unit in COUNTED_PER_S or time_unit in EXCEL_EPOCH_DAYS:
         return None
     return _WRITTEN.get(time_unit, time_unit)
 
@@ -89,9 +99,9 @@ def written(at: datetime, time_unit: str, time_zone: str | None) -> int | float 
         whole, rest = divmod(us * COUNTED_PER_S[time_unit], 1_000_000)
         return us / (1_000_000 // COUNTED_PER_S[time_unit]) if rest else whole
     local = at.astimezone(UTC if time_zone is None else zone_of(time_zone))
-    if time_unit == "excel":
+    if time_unit in EXCEL_EPOCH_DAYS:
         shown_us = (local.replace(tzinfo=UTC) - _EPOCH) // _US
-        return EXCEL_EPOCH_DAYS + shown_us / _DAY_US
+        return EXCEL_EPOCH_DAYS[time_unit] + shown_us / _DAY_US
     if time_unit == "iso":
         return at.astimezone(UTC).isoformat()
     if time_unit == "rfc2822":

@@ -43,6 +43,10 @@ _RFC2822 = (
     rf"(?P<H>\d{{1,2}}):(?P<M>\d{{2}})(?::(?P<S>\d{{2}}){_FRACTION})?\s*"
     r"(?P<z>[Zz]|(?:UTC|GMT)?[+-]\d{2}:?\d{2}|UTC|UT|GMT)?(?:\s*\([^()]*\))?$"
 )
+_JAVASCRIPT = (
+    r"^[A-Z][a-z]{2} (?P<b>[A-Z][a-z]{2}) (?P<d>\d{2}) (?P<Y>\d{4}) (?P<H>\d{2}):(?P<M>\d{2}):(?P<S>\d{2}) "
+    r"(?:GMT|UTC)(?P<z>[+-]\d{4})(?: \([^()]*\))?$"
+)
 _AMERICAN = {  # the zones that RFC 2822 knows by name
     f"{letter}{kind}": f"-{hours + (kind == 'ST'):02}00"
     for letter, hours in (("E", 4), ("C", 5), ("M", 6), ("P", 7))
@@ -125,11 +129,15 @@ def by_iso(texts: pa.Array) -> Read:
 
 
 def by_rfc2822(texts: pa.Array) -> Read:
-    """The times of texts as mails and HTTP have them: `Mon, 24 Nov 2025 08:00:00 +0100`."""
+    """The times of texts as mails and HTTP have them, `Mon, 24 Nov 2025 08:00:00 +0100`, and as JavaScript prints them.
+
+    That is `Mon Nov 24 2025 08:00:00 GMT+0100 (Central European Standard Time)`.
+    """
     for name, offset in _AMERICAN.items():
         texts = pc.replace_substring_regex(texts, rf"\b{name}\b", offset)
     read = _unread(len(texts))
-    _rest_by_pattern(texts, _RFC2822, read)
+    for pattern in (_RFC2822, _JAVASCRIPT):
+        _rest_by_pattern(texts, pattern, read)
     return read
 
 

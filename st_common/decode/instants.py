@@ -31,18 +31,24 @@ from st_common.formats.numbers import (
     longs,
     mask,
 )
-from st_common.times import COUNTED_PER_S, EXCEL_EPOCH_DAYS, NO_ZONE, zone_of
+from st_common.times import (
+    COUNTED_PER_S,
+    EXCEL_EPOCH_DAYS,
+    NO_ZONE,
+    letters_of,
+    zone_of,
+)
 
 LATEST_US = 7_258_118_400_000_000  # 2200-01-01
 _DECIMAL = r"^(?P<whole>[0-9]{1,16})\.(?P<fraction>[0-9]*)$"
 _US = pa.timestamp("us")
 _DAY_US = 86_400_000_000
-_FIRST_SERIAL = EXCEL_EPOCH_DAYS
-_LAST_SERIAL = _FIRST_SERIAL + LATEST_US // _DAY_US
+_LAST_DAY = LATEST_US // _DAY_US
 _EXCEL = r"^(?P<day>[0-9]{1,6})(?:\.(?P<day_part>[0-9]*))?(?:[ ]+0*\.(?P<part>[0-9]+)|[ ]+0+)?$"
 _ZONED = (
     r"^(?P<time>.*[0-9Mm.]) ?\[?(?P<zone>[A-Z][A-Za-z_]+(?:/[A-Za-z0-9_+-]+){1,2})\]?$"
 )
+_LETTERED = r"^(?P<time>.*[0-9Mm.]) ?\(?(?P<zone>[A-Z]{3,5})\)?$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ def instants(
 
     Args:
         values: texts, numbers or timestamps.
-        time_unit: `s`, `ms`, `us`, `ns` since 1970, `excel`, `iso`, `rfc2822`, or a strptime format.
+        time_unit: `s`, `ms`, `us`, `ns` since 1970, `excel`, `excel1904`, `iso`, `rfc2822`, or a strptime format.
         time_zone: where clocks stood that showed times without a zone; None: in UTC.
     """
     if pa.types.is_timestamp(values.type):
@@ -85,7 +91,10 @@ def instants(
     texts = pc.utf8_trim_whitespace(pc.fill_null(texts, ""))
     read = _READERS.get(time_unit, lambda some: by_format(some, time_unit))(texts)
     found = _in_range(read, missing, time_zone)
-    return _by_named_zones(texts, time_unit, found) if found.bad.any() else found
+    if not found.bad.any():
+        return found
+    found = _by_named_zones(texts, time_unit, found)
+    return _by_letters(texts, time_unit, time_zone, found)
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:
@@ -113,6 +122,31 @@ def _by_named_zones(texts: pa.Array, time_unit: str, found: Instants) -> Instant
         own = instants(parts.field("time").take(pa.array(mine)), time_unit, name)
         for whole, part in zip(_arrays(found), _arrays(own), strict=True):
             whole[at[mine]] = part
+    return found
+
+
+def _by_letters(
+    texts: pa.Array, time_unit: str, time_zone: str | None, found: Instants
+) -> Instants:
+    """The same with those read that end in letters of the stream's own zone: `2025-11-24 08:00 CET` in Europe/Berlin.
+
+    By themselves such letters say no zone: IST is one in India, in Ireland and in Israel.
+    """
+    if time_zone is None:
+        return found
+    own = pa.array(
+        letters_of(time_zone),
+        pa.binary() if pa.types.is_binary(texts.type) else pa.string(),
+    )
+    parts = pc.extract_regex(texts, _LETTERED)
+    fits = mask(pc.is_in(parts.field("zone"), own))
+    at = np.flatnonzero(found.bad & fits)
+    if not len(at):
+        return found
+    own_times = parts.field("time").take(pa.array(at))
+    read = instants(own_times, time_unit, time_zone)
+    for whole, part in zip(_arrays(found), _arrays(read), strict=True):
+        whole[at] = part
     return found
 
 
@@ -168,19 +202,21 @@ def _by_nanoseconds(numbers: pa.Array) -> Parsed:
     return Parsed(np.where(good, values, 0), whole.missing, ~(good | whole.missing))
 
 
-def _by_excel(texts: pa.Array) -> Read:
-    """Days since 1899-12-30 with parts of days, to the millisecond; a day and a part of one may stand apart.
+def _by_excel(texts: pa.Array, first: int) -> Read:
+    """Days of a spreadsheet with parts of days, to the millisecond; a day and a part of one may stand apart.
+
+    1970 begins with the day `first`.
 
     45985.3333333333   ->   2025-11-24 08:00:00        45985 0.25   ->   06:00
     """
     parts = pc.extract_regex(texts, _EXCEL)
     day = digits(parts.field("day"))
-    good = mask(parts.is_valid()) & (day >= _FIRST_SERIAL) & (day < _LAST_SERIAL)
+    good = mask(parts.is_valid()) & (day >= first) & (day < first + _LAST_DAY)
     units = digits(parts.field("day_part"), width=_EXCEL_DIGITS) + digits(
         parts.field("part"), width=_EXCEL_DIGITS
     )
     ms = np.floor(units / 10**_EXCEL_DIGITS * _DAY_US / 1000 + 0.5).astype(np.int64)
-    us = np.where(good, day - _FIRST_SERIAL, 0) * _DAY_US + ms * 1000
+    us = np.where(good, day - first, 0) * _DAY_US + ms * 1000
     return Read(us, good, np.ones(len(us), bool))
 
 
@@ -214,5 +250,8 @@ _COUNTED: dict[str, Callable[[pa.Array], Parsed]] = {
 _READERS: dict[str, Callable[[pa.Array], Read]] = {
     "iso": by_iso,
     "rfc2822": by_rfc2822,
-    "excel": _by_excel,
+    **{
+        unit: partial(_by_excel, first=first)
+        for unit, first in EXCEL_EPOCH_DAYS.items()
+    },
 }

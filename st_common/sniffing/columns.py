@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from st_common.sniffing.attributes import Other, others_in
-from st_common.sniffing.owners import Owner, by_column, owner_in, rounded_note
+from st_common.sniffing.owners import (
+    Owner,
+    by_column,
+    number_notes,
+    owner_in,
+    rounded_note,
+)
 from st_common.sniffing.places import Places, places_in
 from st_common.sniffing.rows import Rows
 from st_common.sniffing.when import of_both, when_in
@@ -76,6 +82,7 @@ def guessed(
     if found.column is not None:
         columns["object"] = found.column
         notes += rounded_note(rows, found.column)
+        notes += number_notes(rows, found.column)
     left = [name for name in left if name != found.column]
     notes += _outliers(left, rows)
     is_whole = has_places or bool({"place", "shape"} & columns.keys())

@@ -12,6 +12,8 @@ from st_common.sniffing.rows import Rows
 from st_common.sniffing.words import MEASURES, OBJECTS, SURE, TRIPS, rank, words_of
 
 _ROUNDED = re.compile(r"\d(\.\d+)?[eE]\+?\d{2}")
+_PADDED = re.compile(r"0\d+")
+_FLOAT = re.compile(r"(-?(?:0|[1-9]\d*))\.0")
 _WHOLE = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[-+]?\d*[.,]\d+")
 _TOLD = 3  # other columns that are told
@@ -119,6 +121,27 @@ def rounded_note(rows: Rows, name: str) -> list[str]:
         f"ids of {name} look rounded by a spreadsheet ({rounded}): devices may have been merged; "
         "export them anew as text"
     ]
+
+
+def number_notes(rows: Rows, name: str) -> list[str]:
+    """How ids are read that may be texts or numbers: zeros in front stay, the fraction of a whole number does not."""
+    ids = set(filter(None, (row.get(name, "").strip() for row in rows)))
+    notes = []
+    padded = {one: one.lstrip("0") or "0" for one in ids if _PADDED.fullmatch(one)}
+    if padded:
+        one, plain = min(padded.items())
+        both = "; both are there" if ids & set(padded.values()) else ""
+        notes.append(
+            f"ids of {name} are texts: {one} is another object than {plain}{both}"
+        )
+    floats = {one: whole[1] for one in ids if (whole := _FLOAT.fullmatch(one))}
+    if floats:
+        one, plain = min(floats.items())
+        both = "; both are there" if ids & set(floats.values()) else ""
+        notes.append(
+            f"ids of {name} are whole numbers with a fraction, as exports add it: {one} is read as {plain}{both}"
+        )
+    return notes
 
 
 def _candidate(name: str, rows: Rows) -> _Candidate:

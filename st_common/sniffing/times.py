@@ -67,7 +67,7 @@ _WEEKDAY = re.compile(
 _BETWEEN = re.compile(r"[ T,_;|-]*")
 _TEXTS = ("iso", "rfc2822")
 _HAS_ZONE = re.compile(
-    r":\d{2}.*(Z|[+-]\d{2}(:?\d{2})?|UTC|GMT)$|[+-]\d{4} [A-Z]{3,4}$|\d [A-Z]{3} \d{4}$"
+    r"GMT[+-]\d{4} \(.*\)$|:\d{2}.*(Z|[+-]\d{2}(:?\d{2})?|UTC|GMT)$|[+-]\d{4} [A-Z]{3,4}$|\d [A-Z]{3} \d{4}$"
 )
 _CLOCK = re.compile(r"\d{1,2}[:.h]\d{2}([:.]\d{2}([.,]\d+)?)?( ?[AaPp]\.?[Mm]\.?)?")
 _IS_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?")
@@ -135,7 +135,7 @@ def _units_for(texts: Sequence[str]) -> list[str]:
 
 def _candidates(text: str) -> Iterator[str]:
     if _IS_NUMBER.fullmatch(text):
-        yield from (*_COUNTED, "excel")
+        yield from (*_COUNTED, "excel", "excel1904")
     else:
         yield from _TEXTS
     if (ctime := _CTIME.fullmatch(text)) is not None:

@@ -14,8 +14,17 @@ from st_common.sniffing.words import CLOCKS, DATES, LATER, TIMES, rank, words_of
 _DAY_CHARACTERS = 11
 _UNNAMED = len(TIMES)
 _COUNTS = ("s", "ms", "us", "ns")
-_MAY_BE_NUMBERS = (*_COUNTS, "excel", "%Y%m%d", "%y%m%d", "%d%m%y", "%d%m%Y")
+_MAY_BE_NUMBERS = (
+    *_COUNTS,
+    "excel",
+    "excel1904",
+    "%Y%m%d",
+    "%y%m%d",
+    "%d%m%y",
+    "%d%m%Y",
+)
 _DECIMAL_COMMA = re.compile(r"^(\d+),(\d+)$")
+_LETTERED = re.compile(r"(.*[0-9Mm.]) ?\(?([A-Z]{3,5})\)?")
 _TOLD = 3
 
 
@@ -40,12 +49,16 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column that may hold times, with all ways to read it; or date and time."""
+    """A column that may hold times, with all ways to read it; or date and time.
+
+    `letters` are those of zones behind the times, of which nobody knows where they are: `CET`.
+    """
 
     name: str | list[str]
     rank: int
     texts: tuple[str, ...]
     readings: Sequence[Reading]
+    letters: tuple[str, ...] = ()
 
     @property
     def is_likely(self) -> bool:
@@ -103,7 +116,14 @@ def _column(name: str, rows: Rows, *, has_commas: bool) -> _Column:
     place = rank(name, TIMES)
     is_later = LATER.fullmatch(words_of(name)) is not None
     order = (_UNNAMED if place is None else place) + 2 * _UNNAMED * is_later
-    return _Column(name, order, texts, readings_of(texts))
+    readings = readings_of(texts)
+    letters: tuple[str, ...] = ()
+    if not readings:
+        parts = [_LETTERED.fullmatch(text) for text in texts]
+        letters = tuple(sorted({one[2] for one in parts if one}))
+        plain = [one[1] if one else "" for one in parts]
+        readings = readings_of(plain) if letters else []
+    return _Column(name, order, texts, readings, letters)
 
 
 def _may_be(one: _Column) -> bool:
@@ -141,7 +161,12 @@ def _taken(best: _Column, others: Sequence[_Column], count: int) -> When:
         )
         return When(column=best.name, notes=(unknown,) if count else ())
     reading, *seconds = best.readings
-    notes = [*_in_doubt(best, reading), *_also(best, seconds), *_beside(best, others)]
+    notes = [
+        *_in_doubt(best, reading),
+        *_lettered(best),
+        *_also(best, seconds),
+        *_beside(best, others),
+    ]
     whole = reading.us if len(reading.us) == count else np.zeros(0, np.int64)
     return When(
         column=best.name,
@@ -158,11 +183,21 @@ def _shown(name: str | list[str]) -> str:
 
 def _in_doubt(best: _Column, reading: Reading) -> list[str]:
     """That they name no zone."""
-    if reading.has_zone or not reading.is_likely:
+    if reading.has_zone or not reading.is_likely or best.letters:
         return []
     return [
         f"times of {_shown(best.name)} name no zone and are read as UTC; "
         'also fits: time_zone = "Europe/Berlin" or another'
+    ]
+
+
+def _lettered(best: _Column) -> list[str]:
+    """That they end in the letters of a zone, which several zones have."""
+    if not best.letters:
+        return []
+    return [
+        f"times of {_shown(best.name)} end in {', '.join(best.letters[:_TOLD])}, letters that several zones have: "
+        'they are read once time_zone = "Europe/Berlin", or where the clocks stand, says which'
     ]
 
 

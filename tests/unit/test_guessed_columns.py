@@ -1,5 +1,7 @@
 """Columns are told by their values first, then by their names; what would fit as well is said."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from st_common.errors import ConfigError
@@ -344,3 +346,51 @@ def test_ais_without_times_is_read_by_its_arrival(tmp_path):
     assert seen.table["columns"] == {"object": "mmsi"}
     assert (seen.good, seen.is_timeless) == (3, True)
     assert "their arrival is their time" in seen.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        (["00123", "00124"], "ids of id are texts: 00123 is another object than 123"),
+        (["00123", "123"], "00123 is another object than 123; both are there"),
+        (["219000001.0", "219000002.0"], "exports add it: 219000001.0 is read as 219000001"),
+        (["219000001", "219000001.0"], "219000001.0 is read as 219000001; both are there"),
+    ],
+    ids=["zeros", "zeros and none", "fractions", "fractions and none"],
+)  # fmt: skip
+def test_ids_that_may_be_texts_or_numbers_are_told(ids, words):
+    names, rows = fixes_of(id=ids * 3)
+    assert words in said(guessed(names, rows))
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [["123", "124"], ["a.0", "0x1"], ["0", "7"]],
+    ids=["numbers", "texts", "zero"],
+)
+def test_ids_that_can_be_read_in_one_way_are_not_told(ids):
+    names, rows = fixes_of(id=ids * 3)
+    assert "ids of id" not in said(guessed(names, rows))
+
+
+@pytest.mark.parametrize(
+    ("unit", "zone", "is_told"),
+    [("s", "UTC", False), ("ms", "Europe/Berlin", False), ("ns", "+01:00", False), ("us", None, True),
+     ("ns", None, True)],
+    ids=["utc", "berlin", "difference", "none", "none in ns"],
+)  # fmt: skip
+def test_typed_times_are_told_to_have_no_zone_where_they_have_none(
+    tmp_path, unit, zone, is_told
+):
+    path = tmp_path / "fixes.parquet"
+    kind = pa.timestamp(unit, zone)
+    per_s = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    counts = [(1_764_000_000 + n) * per_s + (per_s > 1) * n for n in range(3)]
+    times = pa.array(counts, pa.int64()).cast(kind)
+    pq.write_table(
+        pa.table({"id": list("aba"), "t": times, "lon": [1.5] * 3, "lat": [2.5] * 3}),
+        path,
+    )
+    seen = sniff(str(path))
+    assert seen.good == 3
+    assert ("name no zone" in " ".join(seen.notes)) == is_told

@@ -197,7 +197,7 @@ def test_everything_can_be_said(conf):
         ('running = "yes"', "running = 'yes' must be true or false"),
         (
             'time_unit = "minutes"',
-            "time_unit = 'minutes' is none of s, ms, us, ns, excel, iso",
+            "time_unit = 'minutes' is none of s, ms, us, ns, excel, excel1904, iso",
         ),
         ('time_unit = "%H:%M:%S"', "names no whole date"),
         ('time_unit = "%Y-%m-%d %Q"', "has the unknown directive %Q"),
