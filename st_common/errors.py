@@ -9,6 +9,7 @@ FairwayError            exit code 2
 ├── StateError          an engine's state that cannot be used
 ├── QualityError        exit code 3: data below what its contract promises
 ├── FencedError         exit code 4: another owner has taken this stream over
+├── SparkError          exit code 1: Spark's JVM failed, or a worker of it
 ├── StorageError        exit code 75: the disk is full, or refuses
 │   └── ConflictError   somebody else replaced an object meanwhile
 └── TransientError      exit code 75: trying again may help
@@ -80,6 +81,12 @@ class TransientError(FairwayError):
     exit_code = 75
 
 
+class SparkError(FairwayError):
+    """Spark has failed for a reason that nobody here knows."""
+
+    exit_code = 1
+
+
 class StorageError(FairwayError):
     """A file cannot be written or read: full, read-only, broken."""
 
@@ -92,3 +99,11 @@ class ConflictError(StorageError):
 
 class MissingError(LookupError):
     """There is no object of a key."""
+
+
+def one_line(text: str) -> str:
+    """A text as one line: what would end it, or move a terminal's cursor, as Python writes it in its texts."""
+    letters = (
+        letter if letter.isprintable() else repr(letter)[1:-1] for letter in text
+    )
+    return "".join(letters)

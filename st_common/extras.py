@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from types import MappingProxyType
 
-from st_common.errors import ConfigError
+from st_common.errors import ConfigError, SparkError
 from st_common.installed import DISTRIBUTION
 
 EXTRA_OF = MappingProxyType(
@@ -48,6 +48,27 @@ def missing(error: Exception) -> Exception:
         return error
     name = error.name.partition(".")[0]
     return _lacking(name) if name in EXTRA_OF else error
+
+
+def of_spark(error: Exception) -> Exception:
+    """The error itself; or one for people, of one line, where Spark or the JVM below it raised one."""
+    if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+        return error
+    hint = "run with --debug, or look into the log, to see where"
+    line = java_line(error)
+    if "JAVA_GATEWAY_EXITED" in line:
+        line, hint = "its Java does not start", "`fairway doctor` looks at JAVA_HOME"
+    return SparkError(f"Spark: {line}", hint=hint)
+
+
+def java_line(failure: Exception) -> str:
+    """What the JVM says went wrong, without its stack: `IllegalStateException: Cannot call methods on ..`."""
+    lines = str(failure).strip().splitlines() or [type(failure).__name__]
+    for line in lines:
+        if line.startswith(": "):
+            kind, colon, message = line.removeprefix(": ").partition(": ")
+            return f"{kind.rpartition('.')[2]}{colon}{message}"
+    return lines[0]
 
 
 def require_module(name: str) -> None:

@@ -13,8 +13,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from st_common.cli.context import plain_names
-from st_common.errors import ConfigError, FairwayError
-from st_common.extras import missing
+from st_common.errors import ConfigError, FairwayError, one_line
+from st_common.extras import missing, of_spark
 from st_common.redaction import redacted
 from st_common.storage import refused
 
@@ -153,7 +153,7 @@ def _report(error: Exception, *, debug: bool) -> int:
         typer.echo(
             redacted("".join(traceback.format_exception(error))), err=True, nl=False
         )
-    error = missing(refused(error))
+    error = of_spark(missing(refused(error)))
     if isinstance(error, FairwayError):
         _say(str(error))
         if details := getattr(error, "details", ""):
@@ -176,7 +176,7 @@ def _report(error: Exception, *, debug: bool) -> int:
 
 
 def _say(message: str) -> None:
-    typer.echo(f"error: {redacted(message)}", err=True)
+    typer.echo(f"error: {one_line(redacted(message))}", err=True)
 
 
 def _usage_hint(error: TyperException) -> str:

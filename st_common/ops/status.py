@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from st_common.errors import FairwayError, StorageError
-from st_common.extras import missing
+from st_common.extras import missing, of_spark
 from st_common.home import TOPOLOGY_FILE
 from st_common.ops.process import Owner, this_process
 from st_common.ops.records import read_record, write_record
@@ -185,7 +185,7 @@ def failure_recorded(folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = missing(refused(error))
+        told = of_spark(missing(refused(error)))
         code = told.exit_code if isinstance(told, FairwayError) else 1
         message = str(told) or type(told).__name__
         if folder.is_dir():

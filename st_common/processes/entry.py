@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from st_common.errors import FairwayError, QualityError
-from st_common.extras import missing
+from st_common.errors import FairwayError, QualityError, one_line
+from st_common.extras import missing, of_spark
 from st_common.home import Home
 from st_common.lineage.telling import Ending, telling
 from st_common.query.created_streams import known_streams
@@ -66,11 +66,11 @@ def finish(
             code = code_of(summary)
             if code not in (0, QualityError.exit_code):
                 ending.failure = f"it ended with exit code {code}"
-    except (FairwayError, OSError, ModuleNotFoundError) as error:
-        told = missing(refused(error))
+    except Exception as error:
+        told = of_spark(missing(refused(error)))
         if not isinstance(told, FairwayError):
             raise
-        print(f"error: {redacted(str(told))}", file=sys.stderr, flush=True)
+        print(f"error: {one_line(redacted(str(told)))}", file=sys.stderr, flush=True)
         return told.exit_code
     print(json.dumps(summary), flush=True)
     return code

@@ -3,24 +3,16 @@
 import re
 from typing import Any
 
+from st_common.server.answer_schemas import ERROR, answers_of
 from st_common.server.endpoint import Endpoint
 from st_common.server.endpoints import ENDPOINTS
 
 _VARIES = re.compile(r"{(\w+)}")
 _ERROR = {
     "description": "what was wrong, and what to do",
-    "content": {
-        "application/json": {
-            "schema": {
-                "type": "object",
-                "properties": {
-                    "error": {"type": "string"},
-                    "hint": {"type": "string"},
-                },
-            }
-        }
-    },
+    "content": {"application/json": {"schema": ERROR}},
 }
+_REFUSED = "nothing of it could be read, and nothing is stored"
 
 
 def description(version: str) -> dict[str, Any]:
@@ -62,12 +54,20 @@ def _operation(one: Endpoint) -> dict[str, Any]:
         "operationId": "_".join(words),
         "summary": one.about,
         "parameters": parameters,
-        "responses": {
-            "200": {"description": one.about, "content": {one.gives: {"schema": {}}}},
-            "default": _ERROR,
-        },
+        "responses": {**_answers(one), "default": _ERROR},
     }
     if one.takes:
-        content: dict[str, Any] = {media: {"schema": {}} for media in one.takes}
+        content = {media: {"schema": {"type": "string"}} for media in one.takes}
         made["requestBody"] = {"required": True, "content": content}
     return made
+
+
+def _answers(one: Endpoint) -> dict[str, Any]:
+    """What an endpoint answers, by status."""
+    return {
+        status: {
+            "description": _REFUSED if status == "422" else one.about,
+            "content": {one.gives: {"schema": schema}},
+        }
+        for status, schema in answers_of(one.method, one.path, one.gives).items()
+    }

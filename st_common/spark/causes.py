@@ -14,13 +14,3 @@ def cause_of(failure: Exception) -> Exception:
             )
             return kind(message)
     return failure
-
-
-def java_line(failure: Exception) -> str:
-    """What the JVM says went wrong, without its stack: `IllegalStateException: Cannot call methods on ..`."""
-    lines = str(failure).splitlines() or [type(failure).__name__]
-    for line in lines:
-        if line.startswith(": "):
-            kind, colon, message = line.removeprefix(": ").partition(": ")
-            return f"{kind.rpartition('.')[2]}{colon}{message}"
-    return lines[0]

@@ -10,10 +10,10 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from st_common.errors import ConfigError
+from st_common.extras import java_line
 from st_common.ops.doctor import jars_problem, java_problem
 from st_common.ops.standalone import UnreachableError
 from st_common.settings import jars_dir
-from st_common.spark.causes import java_line
 from st_common.spark_keys import SparkSettings
 
 _CLASSES = ("delta-", "sedona-")

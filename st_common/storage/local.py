@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from st_common.errors import ConflictError, FairwayError, MissingError, StorageError
+from st_common.errors import (
+    ConfigError,
+    ConflictError,
+    FairwayError,
+    MissingError,
+    StorageError,
+)
 
 _DRAFT = ".draft-"
 _NUMBER = re.compile(r"\(os error (\d+)\)")
@@ -239,8 +245,15 @@ def refused_at(error: Exception, path: Path) -> Exception:
 
 
 def failed(error: OSError, path: Path) -> FairwayError:
-    """A `StorageError` that says which file the system refused and why, with what to do."""
+    """A `StorageError` that says which file the system refused and why, with what to do.
+
+    Where the path itself cannot be, trying again does not help: a `ConfigError`.
+    """
     reason = error.strerror or type(error).__name__
+    if error.errno == errno.EBUSY and path.is_dir():
+        error = OSError(errno.EISDIR, reason)  # `..` cannot be replaced
+    if error.errno in _WRONG:
+        return ConfigError(f"{path}: {reason}", hint=_WRONG[error.errno])
     hint = _HINTS.get(
         error.errno or 0,
         "the system refused it; nothing was lost of what was stored before",
@@ -255,6 +268,13 @@ _HINTS = {
     errno.EACCES: "give this user the right to write there",
     errno.EFBIG: "a limit on the size of files is in the way",
     errno.EIO: "the disk reports an error; look at the system's log",
+}
+
+
+_WRONG = {
+    errno.EISDIR: "it is a folder, and a file is to stand there",
+    errno.ENOTDIR: "a file stands where a folder is to be",
+    errno.ENAMETOOLONG: "no file can have so long a name",
 }
 
 

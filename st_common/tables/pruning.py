@@ -49,7 +49,8 @@ def _possible(
     if operator == "in":
         each = [_possible(bound, end, "=", one) for one in value]
         return np.logical_or.reduce(each) if each else np.zeros(len(bound), bool)
-    if value is None or (isinstance(value, float) and np.isnan(value)):
+    is_nan = isinstance(value, float) and np.isnan(value)
+    if operator == "not in" or value is None or is_nan:
         return np.ones(len(bound), bool)
     if pa.types.is_timestamp(bound.type):
         value = min(max(pa.scalar(value, bound.type).value, _FIRST), _LAST)

@@ -47,15 +47,21 @@ def read(
     Raises:
         FairwayError: there is no such table or version, or it has deletion vectors of another writer.
     """
-    condition = None
-    if filters:
-        from pyarrow.parquet import filters_to_expression
-
-        condition = filters_to_expression(filters)
     table = required(path) if version is None else _at(path, version)
-    return _dataset(path, table, filters or [], contract).to_table(
-        columns=columns, filter=condition
-    )
+    rows = _dataset(path, table, filters or [], contract)
+    return rows.to_table(columns=columns, filter=_condition(filters or []))
+
+
+def _condition(filters: Filters) -> "ds.Expression | None":
+    """What rows must satisfy; None: nothing. To Arrow a list without values is one of nulls, of no column's type."""
+    from pyarrow.parquet import filters_to_expression
+
+    some = [one for one in filters if one[1] not in ("in", "not in") or len(one[2])]
+    condition = filters_to_expression(some) if some else None
+    if any(one[1] == "in" for one in filters if one not in some):
+        nothing = pc.scalar(value=False)
+        condition = nothing if condition is None else condition & nothing
+    return condition
 
 
 def dataset(

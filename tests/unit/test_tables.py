@@ -790,3 +790,17 @@ def test_versions_that_were_the_newest_a_while_ago_stay(tmp_path):
     long_ago = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
     assert tables.drop_versions(path, (), before=long_ago).files == 0
     assert stored(path, version=1) == [("a", "1")]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.timestamp("us", "UTC")])
+def test_of_a_list_without_values_no_row_is_in_it_and_every_row_is_not(tmp_path, kind):
+    values = ["1", "2"] if kind == pa.string() else pa.array([1, 2]).cast(kind)
+    write_deltalake(tmp_path / "t", pa.table({"a": values, "b": [1, 2]}))
+
+    def count(*filters):
+        return len(tables.read(tmp_path / "t", filters=list(filters)))
+
+    assert count(("a", "in", [])) == 0
+    assert count(("b", "=", 1), ("a", "in", [])) == 0
+    assert count(("a", "not in", [])) == 2
+    assert count(("b", "=", 1), ("a", "not in", [])) == 1
