@@ -60,8 +60,29 @@ def phone(browser: Browser, served: Served, outside: list[str]) -> Iterator[Page
     yield from _page(browser, served, outside, "phone")
 
 
+@pytest.fixture
+def page_in(
+    browser: Browser, served: Served, outside: list[str], request: pytest.FixtureRequest
+) -> Iterator[Page]:
+    """The page where the browser's zone is that of the test's parameter."""
+    yield from _page(browser, served, outside, "desktop", zone=request.param)
+
+
+@pytest.fixture
+def phone_in(
+    browser: Browser, served: Served, outside: list[str], request: pytest.FixtureRequest
+) -> Iterator[Page]:
+    """The page on a phone, likewise."""
+    yield from _page(browser, served, outside, "phone", zone=request.param)
+
+
 def _page(
-    browser: Browser, served: Served, outside: list[str], size: str
+    browser: Browser,
+    served: Served,
+    outside: list[str],
+    size: str,
+    *,
+    zone: str = "UTC",
 ) -> Iterator[Page]:
     width, height = SIZES[size]
     context = browser.new_context(
@@ -69,7 +90,7 @@ def _page(
         color_scheme="light",
         has_touch=size == "phone",
         locale="en-GB",
-        timezone_id="UTC",
+        timezone_id=zone,
     )
     page = context.new_page()
     page.set_default_timeout(TIMEOUT_MS)

@@ -4,6 +4,7 @@ import type { Theme } from './map/colours';
 import type { Followed } from './data/follow';
 import type { Change, Member, PageState, Shapes } from './data/types';
 import { Store } from './data/store';
+import { type Clock, showBy } from './data/times';
 
 export type Tab = 'queries' | 'ask' | 'server';
 export type Connection = 'loading' | 'ok' | 'lost' | 'token';
@@ -31,6 +32,7 @@ export interface AppState {
     seen_ms: number | null; // when the server last answered
     page: PageState | null;
     theme: Theme;
+    clock: Clock; // by which times are shown
     tab: Tab;
     chosen: Chosen[];
     object: Clicked | null;
@@ -50,12 +52,19 @@ function firstTheme(): Theme {
     return matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
 }
 
+function firstClock(): Clock {
+    const kept = localStorage.getItem('fairway-clock') === 'utc' ? 'utc' : 'local';
+    showBy(kept);
+    return kept;
+}
+
 export const app = new Store<AppState>({
     connection: 'loading',
     words: '',
     seen_ms: null,
     page: null,
     theme: firstTheme(),
+    clock: firstClock(),
     tab: 'queries',
     chosen: [],
     object: null,
@@ -97,4 +106,10 @@ export function setTheme(theme: Theme): void {
     localStorage.setItem('fairway-theme', theme);
     document.documentElement.dataset['theme'] = theme;
     app.set({ theme });
+}
+
+export function setClock(clock: Clock): void {
+    localStorage.setItem('fairway-clock', clock);
+    showBy(clock);
+    app.set({ clock });
 }

@@ -1,7 +1,7 @@
 // Which moment is looked at: now, or one of the past, which can play.
 import { app, say } from './app';
 import { askAnswers } from './choosing';
-import { sayMoment } from './data/times';
+import { sayInstant } from './data/times';
 import { forgetPast, showPast } from './session';
 
 let waiting: ReturnType<typeof setTimeout> | undefined;
@@ -23,5 +23,5 @@ export function goTo(at_ms: number | null): void {
 
 export const sayWhere = (): void => {
     const { at_ms } = app.get();
-    if (at_ms !== null) say(`As of ${sayMoment(at_ms)}`);
+    if (at_ms !== null) say(`As of ${sayInstant(at_ms)}`);
 };

@@ -1,11 +1,11 @@
 // What is around the map: name and state above, panels beside, time below.
 import type { JSX, TargetedKeyboardEvent } from 'preact';
 import { useState } from 'preact/hooks';
-import { app, latest_ms, setTheme, type Tab } from './app';
+import { app, latest_ms, setClock, setTheme, type Tab } from './app';
 import { keepToken } from './data/api';
 import { addressOfPart, recording } from './data/recorded';
 import { useStore } from './data/store';
-import { sayAgo, sayMoment, sayNumber, sayRate } from './data/times';
+import { ownZone, sayAgo, sayInstant, sayNumber, sayRate, saySpan, withShownTimes, type Clock } from './data/times';
 import { Ask } from './panels/ask';
 import { FeaturePanel } from './panels/feature';
 import { FindObject } from './panels/find';
@@ -56,7 +56,7 @@ function Banner(): JSX.Element | null {
     const seen_ms = useStore(app, (one) => one.seen_ms);
     if (state === 'token') return <Token />;
     if (state !== 'lost') return null;
-    const since = seen_ms === null ? '' : ` What you see is as of ${sayMoment(seen_ms)} UTC.`;
+    const since = seen_ms === null ? '' : ` What you see is as of ${sayInstant(seen_ms)}.`;
     return (
         <p class="banner" role="alert">
             Disconnected: {words}.{since} It is tried again all the time; is <code>fairway serve</code> running?
@@ -71,7 +71,7 @@ function UnknownPast(): JSX.Element | null {
     if (at_ms === null || unknown.length === 0) return null;
     return (
         <p class="banner" role="status">
-            Not on the map at this moment: {unknown.join('; ')}
+            Not on the map at this moment: {withShownTimes(unknown.join('; '))}
         </p>
     );
 }
@@ -86,8 +86,8 @@ function Summary(): JSX.Element {
     if (at_ms !== null)
         return (
             <span class="summary">
-                <b class="pasttag">past</b> {sayMoment(at_ms)} UTC
-                {recording === null ? null : <> · report of {sayMoment(Date.parse(recording.made))} UTC</>}
+                <b class="pasttag">past</b> {sayInstant(at_ms)}
+                {recording === null ? null : <> · report of {sayInstant(Date.parse(recording.made))}</>}
             </span>
         );
     if (recording !== null) return <Reported objects={objects} />;
@@ -111,11 +111,28 @@ function Summary(): JSX.Element {
 /** What a report is of, and when it was made. */
 function Reported({ objects }: { objects: number }): JSX.Element {
     const times = [recording!.since, recording!.until, recording!.made];
-    const [since, until, made] = times.map((one) => sayMoment(Date.parse(one)));
+    const [since, until, made] = times.map((one) => Date.parse(one));
     return (
         <span class="summary">
-            <b>{sayNumber(objects)}</b> objects · {since} to {until} UTC · report of {made} UTC
+            <b>{sayNumber(objects)}</b> objects · {saySpan(since!, until!)} · report of {sayInstant(made!)}
         </span>
+    );
+}
+
+/** By which clock times are shown: that of the browser's zone, or UTC. Where both are one there is no choice. */
+function ClockChoice(): JSX.Element | null {
+    const clock = useStore(app, (one) => one.clock);
+    if (ownZone === 'UTC') return null;
+    return (
+        <select
+            class="clock"
+            aria-label="Times in"
+            value={clock}
+            onChange={(event) => setClock(event.currentTarget.value as Clock)}
+        >
+            <option value="local">{ownZone}</option>
+            <option value="utc">UTC</option>
+        </select>
     );
 }
 
@@ -134,6 +151,7 @@ function Header(): JSX.Element {
                 label="Find an object"
                 onFound={(name, stream) => app.set({ object: { stream, name } })}
             />
+            <ClockChoice />
             <button
                 class="plain"
                 aria-label={`Show it ${other}`}
@@ -204,6 +222,7 @@ function Skip(): JSX.Element {
 }
 
 export function Page(): JSX.Element {
+    useStore(app, (one) => one.clock); // with another clock all times are drawn anew
     return (
         <div class="page">
             <Skip />

@@ -2,7 +2,7 @@
 import { app, latest_ms, place, say, streamOf } from './app';
 import { getJson, isAborted, pathOf, Refused, sendText, wordsOf } from './data/api';
 import { selectOf } from './data/statement';
-import { DAY_MS, HOUR_MS, isoOf, MINUTE_MS, msOf, SECOND_MS } from './data/times';
+import { DAY_MS, dayBefore, dayOf, HOUR_MS, isoOf, MINUTE_MS, msOf, SECOND_MS } from './data/times';
 import type { Visit } from './data/types';
 import { keyOf, staysOf, type Stay } from './data/visits';
 import { askWay, wayOf } from './data/way';
@@ -18,6 +18,7 @@ let waiting: ReturnType<typeof setTimeout> | undefined;
 let running = new AbortController();
 let isAsking = false;
 let again_ms = 0; // by the clock of performance
+let askedBy = app.get().clock; // by whose days was asked
 
 /** Asks once the question has stood still for a moment. */
 export function askSoon(): void {
@@ -47,6 +48,7 @@ function isBehind(): boolean {
     const isSeen = app.get().tab === 'ask' && !document.hidden;
     if (!isSeen || isDrawing || isAsking || waiting !== undefined) return false;
     if (state !== 'told' || told === null || performance.now() < again_ms) return false;
+    if (askedBy !== app.get().clock) return true; // its days begin at other times
     return intervalOf(period, answeredUntil_ms(stream))[1] !== told.until_ms;
 }
 
@@ -59,9 +61,9 @@ export function answeredUntil_ms(stream: string): number {
 /** From when to when is asked; of a replay the clock of its fixes counts: `newest` is the day of its newest fix. */
 export function intervalOf(period: Period, now_ms: number): [number, number] {
     if (period === 'now') return [now_ms, now_ms];
-    const midnight_ms = Math.floor(now_ms / DAY_MS) * DAY_MS;
+    const midnight_ms = dayOf(now_ms);
     if (period === 'newest') return [midnight_ms, now_ms];
-    if (period === 'before') return [midnight_ms - DAY_MS, midnight_ms];
+    if (period === 'before') return [dayBefore(now_ms), midnight_ms];
     const length = { hour: HOUR_MS, six: 6 * HOUR_MS, day: DAY_MS, week: 7 * DAY_MS }[period];
     return [now_ms - length, now_ms];
 }
@@ -104,6 +106,7 @@ async function guarded(question: (signal: AbortSignal) => Promise<void>): Promis
 /** Sets what the statement, and the registered one beside it, would have told; a stay that is shown stays shown. */
 async function tell(dwell_ms: number | null, signal: AbortSignal): Promise<void> {
     const { text, period, base, stream } = asking.get();
+    askedBy = app.get().clock;
     const interval = intervalOf(period, answeredUntil_ms(stream));
     const told = { ...(await toldOf(text, interval, signal)), dwell_ms };
     const before =

@@ -17,7 +17,7 @@ import {
     undoEdit,
 } from '../asking';
 import { useStore } from '../data/store';
-import { DAY_MS, sayMoment, sayNamedDay, sayNumber } from '../data/times';
+import { dayBefore, sayInstant, sayNamedDay, sayNumber } from '../data/times';
 import type { Kind, Shape, Wish } from '../data/statement';
 import { Editor } from '../parts/editor';
 import { Choice, Field, Notice, NumberField } from '../parts/small';
@@ -52,7 +52,7 @@ function periodsOf(until_ms: number, now_ms: number): [Period, string][] {
         ['six', 'in the last 6 hours'],
         ['day', 'in the last 24 hours'],
         ['newest', sayNamedDay(until_ms, now_ms)],
-        ['before', sayNamedDay(until_ms - DAY_MS, now_ms)],
+        ['before', sayNamedDay(dayBefore(until_ms), now_ms)],
         ['week', 'in the last 7 days'],
     ];
 }
@@ -325,7 +325,7 @@ function PeriodChoice({ state, now_ms }: { state: Asking; now_ms: number }): JSX
                 onChange={(period) => setPeriod(period as Period)}
             />
             <p class="quiet">
-                Now is the newest fix of {state.stream}, {sayMoment(until_ms)} UTC, and moves on with it. {state.ghosts}
+                Now is the newest fix of {state.stream}, {sayInstant(until_ms)}, and moves on with it. {state.ghosts}
             </p>
         </>
     );

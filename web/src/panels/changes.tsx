@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { app, type Chosen } from '../app';
 import { recording } from '../data/recorded';
 import { useStore } from '../data/store';
-import { SECOND_MS, sayDuration, sayNumber, sayTime } from '../data/times';
+import { SECOND_MS, sayDuration, sayInstant, sayNumber, sayTime } from '../data/times';
 import type { Change, Member, QueryState } from '../data/types';
 
 const MOST_CHANGES = 12;
@@ -38,7 +38,7 @@ function ChangeLine({ change, query }: { change: Change; query: QueryState | und
             <span class="quiet">
                 {change.cause} {query === undefined ? '' : sayValueOf(change, query.kind)}
             </span>
-            <time class="quiet" dateTime={change.event_ts}>
+            <time class="quiet" dateTime={change.event_ts} title={sayInstant(Date.parse(change.event_ts))}>
                 {sayTime(Date.parse(change.event_ts))}
             </time>
         </li>

@@ -6,7 +6,7 @@ import { choose, isChosen } from '../choosing';
 import { getJson, pathOf, wordsOf } from '../data/api';
 import { recording } from '../data/recorded';
 import { useStore } from '../data/store';
-import { isoOf, msOf, sayDuration, sayMoment, sayNumber } from '../data/times';
+import { isoOf, msOf, sayDuration, sayInstant, sayNumber, withShownTimes } from '../data/times';
 import type { Visit } from '../data/types';
 import { askWay, wayOf } from '../data/way';
 import type { Clicked } from '../map/view';
@@ -90,7 +90,7 @@ function Why({ query, which }: { query: string; which: Clicked }): JSX.Element {
                 why?
             </button>
         );
-    return <p class="why">{words}</p>;
+    return <p class="why">{withShownTimes(words)}</p>;
 }
 
 function Answers({ known, which }: { known: Known; which: Clicked }): JSX.Element {
@@ -106,7 +106,7 @@ function Answers({ known, which }: { known: Known; which: Clicked }): JSX.Elemen
                     </button>
                     {one.partner == null ? null : <span> with {one.partner}</span>}
                     {one.since_ts === null ? null : (
-                        <span class="quiet"> since {sayMoment(msOf(one.since_ts))}</span>
+                        <span class="quiet"> since {sayInstant(msOf(one.since_ts))}</span>
                     )}{' '}
                     <Why query={one.query} which={which} />
                 </li>
@@ -127,7 +127,7 @@ function Visits({ visits }: { visits: Known['visits'] }): JSX.Element {
                             {one.query}
                             {one.partner === null ? '' : ` · ${one.partner}`}
                         </span>
-                        <span class="quiet">{sayMoment(msOf(one.from_ts))}</span>
+                        <span class="quiet">{sayInstant(msOf(one.from_ts))}</span>
                         <b>{to}</b>
                     </li>
                 );
@@ -153,7 +153,7 @@ function KnownParts({ known, which }: { known: Known; which: Clicked }): JSX.Ele
             <Facts
                 facts={[
                     ...facts,
-                    ['last fix', `${sayMoment(msOf(known.event_ts))} UTC`],
+                    ['last fix', sayInstant(msOf(known.event_ts))],
                     ['x', String(known.x ?? '–')],
                     ['y', String(known.y ?? '–')],
                 ]}
@@ -181,8 +181,8 @@ function useSelected(which: Clicked): void {
 /** As of when the card is, while the past is looked at. */
 function AsOf({ at_ms }: { at_ms: number | null }): JSX.Element | null {
     if (at_ms === null) return null;
-    if (recording === null) return <Notice>As of {sayMoment(at_ms)} UTC, by what is archived.</Notice>;
-    return <Notice>Its way ends at {sayMoment(at_ms)} UTC. Everything below is as of the end of the report.</Notice>;
+    if (recording === null) return <Notice>As of {sayInstant(at_ms)}, by what is archived.</Notice>;
+    return <Notice>Its way ends at {sayInstant(at_ms)}. Everything below is as of the end of the report.</Notice>;
 }
 
 function CardBody({ which, known, words }: { which: Clicked; known: Known | null; words: string }): JSX.Element | null {
@@ -209,7 +209,7 @@ function ObjectCard({ which }: { which: Clicked }): JSX.Element {
                 </button>
             </header>
             <AsOf at_ms={recording === null ? shown_ms : at_ms} />
-            {words === '' ? null : <Notice kind="error">{words}</Notice>}
+            {words === '' ? null : <Notice kind="error">{withShownTimes(words)}</Notice>}
             <CardBody which={which} known={known} words={words} />
         </section>
     );

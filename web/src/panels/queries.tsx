@@ -8,7 +8,7 @@ import { getJson, pathOf, wordsOf } from '../data/api';
 import { recording } from '../data/recorded';
 import { selectOf } from '../data/statement';
 import { useStore } from '../data/store';
-import { sayMoment, sayNumber } from '../data/times';
+import { sayInstant, sayNumber } from '../data/times';
 import type { QueryState } from '../data/types';
 import { QUERY_COLOURS } from '../map/colours';
 import { Chart } from '../parts/chart';
@@ -86,7 +86,7 @@ function Members({ one, query }: { one: Chosen; query: QueryState | undefined })
     if (one.refused !== '') return <Notice kind="error">{one.refused}</Notice>;
     if (!one.isAnswered) return <Notice kind="loading">Asking who is in …</Notice>;
     if (one.members.length === 0 && recording !== null) return <Notice>Nobody was in.</Notice>;
-    if (one.members.length === 0 && at_ms !== null) return <Notice>Nobody was in at {sayMoment(at_ms)} UTC.</Notice>;
+    if (one.members.length === 0 && at_ms !== null) return <Notice>Nobody was in at {sayInstant(at_ms)}.</Notice>;
     if (one.members.length === 0) return <Notice>Nobody is in now. Who comes in appears here at once.</Notice>;
     if (query?.kind === 'aggregate') return <Groups one={one} />;
     const open = (object: string): void => app.set({ object: { stream: query?.stream ?? '', name: object } });

@@ -4,7 +4,7 @@ import { useMemo } from 'preact/hooks';
 import { app } from '../app';
 import { setPeriod } from '../asking';
 import { useStore } from '../data/store';
-import { sayDay, sayDuration, sayMoment, sayNumber } from '../data/times';
+import { sayDay, sayDuration, sayInstant, sayNumber, saySpan, withShownTimes } from '../data/times';
 import { countsOf, keyOf, type Stay } from '../data/visits';
 import { MAP_COLOURS } from '../map/colours';
 import { Chart } from '../parts/chart';
@@ -25,7 +25,7 @@ function Figures({ told }: { told: Told }): JSX.Element {
                 {sayNumber(stays.length)}
             </b>{' '}
             {told.isMoment ? (
-                <>in at {sayMoment(told.until_ms)}</>
+                <>in at {sayInstant(told.until_ms)}</>
             ) : (
                 <>
                     {stays.length === 1 ? 'visit' : 'visits'} of <b>{sayNumber(who)}</b>{' '}
@@ -120,12 +120,12 @@ function PeriodLink({ period, words }: { period: Period; words: string }): JSX.E
 /** Why there is nothing to show: no fix in that time, or nobody in that place. */
 function Nobody({ told, stream }: { told: Told; stream: string }): JSX.Element {
     const { from_ms, until_ms, firstFix_ms, lastFix_ms } = told;
-    const span = `from ${sayMoment(from_ms)} to ${sayMoment(until_ms)} UTC`;
+    const span = saySpan(from_ms, until_ms);
     if (firstFix_ms === null || lastFix_ms === null) return <Notice>No fix of {stream} is stored yet.</Notice>;
     if (until_ms <= firstFix_ms || from_ms > lastFix_ms)
         return (
             <Notice>
-                {stream} has no fix {span}. Its fixes are from {sayMoment(firstFix_ms)} to {sayMoment(lastFix_ms)}:{' '}
+                {stream} has no fix {span}. Its fixes are {saySpan(firstFix_ms, lastFix_ms)}:{' '}
                 <PeriodLink period="newest" words={`ask about ${sayDay(lastFix_ms)}`} />.
             </Notice>
         );
@@ -166,7 +166,7 @@ function Shown({ state, told }: { state: Asking; told: Told }): JSX.Element {
 
 export function Result({ state }: { state: Asking }): JSX.Element | null {
     if (state.state === 'nothing') return null;
-    if (state.state === 'error') return <Notice kind="error">{state.words}</Notice>;
+    if (state.state === 'error') return <Notice kind="error">{withShownTimes(state.words)}</Notice>;
     const isAsking = state.state === 'asking';
     if (state.told === null) return <Notice kind="loading">Looking at what it would have told …</Notice>;
     return (

@@ -5,7 +5,7 @@ import { app, isHidden, place } from '../app';
 import { getJson, pathOf } from '../data/api';
 import { addressOfPart } from '../data/recorded';
 import { useStore } from '../data/store';
-import { msOf, sayDuration, sayNumber, sayRate, sayTime } from '../data/times';
+import { msOf, sayDuration, sayInstant, sayNumber, sayRate, sayTime, withShownTimes } from '../data/times';
 import type { Alert, LayerState, PageState, QueryState, StreamState } from '../data/types';
 import { Facts, Notice } from '../parts/small';
 import { sayKind } from './queries';
@@ -232,10 +232,11 @@ function Alerts({ alerts }: { alerts: Alert[] }): JSX.Element {
                 .reverse()
                 .map((one) => (
                     <li key={`${one.ts}/${one.stream}/${one.text}`}>
-                        <time class="quiet" dateTime={one.ts}>
+                        <time class="quiet" dateTime={one.ts} title={sayInstant(msOf(one.ts))}>
                             {sayTime(msOf(one.ts))}
                         </time>{' '}
-                        <b>{one.stream}</b> <span class={one.level === 'error' ? 'minus' : ''}>{one.text}</span>
+                        <b>{one.stream}</b>{' '}
+                        <span class={one.level === 'error' ? 'minus' : ''}>{withShownTimes(one.text)}</span>
                     </li>
                 ))}
         </ol>

@@ -5,6 +5,7 @@ import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { app } from '../app';
 import { useStore } from '../data/store';
+import { sayDay, sayTime, zoneShown } from '../data/times';
 
 interface Line {
     label: string;
@@ -13,13 +14,12 @@ interface Line {
 }
 
 const HEIGHT_PX = 96;
-const CLOCK = 86_400;
 
 /** 14:05, and 14:05:30 where seconds matter; at midnight the day. */
 function sayTick(s: number): string {
-    const text = new Date(s * 1000).toISOString();
-    if (s % CLOCK === 0) return text.slice(5, 10);
-    return s % 60 === 0 ? text.slice(11, 16) : text.slice(11, 19);
+    const time = sayTime(s * 1000);
+    if (time === '00:00:00') return sayDay(s * 1000).slice(5);
+    return time.endsWith(':00') ? time.slice(0, 5) : time;
 }
 
 function optionsOf(lines: Line[], width: number, ink: string, grid: string): UPlot.Options {
@@ -28,7 +28,7 @@ function optionsOf(lines: Line[], width: number, ink: string, grid: string): UPl
     return {
         width,
         height: HEIGHT_PX,
-        tzDate: (s) => UPlot.tzDate(new Date(s * 1000), 'UTC'),
+        tzDate: (s) => UPlot.tzDate(new Date(s * 1000), zoneShown()),
         legend: { show: false },
         cursor: { show: false },
         scales: { y: { range: (_, least, most) => [Math.min(0, least ?? 0), Math.max(1, most ?? 1) * 1.1] } },
@@ -52,10 +52,11 @@ function optionsOf(lines: Line[], width: number, ink: string, grid: string): UPl
 /** Counts over time (seconds); `about` says in words what the line shows, for whoever does not see it. */
 export function Chart({ times, lines, about }: { times: number[]; lines: Line[]; about: string }): JSX.Element {
     const theme = useStore(app, (one) => one.theme);
+    const clock = useStore(app, (one) => one.clock);
     const ref = useRef<HTMLDivElement>(null);
     const plot = useRef<UPlot | null>(null);
     const data = [times, ...lines.map((one) => one.values)] as UPlot.AlignedData;
-    const shape = JSON.stringify([theme, lines.map((one) => [one.label, one.colour])]);
+    const shape = JSON.stringify([theme, clock, lines.map((one) => [one.label, one.colour])]);
     useEffect(() => {
         const element = ref.current!;
         const style = getComputedStyle(element);

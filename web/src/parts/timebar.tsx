@@ -4,7 +4,17 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { app, latest_ms } from '../app';
 import { recording } from '../data/recorded';
 import { useStore } from '../data/store';
-import { DAY_MS, HOUR_MS, MINUTE_MS, msOf, SECOND_MS, sayMoment } from '../data/times';
+import {
+    DAY_MS,
+    HOUR_MS,
+    MINUTE_MS,
+    momentOf,
+    SECOND_MS,
+    sayInstant,
+    sayMoment,
+    sayZone,
+    zoneShown,
+} from '../data/times';
 import { goTo, sayWhere } from '../moments';
 
 const LIVE_SPANS: [string, number][] = [
@@ -54,17 +64,30 @@ function usePlay(isPlaying: boolean, stop: () => void, step_ms: number): void {
     }, [isPlaying, step_ms]);
 }
 
+/** The moment in writing. What somebody types stays as it is until he is done, whatever comes from the server. */
 function Moment({ at_ms }: { at_ms: number | null }): JSX.Element {
+    const [typed, setTyped] = useState<string | null>(null);
     const take = (event: TargetedEvent<HTMLInputElement>): void => {
-        const ms = msOf(event.currentTarget.value.trim().replace(' ', 'T'));
+        const ms = momentOf(event.currentTarget.value);
+        setTyped(null);
         if (Number.isNaN(ms)) event.currentTarget.value = value;
         else goTo(ms);
     };
-    const value = sayMoment(at_ms ?? latest_ms() ?? Date.now());
+    const shown_ms = at_ms ?? latest_ms() ?? Date.now();
+    const value = sayMoment(shown_ms);
     return (
         <label class="moment">
-            <input type="text" size={19} aria-label="The moment, in UTC" value={value} onChange={take} />
-            UTC
+            <input
+                type="text"
+                size={19}
+                aria-label={`The moment, in ${zoneShown()}`}
+                title={`Read in ${zoneShown()}, unless it says its zone`}
+                value={typed ?? value}
+                onInput={(event) => setTyped(event.currentTarget.value)}
+                onChange={take}
+                onBlur={() => setTyped(null)}
+            />
+            <span title={zoneShown()}>{sayZone(shown_ms)}</span>
         </label>
     );
 }
@@ -91,7 +114,7 @@ function Slider({ at_ms, end_ms, span_ms }: Line): JSX.Element {
             max={STEPS}
             value={position}
             aria-label="Moment"
-            aria-valuetext={at_ms === null ? 'now' : sayMoment(at_ms)}
+            aria-valuetext={at_ms === null ? 'now' : sayInstant(at_ms)}
             onInput={(event) => slide(event.currentTarget.valueAsNumber)}
             onChange={sayWhere}
         />

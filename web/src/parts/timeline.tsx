@@ -1,6 +1,6 @@
 // Stays on a line of time: one row for each of the longest, the longest first. A row can be chosen.
 import type { JSX } from 'preact';
-import { HOUR_MS, MINUTE_MS, sayDuration, sayMoment, sayTime } from '../data/times';
+import { HOUR_MS, MINUTE_MS, sayDuration, sayInstant, sayMoment, sayTime, sayZoneOf } from '../data/times';
 import { keyOf, type Stay } from '../data/visits';
 
 const MOST_ROWS = 12;
@@ -26,7 +26,7 @@ const lengthOf = (stay: Stay): string => sayDuration(stay.to_ms - stay.from_ms);
 function titleOf(stay: Stay, dwell_ms: number | null): string {
     const end = stay.isOpen ? 'and is still in' : `to ${sayTime(stay.to_ms)}`;
     const short = isShort(stay, dwell_ms) ? ', less than the dwell' : '';
-    return `${whoOf(stay)}: ${lengthOf(stay)}, from ${sayMoment(stay.from_ms)} ${end}${short}`;
+    return `${whoOf(stay)}: ${lengthOf(stay)}, from ${sayInstant(stay.from_ms)} ${end}${short}`;
 }
 
 /** The stay as a bar on the line of time. */
@@ -68,7 +68,7 @@ function Ticks({ from_ms, until_ms }: { from_ms: number; until_ms: number }): JS
     };
     return (
         <div class="ticks" aria-hidden="true">
-            <span class="quiet">UTC</span>
+            <span class="quiet">{sayZoneOf(from_ms, until_ms)}</span>
             <span class="scale">
                 {[from_ms, (from_ms + until_ms) / 2, until_ms].map((ms) => (
                     <i key={ms}>{sayTick(ms)}</i>
