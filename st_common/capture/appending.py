@@ -177,7 +177,7 @@ def _marked(
 def _records_since(log: Log, start: int, end: int) -> Iterator[Segment]:
     """The last segments of records from a number on, in their order."""
     some: list[Segment] = []
-    number = end - 1
+    number, start = end - 1, max(start, log.first())
     while number >= start and len(some) < _LOOKED_AT:
         segment = log.segment(number)
         if not segment.control and not segment.skipped:

@@ -28,10 +28,11 @@ def check_bytes(log: Log) -> Checked:
     record_of(log)
     log.purged()
     count = bare = 0
-    for segment in log.segments(0):
+    first, kept = log.first(), log.kept()
+    for segment in (*kept, *log.segments(first)):
         bare += _is_bare(log, segment)
         count += 1
-    if count != log.end():
+    if count != log.end() - first + len(kept):
         raise LogError(
             f"{count} segments are read, but the newest is {log.end() - 1}",
             hint="restore the others",

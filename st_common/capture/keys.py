@@ -1,16 +1,19 @@
 """Where the objects of a log lie: see `log`."""
 
+import re
+
 from st_common.capture.segment import Segment
 from st_common.errors import LogError
 
 SEGMENTS = "segments"
 RAW = "raw"
-_PER_FOLDER = 10_000
+PER_FOLDER = 10_000
+_NAME = re.compile(r"(\d{12})(?:\.seg|-[0-9a-f]{8}\.raw)")
 
 
 def folder_of(number: int) -> str:
     """The folder of a segment, ten thousand in each: `segments/00000001` for number 12345."""
-    return f"{SEGMENTS}/{number // _PER_FOLDER:08d}"
+    return f"{SEGMENTS}/{number // PER_FOLDER:08d}"
 
 
 def key_of(number: int) -> str:
@@ -19,7 +22,7 @@ def key_of(number: int) -> str:
 
 
 def number_of(name: str, where: str) -> int:
-    """The number of the segment whose file has a name: 12345 for `000000012345.seg`.
+    """The number of the segment whose file has a name: 12345 for `000000012345.seg`, and for its raw bytes.
 
     Args:
         name: the last part of a key.
@@ -28,13 +31,13 @@ def number_of(name: str, where: str) -> int:
     Raises:
         LogError: no segment has such a name.
     """
-    stem = name.removesuffix(".seg")
-    if not (stem.isdigit() and len(stem) == 12):
+    stem = _NAME.fullmatch(name)
+    if stem is None:
         raise LogError(
             f"{name} in {where} is no segment",
             hint="only capture writes here; move the file away",
         )
-    return int(stem)
+    return int(stem[1])
 
 
 def raw_key(segment: Segment) -> str:
@@ -43,4 +46,6 @@ def raw_key(segment: Segment) -> str:
     The checksum keeps those of a writer apart that lost the number to another one.
     """
     number = segment.number
-    return f"{RAW}/{number // _PER_FOLDER:08d}/{number:012d}-{segment.raw_checksum:08x}.raw"
+    return (
+        f"{RAW}/{number // PER_FOLDER:08d}/{number:012d}-{segment.raw_checksum:08x}.raw"
+    )

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from st_common.capture.event_time import EventTime
 from st_common.capture.keys import folder_of, key_of, raw_key
+from st_common.capture.packs import PAUSE_S, uptime_s
 from st_common.capture.segment import (
     SEGMENT_LIMIT,
     Marks,
@@ -205,6 +206,7 @@ class Log(StoredLog):
         with self.locked():
             settle()
             while True:
+                looked_s = uptime_s()
                 # Headers depend on the segment in front, so they are made anew when another writer took the number.
                 segments = self._behind_the_last(bodies, marks)
                 stored = bodies
@@ -215,13 +217,26 @@ class Log(StoredLog):
                     (key_of(one.number), to_bytes(one, body)) for one, body in pairs
                 ]
                 self._sync_before(segments)
-                if not objects or self._storage.create_all(objects):
+                is_made = not objects or self._storage.create_all(objects)
+                if is_made and not self._were_packed(segments, looked_s):
                     break
                 self._end = None  # somebody who does not hold the lock was quicker
             if segments:
                 self._end = self._synced = segments[-1].number + 1
                 note_written(self._folder)
         return segments
+
+    def _were_packed(self, segments: list[Segment], looked_s: float) -> bool:
+        """Whether others had these numbers, and they are in packs: then what was made here is no segment, and goes.
+
+        That can only be after a pause since this writer looked where the log ends, for nothing young is packed.
+        """
+        if not segments or uptime_s() - looked_s < PAUSE_S:
+            return False
+        packed = [one for one in segments if one.number < self.packs.end(anew=True)]
+        for one in packed:
+            self._storage.delete(key_of(one.number))
+        return bool(packed)
 
     def _settler(self, marks: Marks) -> Callable[[], object]:
         """What says how the records are read that are appended; of control rows there is one reading."""

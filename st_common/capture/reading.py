@@ -312,7 +312,7 @@ def begin_anew(log: Log) -> int:
         How many packets stay as they were decoded.
     """
     with log.locked():
-        packets = [segment for segment in log.segments(0) if segment.packet]
+        packets = [one for one in log.segments(log.first()) if one.packet]
         bare = [
             place for place, segment in enumerate(packets) if not log.has_raw(segment)
         ]
@@ -323,7 +323,9 @@ def begin_anew(log: Log) -> int:
 
 
 def _has_records(log: Log) -> bool:
-    start = 0
+    start = log.first()
+    if log.purged_before():
+        return True
     while segments := log.segments(start, max_segments=_AT_ONCE):
         if any(not one.control for one in segments):
             return True

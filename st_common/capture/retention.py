@@ -2,7 +2,7 @@
 
 from st_common.capture.keys import RAW, raw_key
 from st_common.capture.log import Log, Segment
-from st_common.capture.reading import record_of
+from st_common.capture.reading import Record, record_of
 from st_common.capture.whole import is_whole
 from st_common.errors import LogError
 
@@ -23,7 +23,7 @@ def remove_raw(log: Log, *, before_us: int) -> int:
         How many objects were removed.
     """
     record, end = record_of(log), log.end()
-    removed = 0
+    removed = _remove_packs(log, record, before_us)
     for folder in log.storage.names(RAW):
         for name in log.storage.names(f"{RAW}/{folder}"):
             key, number = f"{RAW}/{folder}/{name}", _number(name)
@@ -39,6 +39,28 @@ def remove_raw(log: Log, *, before_us: int) -> int:
                 log.storage.delete(key)
                 removed += 1
     return removed
+
+
+def _remove_packs(log: Log, record: Record, before_us: int) -> int:
+    """Removes packs of raw bytes whose packets all arrived before a time, none awaited by a reset, none damaged."""
+    removed = 0
+    for span in log.raw_packs.stored():
+        last = _segment(log, span.end - 1) if span.end > log.first() else None
+        if last is not None and last.arrival_us >= before_us:
+            break
+        is_awaited = record.anew < span.end and span.first < record.upto
+        if not is_awaited and _are_whole(log, max(span.first, log.first()), span.end):
+            log.raw_packs.delete(span)
+            removed += 1
+    return removed
+
+
+def _are_whole(log: Log, start: int, end: int) -> bool:
+    try:
+        segments = log.segments(start, end=end) if start < end else []
+    except LogError:
+        return False
+    return all(is_whole(log, one) for one in segments if one.packet)
 
 
 def _segment(log: Log, number: int) -> Segment | None:

@@ -306,6 +306,16 @@ def read_header(data: bytes, number: int, where: str) -> Segment:
     )
 
 
+def numbered_size(header: bytes) -> tuple[int, int, bool] | None:
+    """The number of a segment, the bytes of its payload, whether it has control rows; None for a damaged header."""
+    try:
+        _check_header(header, "")
+    except LogError:
+        return None
+    fields = _HEADER.unpack_from(header)
+    return fields[6], fields[9], fields[2] != _DATA
+
+
 def payload_of(segment: Segment, data: bytes, where: str) -> bytes:
     """The payload of a segment, checked against its header.
 

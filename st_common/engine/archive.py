@@ -11,6 +11,7 @@ import pyarrow as pa
 from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log, Segment
+from st_common.capture.packing import pack_when_due
 from st_common.capture.pieces import Piece, pieces
 from st_common.capture.retention import remove_raw
 from st_common.contracts import load_contract
@@ -290,8 +291,9 @@ class Archive:
             }
         )
 
-    def remove_raw(self) -> None:
-        """Removes raw bytes that have lain beside their packets for `raw_days`; nothing when that setting is off."""
+    def keep_house(self) -> None:
+        """Packs segments that have lain for a while; removes raw bytes of packets that are older than `raw_days`."""
+        pack_when_due(self.log, now_us=now_us())
         days = self._stream.raw_days
         if days is not None:
             remove_raw(self.log, before_us=now_us() - round(days * _DAY_US))

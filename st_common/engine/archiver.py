@@ -72,7 +72,7 @@ def _work(archive: Archive, *, at_end: bool = False) -> None:
         # At each batch: a long backlog must not look like an archive that stands still.
         _say(archive, "running", Phase.BATCH)
     archive.levels.keep(at_end=at_end)
-    archive.remove_raw()
+    archive.keep_house()
     _say(archive, "idle", Phase.WAITING)
 
 

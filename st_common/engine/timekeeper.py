@@ -301,10 +301,10 @@ def _feed_before(log: Log, stream: StreamSettings, start: int) -> Feed:
 
 def _newest_segments(log: Log, start: int) -> list[Segment]:
     """The segments before `start`: as many as a start may read, and at least all from the newest data on."""
-    first, step = start, LOOK_BACK
+    first, step, oldest = start, LOOK_BACK, log.first()
     segments: list[Segment] = []
-    while first > 0 and all(segment.control for segment in segments):
-        first, step = max(0, first - step), 2 * step
+    while first > oldest and all(segment.control for segment in segments):
+        first, step = max(oldest, first - step), 2 * step
         try:
             segments = log.segments(first, end=start)
         except (

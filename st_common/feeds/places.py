@@ -79,8 +79,8 @@ class Places:
 
     def _is_stored(self, announced: Mapping[str, Any]) -> bool:
         number = int(announced["segment"])
-        if number >= self._log.end():
-            return False
+        if not self._log.first() <= number < self._log.end():
+            return False  # not stored; or that long ago that what comes again is late
         try:
             segment = self._log.segment(number)
         except MissingError:

@@ -43,7 +43,8 @@ _PART = 1 << 20
 _RUNNING = ("lineage", "running")  # which runs are under way
 _OF_PROCESSES = {LEASE_FILE, ENGINE_FILE, STOP_FILE}
 _STARTS = {"commits": 0, "offsets": 1}  # Spark notes a batch last: its state is there
-_LOG_ENDS = {"segments": 1, "raw": 2, "purged.json": 2, "skipped": 2}
+_LOG_ENDS = {"segments": 1, "raw": 2, "skipped": 2, "raw-packs": 3, "packs": 3}
+_LOG_ENDS |= {"purged.json": 4}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +215,7 @@ def _in_order(home: Home) -> Iterator[Path]:
         if "_delta_log" not in path.parts and path.name != SUMS
     )
     for log in logs:
-        for turn in range(3):
+        for turn in (0, 1, 2, 3, 3, 4):  # retention may put a pack in the place of some
             parts = [each for each in sorted(log.glob("*")) if _turn(each) == turn]
             for part in parts:
                 yield from _files(part) if part.is_dir() else [part]
@@ -265,7 +266,7 @@ def _start(part: str) -> int:
 
 
 def _turn(path: Path) -> int:
-    """Notes about segments are copied before these, and what says of segments that they are gone behind them."""
+    """Notes about segments are copied before these; then packs, into which they go, and what says what is gone."""
     return _LOG_ENDS.get(path.name, 0)
 
 

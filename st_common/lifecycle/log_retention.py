@@ -11,6 +11,7 @@ from typing import Any
 
 from st_common.capture.log import Log
 from st_common.capture.log_purging import Cut, arrived_before, purge_records, to_cut
+from st_common.capture.packing import pack_when_due
 from st_common.engine.archive import READER
 from st_common.engine.committing import APP
 from st_common.home import Home
@@ -54,7 +55,7 @@ def retain_logs(
     now_us: int,
     purge: bool = True,
 ) -> Iterator[LogRetained]:
-    """Takes records out of the logs of streams that have `log_days`.
+    """Packs what has lain in logs for a while, and takes records out of those of streams that have `log_days`.
 
     Args:
         home: the home folder.
@@ -70,8 +71,15 @@ def retain_logs(
     """
     for stream in streams.values():
         log = Log(home.log(stream.name))
-        if stream.log_days is not None and log.end():
-            yield _retain(home, log, stream, now_us=now_us, purge=purge)
+        if not log.end():
+            continue
+        retained = None
+        if stream.log_days is not None:
+            retained = _retain(home, log, stream, now_us=now_us, purge=purge)
+        if purge:  # behind what goes: that ends where a pack does
+            pack_when_due(log, now_us=now_us)
+        if retained is not None:
+            yield retained
 
 
 def _retain(

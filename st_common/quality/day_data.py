@@ -1,6 +1,5 @@
 """All that the rules on the data of a day look at, read once."""
 
-from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.capture.log_purging import arrived_before
 from st_common.contracts import StreamContract
 from st_common.home import Home
 from st_common.quality.shape import (
@@ -59,7 +59,7 @@ class DayData:
 
     @cached_property
     def arrived(self) -> int | None:
-        """How many fixes arrived on the day, whatever their event time; None when there is no log.
+        """How many fixes arrived on the day, whatever their event time; None when there is no log, or no longer.
 
         Raises:
             LogError: a segment of the log is missing or damaged.
@@ -71,7 +71,8 @@ class DayData:
     def sampled(self) -> np.ndarray:
         """Segments in which fixes of the day arrived, evenly taken, at most 500; int64[k], ascending."""
         segments = np.unique(self.fixes["segment"].to_numpy())
-        return _evenly(segments[segments < self._log.end()], _SAMPLED_SEGMENTS)
+        there = (segments >= self._log.first()) & (segments < self._log.end())
+        return _evenly(segments[there], _SAMPLED_SEGMENTS)
 
     @cached_property
     def arrival_us(self) -> np.ndarray:
@@ -145,15 +146,16 @@ def _fixes(home: Home, stream: str, contract: StreamContract, day: date) -> pa.T
     return tables.read(path, columns=columns, filters=[("event_date", "=", day)])
 
 
-def _arrived(log: Log, path: Path, day: date) -> int:
-    """How many fixes arrived on a day: those of the segments that did, which are neighbours in the log."""
-    start_us = day_start_us(day)
-    numbers = range(log.end())
+def _arrived(log: Log, path: Path, day: date) -> int | None:
+    """How many fixes arrived on a day: those of the segments that did, which are neighbours in the log.
+
+    None where retention has taken segments that may have arrived then.
+    """
+    start_us, oldest = day_start_us(day), log.first()
+    if oldest and log.segment(oldest - 1).arrival_us >= start_us:
+        return None
     first, end = (
-        bisect_left(
-            numbers, bound_us, key=lambda number: log.segment(number).arrival_us
-        )
-        for bound_us in (start_us, start_us + US_PER_DAY)
+        arrived_before(log, bound_us) for bound_us in (start_us, start_us + US_PER_DAY)
     )
     if first == end or not tables.exists(path):
         return 0

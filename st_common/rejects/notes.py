@@ -126,7 +126,7 @@ def _finish(log: Log, key: str, note: Note, *, arrival_us: int) -> int | None:
 
 def _segment_of(log: Log, note: Note) -> int | None:
     """The first segment from the note's start on that has its bytes."""
-    number = note.start
+    number = max(note.start, log.first())
     while segments := log.segments(number, max_segments=_LOOKED_AT):
         for one in segments:
             checksum = one.raw_checksum if one.packet else one.checksum

@@ -142,8 +142,8 @@ class _Judged:
             yield from self._of_segment(waiting.slice(start, end - start))
 
     def _of_segment(self, wanted: pa.Table) -> Iterator[Mended]:
-        segment = self._log.segment(wanted["segment"][0].as_py())
         try:
+            segment = self._log.segment(wanted["segment"][0].as_py())
             yield from mended_in(self._log, segment, wanted, self._stream)
         except LogError:
             gone = "the bytes of their segment are gone or damaged (raw_days)"

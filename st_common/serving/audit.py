@@ -269,13 +269,14 @@ def _records(
 
 def _start(home: Home, stream: StreamSettings, log: Log, end: int) -> State:
     """The oldest state behind which at most REPLAY_BYTES of the log lie; the newest if there is none such."""
-    sizes = np.array([segment.size for segment in log.segments(0, end=end)])
+    first = log.first()
+    sizes = np.array([segment.size for segment in log.segments(first, end=end)])
     # Bytes of the log from each segment on, to the end.
     behind = np.r_[np.cumsum(sizes[::-1])[::-1], 0]
     states = States.of(home, stream.name)
     places = [0, *(place for place in states.places() if place < end)]
     places = [place for place in places if place >= log.purged_before()] or [0]
-    near = [place for place in places if behind[place] <= REPLAY_BYTES]
+    near = [place for place in places if behind[max(place - first, 0)] <= REPLAY_BYTES]
     return states.newest(upto=position_of(min(near, default=places[-1]), 0) - 1)
 
 

@@ -59,11 +59,9 @@ def waits_of(
     if upto is not None:
         known = positions <= upto
         positions, times_us = positions[known], times_us[known]
-    segments = [
-        segment
-        for segment in Log(home.log(stream)).segments(segment_of(since + 1))
-        if not segment.control
-    ]
+    log = Log(home.log(stream))
+    first = max(segment_of(since + 1), log.first())
+    segments = [one for one in log.segments(first) if not one.control]
     starts = np.array(
         [position_of(segment.number, 0) for segment in segments], np.int64
     )

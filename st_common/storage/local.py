@@ -67,11 +67,13 @@ class LocalStorage:
             raise failed(error, self.root / folder) from error
         return sorted(name for name in names if not name.startswith("."))
 
-    def create(self, key: str, data: bytes) -> bool:
+    def create(self, key: str, data: bytes | Iterable[bytes]) -> bool:
         """See `Storage.create`."""
         return self.create_all([(key, data)])
 
-    def create_all(self, objects: Iterable[tuple[str, bytes]]) -> bool:
+    def create_all(
+        self, objects: Iterable[tuple[str, bytes | Iterable[bytes]]]
+    ) -> bool:
         """See `Storage.create_all`."""
         drafts: list[tuple[Path, Path]] = []
         try:
@@ -102,7 +104,9 @@ class LocalStorage:
             )  # each by itself: a power cut leaves no name without those in front of it
         return True
 
-    def _write_draft(self, draft: Path, data: bytes, *, private: bool = False) -> None:
+    def _write_draft(
+        self, draft: Path, data: bytes | Iterable[bytes], *, private: bool = False
+    ) -> None:
         folder = draft.parent
         if folder not in self._durable:
             make_folder(folder)
@@ -115,7 +119,8 @@ class LocalStorage:
         with file:
             if private:
                 os.fchmod(file.fileno(), 0o600)
-            file.write(data)
+            for part in [data] if isinstance(data, bytes) else data:
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
 
@@ -156,6 +161,11 @@ class LocalStorage:
             (self.root / key).unlink(missing_ok=True)
         except OSError as error:
             raise failed(error, self.root / key) from error
+
+    def forget(self, folder: str) -> None:
+        """See `Storage.forget`."""
+        with suppress(OSError):  # gone, or not empty
+            (self.root / folder).rmdir()
 
     def sync(self, folder: str) -> None:
         """See `Storage.sync`."""

@@ -38,8 +38,12 @@ class Storage(Protocol):
         """The last parts of the keys directly below `folder`, objects and folders, sorted; none for no folder."""
         ...
 
-    def create(self, key: str, data: bytes) -> bool:
+    def create(self, key: str, data: bytes | Iterable[bytes]) -> bool:
         """Makes an object, durable when this returns; never over another.
+
+        Args:
+            key: the object.
+            data: its bytes, whole or in parts that are taken one after the other.
 
         Returns:
             Whether it was made; False when there is one of this key already.
@@ -98,6 +102,10 @@ class Storage(Protocol):
 
     def delete(self, key: str) -> None:
         """Removes an object, if it is there."""
+        ...
+
+    def forget(self, folder: str) -> None:
+        """Removes a folder in which nothing lies any more, where folders are things of their own."""
         ...
 
     def sync(self, folder: str) -> None:

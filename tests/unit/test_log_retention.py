@@ -83,7 +83,7 @@ def numbers_left(home: Home) -> list[int]:
     """The segments of records whose records are still there."""
     log = Log(home.log("grid"))
     left = []
-    for segment in log.segments(0):
+    for segment in (*log.kept(), *log.segments(log.first())):
         try:
             log.read(segment)
         except LogError:

@@ -84,7 +84,7 @@ def statements(
         LogError: a segment is missing or damaged.
     """
     end = first_segment(home, stream, until_us)
-    segments = [one for one in log.segments(reached.segment, end=end) if one.control]
+    segments = log.control_segments(reached.segment, clocks=True, end=end)
     fixes_us = _heights(home, stream, segments, since_us=since_us, end=end)
     placed: list[Statement] = []
     clock_us = reached.clock_us
