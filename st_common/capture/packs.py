@@ -250,7 +250,8 @@ def _span_of(name: str, folder: str) -> Span:
             f"{folder}/{name} is no pack of segments",
             hint="only Fairway writes here; move the file away",
         )
-    return Span(*map(int, match.groups()[:3]), is_rest=match[4] == "rest")
+    first, end, count = map(int, match.groups()[:3])
+    return Span(first, end, count, is_rest=match[4] == "rest")
 
 
 def _counting(stored: list[Span]) -> list[Span]:

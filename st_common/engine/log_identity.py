@@ -62,6 +62,8 @@ def _problems(home: Home, stream: str, log: Log) -> Iterator[str]:
         # An older version commits without a note, and leaves that of an earlier place.
         if mark is None or marked_segment(mark) != last:
             continue
+        if last < log.first() - 1:  # purged; of the last one in front the header stays
+            continue
         found = log.mark(last)
         if found and found != mark:
             yield (
