@@ -270,6 +270,11 @@ class HttpSubscription:
         self._is_closed = False
 
     @property
+    def unreadable(self) -> int:
+        """Events that could not be read; they were passed over, and logged."""
+        return self._events.unreadable
+
+    @property
     def closed(self) -> bool:
         """See `interface.Subscription`."""
         return self._is_closed
@@ -339,6 +344,11 @@ class HttpChanges:
         self._events, self._is_idle = events, is_idle
         self._end_s = None if seconds is None else time.monotonic() + seconds
         self._is_over = False
+
+    @property
+    def unreadable(self) -> int:
+        """Events that could not be read; they were passed over, and logged."""
+        return self._events.unreadable
 
     def __iter__(self) -> Iterator[Change]:
         while (change := self._next()) is not None:

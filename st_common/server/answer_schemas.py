@@ -269,6 +269,16 @@ ANSWERS: Mapping[tuple[str, str], Schema] = MappingProxyType(
             streams=_list(_STREAM),
             broken_streams=_ANY,
             settings_error=_or_null(_TEXT),
+            listeners=_list(
+                _object(
+                    stream=_TEXT,
+                    listeners=_WHOLE,
+                    age_s=_or_null(_NUMBER),
+                    failures=_WHOLE,
+                    error=_or_null(_TEXT),
+                    dropped=_COUNTS,
+                )
+            ),
         ),
         ("GET", "/openapi.json"): _object(
             {"components": _ANY, "security": _ROWS},

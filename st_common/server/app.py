@@ -7,17 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from sse_starlette import EventSourceResponse
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from st_common.server import reads
 from st_common.server.asked import Asked, Kept, known_query, known_stream, read_params
-from st_common.server.changes import Hubs, after_position, place_of_id
+from st_common.server.changes import EventsReply, Hubs, after_position
 from st_common.server.endpoint import Endpoint, Lane
 from st_common.server.endpoints import ENDPOINTS
+from st_common.server.event_text import place_of_id
 from st_common.server.guard import Guard, Limits, TooLargeError
 from st_common.server.http_metrics import HttpMetrics
 from st_common.server.intake import ClosedError, Intakes
@@ -26,7 +27,6 @@ from st_common.server.page import files
 from st_common.server.place import Place
 from st_common.server.replies import error_reply, value_reply
 
-_PING_S = 15
 _REST_S = 20
 _THREADS: dict[Lane, int] = {"live": 2, "page": 2, "tiles": 1, "past": 2}
 _Answer = Callable[[Asked], Any]
@@ -38,7 +38,7 @@ class Server:
     def __init__(self, place: Place, *, version: str) -> None:
         self.place, self._version = place, version
         self.hubs = Hubs(place.home)
-        self.http = HttpMetrics()
+        self.http = HttpMetrics(self.hubs)
         self.intakes: Intakes | None = None
         self.kept = Kept()
         self._lanes = {
@@ -97,29 +97,35 @@ class Server:
 
         name = await run_in_threadpool(known_query, asked)
         row = await run_in_threadpool(find, self.place.home, name)
-        return self._events(asked, row.stream, name)
+        return await self._events(asked, row.stream, name)
 
     async def follow_stream(self, asked: Asked) -> Response:
         """The changes of all queries on a stream as events."""
         stream = await run_in_threadpool(known_stream, asked, asked.path["stream"])
-        return self._events(asked, stream.name, None)
+        return await self._events(asked, stream.name, None)
 
-    def _events(self, asked: Asked, stream: str, query: str | None) -> Response:
+    async def _events(self, asked: Asked, stream: str, query: str | None) -> Response:
         last, since = asked.headers.get("last-event-id"), asked.params.get("since")
         after = None if since is None else after_position(since)
         if last:
             after = place_of_id(last)
-        events = self.hubs.of(stream).listen(query, after)
-        return EventSourceResponse(
-            events, ping=_PING_S, headers={"X-Accel-Buffering": "no"}
-        )
+        hub = self.hubs.of(stream)
+        return EventsReply(hub, await hub.join(query, after))
+
+    async def status(self, asked: Asked) -> Response:
+        """Each stream, and how those are served who listen."""
+        told = await run_in_threadpool(reads.status, asked)
+        hubs = self.hubs.status()
+        for one in hubs:
+            one["error"] = one["error"] and self.place.hidden(one["error"])
+        return value_reply({**told, "listeners": hubs})
 
     async def metrics(self, _asked: Asked) -> Response:
         """Metrics of the installation, and how many listen."""
         from prometheus_client import generate_latest
 
         text = await run_in_threadpool(lambda: generate_latest(self._registry()))
-        return PlainTextResponse(text + self._listeners().encode() + self.http.text())
+        return PlainTextResponse(text + self.http.text())
 
     def _registry(self) -> Any:
         from st_common.delivery.settings import wanted
@@ -135,15 +141,6 @@ class Server:
                 )
             )
         return self._metrics
-
-    def _listeners(self) -> str:
-        name = "fairway_listeners"
-        lines = [f"# TYPE {name} gauge"]
-        lines += [
-            f'{name}{{stream="{stream}"}} {count}'
-            for stream, count in self.hubs.listeners.items()
-        ]
-        return "\n".join(lines) + "\n"
 
     def absent(self, request: Request, error: Exception) -> Response:
         """An address that there is not."""
@@ -181,6 +178,7 @@ def application(
         ("GET", "/streams/{stream}/changes"): server.follow_stream,
         ("GET", "/changes/{query}"): server.follow_query,
         ("GET", "/metrics"): server.metrics,
+        ("GET", "/status"): server.status,
         ("GET", "/openapi.json"): server.describe,
     }
     routes = [

@@ -10,10 +10,13 @@ import asyncio
 import contextlib
 import errno
 import resource
+import socket
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 _MOST_DESCRIPTORS, _MOST_CONNECTIONS = 65_536, 8192
@@ -21,6 +24,8 @@ _LEAST_KEPT, _MOST_KEPT = 32, 512
 _REQUEST_S = 20.0
 _STILL_S = 60.0
 _SHORT = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+_NAME = "fairway.connection"
+_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: on, for no second
 _BODY = b'{"error": "too many connections", "hint": "try again in a second"}'
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n"
@@ -217,3 +222,42 @@ def quiet_when_short(
             loop.default_exception_handler(context)
 
     loop.set_exception_handler(handle)
+
+
+def with_connection(app: ASGIApp) -> ASGIApp:
+    """The application; what is below it can reach the connections of its requests."""
+
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+        # Of uvicorn's: it lends nothing else that leads there.
+        transport = getattr(getattr(send, "__self__", None), "transport", None)
+        if transport is not None:
+            scope[_NAME] = transport
+        await app(scope, receive, send)
+
+    return answered
+
+
+def hold_at_most(scope: Scope, size: int) -> None:
+    """Has the system hold so many bytes that are not read, about; without a word it would hold some megabytes."""
+    known = _socket_of(scope)
+    if known is not None:
+        known.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
+
+
+def reset(scope: Scope) -> None:
+    """Ends the connection of a request; what was not read is let go of, by the system too."""
+    transport: asyncio.Transport | None = scope.get(_NAME)
+    if transport is None:
+        return
+    known = _socket_of(scope)
+    if known is not None:
+        known.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+    transport.abort()
+
+
+def _socket_of(scope: Scope) -> socket.socket | None:
+    transport: asyncio.Transport | None = scope.get(_NAME)
+    known: socket.socket | None = (
+        None if transport is None else transport.get_extra_info("socket")
+    )
+    return known

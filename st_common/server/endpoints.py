@@ -189,7 +189,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         method="GET",
         path="/status",
         about="Each stream: its state, how far it is, its sources.",
-        run=reads.status,
     ),
     Endpoint(
         method="GET",

@@ -231,7 +231,7 @@ def _stream_of(asked: Asked, text: str) -> str:
     return names.pop()
 
 
-def status(asked: Asked) -> Response:
+def status(asked: Asked) -> dict[str, Any]:
     """Each stream: its state, how far it is, what it counted, and its sources; and what is wrong with the settings."""
     from st_common.serving.stream_state import state_of
 
@@ -246,6 +246,4 @@ def status(asked: Asked) -> Response:
     broken = {name: place.hidden(str(one)) for name, one in known.broken.items()}
     error = place.last_good.error
     wrong = None if error is None else place.hidden(str(error))
-    return value_reply(
-        {"streams": states, "broken_streams": broken, "settings_error": wrong}
-    )
+    return {"streams": states, "broken_streams": broken, "settings_error": wrong}

@@ -18,6 +18,7 @@ from st_common.server.connections import (
     Gate,
     bounds_here,
     quiet_when_short,
+    with_connection,
 )
 from st_common.server.engines import Engines
 from st_common.server.guard import Limits
@@ -124,7 +125,7 @@ class _Server(uvicorn.Server):
     def __init__(self, app: Starlette, listener: socket.socket, bounds: Bounds) -> None:
         gate = Gate(bounds)
         config = uvicorn.Config(
-            app,
+            with_connection(app),
             http=gate.protocol,  # type: ignore[arg-type]  # it is called as a type would be
             ws="none",
             backlog=bounds.step,

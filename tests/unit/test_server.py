@@ -17,7 +17,6 @@ from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.layers.load import load
 from st_common.ops import lease
-from st_common.server import changes as server_changes
 from st_common.server.endpoints import ENDPOINTS
 from st_common.server.engines import Engines
 from st_common.server.guard import Limits
@@ -357,6 +356,9 @@ def test_changes_come_as_they_happen_and_on_from_the_last_that_somebody_had(
         f"s{t}" for t in range(2, 12)
     ]
     assert len({known for known, _ in every}) == 20
+    assert [known for known, _ in mine] == [
+        f"{one['position']}/{one['seq']}" for _, one in mine
+    ]
     assert mine[0][1]["fields"] == {"object": "s2", "speed": 1.0}
     with listening_to(client, "/changes/zone", Last_Event_ID=mine[3][0]) as rest:
         post(client, fix("new", 20, 1, 1))
@@ -364,24 +366,6 @@ def test_changes_come_as_they_happen_and_on_from_the_last_that_somebody_had(
         until(lambda: len(rest) == 7)
     assert rest[:6] == mine[4:10]
     assert rest[6][1]["object"] == "new"
-
-
-def test_who_reads_too_slowly_is_let_go_and_blocks_nobody(
-    place, client, engine_of, monkeypatch
-):
-    monkeypatch.setattr(server_changes, "MOST_WAITING", 5)
-    client.put("/queries/zone", content=ZONE)
-    engine = engine_of()
-    listener = server_changes._Listener(None)
-    one = server_changes.Told((1, 0), "zone", b"")
-    listener.tell([one] * 4)
-    assert (len(listener.waiting), listener.is_behind) == (4, False)
-    listener.tell([one] * 2)
-    assert (len(listener.waiting), listener.is_behind) == (0, True)
-    with listening_to(client, "/changes/zone") as got:
-        post(client, fix("a", 1, 1, 1))
-        engine.work()
-        until(lambda: len(got) == 1)
 
 
 @pytest.mark.parametrize(
