@@ -74,6 +74,7 @@ def live(seed: int) -> History:
     rules = Rules(silence_us=_SILENCE_US if is_live else None)
     machine = Machine.of(world, settings_of(STREAM, rules), is_live=is_live)
     machine.wanted, machine.naps = _parts(world.rng), world.rng.choice((0.0, 0.2))
+    machine.packing = world.rng.choice((0.0, 0.2, 0.5))
     rows = [
         encoded(_row(number, plan))
         for number, plan in enumerate(world.rng.choice(_PLANS))
@@ -204,6 +205,8 @@ def _revive(machine: Machine) -> None:
     names = [actor.name for actor in world.living()]
     if "engine" not in names or rng.random() < 0.2:
         world.start("engine", machine.engine, namespace=rng.choice(("one", "other")))
+    if "packer" not in names and rng.random() < machine.packing:
+        world.start("packer", machine.packer)
     if machine.cut_in:
         return
     for _ in range(names.count("capture"), 2 if machine.wanted else 0):

@@ -1,7 +1,7 @@
 """The part of `pathlib` that reaches a simulated disk."""
 
 from collections.abc import Iterator
-from errno import EEXIST, ENOENT
+from errno import EEXIST, ENOENT, ENOTEMPTY
 from fnmatch import fnmatchcase
 
 from st_common.testing.simulated_disk import HOME, Handle, Inode, SimulatedDisk
@@ -120,6 +120,14 @@ class SimulatedPath:
             self._disk.change(str(self.parent), {self.name: None})
         elif not missing_ok:
             raise FileNotFoundError(ENOENT, "no such file", self._text)
+
+    def rmdir(self) -> None:
+        """Takes an empty folder away."""
+        self._disk.world.pause()
+        inode = self._disk.inode(self._text)
+        if inode is None or self._disk.names(self._text):
+            raise OSError(ENOTEMPTY, "it is gone, or not empty", self._text)
+        self._disk.change(str(self.parent), {self.name: None})
 
     def replace(self, target: "SimulatedPath") -> None:
         """Gives it another name in the same folder, whoever had it."""

@@ -12,7 +12,12 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
+from st_common.capture import log as logs
+from st_common.capture import packs
+from st_common.capture.keys import SEGMENTS
 from st_common.capture.log import Log
+from st_common.capture.packing import pack
+from st_common.capture.packs import PACKS
 from st_common.decode.packed import Encoder
 from st_common.engine import committing, local
 from st_common.engine.journal import Journal
@@ -54,6 +59,7 @@ class Machine:
     stream: StreamSettings
     is_live: bool = False
     naps: float = 0.0
+    packing: float = 0.0
     told: list[dict[str, Any]] = field(default_factory=list)
     acknowledged: list[tuple[int, bytes]] = field(default_factory=list)
     wanted: list[Part] = field(default_factory=list)
@@ -124,6 +130,11 @@ class Machine:
             for fix in part
         ]
         return f"{','.join(HEADER)}\n{''.join(lines)}".encode()
+
+    def packer(self) -> None:
+        """Packs some of what the log has, at once: on this machine all that lies there is old."""
+        log = self.log()
+        pack(log, upto=self.world.rng.randint(0, log.end()))
 
     def engine(self) -> None:
         """Takes the stream over, and follows it until the end is wanted and nothing is new."""
@@ -248,6 +259,9 @@ def installed(machine: Machine) -> Iterator[None]:
             records, "flock", System(machine.world).flock
         ),  # a lease relies on it
         patch.multiple(process, **_processes(machine.world, system)),
+        # Time is not the machine's where packs are looked for: a minute has always passed.
+        patch.object(packs, "PAUSE_S", -1.0),
+        patch.object(logs, "PAUSE_S", -1.0),
         patch.object(local, "Thread", Inline),
         patch.multiple(
             committing,
@@ -292,7 +306,8 @@ def _processes(world: World, system: System) -> dict[str, Any]:
 def calm(machine: Machine) -> list[dict[str, Any]]:
     """What an engine that nobody disturbs makes of a machine's log."""
     other = Machine.of(World(0), machine.stream)
-    copy_folder(machine.disk, f"{machine.home.log(STREAM)}/segments", other.disk)
+    for kind in (SEGMENTS, PACKS):
+        copy_folder(machine.disk, f"{machine.home.log(STREAM)}/{kind}", other.disk)
     with installed(other):
         engine = local.LocalEngine(other.home, other.stream)
         while engine.batch():
