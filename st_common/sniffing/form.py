@@ -252,7 +252,7 @@ def _objects(text: bytes) -> Any:
             at += 1
         try:
             value, at = decoder.raw_decode(shown, at)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         if isinstance(value, dict):
             yield value

@@ -17,6 +17,10 @@ _ARROW = (
     'python -c "import pyarrow.{module} as m, pyarrow.parquet as p; '
     "p.write_table(m.read_table('{file}'), '{stem}.parquet')\""
 )
+_STREAM = (
+    'python -c "import pyarrow as a, pyarrow.parquet as p; '
+    "p.write_table(a.ipc.open_stream('{file}').read_all(), '{stem}.parquet')\""
+)
 _NETCDF = "python -c \"import xarray; xarray.open_dataset('{file}').to_dataframe().to_csv('{stem}.csv')\""
 _OGR = "ogr2ogr -f GeoJSON {stem}.geojson {file}"
 _AVRO = "duckdb -c \"INSTALL avro; LOAD avro; COPY (FROM read_avro('{file}')) TO '{stem}.parquet'\""
@@ -25,6 +29,7 @@ _KNOWN: Sequence[tuple[bytes, str, str]] = (
     (rb"(?s)PK\x03\x04.{20,60}mimetypeapplication/vnd\.oasis", "a workbook of OpenDocument", _EXCEL),
     (rb"\xd0\xcf\x11\xe0", "a workbook of an old Excel", _EXCEL),
     (rb"ARROW1|FEA1", "Feather (Arrow IPC)", _ARROW.replace("{module}", "feather")),
+    (rb"(?s)\xff\xff\xff\xff..\0\0", "a stream of Arrow", _STREAM),
     (rb"(?s).{8}\.FIT", "FIT, of a sports watch", _BABEL.replace("{kind}", "garmin_fit")),
     (rb"(?s).{0,600}<TrainingCenterDatabase", "TCX, of a sports watch", _BABEL.replace("{kind}", "gtrnctr")),
     (rb"(?s).{0,600}<kml", "KML", f"of its tracks: {_BABEL.replace('{kind}', 'kml')}; fairway layer load takes layers"),
@@ -90,6 +95,42 @@ def refuse_lines_of_points(
         )
 
 
+def refuse_tables_of_json(text: bytes, place: str) -> None:
+    """Refuses a JSON document that is a table: objects by their ids, or lists by the names of columns.
+
+    Raises:
+        ConfigError: it is; the hint has the command that makes a record of each.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(value, dict) or len(value) < 2:
+        return
+    inside = list(value.values())
+    if all(isinstance(one, dict) for one in inside):
+        common = set(inside[0]).intersection(*inside[1:])
+        axes = {axis[0] for name in common if (axis := axis_of(name)) is not None}
+        if axes != {"x", "y"}:
+            return
+        what, rows = "objects by their names", "[{'id': k, **v} for k, v in d.items()]"
+    elif isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
+        what, rows = (
+            "lists of values",
+            "[dict(zip(d['columns'], r)) for r in d['data']]",
+        )
+    elif all(map(_is_column, inside)) and len({len(one) for one in inside}) == 1:
+        what, rows = "lists by columns", "[dict(zip(d, r)) for r in zip(*d.values())]"
+    else:
+        return
+    target = Path(place).with_suffix(".ndjson").name
+    raise ConfigError(
+        f"{place} holds {what}, and no list of records",
+        hint=f"python -c \"import json; d = json.load(open('{place}')); "
+        f"open('{target}', 'w').writelines(json.dumps(r) + '\\n' for r in {rows})\"",
+    )
+
+
 def refuse_lists_of_points(
     payloads: Sequence[bytes], times: Mapping[str, Any], place: str
 ) -> None:
@@ -114,6 +155,12 @@ def refuse_lists_of_points(
                 f"{'' if one.time else ', with the seconds between points (15 here)'}: "
                 + _command(f"r{steps}", one, times, place),
             )
+
+
+def _is_column(value: Any) -> bool:
+    """Whether a value is a list of plain values."""
+    is_list = isinstance(value, list) and len(value) > 0
+    return is_list and not any(isinstance(one, dict | list) for one in value)
 
 
 _LOOKED_AT = 20

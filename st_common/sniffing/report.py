@@ -34,6 +34,7 @@ from st_common.sniffing.refused import (
     refuse_known,
     refuse_lines_of_points,
     refuse_lists_of_points,
+    refuse_tables_of_json,
 )
 from st_common.sniffing.rows import rows_of
 
@@ -162,6 +163,8 @@ def sniff(
     head = read_head(place, seconds=seconds)
     if given is not None:
         return _tried(head, _sample(head, given), given, {}, ())
+    if head.is_whole and head.data.lstrip().startswith(b"{"):
+        refuse_tables_of_json(head.data, place)
     form = form_of(head.data, place)
     probe = _probe(form)
     sample = _sample(head, probe)

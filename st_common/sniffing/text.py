@@ -4,13 +4,14 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from st_common.errors import ConfigError
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LINES = 100
+_LONGEST = 1 << 16  # characters of a line that is looked at
 _LEAST_SURE = 3  # fields between what is no comma
 _LEAST_BLANKS = 3  # fields, where blanks separate them
 _VALUE = re.compile(
@@ -57,9 +58,13 @@ def text_of(text: str, place: str) -> Text:
             hint="docs/formats.md has all formats",
         )
     skipped = _leading(lines, delimiter, width)
-    written = "\n".join(line for line in lines[skipped:] if line.strip())
-    table = csv.reader(io.StringIO(written), delimiter=delimiter)
+    table = _fields([line for line in lines[skipped:] if line.strip()], delimiter)
     rows = [[cell.strip() for cell in row] for row in table if len(row) == width]
+    if not rows:
+        raise ConfigError(
+            f"{place} has no lines with fields that can be told apart",
+            hint="docs/formats.md has all formats",
+        )
     has_header = not any(map(_VALUE.fullmatch, rows[0]))
     names = rows[0] if has_header else [str(n) for n in range(1, width + 1)]
     shown = rows[1:] if has_header else rows
@@ -77,17 +82,26 @@ def _delimiter(lines: Sequence[str]) -> tuple[str, int]:
     best = ("", 0, 0)
     last = lines[-50:]
     for one in _DELIMITERS:
-        rows = csv.reader(io.StringIO("\n".join(last)), delimiter=one)
-        (width, count), *_ = Counter(len(row) for row in rows).most_common(1)
+        widths = Counter(len(row) for row in _fields(last, one))
+        width, count = next(iter(widths.most_common(1)), (0, 0))
         is_sure = best[0] == "," and width >= _LEAST_SURE  # its commas are decimal
         if width > 1 and (count, is_sure, width) > (best[2], False, best[1]):
             best = (one, width, count)
     if 2 * best[2] > len(last):
         return best[0], best[1]
-    widths = {len(line.split(" ")) for line in last}
-    if len(widths) == 1 and max(widths) >= _LEAST_BLANKS and _has_numbers(last):
-        return " ", widths.pop()
+    blanks = {len(line.split(" ")) for line in last}
+    if len(blanks) == 1 and max(blanks) >= _LEAST_BLANKS and _has_numbers(last):
+        return " ", blanks.pop()
     return best[0] or ",", best[1]
+
+
+def _fields(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
+    """The fields of lines, without those that are longer than Python's csv takes."""
+    text = "\n".join(line for line in lines if len(line) <= _LONGEST)
+    try:
+        yield from csv.reader(io.StringIO(text), delimiter=delimiter)
+    except csv.Error:  # a quote that is open for too long
+        return
 
 
 def _has_numbers(lines: Sequence[str]) -> bool:
@@ -99,7 +113,7 @@ def _has_numbers(lines: Sequence[str]) -> bool:
 def _leading(lines: Sequence[str], delimiter: str, width: int) -> int:
     """How many lines stand in front of those that have all fields; blank ones alone are none."""
     for number, line in enumerate(lines):
-        row = next(csv.reader([line], delimiter=delimiter), [])
+        row = next(_fields([line], delimiter), [])
         if len(row) == width:
             return number if any(one.strip() for one in lines[:number]) else 0
     return 0

@@ -144,3 +144,62 @@ def test_a_record_with_a_place_and_the_way_there_is_a_fix(tmp_path):
     }
     file.write_text("\n".join(json.dumps({**one, "id": name}) for name in "aba"))
     assert sniff(str(file)).good == 3
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"a": {"t": 1_764_000_000, "lon": 24.9, "lat": 60.1}, "b": {"t": 1_764_000_001, "lon": 24.8, "lat": 60.2}},
+        {"id": ["a", "b"], "t": [1_764_000_000, 1_764_000_001], "lon": [24.9, 24.8], "lat": [60.1, 60.2]},
+        {"columns": ["id", "t", "lon", "lat"], "index": [0, 1],
+         "data": [["a", 1_764_000_000, 24.9, 60.1], ["b", 1_764_000_001, 24.8, 60.2]]},
+    ],
+    ids=["objects by id", "columns", "split"],
+)  # fmt: skip
+def test_a_table_in_a_json_document_is_named_with_the_command_that_makes_records(
+    tmp_path, table, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "table.json"
+    file.write_text(json.dumps(table))
+    with pytest.raises(ConfigError, match="and no list of records") as wrong:
+        sniff("table.json")
+    _, *command = shlex.split(str(wrong.value.hint))
+    subprocess.run([sys.executable, *command], check=True)
+    seen = sniff("table.ndjson")
+    assert (seen.good, seen.fixes["object"].to_pylist()) == (2, ["a", "b"])
+
+
+def test_a_stream_of_arrow_is_named_with_its_command(tmp_path):
+    path = tmp_path / "fixes.arrows"
+    table = pa.table({"id": ["a"], "t": [1_764_000_000], "lon": [10.0], "lat": [50.0]})
+    with (
+        pa.OSFile(str(path), "wb") as file,
+        pa.ipc.new_stream(file, table.schema) as writer,
+    ):
+        writer.write_table(table)
+    with pytest.raises(ConfigError, match="a stream of Arrow") as wrong:
+        sniff(str(path))
+    _, *command = shlex.split(str(wrong.value.hint))
+    subprocess.run([sys.executable, *command], check=True)
+    assert sniff(str(tmp_path / "fixes.parquet")).good == 1
+
+
+@pytest.mark.parametrize("quoted", [True, False], ids=["quoted", "plain"])
+def test_a_huge_field_is_no_end_of_check(tmp_path, quoted):
+    path = tmp_path / "fixes.csv"
+    rows = [f"v{n % 2},2025-11-24T08:00:0{n}Z,24.{n},60.1,x" for n in range(8)]
+    note = "y" * 200_000
+    rows[3] = rows[3][:-1] + (f'"{note}"' if quoted else note)
+    path.write_text("\n".join(["id,time,lon,lat,note", *rows]))
+    assert sniff(str(path)).good == 8
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 100_000], ids=["lists", "objects"]
+)
+def test_json_that_is_deep_beyond_reason_is_refused_in_a_line(tmp_path, text):
+    path = tmp_path / "deep.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError):
+        sniff(str(path))

@@ -1,5 +1,6 @@
 """GPX: a document is cut between points, and each segment is a document of its own."""
 
+import contextlib
 import csv
 import gzip
 from dataclasses import replace
@@ -372,3 +373,28 @@ def test_waypoints_beside_tracks_are_nowhere_unless_they_are_the_objects():
     decoded = decode(document, by_name, arrival_us=NOW)
     assert decoded.fixes["object"].to_pylist() == ["hut"]
     assert decoded.rejects["reason"].to_pylist() == ["missing_object"] * 3
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2_000), st.integers(0, 12), st.binary(max_size=12)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(0, 2_000),
+)
+def test_damaged_documents_are_fixes_rejects_or_one_of_our_errors(damages, end):
+    document = gpx(
+        '<wpt lat="1" lon="2"><name>hut</name></wpt>',
+        track("a &amp; b", point(1, "<ele>3</ele>"), point(2)),
+        track("c", point(3)),
+    )
+    for at, cut, put in damages:
+        document = document[:at] + put + document[at + cut :]
+    document = document[: max(end, 40)]
+    if not document.startswith(b"\x1f\x8b"):
+        decoded = decode(document, WALKS, arrival_us=NOW)
+        assert len(decoded.fixes) + len(decoded.rejects) == decoded.rows
+        with contextlib.suppress(ConfigError):
+            found = chunks(Bytes(document, 64), WALKS, size=1)
+            assert sum(len(chunk.spans) for chunk in found) <= decoded.rows
