@@ -221,15 +221,16 @@ def refused(error: Exception) -> Exception:
 
     Args:
         error: any error; an `OSError` with a file name and one of the numbers that have a hint here is replaced by a
-            `StorageError`.
+            `StorageError`, or by a `ConfigError` where the path itself cannot be.
     """
-    if (
-        isinstance(error, OSError)
-        and error.filename is not None
-        and error.errno in _HINTS
-    ):
-        return failed(error, Path(os.fsdecode(error.filename)))
-    return error
+    if isinstance(error, ValueError) and str(error) == "embedded null byte":
+        return ConfigError("no file has a name with a null character")
+    if not isinstance(error, OSError) or error.filename is None:
+        return error
+    path = Path(os.fsdecode(error.filename2 or error.filename))
+    known = error.errno in _HINTS or error.errno in _WRONG
+    is_folder = error.errno == errno.EBUSY and path.is_dir()
+    return failed(error, path) if known or is_folder else error
 
 
 def refused_at(error: Exception, path: Path) -> Exception:
@@ -284,6 +285,7 @@ _HINTS = {
 _WRONG = {
     errno.EISDIR: "it is a folder, and a file is to stand there",
     errno.ENOTDIR: "a file stands where a folder is to be",
+    errno.EEXIST: "something else has this name",
     errno.ENAMETOOLONG: "no file can have so long a name",
 }
 

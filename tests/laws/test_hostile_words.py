@@ -129,6 +129,9 @@ def folder(tmp_path_factory):
 
 @pytest.mark.spec("S8")
 @pytest.mark.timeout(300)
+@pytest.mark.filterwarnings(
+    "default"
+)  # of libraries: warnings are no errors for people
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 @tries(3)
 @given(data=st.data())
@@ -146,6 +149,7 @@ def test_whatever_stands_on_a_command_line_ends_in_a_line(folder, path, data):
     assert done.exception is None or isinstance(done.exception, SystemExit), words
     assert done.exit_code in {*CODES, ASKS.get(path, 0)}, (words, done.stderr)
     assert "Traceback" not in done.stderr
+    assert "run with --debug" not in done.stderr, (words, done.stderr)
     errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
     if done.exit_code == 2 and path != ("streams", "reset"):
         wrong = [line for line in done.stderr.splitlines() if line[:6] == "WRONG:"]
