@@ -25,12 +25,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from st_common.capture.segment import HEADER_BYTES, numbered_size
 from st_common.errors import LogError, MissingError
 from st_common.storage import Storage
+
+if TYPE_CHECKING:
+    import numpy as np
 
 PACKS = "packs"
 RAW_PACKS = "raw-packs"
@@ -79,11 +81,13 @@ class Index:
         starts: the first byte of each, and the byte behind the last one; int64[n + 1].
     """
 
-    numbers: np.ndarray
-    starts: np.ndarray
+    numbers: "np.ndarray"
+    starts: "np.ndarray"
 
     def place(self, number: int) -> tuple[int, int] | None:
         """The first byte and the length of what a pack holds of a number; None for nothing."""
+        import numpy as np  # Airflow reads logs without it
+
         at = int(np.searchsorted(self.numbers, number))
         if at == len(self.numbers) or self.numbers[at] != number:
             return None
@@ -209,6 +213,8 @@ class Packs:
             return 0, 0
 
     def _read_index(self, span: Span) -> Index:
+        import numpy as np  # Airflow reads logs without it
+
         data = self._storage.read(self.key(span), length=span.body)
         checked, count = len(data) - 8, span.count
         if len(data) == span.body and data[checked:] == _CRC.pack(
@@ -269,6 +275,8 @@ def _parts(
     span: Span, sizes: Mapping[int, int], read: Callable[[int], bytes]
 ) -> Iterator[bytes]:
     """The bytes of a pack, one part after the other."""
+    import numpy as np  # Airflow reads logs without it
+
     numbers = np.fromiter(sizes, "<i8", len(sizes))
     lengths = np.fromiter(sizes.values(), np.int64, len(sizes))
     starts = span.body + np.r_[0, np.cumsum(lengths)]
