@@ -8,13 +8,13 @@ import pyarrow.compute as pc
 
 from st_common.capture.odd_dates import OddDates, odd_dates
 from st_common.capture.sample import Sample
+from st_common.capture.text import utf16_of
 from st_common.decode import Reason, decode
 from st_common.decode.zones import quarters_ahead
 from st_common.formats.registry import format_of, names_of_formats
 from st_common.settings import StreamSettings
 
 _SHOWN = 80  # characters of a record
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _NOT_ABOUT_FIXES = tuple(
     reason.name.lower() for reason in (Reason.NO_POSITION, Reason.FILTERED_OUT)
 )
@@ -136,8 +136,8 @@ class Tally:
         """What is likely to mend it."""
         reason = self._main_reason()
         _, head = self.examples[reason]
-        if head.startswith(_UTF16):
-            return "the file is UTF-16: convert it, as with iconv -f UTF-16 -t UTF-8"
+        if utf16_of(head) is not None:
+            return "the text is UTF-16: convert it, as with iconv -f UTF-16 -t UTF-8"
         if reason == _AHEAD:
             return _mend_of_time(self.ahead_h)
         usual = _MENDS.get(reason, "compare the records with the stream's settings")

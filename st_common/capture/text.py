@@ -79,7 +79,7 @@ def as_text(head: bytes, source: Source, encoding: str | None) -> Source | None:
         source: all of it.
         encoding: that of the stream; None: nobody knows.
     """
-    utf16 = _UTF16.get(head[:2]) or _without_mark(head)
+    utf16 = utf16_of(head)
     if utf16 is None and encoding is not None and encoding.startswith("utf-16"):
         utf16 = "utf-16-be" if encoding.endswith("be") else "utf-16-le"
     if utf16 is not None:
@@ -88,6 +88,11 @@ def as_text(head: bytes, source: Source, encoding: str | None) -> Source | None:
         resumed = Resumed(start, plain)
         return LineFeeds(resumed) if _ends_in_returns(start) else resumed
     return LineFeeds(source) if _ends_in_returns(head) else None
+
+
+def utf16_of(head: bytes) -> str | None:
+    """Which UTF-16 the first bytes of a text are in, by their mark or by their zeros; None: in none."""
+    return _UTF16.get(head[:2]) or _without_mark(head)
 
 
 def _without_mark(head: bytes) -> str | None:
