@@ -30,6 +30,7 @@ from st_common.lineage.settings import LINEAGE_KEYS, TIMEOUT_S, LineageSettings
 from st_common.ops.health import Limits
 from st_common.ops.settings import LIMIT_KEYS, NOTIFIER_KEYS
 from st_common.position_filter import PositionFilter
+from st_common.server.settings import SERVER_KEYS, ServerSettings
 from st_common.settings import Columns, StreamSettings
 from st_common.spark_keys import SPARK_KEYS, SparkSettings
 from st_common.stream_keys import COLUMN_KEYS, FILTER_KEYS, STREAM_KEYS
@@ -141,6 +142,12 @@ TABLES = (
         defaults={"timeout_s": TIMEOUT_S},
     ),
     Table(file="operations", name="retention", keys=DAYS_KEYS, kinds=(KeptDays,)),
+    Table(
+        file="operations",
+        name="server",
+        keys=SERVER_KEYS,
+        kinds=(ServerSettings,),
+    ),
     Table(file="layers", name="kinds.KIND", keys=RULE_KEYS, kinds=(Rule,)),
 )
 

@@ -18,7 +18,7 @@ from st_common.toml_values import (
     whole,
 )
 
-_TABLES = ("supervisor", "alerts", "notifier", "lineage", "retention")
+_TABLES = ("supervisor", "alerts", "notifier", "lineage", "retention", "server")
 _LEAST_SILENT_S = 15.0  # engines say something every five seconds
 
 

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from st_common.server import reads
+from st_common.server.apart import Apart
 from st_common.server.asked import Asked, Kept, known_query, known_stream, read_params
 from st_common.server.changes import EventsReply, Hubs, after_position
 from st_common.server.endpoint import Endpoint, Lane
@@ -28,7 +29,14 @@ from st_common.server.place import Place
 from st_common.server.replies import error_reply, value_reply
 
 _REST_S = 20
-_THREADS: dict[Lane, int] = {"live": 2, "page": 2, "tiles": 1, "past": 2}
+_THREADS: dict[Lane, int] = {
+    "": 8,
+    "live": 2,
+    "page": 2,
+    "tiles": 1,
+    "past": 2,
+    "queries": 2,
+}
 _Answer = Callable[[Asked], Any]
 
 
@@ -40,9 +48,10 @@ class Server:
         self.hubs = Hubs(place.home)
         self.http = HttpMetrics(self.hubs)
         self.intakes: Intakes | None = None
+        self.apart = Apart(place)
         self.kept = Kept()
         self._lanes = {
-            name: ThreadPoolExecutor(threads, thread_name_prefix=name)
+            name: ThreadPoolExecutor(threads, thread_name_prefix=name or "reads")
             for name, threads in _THREADS.items()
         }
         self._metrics: Any = None
@@ -60,6 +69,7 @@ class Server:
             for lane in self._lanes.values():
                 lane.shutdown(wait=False, cancel_futures=True)
             await self.intakes.close()
+            await self.apart.close()
 
     async def _rest(self) -> None:
         """Lets go of what nobody asks for any more, now and then."""
@@ -67,11 +77,12 @@ class Server:
             await asyncio.sleep(_REST_S)
             await asyncio.to_thread(self.kept.rest)
 
-    async def run(self, one: Endpoint, asked: Asked) -> Response:
-        """Carries out a request in a thread of its lane."""
+    async def run(self, one: Endpoint, asked: Asked, request: Request) -> Response:
+        """Carries out a request in a thread of its lane, or in a process of its own."""
         assert one.run is not None  # noqa: S101 - all others are carried out in the loop
-        if not one.lane:
-            return await run_in_threadpool(one.run, asked)
+        if one.lane == "apart":
+            given = dict(request.query_params)
+            return await self.apart.answer(one, asked, given, request.is_disconnected)
         loop, lane = asyncio.get_running_loop(), self._lanes[one.lane]
         return await loop.run_in_executor(lane, one.run, asked)
 
@@ -233,7 +244,7 @@ async def _answer(
         if in_loop is not None:
             reply: Response = await in_loop(asked)
             return reply
-        return await server.run(one, asked)
+        return await server.run(one, asked, request)
     except TooLargeError:
         told = {"error": "the body is too large", "hint": "send it in parts"}
         return JSONResponse(told, 413)

@@ -30,6 +30,11 @@ class Kept:
             thing: _Thing = self._things[kind]
             return thing
 
+    def keep(self, thing: object) -> None:
+        """Keeps a thing in place of the one of its kind."""
+        with self._lock:
+            self._things[type(thing)] = thing
+
     def rest(self) -> None:
         """Lets every thing that can let go of what nobody has asked for lately."""
         self._each("rest")

@@ -20,8 +20,10 @@ OFFSET = Param(name="offset", about="from which on", read=whole_of, kind="intege
 DATETIME = Param(name="datetime", about="as of a time, ISO 8601", read=time_of)
 TEXT = ("text/plain", "application/json")
 
-Lane = Literal["", "live", "page", "tiles", "past"]
-"""Whose threads carry requests out: the page's have their own, so that whoever looks holds up nobody who posts."""
+Lane = Literal["", "live", "page", "tiles", "past", "queries", "apart"]
+"""Whose threads carry requests out: the page's have their own, so that whoever looks holds up nobody who posts.
+
+What is `apart` runs in processes of its own, which are killed when they take too much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class Endpoint:
         takes: kinds of bodies; empty: none.
         gives: the kind of answer.
         lane: whose threads carry it out; "": those of all requests.
+        is_on_map: whether its answer has places as a map shows them.
     """
 
     method: str
@@ -47,3 +50,4 @@ class Endpoint:
     takes: tuple[str, ...] = ()
     gives: str = "application/json"
     lane: Lane = ""
+    is_on_map: bool = False

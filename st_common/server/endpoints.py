@@ -61,6 +61,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="Carries out statements, all or none.",
         run=queries.post_queries,
         takes=TEXT,
+        lane="queries",
     ),
     Endpoint(
         method="GET",
@@ -74,12 +75,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="Registers a SELECT under a name, or replaces the query of that name.",
         run=queries.put_query,
         takes=TEXT,
+        lane="queries",
     ),
     Endpoint(
         method="DELETE",
         path="/queries/{query}",
         about="Drops a query.",
         run=queries.delete_query,
+        lane="queries",
     ),
     Endpoint(
         method="GET",
@@ -160,12 +163,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/verify",
         about="All answers, checked by brute force.",
         run=reads.verify,
+        lane="past",
     ),
     Endpoint(
         method="POST",
         path="/verify/{query}",
         about="One answer, checked by brute force.",
         run=reads.verify,
+        lane="past",
     ),
     Endpoint(
         method="POST",
@@ -174,12 +179,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         run=reads.sql,
         params=(LIMIT,),
         takes=TEXT,
+        lane="apart",
     ),
     Endpoint(
         method="POST",
         path="/backtest",
         about="What registrations would have told on days that are past.",
         run=reads.backtest,
+        lane="past",
         params=(
             Param(name="days", about="so many days", read=whole_of, kind="integer"),
         ),
@@ -226,6 +233,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/ogc/collections/{collection}/items",
         about="Features of a collection.",
         run=features.items,
+        lane="past",
         params=(BBOX, DATETIME, LIMIT, OFFSET),
         gives="application/geo+json",
     ),
@@ -234,6 +242,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/ogc/collections/{collection}/items/{feature}",
         about="One feature.",
         run=features.item,
+        lane="past",
         params=(DATETIME,),
         gives="application/geo+json",
     ),

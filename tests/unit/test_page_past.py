@@ -12,6 +12,7 @@ from st_common.layers.load import load
 from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions
 from st_common.partition.store import store
+from st_common.server.asked import Asked
 from st_common.server.page import asks
 from st_common.testing.serving_http import Engine, served
 from st_common.testing.serving_page import CSV, fix, place_in, post, unpacked
@@ -217,11 +218,9 @@ def test_a_question_that_reads_too_much_is_refused(place, client, monkeypatch):
     monkeypatch.setattr(asks, "MOST_FIXES", 2)
     post(client, "ships", "".join(fix("a", t, 1, 1) for t in range(3)))
     run(place.home, place.stream("ships"), until_idle=True)
-    refused = client.post("/ask", content=f"{ZONE} AS OF '{at(2)}'")
-    assert (refused.status_code, "more than 2" in refused.json()["error"]) == (
-        400,
-        True,
-    )
+    text = f"{ZONE} AS OF '{at(2)}'".encode()
+    with pytest.raises(QueryError, match="more than 2"):
+        asks.ask(Asked(place=place, path={}, params={}, body=text))
 
 
 def test_a_select_is_checked_and_what_is_wrong_has_its_place(client):

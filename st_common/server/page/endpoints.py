@@ -76,7 +76,8 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         run=ask,
         params=(LIMIT,),
         takes=TEXT,
-        lane="past",
+        lane="apart",
+        is_on_map=True,
     ),
     Endpoint(
         method="POST",

@@ -92,9 +92,9 @@ GLOBE = Frame(is_globe=True)
 class Frames:
     """The pretend place of the planes of a home: chosen once something is known to lie in them, and kept then."""
 
-    def __init__(self) -> None:
+    def __init__(self, plane: Frame | None = None) -> None:
         self._lock = threading.Lock()
-        self._plane: Frame | None = None
+        self._plane = plane
 
     def plane(self, asked: Asked) -> Frame:
         """The frame of all planes; one for the time being while nothing lies in them."""

@@ -1,0 +1,112 @@
+"""Answers questions for a server, one after the other: `python -m st_common.processes.answer --home H --conf C`.
+
+What it may take is bounded from within: its memory by the system, its time by an alarm that ends it, should the server
+that waits for it be gone.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from starlette.responses import Response
+
+from st_common.engine.batch import asking as _asking  # noqa: F401 - before memory is bounded
+from st_common.home import Home
+from st_common.server.apart import LENGTH, packet
+from st_common.server.asked import Asked, Kept, read_params
+from st_common.server.endpoints import ENDPOINTS
+from st_common.server.page.frame import Frame, Frames
+from st_common.server.place import Place
+from st_common.server.replies import error_reply
+from st_common.serving import sql as _sql  # noqa: F401
+
+_NICE = 5
+_LATE_S = 2.0
+_BY_NAME = {(one.method, one.path): one for one in ENDPOINTS}
+
+
+def answer(head: Mapping[str, Any], body: bytes, place: Place) -> Response:
+    """The answer to one question, or what is wrong with it."""
+    one, kept = _BY_NAME[head["method"], head["path"]], Kept()
+    assert one.run is not None  # noqa: S101 - others are not asked here
+    if head["plane"] is not None:
+        kept.keep(Frames(Frame(**head["plane"])))
+    try:
+        asked = Asked(
+            place=place,
+            path=head["parts"],
+            params=read_params(head["params"], one.params),
+            body=body,
+            media=head["media"],
+            headers={"accept": head["accept"]},
+            kept=kept,
+        )
+        return one.run(asked)
+    except Exception as error:  # noqa: BLE001 - each is told, and the next is answered
+        return error_reply(place, error)
+    finally:
+        kept.close()
+
+
+def _questions(pipe: IO[bytes]) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Questions until the server has ended."""
+    while len(lengths := pipe.read(LENGTH.size)) == LENGTH.size:
+        head, body = LENGTH.unpack(lengths)
+        yield json.loads(pipe.read(head)), pipe.read(body)
+
+
+def _bound_memory(megabytes: int) -> None:
+    """Lets this process have so much more memory than it has by now, where the system counts it."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        line = next(line for line in lines if line.startswith("VmData:"))
+        most = (int(line.split()[1]) << 10) + (megabytes << 20)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Answers until its input ends."""
+    parser = argparse.ArgumentParser(prog="answer", description=__doc__)
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--conf", type=Path, required=True)
+    parser.add_argument("--engine")
+    parser.add_argument("--stream", action="append", default=[])
+    parser.add_argument("--memory-mb", type=int, required=True)
+    given = parser.parse_args(argv)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints
+    os.nice(_NICE)
+    place = Place(
+        home=Home(given.home),
+        conf=given.conf,
+        engine=given.engine,
+        only=tuple(given.stream),
+    )
+    _bound_memory(given.memory_mb)
+    out.write(packet({}, b""))
+    out.flush()
+    for head, body in _questions(sys.stdin.buffer):
+        signal.setitimer(signal.ITIMER_REAL, head["seconds"] + _LATE_S)
+        told = answer(head, body, place)
+        headers = {
+            name: value
+            for name, value in told.headers.items()
+            if name not in ("content-length", "content-type")
+        }
+        shown = {"status": told.status_code, "media": told.media_type}
+        out.write(packet({**shown, "headers": headers}, bytes(told.body)))
+        out.flush()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

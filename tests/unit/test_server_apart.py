@@ -1,0 +1,133 @@
+"""Questions that take too long, too much, or that nobody waits for any more: they hold up nobody who posts."""
+
+import concurrent.futures
+import contextlib
+import json
+import time
+
+import httpx
+import psutil
+import pytest
+
+from st_common.home import Home
+from st_common.server.place import Place
+from st_common.testing.serving_http import served
+
+pytestmark = pytest.mark.spec("S8")
+
+SETTINGS = """
+[streams.ships]
+format = "ndjson"
+columns = { object = "id", event_ts = "t", x = "x", y = "y" }
+time_unit = "s"
+max_ahead_s = "off"
+engine = "local"
+"""
+ENDLESS = "SELECT count(*) FROM range(10000000000) a, range(1000) b"
+FIX = json.dumps({"id": "a", "t": 1, "x": 1, "y": 1})
+
+
+@pytest.fixture
+def place(tmp_path):
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "streams.toml").write_text(SETTINGS)
+    return Place(home=Home(tmp_path / "home"), conf=conf)
+
+
+def limited(place, **limits):
+    lines = [f"{name} = {value}" for name, value in limits.items()]
+    (place.conf / "operations.toml").write_text("\n".join(["[server]", *lines]))
+
+
+def answering():
+    """The processes that answer for this one."""
+    found = []
+    for one in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+            if "st_common.processes.answer" in one.cmdline():
+                found.append(one)
+    return found
+
+
+def until(is_so):
+    end_s = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+
+
+def test_what_takes_too_long_is_ended_and_fixes_are_taken_meanwhile(place):
+    limited(place, ask_s=3, ask_at_once=1)
+    with served(place) as client, concurrent.futures.ThreadPoolExecutor() as pool:
+        assert client.post("/sql", content="SELECT 1 AS n").json()["rows"] == [{"n": 1}]
+        slow = [
+            pool.submit(httpx.post, f"{client.base_url}/sql", content=text, timeout=60)
+            for text in (ENDLESS, "SELECT 2 AS n")
+        ]
+        while not all(one.done() for one in slow):
+            assert client.post("/streams/ships/fixes", content=FIX).status_code == 202
+            time.sleep(0.1)
+        told = [one.result() for one in slow]
+        assert told[0].status_code == 400
+        assert told[0].json()["error"] == "the answer takes longer than 3 s"
+        assert "ask_s" in told[0].json()["hint"]
+        # the other one waited for its turn, and got it or was told to come again
+        assert told[1].status_code in (200, 503)
+        assert client.post("/sql", content="SELECT 3 AS n").json()["rows"] == [{"n": 3}]
+    assert answering() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT repeat('x', 3000000000) AS n",
+        "SELECT range(1000000000) AS n",
+        "SELECT list(range) AS n FROM range(1000000000)",
+        "WITH a AS (SELECT repeat('x', 1000) AS s), "
+        "b AS (SELECT replace(s, 'x', repeat('y', 3000)) AS s FROM a) "
+        "SELECT replace(s, 'y', repeat('z', 3000)) FROM b",
+    ],
+    ids=["text", "list", "aggregate", "replace"],
+)
+def test_what_takes_too_much_memory_is_refused_and_the_next_is_answered(place, text):
+    limited(place, ask_memory_mb=400)
+    with served(place) as client:
+        told = client.post("/sql", content=text)
+        assert told.status_code == 400, told.text
+        assert "memory" in told.json()["error"]
+        assert client.post("/sql", content="SELECT 1 AS n").json()["rows"] == [{"n": 1}]
+
+
+def test_a_question_ends_when_whoever_asked_is_gone(place):
+    with served(place) as client:
+        client.post("/sql", content="SELECT 1")
+        assert len(answering()) == 1
+        with pytest.raises(httpx.ReadTimeout):
+            client.post("/sql", content=ENDLESS, timeout=1)
+        until(lambda: answering() == [])
+
+
+def test_what_is_asked_in_arrow_and_what_is_wrong_are_told_from_there_too(place):
+    arrow = {"accept": "application/vnd.apache.arrow.stream"}
+    with served(place) as client:
+        assert client.post("/sql", content="SELECT 1", headers=arrow).content[:4] == (
+            b"\xff\xff\xff\xff"
+        )
+        told = client.post("/sql", content="SELECT nothing")
+        assert told.status_code == 400
+        assert "nothing" in told.json()["error"]
+        assert client.post("/sql?limit=x", content="SELECT 1").status_code == 400
+        told = client.post("/ask", content="SELECT * FROM ships INSIDE (0, 0, 1, 1)")
+        assert told.status_code == 400
+        assert str(place.home.root) not in told.text
+
+
+def test_bytes_and_what_json_does_not_have_come_as_text(place):
+    text = "SELECT '\\x00\\xff'::BLOB AS geometry, 'inf'::DOUBLE AS high, '{' AS fields"
+    with served(place) as client:
+        (row,) = client.post("/sql", content=text).json()["rows"]
+        assert row == {"geometry": "00ff", "high": "inf", "fields": "{"}
+        for value in ("TIMESTAMP '290000-01-01'", "'infinity'::TIMESTAMP"):
+            told = client.post("/sql", content=f"SELECT {value} AS t")
+            assert told.status_code == 400, told.text
