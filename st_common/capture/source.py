@@ -46,14 +46,18 @@ class Opened:
     """
 
     def __init__(
-        self, base: IO[bytes] | MemberSource, size: int, encoding: str | None
+        self,
+        base: IO[bytes] | MemberSource,
+        size: int,
+        encoding: str | None,
+        name: str = "what came",
     ) -> None:
         self._base = _Counted(base)
         self._packed: GzipSource | None = None
         head = self._base.read(HEAD_BYTES)
         source: Source = Resumed(head, self._base)
         if head.startswith(MAGIC):
-            self._packed = GzipSource(source)
+            self._packed = GzipSource(source, name)
             head = self._packed.read(HEAD_BYTES)
             source = Resumed(head, self._packed)
         text = as_text(head, source, encoding)
@@ -106,10 +110,10 @@ def opened(path: Path, *, encoding: str | None = None) -> Iterator[Opened]:
     archive = None if path.is_file() else zip_above(path)
     if archive is not None:
         with opened_member(path, archive) as (member, size):
-            yield Opened(member, size, encoding)
+            yield Opened(member, size, encoding, str(path))
         return
     with open_file(path) as file:
-        yield Opened(file, size_of(path), encoding)
+        yield Opened(file, size_of(path), encoding, str(path))
 
 
 def opened_bytes(data: bytes, *, encoding: str | None = None) -> Opened:

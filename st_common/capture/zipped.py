@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from st_common.decode.gzipped import require_no_bomb
 from st_common.errors import ConfigError
 
 MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _ENCRYPTED = 1  # a flag of a member
-_MOST_RATIO, _LEAST_BOMB = 250, 1 << 28  # records are packed to a fiftieth at most
 _SHOWN = 8
 _SHEETS, _MARKS = "[Content_Types].xml", ("doc.kml",)
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError)
@@ -156,9 +156,4 @@ def _check(info: zipfile.ZipInfo, path: Path) -> None:
     name = shown_name(str(path))
     if info.flag_bits & _ENCRYPTED:
         raise ConfigError(f"{name} is encrypted", hint="unpack it, and name the file")
-    is_large = info.file_size > _LEAST_BOMB
-    if is_large and info.file_size > _MOST_RATIO * max(info.compress_size, 1):
-        raise ConfigError(
-            f"{name} would unpack {info.compress_size:,} bytes to {info.file_size:,}: no records are packed so well",
-            hint="where it is no attack, unpack it, and name the file",
-        )
+    require_no_bomb(name, info.compress_size, info.file_size)

@@ -1,9 +1,8 @@
 """Features from GeoJSON: a FeatureCollection, a sequence of records (RFC 8142), or one feature a line; also gzipped."""
 
-import gzip
+import io
 import json
 import math
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,13 @@ from typing import Any
 import shapely
 from shapely.geometry import shape
 
+from st_common.decode.gzipped import MAGIC
 from st_common.errors import LayerError
 from st_common.layers.crs_member import system_of
 from st_common.layers.features import Found, Progress
 from st_common.layers.kinds import Kinds, tags_of
 from st_common.layers.options import FileOptions
+from st_common.layers.unpacked import unpack_gzip
 
 SUFFIXES = (
     ".geojson",
@@ -124,11 +125,12 @@ def read_geojson(
 def _content(file: Path) -> bytes:
     try:
         content = file.read_bytes()
-        content = gzip.decompress(content) if content.startswith(_GZIP) else content
-    except (OSError, EOFError, zlib.error) as error:
-        raise LayerError(
-            f"{file} cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from None
+    except OSError as error:
+        raise LayerError(f"{file} cannot be read: {error.strerror}") from None
+    if content.startswith(MAGIC):
+        out = io.BytesIO()
+        unpack_gzip(io.BytesIO(content), out, file)
+        content = out.getvalue()
     encoding = json.detect_encoding(content)
     try:
         return content.decode(encoding).encode()

@@ -1,21 +1,22 @@
 """Layer files out of archives: unpacked into a folder of their own for as long as they are read."""
 
-import gzip
-import shutil
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
-from st_common.errors import LayerError
+from st_common.decode.gzipped import GzipSource, require_no_bomb
+from st_common.errors import ConfigError, LayerError
 
 KMZ = ".kmz"
 STOPS = "stops.txt"
 """What a feed of GTFS is read for where nobody says what."""
 _OF_GTFS = (STOPS, "shapes.txt")  # its other text files have no places
 _MAIN = "doc.kml"  # what a .kmz is about; other files belong to it
+_PIECE = 1 << 20
 _BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError)
 
 
@@ -49,18 +50,44 @@ def unpacked(
                 inner = _of_zip(file, Path(folder), suffixes, table)
             else:
                 inner = Path(folder) / file.name[: -len(".gz")]
-                with gzip.open(file) as packed, inner.open("wb") as out:
-                    shutil.copyfileobj(packed, out)
+                with file.open("rb") as packed, inner.open("wb") as out:
+                    unpack_gzip(packed, out, file)
         except _BROKEN as error:
             why = getattr(error, "strerror", None) or error
             raise LayerError(f"{file} cannot be unpacked: {why}") from None
         yield inner
 
 
+def unpack_gzip(packed: IO[bytes], out: IO[bytes], file: Path) -> None:
+    """Unpacks gzip.
+
+    Args:
+        packed: the packed bytes.
+        out: where what they hold goes.
+        file: what they are called.
+
+    Raises:
+        LayerError: they are broken, or hold much more than features do.
+    """
+    source = GzipSource(packed, str(file))
+    try:
+        while piece := source.read(_PIECE):
+            out.write(piece)
+    except ConfigError as error:
+        raise LayerError(error.message, hint=error.hint) from None
+    if source.broken:
+        raise LayerError(f"{file} cannot be unpacked: it is broken, or not complete")
+
+
 def _of_zip(
     file: Path, folder: Path, suffixes: Collection[str], table: str | None
 ) -> Path:
     with zipfile.ZipFile(file) as archive:
+        unpacked_size = sum(info.file_size for info in archive.infolist())
+        try:
+            require_no_bomb(str(file), file.stat().st_size, unpacked_size)
+        except ConfigError as error:
+            raise LayerError(error.message, hint=error.hint) from None
         archive.extractall(folder)  # members cannot leave the folder
     inner = sorted(
         path

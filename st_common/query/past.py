@@ -35,7 +35,13 @@ def time_written(text: str) -> datetime:
     """The time that a text gives: ISO 8601, UTC where no zone is given.
 
     Raises:
-        ValueError: it gives none.
+        ValueError: it gives none, or one outside of the years 1 to 9999 of UTC.
     """
     time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    if time.tzinfo is None:
+        return time.replace(tzinfo=UTC)
+    try:
+        time.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{text} is no time of the years 1 to 9999") from None
+    return time

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import threading
+import zlib
 
 import pytest
 
@@ -240,6 +241,38 @@ def test_http_asks_only_for_what_has_changed_and_goes_on_after_errors(
     assert [match for _, match in asked[:4]] == [None, '"one"', '"one"', None]
     # After it was connected anew nobody knows any more what the feed said before: fixes that are told twice count once.
     assert lines_of(home) == ["a,1,2,3", "a,1,2,3", "a,2,2,3", "b,2,2,3"]
+
+
+def test_what_http_packs_is_unpacked_and_a_bomb_is_passed_over(home):
+    asked, fix = [], b"id,t,x,y\na,1,2,3\n"
+    packer = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    parts = [packer.compress(fix)]
+    parts += [packer.compress(bytes(1 << 20)) for _ in range(320)]
+    bomb = b"".join([*parts, packer.flush()])
+
+    def answer(headers):
+        asked.append(headers["Accept-Encoding"])
+        match len(asked):
+            case 1:
+                return 200, {"Content-Encoding": "gzip"}, bomb
+            case 2:
+                return 200, {"Content-Encoding": "gzip"}, gzip.compress(fix)[:-9]
+            case 3:
+                return 200, {"Content-Encoding": "zstd"}, b"(\xb5/\xfd"
+            case _:
+                return 200, {"Content-Encoding": "gzip"}, gzip.compress(fix)
+
+    async def run():
+        with served(answer) as url:
+            stream = stream_with({"kind": "http", "url": url, "every_s": 0.1})
+            async with capturing(home, stream) as capture:
+                await until(lambda: capture.note.error)
+                assert "no records are packed so well" in capture.note.error
+                await until_records(capture, 1)
+
+    asyncio.run(run())
+    assert set(asked) == {"gzip"}
+    assert lines_of(home) == ["a,1,2,3"]
 
 
 @pytest.mark.parametrize("answers", [(404, 200), (200, 404, 404, 200), (200, 403, 200)])

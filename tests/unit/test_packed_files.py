@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from st_common.capture.readable import refuse_unreadable
 from st_common.capture.sample import sample_of
 from st_common.capture.source import files_of, files_to_read, opened
 from st_common.decode import decode
-from st_common.errors import ConfigError
+from st_common.errors import ConfigError, LayerError
+from st_common.layers.geojson import read_geojson
+from st_common.layers.kinds import load_kinds
+from st_common.layers.unpacked import unpacked
 from st_common.settings import stream_of_table
 from st_common.sniffing.report import sniff
 from st_common.sniffing.several import sniff_any
@@ -184,6 +188,45 @@ def test_a_bomb_and_an_encrypted_file_are_refused(tmp_path):
     )
     with pytest.raises(ConfigError, match=r"a.csv is encrypted"):
         sample_of(closed / "a.csv", stream())
+
+
+def bomb(head: bytes) -> bytes:
+    """A third of a megabyte of gzip that holds 320 MB, which begin like a file."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    parts = [packer.compress(head)]
+    parts += [packer.compress(bytes(1 << 20)) for _ in range(320)]
+    return b"".join([*parts, packer.flush()])
+
+
+def test_gzip_is_bounded_while_it_is_unpacked_wherever_it_is_read(tmp_path):
+    path, home = tmp_path / "a.csv.gz", tmp_path / "log"
+    path.write_bytes(bomb(PLAIN.encode()))
+    with pytest.raises(ConfigError, match="no records are packed so well"):
+        replay(Log(home), path, stream())
+    layer = tmp_path / "a.geojson.gz"
+    layer.write_bytes(bomb(b"{"))
+    with (
+        pytest.raises(LayerError, match="no records are packed so well"),
+        unpacked(layer, (".geojson",)),
+    ):
+        pass
+    hidden = tmp_path / "a.geojson"  # its name does not say that it is packed
+    hidden.write_bytes(bomb(b"{"))
+    with pytest.raises(LayerError, match="no records are packed so well"):
+        read_geojson(hidden, load_kinds(tmp_path))
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
+        for number in range(3):  # none by itself, but all together
+            made.writestr(f"{number}.geojson", bytes(100 << 20))
+    with (
+        pytest.raises(LayerError, match="no records are packed so well"),
+        unpacked(archive, (".geojson",)),
+    ):
+        pass
+    packed = bomb(PLAIN.encode())
+    told = decode(packed, stream(), arrival_us=0)  # as it would be posted
+    assert told.rejects["reason"].to_pylist()[-1] == "too_large"
+    assert len(told.fixes) == 2
 
 
 def test_a_zip_that_breaks_gives_what_could_be_unpacked_and_says_so(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 import shapely
 
 from st_common.engine.run import run
+from st_common.errors import QueryError
 from st_common.layers.load import load
 from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions

@@ -1,13 +1,19 @@
 """Feeds that are asked for again and again by HTTP, and WebSockets that tell by themselves."""
 
 import asyncio
+import io
 import zlib
 from collections.abc import AsyncGenerator, Mapping
+from typing import TYPE_CHECKING
 
+from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError, TransientError
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.framing import of_document, of_message
 from st_common.feeds.source import Resume, Source
+
+if TYPE_CHECKING:
+    import httpx
 
 _EVERY_S = 10.0
 _LARGEST = 256 << 20
@@ -36,14 +42,14 @@ class Http(Source):
         ) as client:
             while True:
                 try:
-                    answer = await client.get(settings.url or "", headers=headers)
+                    answer, content = await _asked(client, settings.url or "", headers)
                 except httpx.InvalidURL as error:
                     wrong = f"{settings.url} is no address: {error}"
                     raise ConfigError(wrong, hint="look at url") from None
                 except httpx.HTTPError as error:
                     what = str(error) or type(error).__name__
                     raise TransientError(f"{settings.url}: {what}") from None
-                body = self._body(answer)
+                body = self._body(answer.status_code, content)
                 if body is not None and zlib.crc32(body) != seen:
                     seen = zlib.crc32(body)
                     for arrival in of_document(body, self.stream):
@@ -52,13 +58,11 @@ class Http(Source):
                 await asyncio.sleep(settings.every_s or _EVERY_S)
 
     def _headers(self) -> dict[str, str]:
-        secret = self.secret()
-        return {"Authorization": f"Bearer {secret}"} if secret else {}
+        secret, packed = self.secret(), {"Accept-Encoding": "gzip"}
+        return packed | ({"Authorization": f"Bearer {secret}"} if secret else {})
 
-    def _body(self, answer: "object") -> bytes | None:
+    def _body(self, status: int, content: bytes) -> bytes | None:
         """What was answered; None where it is what it was before."""
-        status: int = answer.status_code  # type: ignore[attr-defined]
-        content: bytes = answer.content  # type: ignore[attr-defined]
         if status in _FINAL and not self.has_answered:
             raise ConfigError(
                 f"{self.settings.url} answers {status}, and will do so again",
@@ -71,11 +75,45 @@ class Http(Source):
             return None
         if not content:
             raise TransientError(f"{self.settings.url} answers nothing")
-        if len(content) > _LARGEST:
-            raise TransientError(
-                f"{self.settings.url} answers {len(content)} bytes, more than {_LARGEST}"
-            )
         return content
+
+
+async def _asked(
+    client: "httpx.AsyncClient", url: str, headers: Mapping[str, str]
+) -> "tuple[httpx.Response, bytes]":
+    """What is answered, and its bytes, of which no more are taken or unpacked than a document may have.
+
+    Raises:
+        TransientError: they are too many, or packed by something else than gzip.
+    """
+    async with client.stream("GET", url, headers=dict(headers)) as answer:
+        if not answer.is_success:
+            return answer, b""
+        content = bytearray()
+        async for piece in answer.aiter_raw():
+            content += piece
+            if len(content) > _LARGEST:
+                raise TransientError(f"{url} answers more than {_LARGEST} bytes")
+    packing = answer.headers.get("content-encoding", "identity").strip().lower()
+    if packing == "identity":
+        return answer, bytes(content)
+    if packing not in ("gzip", "x-gzip"):
+        raise TransientError(f"{url} answers what is packed by {packing}, not by gzip")
+    return answer, _unpacked(bytes(content), url)
+
+
+def _unpacked(packed: bytes, url: str) -> bytes:
+    """What an answer holds that is packed by gzip."""
+    source = GzipSource(io.BytesIO(packed), url)
+    try:
+        content = source.read(_LARGEST + 1)
+    except ConfigError as error:
+        raise TransientError(error.message) from None
+    if source.broken:
+        raise TransientError(f"{url} answers gzip that is broken")
+    if len(content) > _LARGEST:
+        raise TransientError(f"{url} answers more than {_LARGEST} bytes")
+    return content
 
 
 def _conditions(headers: Mapping[str, str]) -> dict[str, str]:
