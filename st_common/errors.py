@@ -103,6 +103,8 @@ class MissingError(LookupError):
 
 def one_line(text: str) -> str:
     """A text as one line: what would end it, or move a terminal's cursor, as Python writes it in its texts."""
+    if text.isprintable():
+        return text
     letters = (
         letter if letter.isprintable() else repr(letter)[1:-1] for letter in text
     )

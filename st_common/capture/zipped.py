@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from st_common.decode.gzipped import require_no_bomb
-from st_common.errors import ConfigError
+from st_common.errors import ConfigError, one_line
 
 MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _ENCRYPTED = 1  # a flag of a member
@@ -94,14 +94,14 @@ def opened_member(path: Path, archive_path: Path) -> Iterator[tuple[MemberSource
 
 
 def shown_names(names: list[str]) -> str:
-    """Some names for people; what is no character that can be printed is a question mark."""
+    """Some names for people, in one line."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(map(shown_name, names[:_SHOWN])) + more
 
 
 def shown_name(name: str) -> str:
-    """A name from outside for people."""
-    return "".join(one if one.isprintable() else "?" for one in name)
+    """A name from outside for people, in one line."""
+    return one_line(name)
 
 
 @contextmanager

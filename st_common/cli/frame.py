@@ -15,6 +15,7 @@ from typer.exceptions import Abort, TyperException
 from st_common.cli.context import plain_names
 from st_common.errors import ConfigError, FairwayError, one_line
 from st_common.extras import missing, of_spark
+from st_common.log_lines import log_in_lines
 from st_common.redaction import redacted
 from st_common.storage import refused
 
@@ -90,6 +91,7 @@ class FairwayGroup(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Runs a command line and exits with its code; gives the code back when not `standalone_mode`."""
+        log_in_lines()
         options = Options(is_alone=extra.pop("obj", None) is ALONE)
         try:
             result = super().main(args, standalone_mode=False, obj=options, **extra)
@@ -111,7 +113,7 @@ def _told_broken(options: Options, args: Sequence[str] | None) -> int:
     if not options.broken or not _LASTING.isdisjoint(given):
         return 0
     for error in options.broken.values():
-        typer.echo(f"WRONG: {redacted(str(error))}", err=True)
+        typer.echo(f"WRONG: {one_line(redacted(str(error)))}", err=True)
     return ConfigError.exit_code
 
 

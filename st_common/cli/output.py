@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from st_common.errors import ConfigError
+from st_common.errors import ConfigError, one_line
+from st_common.serving.csv_rows import csv_lines
 from st_common.serving.json_rows import json_line, plain
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def write_listing(
 
 def write_said(said: str, record: Mapping[str, Any], *, json_lines: bool) -> None:
     """Writes one line: text for people, or the same as values."""
-    typer.echo(json_line(record) if json_lines else said)
+    typer.echo(json_line(record) if json_lines else one_line(said))
 
 
 def shown(table: "pa.Table", form: Format) -> "pa.Table":
@@ -86,7 +87,7 @@ def write(table: "pa.Table", form: Format) -> None:
                 "".join(f"{json_line(row)}\n" for row in batch.to_pylist())
             )
     else:
-        rows = [[_cell(value) for value in row.values()] for row in table.to_pylist()]
+        rows = [[_shown(value) for value in row.values()] for row in table.to_pylist()]
         write_columns(table.column_names, rows)
 
 
@@ -139,7 +140,7 @@ def _write_aligned(
     table: "pa.Table", widths: Sequence[int], *, first: bool
 ) -> list[int]:
     """Writes rows in columns that are at least as wide as those before; gives the widths."""
-    rows = [[_cell(value) for value in row.values()] for row in table.to_pylist()]
+    rows = [[_shown(value) for value in row.values()] for row in table.to_pylist()]
     shown = [table.column_names, *rows] if first else rows
     before = widths if len(widths) == table.num_columns else [0] * table.num_columns
     if not shown:
@@ -153,15 +154,16 @@ def _write_aligned(
 
 
 def _write_csv(table: "pa.Table", *, names: bool = True) -> None:
-    import csv
-
-    writer = csv.writer(sys.stdout, lineterminator="\n")
     if names:
-        writer.writerow(table.column_names)
+        sys.stdout.write(csv_lines([table.column_names]))
     for batch in table.to_batches(max_chunksize=_ROWS):
-        writer.writerows(
-            [_cell(value) for value in row.values()] for row in batch.to_pylist()
-        )
+        rows = ([_cell(value) for value in row.values()] for row in batch.to_pylist())
+        sys.stdout.write(csv_lines(rows))
+
+
+def _shown(value: Any) -> str:
+    """A value for people: nothing in it ends the line, or is obeyed by a terminal."""
+    return one_line(_cell(value))
 
 
 def _cell(value: Any) -> str:

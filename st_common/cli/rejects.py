@@ -8,6 +8,7 @@ import typer
 
 from st_common.cli import context
 from st_common.cli.arguments import Json, Stream
+from st_common.errors import one_line
 
 if TYPE_CHECKING:
     from st_common.rejects.replay import Replayed
@@ -79,7 +80,7 @@ def list_rejects(
 
 def _shown(text: str) -> str:
     """How a record begins, on one line, with nothing in it that a terminal would obey."""
-    plain = "".join(each if each.isprintable() else "·" for each in text)
+    plain = one_line(text)
     return plain if len(plain) <= _TEXT else f"{plain[: _TEXT - 1]}…"
 
 

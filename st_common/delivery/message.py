@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.delivery.names import CONTROLS, CONTROLS_RE2, escaped
 from st_common.serving.json_rows import json_line
 
 FORMAT = 1  # counts up when a receiver would have to be changed
@@ -58,7 +59,8 @@ class Messages:
 def change_ids(rows: pa.Table) -> pa.ChunkedArray:
     """The id of each change, a string: query/version/object/partner/position/seq.
 
-    In a text `%`, `/` and `~` are written `%25`, `%2F` and `%7E`; a partner that is null is `~`. So two changes have
+    In a text `%`, `/` and `~` are written `%25`, `%2F` and `%7E`, and control characters and ends of lines the same
+    way, by the bytes of UTF-8; a partner that is null is `~`. So two changes have
     one id only when they are the same change, and a change that is committed again has the id that it had (SPEC X7).
     """
     return pc.binary_join_element_wise(
@@ -99,7 +101,12 @@ def messages(rows: pa.Table, stream: str) -> Messages:
 def _escaped(column: pa.ChunkedArray) -> pa.ChunkedArray:
     for plain, written in _ESCAPES:
         column = pc.replace_substring(column, plain, written)
-    return column
+    if not pc.any(pc.match_substring_regex(column, CONTROLS_RE2)).as_py():
+        return column
+    texts = [
+        None if text is None else escaped(text, CONTROLS) for text in column.to_pylist()
+    ]
+    return pa.chunked_array([pa.array(texts, pa.string())])
 
 
 def _object(text: str | None) -> Any:

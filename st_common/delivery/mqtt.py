@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from st_common.delivery.names import escaped, signs
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Taken
 from st_common.delivery.remote import BROKER_KEYS, SERVER, BrokerSink, is_local
 from st_common.home import Home
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _TOPIC = "fairway/{stream}/{query}"
 _PARTS = ("delivery", "stream", "query", "object")
 _PART = re.compile(r"\{([^{}]*)\}")
-_RESERVED = re.compile(r"[%/+#$\x00]")  # in a part of a topic: levels and wildcards
+_RESERVED = signs("%/+#$")  # in a part of a topic: levels and wildcards
 _MOST_TOPIC = 65_535  # bytes
 _FRAME = 64  # bytes of a packet beside topic, id and content, more than ever needed
 _MOST_IN_FLIGHT = 65_535
@@ -142,6 +143,8 @@ class Mqtt:
 def topics_of(template: str, delivery: str, batch: "Messages") -> list[str]:
     """The topic of each message. In a name `%`, `/`, `+`, `#` and `$` are written `%25`, `%2F`, `%2B`, `%23`, `%24`.
 
+    So are control characters and ends of lines, by their bytes in UTF-8.
+
     Args:
         template: with the parts in braces.
         delivery: the delivery's name.
@@ -156,7 +159,7 @@ def topics_of(template: str, delivery: str, batch: "Messages") -> list[str]:
 
 
 def _level(name: str) -> str:
-    return _RESERVED.sub(lambda sign: f"%{ord(sign[0]):02X}", name)
+    return escaped(name, _RESERVED)
 
 
 class _LostError(Exception):

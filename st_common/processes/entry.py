@@ -12,6 +12,7 @@ from st_common.errors import FairwayError, QualityError, one_line
 from st_common.extras import missing, of_spark
 from st_common.home import Home
 from st_common.lineage.telling import Ending, telling
+from st_common.log_lines import log_in_lines
 from st_common.query.created_streams import known_streams
 from st_common.redaction import redacted
 from st_common.settings import Streams, conf_dir, home_dir
@@ -22,6 +23,7 @@ _ABOUT = ("stream", "layer", "group")
 
 def job_parser(name: str, description: str | None) -> argparse.ArgumentParser:
     """The command line of `python -m jobs.NAME`, with the options that all jobs have."""
+    log_in_lines()
     parser = argparse.ArgumentParser(
         prog=f"python -m jobs.{name}", description=description
     )
@@ -38,7 +40,7 @@ def streams_of(home: Home, conf: Path) -> Streams:
     """The streams of the settings and those that were created; those whose tables are wrong are named on stderr."""
     streams = known_streams(home, conf)
     for error in streams.broken.values():
-        print(f"WRONG: {error}", file=sys.stderr, flush=True)
+        print(f"WRONG: {one_line(str(error))}", file=sys.stderr, flush=True)
     return streams
 
 

@@ -129,6 +129,7 @@ class _Server(uvicorn.Server):
             http=gate.protocol,  # type: ignore[arg-type]  # it is called as a type would be
             ws="none",
             backlog=bounds.step,
+            log_config=None,  # as all else is logged
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=_GRACE_S,

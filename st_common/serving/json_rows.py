@@ -2,10 +2,14 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
+
+_UNSAFE = re.compile("[\x80-\x9f\u2028\u2029\ud800-\udfff]")
+"""What JSON allows in a text, and some readers take for the end of a line, or cannot write at all."""
 
 
 def json_line(row: Mapping[str, Any]) -> str:
@@ -13,12 +17,19 @@ def json_line(row: Mapping[str, Any]) -> str:
 
     {"at": datetime(2024, 1, 1, tzinfo=UTC), "raw": b"\x01\xff", "v": inf}
     {"at": "2024-01-01T00:00:00Z", "raw": "01ff", "v": "inf"}
+
+    Nothing in it ends a line for anybody: all control characters, U+2028, U+2029 and lone surrogates are `\u` escapes.
     """
     try:
-        return json.dumps(row, default=plain, ensure_ascii=False, allow_nan=False)
+        line = json.dumps(row, default=plain, ensure_ascii=False, allow_nan=False)
     # Only a row with such a number is looked through value by value.
     except ValueError:
-        return json.dumps(_without_nan(row), default=plain, ensure_ascii=False)
+        line = json.dumps(_without_nan(row), default=plain, ensure_ascii=False)
+    return line if line.isascii() else _UNSAFE.sub(_escaped, line)
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return f"\\u{ord(sign[0]):04x}"
 
 
 def plain(value: Any) -> Any:

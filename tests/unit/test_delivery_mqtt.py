@@ -357,3 +357,24 @@ def test_settings_have_their_defaults(tmp_path: Path) -> None:
     assert sink == MqttSink(broker="127.0.0.1:1883")
     assert (sink.tls, sink.retain, sink.in_flight) == (True, False, 20)
     assert sink.topic_template == "fairway/{stream}/{query}"
+
+
+@pytest.mark.spec("X7")
+def test_objects_with_control_characters_in_their_ids_reach_the_broker(
+    tmp_path: Path, broker: MqttBroker
+) -> None:
+    home = home_of(tmp_path)
+    names = ["\x01", "a\nb", "\x7f", "\x85", "\ufffe", "\u2028", "#", "ü"]
+    lines = [f'"{name}",{n},1,1' for n, name in enumerate(names)]
+    payload = "\n".join(["id,t,x,y", *lines, ""]).encode()
+    bare_log(home.log("s")).append(payload, arrival_us=0)
+    add(home, 100, 101)
+    template = "odd/{query}/{object}"
+    with reading(broker, "odd/#") as reader:
+        delivery = settings(broker, name="odd", topic_template=template)
+        deliver(home, delivery, until_idle=True)
+        expected = told(home)
+        assert reader.ids(count(expected)) == expected
+    assert {value["object"] for _, _, value, _ in reader.messages} >= set(names)
+    topics = {topic for topic, _, _, _ in reader.messages}
+    assert {"odd/q2/%01", "odd/q2/a%0Ab", "odd/q2/%EF%BF%BE", "odd/q2/ü"} <= topics

@@ -146,6 +146,20 @@ def test_one_who_stalls_and_a_look_that_fails_deafen_nobody(
         assert 'fairway_listeners_age_seconds{stream="ships"}' in told
 
 
+def test_an_id_that_looks_like_an_event_is_the_id_of_one_object(client, engine):
+    names = ['a"\n\nevent: change\ndata: {"forged": 1}\n\n', "b\r\rid: 9/9", "c"]
+    names += ["d\u2028data: {}", "e\x85f", "\0", "</script>"]
+    with listening(client) as got:
+        until(lambda: hub_of(client)["age_s"] is not None)
+        for name in names:
+            post(client, name)
+            engine.work()
+        until(lambda: len(got) == len(names))
+    assert [one["object"] for _, one in got] == names
+    places = [tuple(map(int, known.split("/"))) for known, _ in got]
+    assert places == [(one["position"], one["seq"]) for _, one in got]
+
+
 def test_a_look_that_fails_after_it_read_loses_no_change(client, engine, monkeypatch):
     written, left = server_changes.told_of, [2]
 

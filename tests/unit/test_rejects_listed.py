@@ -47,7 +47,7 @@ def test_rejects_are_named_by_their_lines_in_a_file_that_was_sorted(home):
     assert fairway(home, "rejects", "list", "cars").splitlines() == [
         "segment  row  line  reason      record",
         "0        0    4     out_of_crs  b,1700000001,500,1",
-        "0        3    3     ragged      bad·[31m,line",
+        "0        3    3     ragged      bad\\x1b[31m,line",
         "cars: 1 are out_of_crs",
         "cars: 1 are ragged",
     ]
