@@ -135,13 +135,13 @@ def _one_at_a_time(home: Home) -> Iterator[None]:
 def read_alerts(home: Home) -> list[Alert]:
     """All alerts, oldest first; a last line that was cut by a crash is left out."""
     try:
-        lines = alerts_file(home).read_text(encoding="utf-8").splitlines()
+        lines = alerts_file(home).read_bytes().splitlines()
     except FileNotFoundError:
         return []
     alerts = []
     for line in lines:
         try:
             alerts.append(Alert(**json.loads(line)))
-        except (json.JSONDecodeError, TypeError):
+        except (ValueError, TypeError):
             continue
     return alerts

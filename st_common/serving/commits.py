@@ -36,7 +36,7 @@ def engine_commits(path: Path) -> Iterator[Commit]:
     for each in sorted((path / "_delta_log").glob("[0-9]*.json")):
         actions: list[dict[str, Any]] = [
             json.loads(line)
-            for line in each.read_text(encoding="utf-8").splitlines()
+            for line in each.read_bytes().splitlines()  # a text would end at U+2028 too
             if line
         ]
         reached = [

@@ -49,7 +49,10 @@ def text_of(text: str, place: str) -> Text:
     Raises:
         ConfigError: its lines have no fields.
     """
-    lines = text.splitlines()[: _LINES + 20]
+    # Lines end as for readers of CSV; `splitlines` knows other ends.
+    lines = [line.rstrip("\n") for line in io.StringIO(text, newline=None)][
+        : _LINES + 20
+    ]
     delimiter, width = _delimiter([line for line in lines if line.strip()])
     if width <= 1:
         first = next((line for line in lines if line.strip()), "")

@@ -241,8 +241,9 @@ def _versions(table: Path) -> list[int]:
 def _actions(table: Path, version: int) -> list[dict[str, Any]] | None:
     """What a version says, None when it cannot be read."""
     try:
-        text = (table / "_delta_log" / log_name(version)).read_text(encoding="utf-8")
-        actions = [json.loads(line) for line in text.splitlines()]
+        # As bytes: a text would end at U+2028 too, which statistics of ids have as it is.
+        content = (table / "_delta_log" / log_name(version)).read_bytes()
+        actions = [json.loads(line) for line in content.splitlines()]
     except (OSError, ValueError):
         return None
     return actions or None

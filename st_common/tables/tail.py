@@ -145,14 +145,11 @@ class Tail:
         while True:
             version = (self._version or 0) + 1
             try:
-                lines = (
-                    (self._log / f"{version:020d}.json")
-                    .read_text(encoding="utf-8")
-                    .splitlines()
-                )
+                # As bytes: a text would end at U+2028 too, which statistics of ids have as it is.
+                content = (self._log / f"{version:020d}.json").read_bytes()
             except FileNotFoundError:
                 return None if self._was_cleaned(version) else files
-            actions = (json.loads(line).get("add") for line in lines)
+            actions = (json.loads(line).get("add") for line in content.splitlines())
             files += [
                 self._file(action)
                 for action in actions

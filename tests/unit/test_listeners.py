@@ -147,7 +147,7 @@ def test_one_who_stalls_and_a_look_that_fails_deafen_nobody(
 
 
 def test_an_id_that_looks_like_an_event_is_the_id_of_one_object(client, engine):
-    names = ['a"\n\nevent: change\ndata: {"forged": 1}\n\n', "b\r\rid: 9/9", "c"]
+    names = ['a"\n\nevent: change\ndata: {"forged": 1}\n\n.', "b\r\rid: 9/9", "c"]
     names += ["d\u2028data: {}", "e\x85f", "\0", "</script>"]
     with listening(client) as got:
         until(lambda: hub_of(client)["age_s"] is not None)

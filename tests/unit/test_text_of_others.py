@@ -26,8 +26,11 @@ from st_common.log_lines import log_in_lines
 from st_common.server.changes import Hubs
 from st_common.server.http_metrics import HttpMetrics
 from st_common.server.recording import Recorder, write_report
+from st_common.serving.commits import APP, engine_commits
 from st_common.serving.csv_rows import csv_lines
 from st_common.serving.json_rows import json_line
+from st_common.tables.recovery import committed_at, damage, whole_version
+from st_common.tables.tail import Tail
 from st_common.testing.effort import tries
 
 pytestmark = pytest.mark.spec("S8")
@@ -236,3 +239,27 @@ def test_ids_of_kafka_records_are_bytes_of_one_text():
     own = change_ids(rows_of([FORGING, "\0"])).to_pylist()
     assert [one.encode().isascii() for one in own] == [True, True]
     assert own[1] == "zone/1/%00/~/1/1"
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\x85", "\u2029", "\x1c"], ids=ascii)
+def test_a_table_whose_statistics_hold_an_end_of_a_line_is_whole_and_read(
+    tmp_path, sign
+):
+    from deltalake import CommitProperties, Transaction, write_deltalake
+
+    table = tmp_path / "changes"
+    for version in (1, 2):
+        write_deltalake(
+            table,
+            pa.table({"object": [f"a{sign}b"], "position": [version]}),
+            mode="append",
+            commit_properties=CommitProperties(
+                app_transactions=[Transaction(APP, version)]
+            ),
+        )
+    assert whole_version(table) == 1
+    assert committed_at(table, 1, APP) == 2
+    assert damage(table) == []
+    assert len(list(engine_commits(table))) == 2
+    tail = Tail(table, "position")
+    assert [one.rows for one in tail.added(-1)] == [1, 1]
