@@ -10,12 +10,13 @@ An id is two numbers, a position and a seq: no text of others stands in it.
 import re
 
 from st_common.errors import ConfigError
+from st_common.serving.follow import LAST_SEQ
 from st_common.serving.follow import Place as At
 
 CHANGE, END = "change", "end"
 """Kinds of events: a change, and why nothing more comes."""
 _ENDS = re.compile(rb"\r\n|\r|\n")
-_ID = re.compile(r"(?:.*/)?([0-9]{1,18})/([0-9]{1,9}|214[0-7][0-9]{6})", re.DOTALL)
+_ID = re.compile(r"(?:.*/)?([0-9]{1,18})/([0-9]{1,10})", re.DOTALL)
 """An id; those of versions before had other parts in front."""
 
 
@@ -47,7 +48,7 @@ def place_of_id(text: str) -> At:
         ConfigError: it is no such id.
     """
     known = _ID.fullmatch(text)
-    if known is None:
+    if known is None or int(known[2]) > LAST_SEQ:
         raise ConfigError(
             f"{text[:100]!r} is the id of no event", hint="POSITION/SEQ, as events say"
         )

@@ -74,6 +74,8 @@ def test_a_comment_is_nothing_but_a_comment(text):
 
 @tries(50)
 @given(at=PLACES, name=TEXTS)
+@example(at=(7, 1_999_999_999), name="a")
+@example(at=(7, 2**31 - 1), name="a")
 def test_ids_are_read_back_and_those_of_earlier_versions_too(at, name):
     own = f"{at[0]}/{at[1]}"
     assert place_of_id(own) == at
