@@ -10,11 +10,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from st_common.capture.log import Log, Segment
 from st_common.home import Home
 from st_common.storage import LocalStorage, make_folder
+
+_GENERATION = ".generation"
 
 
 @contextmanager
@@ -48,6 +51,21 @@ def registry_file(home: Home, name: str) -> Path:
     return _folder(home) / name
 
 
+def generation(home: Home) -> bytes:
+    """What is another one after each change of the registry.
+
+    Whoever reads it first may trust what he reads behind it for as long as it stays.
+    """
+    try:
+        return registry_file(home, _GENERATION).read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _begin_generation(home: Home) -> None:
+    _write(registry_file(home, _GENERATION), token_hex(8).encode())
+
+
 def commit(
     home: Home,
     logs: Mapping[str, Log],
@@ -64,6 +82,7 @@ def commit(
         (stream, payload) for stream in sorted(payloads) for payload in payloads[stream]
     ]
     replaced = dict(files or {})
+    _begin_generation(home)
     if len(parts) + len(replaced) > 1:
         ends = {stream: logs[stream].end() for stream in payloads}
         rows = [
@@ -93,6 +112,7 @@ def _complete(home: Home) -> None:
     if not path.exists():
         return
     intent = json.loads(path.read_bytes())
+    _begin_generation(home)
     for name, content in intent.get("files", {}).items():
         _write(registry_file(home, name), content.encode())
     for part in intent["parts"]:

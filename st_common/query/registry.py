@@ -24,7 +24,7 @@ from st_common.home import Home
 from st_common.query.area_store import FILE as AREAS
 from st_common.query.area_store import HomeAreas, areas
 from st_common.query.area_store import encoded as areas_file
-from st_common.query.commit import completed, registry_locked
+from st_common.query.commit import completed, generation, registry_locked
 from st_common.query.control import QueryRow
 from st_common.query.created_streams import FILE as STREAMS
 from st_common.query.created_streams import created_streams
@@ -49,6 +49,8 @@ from st_common.uncollected import uncollected
 if TYPE_CHECKING:
     from st_common.query.text import Statement
     from st_common.settings import StreamSettings
+
+_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,17 +88,37 @@ def carry_out(
     nothing is written. `now_us` is the arrival of the rows (UTC microseconds), by default the time of the call;
     `seeding` finds what queries know that are registered FROM somewhere.
 
+    What statements mean is found before the registry is locked, so that nobody waits meanwhile who registers too; where
+    somebody has, it is found once more. Only who finds it changed again and again does that while he holds the lock.
+
     Raises:
         TextError: a name that is taken or unknown, an unknown stream or layer, a box off the Earth; it points at every
             place, and nothing is done.
     """
-    with registry_locked(home), uncollected():
-        arrival_us = time.time_ns() // 1000 if now_us is None else now_us
-        draft = _drafted(
-            home, streams, statements, owner=owner, arrival_us=arrival_us, store=True
-        )
-        files = _files_of(draft)
-        rows = write_rows(home, draft.rows, arrival_us, files, seeding)
+    with uncollected():
+        for _ in range(_TRIES):
+            before = generation(home)
+            arrival_us = time.time_ns() // 1000 if now_us is None else now_us
+            draft = _drafted(
+                home, streams, statements, owner=owner, arrival_us=arrival_us
+            )
+            with registry_locked(home):
+                if generation(home) == before:
+                    return _written(home, draft, arrival_us, seeding)
+        with registry_locked(home):
+            arrival_us = time.time_ns() // 1000 if now_us is None else now_us
+            draft = _drafted(
+                home, streams, statements, owner=owner, arrival_us=arrival_us
+            )
+            return _written(home, draft, arrival_us, seeding)
+
+
+def _written(
+    home: Home, draft: Draft, arrival_us: int, seeding: Seeding | None
+) -> Outcome:
+    """Writes what was drafted; the registry is locked, and as it was then."""
+    known(home, logged_streams(home), store=True)  # the next reader has less to read
+    rows = write_rows(home, draft.rows, arrival_us, _files_of(draft), seeding)
     return Outcome(
         rows=tuple(rows),
         created=tuple(draft.created),
@@ -253,13 +275,12 @@ def _drafted(
     *,
     owner: str,
     arrival_us: int,
-    store: bool = False,
 ) -> Draft:
     draft = _draft(
         home,
         streams,
         statements,
-        _registered(home, statements, store=store),
+        _registered(home, statements),
         owner=owner,
         arrival_us=arrival_us,
     )
@@ -272,13 +293,13 @@ def _drafted(
 
 
 def _registered(
-    home: Home, statements: "Sequence[Statement]", *, store: bool
+    home: Home, statements: "Sequence[Statement]"
 ) -> MutableMapping[str, QueryRow]:
     """The newest row of every name; without plans and texts where no statement looks at them."""
     if any(one.op in _SEES_PLANS and one.plan is None for one in statements):
         return latest_rows(history(home))
     completed(home)
-    return known(home, logged_streams(home), store=store).latest()
+    return known(home, logged_streams(home), store=False).latest()
 
 
 _SEES_PLANS = ("show", "explain", "replace_area")

@@ -112,6 +112,7 @@ SELECTS = (
     *("SELECT TIMESTAMP_NS '2023-11-14 22:13:21.123456789'", "SELECT TIME '24:00'"),
     *("SELECT " + "[" * 3000, "SELECT " + "(" * DEEP, "SELECT '" + "x" * 300_000 + "'"),
     f"REGISTER QUERY n AS {QUERY}",
+    QUERY + " " * 2_000_001,
     "SELECT * FROM s WHERE speed IN (" + "1," * 20_000 + "1)",
     "SELECT * FROM s WHERE " + "NOT " * 5000 + "speed > 1",
     "SELECT * FROM s WHERE " + " AND ".join(["speed > 1"] * 3000),

@@ -73,6 +73,16 @@ def _maker(rule: Rule, building: Building) -> Make | None:
 def _splicing(make: Make, spliced: Sequence[bool]) -> Make:
     """A maker that is given what is in the values that are `spliced`, instead of their lists."""
 
+    def longer(values: list[Any]) -> Any:
+        """A list that grows by an element grows in place: to copy it each time would take the square of its length."""
+        known: list[Any] = values[0]
+        for value, is_list in zip(values[1:], spliced[1:], strict=True):
+            if is_list:
+                known += value
+            else:
+                known.append(value)
+        return known
+
     def make_of(values: list[Any]) -> Any:
         parts: list[Any] = []
         for value, is_list in zip(values, spliced, strict=True):
@@ -82,7 +92,7 @@ def _splicing(make: Make, spliced: Sequence[bool]) -> Make:
                 parts.append(value)
         return make(parts)
 
-    return make_of
+    return longer if make is list and spliced[0] else make_of
 
 
 @dataclass(slots=True)
