@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 from st_common.errors import ConfigError
 from st_common.home import Home
@@ -38,6 +39,18 @@ class LastGood:
             return self._streams[what]
         self._streams[what], self.error = streams, None
         return streams
+
+
+_MESSAGES = frozenset(("error", "warning", "why"))
+
+
+@cache
+def _other_paths() -> re.Pattern[str]:
+    """What begins like a path of this machine; addresses of the server, such as `/queries/q`, do not."""
+    folders = "|".join(re.escape(one.name) for one in Path("/").iterdir())
+    return re.compile(
+        rf"(?<![\w./:-])/(?:{folders})(?:/[^\s'\"`,;:()\[\]]*|(?![\w.-]))"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +111,22 @@ class Place:
         return stream_of(self.streams(), name)
 
     def hidden(self, text: str) -> str:
-        """A text without the paths of this machine."""
+        """A text without the paths of this machine; those of home and settings begin with `HOME` and `CONF`."""
         for path, shown in ((self.home.root, "HOME"), (self.conf, "CONF")):
             for one in (path.resolve(), path):
-                text = re.sub(rf"(?<![\w./-]){re.escape(str(one))}(?=/)", shown, text)
-        return text
+                known = rf"(?<![\w./-]){re.escape(str(one))}(?![\w.-])"
+                text = re.sub(known, shown, text)
+        return _other_paths().sub("PATH", text)
+
+    def without_paths(self, value: Any) -> Any:
+        """A value of JSON whose messages, `error`, `warning` and `why`, are `hidden`, however deep they stand."""
+        if isinstance(value, list):
+            return [self.without_paths(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        return {
+            key: self.hidden(one)
+            if key in _MESSAGES and isinstance(one, str)
+            else self.without_paths(one)
+            for key, one in value.items()
+        }

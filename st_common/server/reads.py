@@ -240,9 +240,7 @@ def status(asked: Asked) -> dict[str, Any]:
     for name, stream in known.items():
         state = state_of(home, name)
         warnings = late_warnings(asked, stream, state.said)
-        states.append({**state.to_json(), "warnings": warnings})
-    for told in states:
-        told["why"] = None if told["why"] is None else place.hidden(told["why"])
+        states.append(place.without_paths({**state.to_json(), "warnings": warnings}))
     broken = {name: place.hidden(str(one)) for name, one in known.broken.items()}
     error = place.last_good.error
     wrong = None if error is None else place.hidden(str(error))

@@ -108,3 +108,27 @@ def test_a_server_refuses_to_look_at_more_tokens_and_says_when_it_will(place):
         right = {"authorization": "Bearer 0123456789abcdef"}
         assert client.get("/status", headers=right).status_code == 429
         assert client.get("/").status_code in (200, 404)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("cannot write {home}: full", "cannot write HOME: full"),
+        ("'{home}/tables/x' is no table", "'HOME/tables/x' is no table"),
+        ("{conf}/streams.toml: s: wrong", "CONF/streams.toml: s: wrong"),
+        ("{home}-2/x is another one", "PATH is another one"),
+        ("No such file: /usr/lib/python3/a.py", "No such file: PATH"),
+        ("open('/etc/passwd'), /tmp", "open('PATH'), PATH"),
+        ("see `GET /queries/q` and /status", "see `GET /queries/q` and /status"),
+        ("https://example.org/etc/x and 1/2/tmp", "https://example.org/etc/x and 1/2/tmp"),
+    ],
+)  # fmt: skip
+def test_no_message_shows_a_path_of_the_machine(tmp_path, text, shown):
+    place = Place(home=Home(tmp_path / "home"), conf=tmp_path / "conf")
+    given = text.format(home=tmp_path / "home", conf=tmp_path / "conf")
+    assert place.hidden(given) == shown
+    told = {"sources": [{"error": given, "files": given}], "why": None}
+    assert place.without_paths(told) == {
+        "sources": [{"error": shown, "files": given}],
+        "why": None,
+    }

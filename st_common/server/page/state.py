@@ -75,7 +75,9 @@ def _state(asked: Asked) -> dict[str, Any]:
         "now": iso(now_us),
         "version": own_version(),
         "streams": [
-            _stream(asked, one, figures.get(name, _NO_FIGURES), now_us)
+            place.without_paths(
+                _stream(asked, one, figures.get(name, _NO_FIGURES), now_us)
+            )
             | {"health": healths["streams"].get(name)}
             for name, one in streams.items()
         ],
@@ -84,9 +86,13 @@ def _state(asked: Asked) -> dict[str, Any]:
         },
         **_queries(known.queries(place.home), figures),
         "layers": known.layers(asked),
-        "deliveries": _deliveries(asked, healths["deliveries"]),
+        "deliveries": place.without_paths(_deliveries(asked, healths["deliveries"])),
         "alerts": [
-            {**dataclasses.asdict(one), "ts": iso(one.ts)}
+            {
+                **dataclasses.asdict(one),
+                "ts": iso(one.ts),
+                "text": place.hidden(one.text),
+            }
             for one in read_alerts(place.home)[-MOST_ALERTS:]
         ],
     }
@@ -150,7 +156,7 @@ def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]
     try:
         seen = observe(folder, wanted=stream.running, now_us=now_us)
     except FairwayError as error:
-        why = asked.place.hidden(error.message)
+        why = error.message
         lags = dict.fromkeys(("lag_s", "behind_segments", "archive_lag_s"))
         nothing: dict[str, Any] = {
             **lags,
@@ -166,7 +172,7 @@ def _engine(asked: Asked, stream: StreamSettings, now_us: int) -> dict[str, Any]
         **told,
         "engine": stream.engine if status is None else status.engine or stream.engine,
         "state": now.state,
-        "why": None if now.why is None else asked.place.hidden(now.why),
+        "why": now.why,
         **_behind(folder, status, now_us),
         "archive_lag_s": _age_s(seen.waiting_since_us, now_us),
         "latest_event_ts": None if status is None else iso(status.now_ts),
