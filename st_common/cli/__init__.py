@@ -35,6 +35,7 @@ from st_common.cli import (
     simulate,
     streams,
     trial,
+    verify,
     why,
 )
 from st_common.cli.frame import ALONE, FairwayCommand, FairwayGroup
@@ -173,7 +174,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "deliver"): deliver.deliver,
     (app, "reprocess"): reprocess.reprocess,
     (app, "backtest"): backtest.backtest,
-    (app, "verify"): run.verify,
+    (app, "verify"): verify.verify,
     (app, "maintain"): maintain.maintain,
     (app, "backup"): backup.backup,
     (app, "restore"): backup.restore,

@@ -42,6 +42,18 @@ def progress_of_records(title: str) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
+def progress_of_many(title: str, total: int) -> Iterator[Callable[[int, str], None]]:
+    """A bar with how many of so many are done; gives what is to be told how many, and which one was the last."""
+    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+
+    with _line(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as line:
+        task = line.add_task(title, total=total)
+        yield lambda count, name: line.update(
+            task, completed=count, description=f"{title}: {name}"
+        )
+
+
+@contextmanager
 def progress_of_run(
     stream: str, status: Callable[[], "StreamStatus | None"]
 ) -> Iterator[None]:

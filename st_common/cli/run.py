@@ -1,7 +1,6 @@
-"""`fairway run`, `verify`, `status`, `doctor`: streams as they run, and whether what they say holds."""
+"""`fairway run`, `status`, `doctor`: streams as they run, and what is there for them."""
 
 from contextlib import contextmanager
-from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from st_common.feeds.note import CaptureNote
     from st_common.home import Home
     from st_common.serving.stream_state import StreamState
-    from st_common.serving.verify import Verified
     from st_common.settings import StreamSettings
 
 
@@ -150,82 +148,6 @@ def _work(counts: "Mapping[str, int]") -> str:
         f"{_WORK.get(name, name)} {count:,}" for name, count in counts.items() if count
     ]
     return f"queries: {', '.join(done) or 'nothing to do'}"
-
-
-def verify(
-    ctx: typer.Context,
-    query: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="QUERY", help="One query; else all.", show_default=False
-        ),
-    ] = None,
-    *,
-    json_lines: Json = False,
-) -> None:
-    """Check answers by brute force over the archived positions, and what is stored; exit code 3: something is wrong.
-
-    Without a query also the checksums of the log, the files of the tables, the folds at every place, and the newest
-    part of the log, made once more.
-    """
-    from st_common.cli.output import write_said
-    from st_common.engine.topology import topology_of
-    from st_common.query.lookup import queries
-    from st_common.serving.verify import verify as check
-    from st_common.settings import stream_of
-
-    home, streams = context.home(ctx, must_exist=True), context.streams(ctx)
-    rows = [row for row in queries(home) if query in (None, row.name)]
-    if query is not None and not rows:
-        raise ConfigError(
-            f"there is no query {query!r}", hint="`fairway query list` names them"
-        )
-    wrong = 0
-    for name in sorted({row.stream for row in rows}):
-        for one in check(home, stream_of(streams, name), query):
-            wrong += not one.holds
-            count = "" if one.members is None else f"{one.members} members "
-            said = f"{one.query}: {count}at position {one.position}: {_verdict(one)}"
-            record = {"stream": name, **asdict(one), "holds": one.holds}
-            write_said(said, record, json_lines=json_lines)
-    ran = [
-        stream
-        for name, stream in streams.items()
-        if query is None and topology_of(home, name)
-    ]
-    wrong += sum(_audited(home, stream, json_lines=json_lines) for stream in ran)
-    if wrong:
-        raise typer.Exit(3)
-
-
-def _verdict(one: "Verified") -> str:
-    """What is said of an answer that was looked at."""
-    if not one.checked:
-        return f"not checked, {one.unchecked}"
-    wrong = f"WRONG: {one.missing} missing, {one.extra} too many"
-    if one.misplaced:
-        wrong += f", {one.misplaced} changes with another place than their fix"
-    verdict = "holds" if one.holds else wrong
-    if one.late:
-        verdict += f", by {one.fixes - one.late:,} of {one.fixes:,} fixes: {one.late:,} came too late"
-    return f"{verdict}; not checked: {one.unchecked}" if one.unchecked else verdict
-
-
-def _audited(home: "Home", stream: "StreamSettings", *, json_lines: bool) -> int:
-    """Says what was found among all that a stream has stored, and gives how much of it is wrong."""
-    from st_common.cli.output import write_said
-    from st_common.serving.audit import audit
-
-    wrong = 0
-    for finding in audit(home, stream):
-        wrong += finding.problem is not None
-        verdict = "holds" if finding.problem is None else f"WRONG: {finding.problem}"
-        said = f"{stream.name}: {finding.what}: {verdict}"
-        said += f"; not checked: {finding.unchecked}" if finding.unchecked else ""
-        record = {"stream": stream.name, **asdict(finding)}
-        record["holds"] = finding.problem is None
-        write_said(said, record, json_lines=json_lines)
-    return wrong
 
 
 def status(ctx: typer.Context, *, json_lines: Json = False) -> None:

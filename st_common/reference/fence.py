@@ -48,6 +48,10 @@ class Seen:
         parts = (part.get(row, {}) for part in (self.inside, self.near, self.passed))
         return all(part.get(target, True) for part in parts)
 
+    def has_to_do(self, row: int) -> bool:
+        """Whether a fix is in, near or past any target, or may be."""
+        return row in self.inside or row in self.near or row in self.passed
+
     def targets(self, row: int) -> set[str | None]:
         """The targets that a fix has to do with."""
         return {*self.inside.get(row, {}), *self.passed.get(row, {})}

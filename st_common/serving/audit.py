@@ -48,7 +48,7 @@ class Finding:
     unchecked: str = ""
 
 
-def audit(home: Home, stream: StreamSettings) -> Iterator[Finding]:
+def audit(home: Home, stream: StreamSettings, *, since: int = 0) -> Iterator[Finding]:
     """Looks through everything that a stream has stored, check by check.
 
     The log's numbers, checksums and control rows; the files of its tables; that folding its changes gives 0 or 1 at
@@ -58,6 +58,8 @@ def audit(home: Home, stream: StreamSettings) -> Iterator[Finding]:
     Args:
         home: the home folder; nothing in it is changed.
         stream: the settings of the stream.
+        since: the log is looked at from the segment of this position on; it is done once more from there, too, or from
+            the last state before.
 
     Yields:
         A finding per check, as soon as it is done.
@@ -66,7 +68,7 @@ def audit(home: Home, stream: StreamSettings) -> Iterator[Finding]:
         StateError: the stream was begun with other settings.
     """
     log = Log(home.log(stream.name))
-    yield _log(log)
+    yield _log(log, segment_of(since))
     for name in ("changes", "positions"):
         yield _files(home, stream, name)
     if not tables.exists(home.table("changes", stream.name)):
@@ -81,18 +83,19 @@ def audit(home: Home, stream: StreamSettings) -> Iterator[Finding]:
         return
     stream = frozen(home, stream, engine=topology.engine, shards=topology.shards)
     yield from _filters(home, stream)
-    yield from _replay(home, stream, log, changes)
+    yield from _replay(home, stream, log, changes, segment_of(since))
 
 
-def _log(log: Log) -> Finding:
+def _log(log: Log, start: int) -> Finding:
     try:
-        checked = check_bytes(log)
+        checked = check_bytes(log, start)
     except FairwayError as error:
         return Finding(what="log", problem=error.message)
     bare = checked.bare
     skipped = [f"segment {number} ({why})" for number, why in log.skipped().items()]
     purged = log.purged_before()
     gone = [f"records before segment {purged}, which were purged"] if purged else []
+    gone += [f"segments before {start}"] if start else []
     lost = [f"what is passed over: {', '.join(skipped)}"] if skipped else []
     lost += (
         [f"raw bytes of {bare} packet{'s' * (bare > 1)}, which are gone"]
@@ -187,11 +190,11 @@ def _folds(changes: pa.Table) -> Finding:
 
 
 def _replay(
-    home: Home, stream: StreamSettings, log: Log, changes: pa.Table
+    home: Home, stream: StreamSettings, log: Log, changes: pa.Table, since: int
 ) -> Iterator[Finding]:
     committed = tables.committed(home.table("changes", stream.name), APP)
     end = 0 if committed is None else segment_of(committed + 1)
-    state = _start(home, stream, log, end)
+    state = _start(home, stream, log, end, since)
     start = state.next_segment
     if start < log.purged_before():
         why = "no older state stands behind the records that were purged"
@@ -267,8 +270,11 @@ def _records(
     return Finding(what=what, problem=problem)
 
 
-def _start(home: Home, stream: StreamSettings, log: Log, end: int) -> State:
-    """The oldest state behind which at most REPLAY_BYTES of the log lie; the newest if there is none such."""
+def _start(home: Home, stream: StreamSettings, log: Log, end: int, since: int) -> State:
+    """The oldest state behind which at most REPLAY_BYTES of the log lie; the newest if there is none such.
+
+    With `since` the last one that is not behind that segment, if less lies behind it.
+    """
     first = log.first()
     sizes = np.array([segment.size for segment in log.segments(first, end=end)])
     # Bytes of the log from each segment on, to the end.
@@ -277,7 +283,9 @@ def _start(home: Home, stream: StreamSettings, log: Log, end: int) -> State:
     places = [0, *(place for place in states.places() if place < end)]
     places = [place for place in places if place >= log.purged_before()] or [0]
     near = [place for place in places if behind[max(place - first, 0)] <= REPLAY_BYTES]
-    return states.newest(upto=position_of(min(near, default=places[-1]), 0) - 1)
+    lately = [place for place in places if place <= since]
+    upto = max(min(near, default=places[-1]), max(lately, default=0))
+    return states.newest(upto=position_of(upto, 0) - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

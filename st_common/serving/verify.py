@@ -8,6 +8,7 @@ that was due.
 import json
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.engine.archiver import EVERY_S
-from st_common.errors import QueryError, TransientError
+from st_common.errors import QueryError, StorageError, TransientError
 from st_common.home import Home
 from st_common.ops.launcher import find
 from st_common.position import position_of
@@ -43,40 +44,11 @@ from st_common.serving.verify_frames import speeds_in_doubt
 from st_common.serving.verify_history import History, history_of
 from st_common.serving.verify_incidents import lived_incidents, told_incidents
 from st_common.serving.verify_moving_fences import lived_at_ticks
+from st_common.serving.verify_notes import Notebook, Verified
 from st_common.serving.verify_places import misplaced
 from st_common.serving.verify_registered import Registered, controls_of, registered_by
 from st_common.serving.verify_until import wrongly_told
 from st_common.settings import StreamSettings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
-    """What was found of one query at a log position: members missing from its answer, members too many, wrong places.
-
-    A group of an aggregate that has another value is both, and so is a member that was told another VALID UNTIL. Metres
-    on degrees are measured in two ways that differ by up to 0.01 %: average speeds may differ by that, and objects of
-    which a fix is in doubt by more. Not `checked` are other values over members that are in doubt. Of a fence all
-    events count, also those that lead to no answer, but for visits that are in doubt. `misplaced` are changes that say
-    another place than the fixes do (ADR 92). `unchecked` says what was not looked at, or why. `members` is None where
-    the answer was not looked at. Of the `fixes` of the stream so many are `late`: they are in no answer, nor in what
-    it is compared with.
-    """
-
-    query: str
-    position: int
-    members: int | None
-    missing: int
-    extra: int
-    misplaced: int = 0
-    checked: bool = True
-    unchecked: str = ""
-    fixes: int = 0
-    late: int = 0
-
-    @property
-    def holds(self) -> bool:
-        """Whether the folded changes equal the brute force, and their places those of fixes."""
-        return not (self.missing or self.extra or self.misplaced)
 
 
 def verify(
@@ -88,43 +60,123 @@ def verify(
         QueryError: there is no such query at that position, or nothing was archived and nothing runs.
         TransientError: nothing is archived yet, and the engine will.
     """
+    return list(verified(home, stream, None if query is None else [query]))
+
+
+def verified(
+    home: Home,
+    stream: StreamSettings,
+    names: Sequence[str] | None = None,
+    *,
+    since: int = 0,
+    notebook: Notebook | None = None,
+) -> Iterator[Verified]:
+    """As `verify`, one query after the other as soon as it is checked.
+
+    A query that cannot be evaluated is one of them, and says why; the others go on.
+
+    Args:
+        home: the home folder; nothing in it is changed.
+        stream: the settings of the stream.
+        names: the queries; None: all that are registered.
+        since: of what was told before this position neither places nor events of fences and incidents are checked;
+            answers are as ever.
+        notebook: has what was verified before, and is told what is; see `verify_notes`.
+
+    Raises:
+        QueryError: a query is not registered at that position, or nothing was archived and nothing runs.
+        TransientError: nothing is archived yet, and the engine will.
+    """
     end = _reached(home, stream)
+    if notebook is not None:
+        end = notebook.end(end)
     controls = controls_of(Log(home.log(stream.name)), end)
     registered = registered_by(controls, stream.unit_m)
-    if query is not None and query not in registered:
-        raise QueryError(
-            f"stream {stream.name!r} has no query {query!r}",
-            hint="`fairway query list` names them",
-        )
-    names = [query] if query is not None else list(registered)
+    wanted = _wanted(registered, stream, names)
     if tables.has_deletions(home.table("positions", stream.name)):
         why = "days of the fixes that it follows from were deleted"
-        return [_not_verified(registered[name], end, why) for name in names]
+        yield from (_not_verified(query, end, why) for query in wanted)
+        return
+    if not wanted:
+        return
     history = history_of(home, stream, controls, end)
     changes = stream_changes(home, stream.name).to_pandas()
     changes = changes[changes["position"] < end]
-    kept = kept_of(home, stream.name, changes)
     seen = lateness_of(home, stream)
-    return [
-        _not_verified(registered[name], end, _SEEDED)
-        if registered[name].is_seeded
-        else replace(
-            _placed(
-                _verified(registered[name], history, changes, end, kept),
-                history,
-                changes,
-            ),
-            fixes=seen.fixes,
-            late=seen.late,
-        )
-        for name in names
-    ]
+    told = _Told(changes, kept_of(home, stream.name, changes), end, since)
+    if notebook is not None:
+        notebook.open(end, since, history, changes, registered)
+        done = notebook.done
+        yield from [done[one.name] for one in wanted if one.name in done]
+        wanted = [one for one in wanted if one.name not in done]
+    for one in _each(wanted, history, told):
+        found = one
+        if one.members is not None:
+            found = replace(one, fixes=seen.fixes, late=seen.late)
+        if notebook is not None:
+            notebook.note(found)
+        yield found
 
 
-def _placed(one: Verified, history: History, changes: pd.DataFrame) -> Verified:
-    """With the number of its changes whose places are wrong."""
-    mine = changes[changes["query"] == one.query]
-    return replace(one, misplaced=misplaced(mine, history.events))
+def _wanted(
+    registered: Mapping[str, Registered],
+    stream: StreamSettings,
+    names: Sequence[str] | None,
+) -> list[Registered]:
+    """The registered queries of some names, or all."""
+    for name in names or ():
+        if name not in registered:
+            raise QueryError(
+                f"stream {stream.name!r} has no query {name!r}",
+                hint="`fairway query list` names them",
+            )
+    return [registered[name] for name in (registered if names is None else names)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What was told before the position `end`, as far as it is kept; and from where on events are looked at."""
+
+    changes: pd.DataFrame
+    kept: Kept | None
+    end: int
+    since: int
+
+
+def _each(
+    wanted: Sequence[Registered], history: History, told: _Told
+) -> Iterator[Verified]:
+    """What is found of each query. Places of all changes are looked at together, for that asks all fixes."""
+    changes = told.changes[told.changes["query"].isin([one.name for one in wanted])]
+    lately = changes[changes["position"] >= told.since]
+    wrong = misplaced(lately, history.events)
+    own = dict(iter(changes.groupby("query", sort=False)))
+    for query in wanted:
+        if query.is_seeded:
+            yield _not_verified(query, told.end, _SEEDED)
+            continue
+        mine = own.get(query.name, changes[:0])
+        one = _guarded(query, history, mine, told.end, told.kept, told.since)
+        yield replace(one, misplaced=int(wrong.get(query.name, 0)))
+
+
+def _guarded(
+    query: Registered,
+    history: History,
+    mine: pd.DataFrame,
+    end: int,
+    kept: Kept | None,
+    since: int,
+) -> Verified:
+    """As `_verified`; what a query raises is said of this query, as engines say it."""
+    try:
+        return _verified(query, history, mine, end, kept, since)
+    except (MemoryError, TransientError, StorageError):
+        raise  # no fault of the query
+    except Exception as error:  # noqa: BLE001 - what is evaluated are the words of users
+        said = (str(error) or type(error).__name__).splitlines()[0]
+        why = f"it cannot be evaluated: {said}"
+        return replace(_not_verified(query, end, why), failed=True)
 
 
 def _not_verified(query: Registered, end: int, why: str) -> Verified:
@@ -174,12 +226,16 @@ def _verified(
     changes: pd.DataFrame,
     end: int,
     kept: Kept | None,
+    since: int,
 ) -> Verified:
-    mine = changes[changes["query"] == query.name].sort_values(["position", "seq"])
-    if query.plan.fence is not None:
-        return _verified_fence(query, query.plan.fence, history, mine, end, kept)
-    if query.plan.incident is not None:
-        return _verified_incidents(query, query.plan.incident, history, mine, end, kept)
+    mine = changes.sort_values(["position", "seq"])
+    plan = query.plan
+    if plan.fence is not None:
+        return _verified_fence(query, plan.fence, history, mine, end, kept, since)
+    if plan.incident is not None:
+        return _verified_incidents(
+            query, plan.incident, history, mine, end, kept, since
+        )
     last = _told_last(mine)
     held = last[last["sign"] > 0]
     frame, aggregate = query.plan.frame, _told_by_value(query.plan)
@@ -285,18 +341,19 @@ def _other_times(query: Registered, history: History, mine: pd.DataFrame) -> int
     )
 
 
-def _verified_fence(
+def _verified_fence(  # noqa: PLR0917 - as `_verified`
     query: Registered,
     fence: Fence,
     history: History,
     mine: pd.DataFrame,
     end: int,
     kept: Kept | None,
+    since: int,
 ) -> Verified:
     """All events of a fence, each at its row of the log, and so its answer, but for visits that are in doubt."""
     live = lived_at_ticks if query.plan.by_ticks else lived
     life = live(query, fence, history)
-    start = max(query.kept, default=query.position)
+    start = max(since, max(query.kept, default=query.position))
     own = mine[(mine["query_version"] == query.version) & (mine["position"] >= start)]
     columns = (own[name].tolist() for name in _TOLD)
     event_us = own["event_ts"].dt.as_unit("us").astype(np.int64).tolist()
@@ -323,24 +380,27 @@ def _verified_fence(
     )
 
 
-def _verified_incidents(
+def _verified_incidents(  # noqa: PLR0917 - as `_verified`
     query: Registered,
     incident: Incident,
     history: History,
     mine: pd.DataFrame,
     end: int,
     kept: Kept | None,
+    since: int,
 ) -> Verified:
     """All that was told of incidents, each at its row of the log, and so the open ones, but for what is in doubt."""
     life = lived_incidents(query, incident, history)
-    told = told_incidents(mine[mine["query_version"] == query.version], incident)
-    there = [row for row in life.told if kept is None or kept.has(row[0], row[5])]
+    own = mine[(mine["query_version"] == query.version) & (mine["position"] >= since)]
+    told = told_incidents(own, incident)
+    should = [row for row in life.told if row[0] >= since]
+    there = [row for row in should if kept is None or kept.has(row[0], row[5])]
     expected = Counter(there)
     missing, extra = (
         sum(count for row, count in rows.items() if not life.is_doubtful(row))
         for rows in (expected - told, told - expected)
     )
-    gone = in_words(len(life.told) - len(there), "event")
+    gone = in_words(len(should) - len(there), "event")
     unchecked = (_visits_in_doubt(life), gone)
     return Verified(
         query=query.name,

@@ -153,12 +153,18 @@ def _selected(
 
 @contextmanager
 def _asking(with_cells: bool) -> Iterator[duckdb.DuckDBPyConnection]:  # noqa: FBT001 - of `_selected` alone
-    """A connection for the words of users; functions in Python are seen in a whole database, so they have their own."""
+    """A connection for the words of users; functions in Python are seen in a whole database, so they have their own.
+
+    DuckDB's optimiser is off: it moves parts out of TRY, and makes `n > -1` of `n + 1 > 0`, which also holds where the
+    sum has no value.
+    """
     if not with_cells:
         with asking(closed_off=True) as connection:
+            connection.execute("PRAGMA disable_optimizer")
             yield connection
         return
     with duckdb.connect(config=CLOSED_OFF) as connection:
+        connection.execute("PRAGMA disable_optimizer")
         add_cells(connection)
         yield connection
 

@@ -172,7 +172,14 @@ class Life:
         names = ("object", "kind", "effect", "event", "elapsed_s")
         columns = (period.events[name].tolist() for name in names)
         row = len(period.before) - 1
+        tells_outside = "outside" in self._fence.events
         for name, kind, effect, event, elapsed_s in zip(*columns, strict=True):
+            if kind == FIX and not tells_outside:
+                # Most fixes are far from a fence, of objects that are out: they change nothing.
+                has_to_do = sight.has_to_do(row + 1)
+                if not has_to_do and not self._is_under_way(name):
+                    row += 1
+                    continue
             here = Moment(row=effect, event_us=event)
             if kind != FIX:
                 self._end_object(name, "gone" if kind == GONE else "expired", here)
@@ -186,6 +193,14 @@ class Life:
                 is_sure = sight.is_sure(row, target)
                 visits = self._visits_of(name, target, here, is_sure=is_sure)
                 self._judge(name, target, visits, sight.side(row, target), gap_us, here)
+
+    def _is_under_way(self, name: str) -> bool:
+        """Whether an object is in somewhere, or has fixes in a row that count for it."""
+        own = self._visits.get(name)
+        return own is not None and any(
+            visits.machine.since_us is not None or visits.machine.row_us
+            for visits in own.values()
+        )
 
     def _judge(
         self,

@@ -1,5 +1,7 @@
 """Whether changes say where their objects were: each place against the fixes in the table `positions`."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 
@@ -8,8 +10,8 @@ from st_common.serving.verify_events import FIX
 _PLACE = ["x", "y"]
 
 
-def misplaced(changes: pd.DataFrame, events: pd.DataFrame) -> int:
-    """How many changes name another place than that of the object's last fix that counted, up to `fix_ts`.
+def misplaced(changes: pd.DataFrame, events: pd.DataFrame) -> dict[str, int]:
+    """How many changes of each query name another place than the object's last fix that counted, up to `fix_ts`.
 
         fixes of a (time: x)   10: 1   20: 5   30: 9
         a change of fix_ts 20 says 5   ->   right;   one of fix_ts 25 says 9   ->   wrong, it is 5
@@ -20,6 +22,9 @@ def misplaced(changes: pd.DataFrame, events: pd.DataFrame) -> int:
     Args:
         changes: rows of the table `changes`.
         events: what `events_of` gives.
+
+    Returns:
+        By query; those that have none are left out.
     """
     told = changes[changes["x"].notna()]
     fixes = events[events["kind"] == FIX]
@@ -27,22 +32,24 @@ def misplaced(changes: pd.DataFrame, events: pd.DataFrame) -> int:
     fix_us = told["fix_ts"][has_fix].dt.as_unit("us").astype(np.int64)
     by_time = told[has_fix].assign(key=fix_us)
     by_place = told[~has_fix].assign(key=told["position"][~has_fix])
-    return _differing(by_time, fixes.assign(key=fixes["event"])) + _differing(
-        by_place, fixes.assign(key=fixes["effect"])
-    )
+    wrong = [
+        *_differing(by_time, fixes.assign(key=fixes["event"])),
+        *_differing(by_place, fixes.assign(key=fixes["effect"])),
+    ]
+    return dict(Counter(wrong))
 
 
-def _differing(told: pd.DataFrame, fixes: pd.DataFrame) -> int:
-    """How many rows have another place than the last of the fixes of their object whose key is not larger."""
+def _differing(told: pd.DataFrame, fixes: pd.DataFrame) -> list[str]:
+    """The queries of rows that have another place than the last fix of their object whose key is not larger."""
     if told.empty:
-        return 0
+        return []
     ordered = fixes.sort_values("key", kind="stable")[["key", "object", *_PLACE]]
     both = pd.merge_asof(
-        told[["key", "object", *_PLACE]].sort_values("key", kind="stable"),
+        told[["key", "object", "query", *_PLACE]].sort_values("key", kind="stable"),
         ordered,
         on="key",
         by="object",
         suffixes=("", "_of_fix"),
     )
     same = (both["x"] == both["x_of_fix"]) & (both["y"] == both["y_of_fix"])
-    return int((~same).sum())
+    return list(both["query"][~same])
