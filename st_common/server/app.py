@@ -35,6 +35,7 @@ _THREADS: dict[Lane, int] = {
     "page": 2,
     "tiles": 1,
     "past": 2,
+    "checks": 2,
     "queries": 2,
 }
 _Answer = Callable[[Asked], Any]

@@ -20,7 +20,7 @@ OFFSET = Param(name="offset", about="from which on", read=whole_of, kind="intege
 DATETIME = Param(name="datetime", about="as of a time, ISO 8601", read=time_of)
 TEXT = ("text/plain", "application/json")
 
-Lane = Literal["", "live", "page", "tiles", "past", "queries", "apart"]
+Lane = Literal["", "live", "page", "tiles", "past", "checks", "queries", "apart"]
 """Whose threads carry requests out: the page's have their own, so that whoever looks holds up nobody who posts.
 
 What is `apart` runs in processes of its own, which are killed when they take too much."""

@@ -138,7 +138,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
                 kind="boolean",
             ),
         ),
-        lane="past",
+        lane="checks",
     ),
     Endpoint(
         method="POST",
@@ -163,14 +163,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/verify",
         about="All answers, checked by brute force.",
         run=reads.verify,
-        lane="past",
+        lane="checks",
     ),
     Endpoint(
         method="POST",
         path="/verify/{query}",
         about="One answer, checked by brute force.",
         run=reads.verify,
-        lane="past",
+        lane="checks",
     ),
     Endpoint(
         method="POST",
@@ -186,7 +186,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/backtest",
         about="What registrations would have told on days that are past.",
         run=reads.backtest,
-        lane="past",
+        lane="checks",
         params=(
             Param(name="days", about="so many days", read=whole_of, kind="integer"),
         ),
