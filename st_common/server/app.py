@@ -16,6 +16,7 @@ from starlette.routing import Route
 from st_common.server import reads
 from st_common.server.apart import Apart
 from st_common.server.asked import Asked, Kept, known_query, known_stream, read_params
+from st_common.server.bodies import unpacked
 from st_common.server.changes import EventsReply, Hubs, after_position
 from st_common.server.endpoint import Endpoint, Lane
 from st_common.server.endpoints import ENDPOINTS
@@ -91,12 +92,14 @@ class Server:
         """Stores fixes of a stream."""
         stream = await run_in_threadpool(known_stream, asked, asked.path["stream"])
         key = asked.headers.get("idempotency-key")
+        packing = asked.headers.get("content-encoding", "").strip().lower()
+        body = await asyncio.to_thread(unpacked, asked.body, packing)
         is_live = asked.params.get("live", True)
         while True:
             assert self.intakes is not None  # noqa: S101 - requests come while it runs
             intake = await self.intakes.of(stream)
             try:
-                stored = await intake.put(asked.body, asked.media, key, is_live=is_live)
+                stored = await intake.put(body, asked.media, key, is_live=is_live)
             except ClosedError:
                 continue
             warning = intake.warning

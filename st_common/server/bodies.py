@@ -5,6 +5,7 @@ JSON, CSV and TSV: they are read as those formats read them, and stored as rows 
 columns. What is sent is decoded here, once: whoever sends it is told what each record is.
 """
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,7 @@ from st_common.capture.log import SEGMENT_LIMIT
 from st_common.client.result import ARROW, from_stream
 from st_common.decode import REJECTS_SCHEMA, Decoded, decode
 from st_common.decode.decoded import REASONS, rejects_table
+from st_common.decode.gzipped import MAGIC, GzipSource
 from st_common.errors import ConfigError
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.framing import (
@@ -29,6 +31,7 @@ from st_common.formats.format_settings import named_columns
 from st_common.formats.records import Reason, columns_read
 from st_common.formats.registry import FORMATS, format_of
 from st_common.server.asked import UnsupportedError
+from st_common.server.guard import Limits, TooLargeError
 from st_common.settings import StreamSettings
 
 RAW = "application/octet-stream"
@@ -69,6 +72,33 @@ class Body:
     faults: pa.Table
     rows: NDArray[np.int64] | None
     form: StreamSettings
+
+
+def unpacked(body: bytes, packing: str) -> bytes:
+    """A body as it was before it was packed by gzip, whether its headers say that or not; another one itself.
+
+    Args:
+        body: the bytes that came.
+        packing: what `Content-Encoding` says; "" where it says nothing.
+
+    Raises:
+        UnsupportedError: it is packed by something else.
+        ConfigError: it is broken.
+        TooLargeError: it is larger than a body may be.
+    """
+    if packing not in ("", "identity", "gzip", "x-gzip"):
+        wrong = f"a body that is packed by {packing} is not taken"
+        raise UnsupportedError(wrong, hint="gzip, or not packed")
+    if not body.startswith(MAGIC):
+        return body
+    source = GzipSource(io.BytesIO(body))
+    most = Limits().body_bytes
+    data = source.read(most + 1)
+    if len(data) > most:
+        raise TooLargeError
+    if source.broken:
+        raise ConfigError("the body is gzip that ends early, or is broken")
+    return data
 
 
 def body_of(body: bytes, media: str, stream: StreamSettings) -> Body:

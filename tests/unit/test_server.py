@@ -1,6 +1,7 @@
 """A server as programs use it: fixes in, queries, answers, changes as they happen, features for GIS."""
 
 import contextlib
+import gzip
 import json
 import threading
 import time
@@ -98,6 +99,20 @@ def test_whoever_posts_mostly_what_cannot_be_read_is_warned(place, client):
     assert told.status_code == 202
     assert "mostly missing_time" in told.json()["warning"]
     assert "warning" not in post(client, fix("a", 1, 1, 1), stream="vans").json()
+
+
+def test_a_body_may_be_packed_by_gzip_and_is_bounded_while_it_is_unpacked(client):
+    one, path = fix("a", 1, 1, 1).encode(), "/streams/ships/fixes"
+    packed = gzip.compress(one * 3)
+    for headers in ({}, {"content-encoding": "gzip"}):
+        told = client.post(path, content=packed, headers=headers)
+        assert told.status_code == 202
+        assert told.json()["accepted"] == 3
+    bomb = gzip.compress(one * 1_000_000)
+    assert client.post(path, content=bomb).status_code == 413
+    assert client.post(path, content=packed[:-6]).status_code == 400
+    other = {"content-encoding": "br"}
+    assert client.post(path, content=one, headers=other).status_code == 415
 
 
 @pytest.mark.spec("X14")
