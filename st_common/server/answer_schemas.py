@@ -142,6 +142,7 @@ _VERIFIED = _object(
     misplaced=_WHOLE,
     checked=_TRUTH,
     unchecked=_or_null(_TEXT),
+    failed=_TRUTH,
     holds=_TRUTH,
 )
 _VERIFIED_ALL = _object(holds=_TRUTH, queries=_list(_VERIFIED))
