@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from st_common.decode.gzipped import MAGIC
 from st_common.server import reads
 from st_common.server.apart import Apart
 from st_common.server.asked import Asked, Kept, known_query, known_stream, read_params
@@ -93,7 +94,10 @@ class Server:
         stream = await run_in_threadpool(known_stream, asked, asked.path["stream"])
         key = asked.headers.get("idempotency-key")
         packing = asked.headers.get("content-encoding", "").strip().lower()
-        body = await asyncio.to_thread(unpacked, asked.body, packing)
+        if asked.body.startswith(MAGIC):
+            body = await asyncio.to_thread(unpacked, asked.body, packing)
+        else:
+            body = unpacked(asked.body, packing)
         is_live = asked.params.get("live", True)
         while True:
             assert self.intakes is not None  # noqa: S101 - requests come while it runs
