@@ -221,7 +221,9 @@ def _source(note: "CaptureNote", now_us: int) -> str:
     last = ""
     if note.arrived_us is not None:
         last = f", the last {_ago((now_us - note.arrived_us) / 1e6)}"
-    wrong = "".join(f"; {said}" for said in (note.error, note.warning) if said)
+    doubt = f"{note.doubts:,} times in doubt, the last: {note.doubted}"
+    told = (note.error, note.warning, doubt if note.doubts else None)
+    wrong = "".join(f"; {said}" for said in told if said)
     return f"source {note.source} ({note.kind}): {note.records:,} records{skipped}{last}{wrong}"
 
 

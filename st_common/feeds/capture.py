@@ -87,6 +87,8 @@ class Capture:
             arrived_us=self._writer.arrived_us,
             error=self._tries.error,
             warning=self._warning,
+            doubts=self._source.doubts,
+            doubted=self._source.doubted,
         )
 
     async def run(self, stop: asyncio.Event) -> None:

@@ -32,6 +32,8 @@ class CaptureNote:
         arrived_us: when something arrived last, us UTC; None: not yet.
         error: why the connection broke off, until something arrives again; None: all is well.
         warning: why most of what it brings cannot be read; None: it can.
+        doubts: how often something that was sent is lost, or may be.
+        doubted: what it was the last time; "": nothing.
         beat_us: when this was said, us UTC.
         owner: the process.
     """
@@ -47,6 +49,8 @@ class CaptureNote:
     arrived_us: int | None
     error: str | None
     warning: str | None = None
+    doubts: int = 0
+    doubted: str = ""
     beat_us: int = 0
     owner: Owner | None = None
 
@@ -76,7 +80,7 @@ class Notes:
             StorageError: the disk is full, or refuses.
         """
         record = dataclasses.asdict(note)
-        for key in ("error", "warning"):
+        for key in ("error", "warning", "doubted"):
             record[key] = None if record[key] is None else redacted(record[key])
         record |= {"beat_us": time.time_ns() // 1000, "owner": self._owner.to_json()}
         write_record(self._path, record)

@@ -1,5 +1,6 @@
 """What each kind of source answers."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping
 
@@ -9,6 +10,7 @@ from st_common.feeds.arrival import Arrival
 from st_common.feeds.framing import has_header, is_of_lines
 from st_common.settings import StreamSettings, secret_of
 
+_LOG = logging.getLogger(__name__)
 Resume = Callable[[], Mapping[str, int]]
 """Gives where to go on, by part of a source, as the log has it by now."""
 
@@ -32,7 +34,18 @@ class Source(ABC):
 
     def __init__(self, settings: SourceSettings, stream: StreamSettings) -> None:
         self.settings, self.stream = settings, stream
+        self.doubts, self.doubted = 0, ""
         self.check()
+
+    def doubt(self, what: str) -> None:
+        """Tells that something of what was sent is lost, or may be: it is counted, and `status` shows it.
+
+        Args:
+            what: what, where, and why, for people.
+        """
+        self.doubts += 1
+        self.doubted = what
+        _LOG.warning("%s: source %s: %s", self.stream.name, self.settings.name, what)
 
     def check(self) -> None:
         """Refuses a stream whose records cannot come so.
