@@ -142,8 +142,9 @@ class Intake:
             )
         sent, verdict = await asyncio.to_thread(_judged, body, media, self.stream)
         await self._opened()
-        arrival = replace(sent.arrival, is_live=is_live)
-        mark = _fingerprint(body, media, is_live=is_live)
+        arrival, mark = replace(sent.arrival, is_live=is_live), 0
+        if key is not None:
+            mark = await asyncio.to_thread(_fingerprint, body, media, is_live=is_live)
         if key is not None and key in self._keys:
             at = await self._said_before(key, mark, sent.arrival)
         elif key is not None and key in self._sending:
