@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,6 +21,7 @@ from st_common.capture.tally import Tally
 from st_common.decode import decode
 from st_common.decode.joined import Raw, decode_all
 from st_common.decode.packed import from_bytes, to_bytes
+from st_common.engine.feed import packets_of
 from st_common.engine.run import run
 from st_common.errors import ConfigError
 from st_common.home import Home
@@ -317,3 +319,181 @@ def test_a_run_and_the_status_say_which_clause_stopped_how_many(tmp_path, codec)
     assert (summary.fixes, summary.rejects) == (1500, 1501)
     run(home, stream, until_idle=True)
     assert read_status(home.stream("s")).filtered_out == counted
+
+
+def csv_of(*lines: str) -> bytes:
+    return "\n".join([*lines, ""]).encode()
+
+
+def json_of(*values: object) -> bytes:
+    return b"".join(json.dumps(value).encode() + b"\n" for value in values)
+
+
+GPX = b"""<?xml version="1.0"?>
+<gpx version="1.1" creator="t" xmlns="http://www.topografix.com/GPX/1/1"><trk><name>a</name><trkseg>
+<trkpt lat="2" lon="1"><ele>5</ele><time>2023-11-14T22:13:20Z</time></trkpt>
+<trkpt lat="2" lon="1"><ele>900</ele><time>2023-11-14T22:13:21Z</time></trkpt>
+</trkseg></trk></gpx>
+"""
+RMC = "$GPRMC,2213{}.00,A,0200.0000,N,00100.0000,E,{},0.0,141123,,,A*"
+
+
+def nmea(second: str, knots: str) -> str:
+    line = RMC.format(second, knots)
+    total = 0
+    for byte in line[1:-1].encode():
+        total ^= byte
+    return f"{line}{total:02X}"
+
+
+AIS = (
+    "1700000000 !AIVDM,1,1,,B,177KQJ5000G?tO`K>RA1wUbN0TKH,0*5C",
+    "1700000001 !AIVDM,1,1,,A,13HOI:0P0000VOHLCnHQKwvL05Ip,0*23",
+)
+SBS = (
+    "MSG,3,1,1,4CA2D6,1,2023/11/14,22:13:20.000,2023/11/14,22:13:20.000,,37000,,,2.0,1.0,,,0,0,0,0",
+    "MSG,3,1,1,4CA2D7,1,2023/11/14,22:13:20.000,2023/11/14,22:13:20.000,,900,,,2.0,1.0,,,0,0,0,0",
+)
+TRACCAR = [
+    {
+        "deviceId": number,
+        "fixTime": "2023-11-14T22:13:20Z",
+        "latitude": 2.0,
+        "longitude": 1.0,
+        "speed": knots,
+    }
+    for number, knots in ((1, 5.0), (2, 90.0))
+]
+OWNTRACKS = [
+    {"_type": "location", "tid": tid, "lat": 2.0, "lon": 1.0, "tst": START, "acc": acc}
+    for tid, acc in (("a", 5), ("b", 900))
+]
+VEHICLES = {
+    "header": {"gtfs_realtime_version": "2.0", "timestamp": START},
+    "entity": [
+        {
+            "id": vehicle,
+            "vehicle": {
+                "vehicle": {"id": vehicle},
+                "trip": {"route_id": route},
+                "position": {"latitude": 2.0, "longitude": 1.0},
+                "timestamp": START,
+            },
+        }
+        for vehicle, route in (("a", "7"), ("b", "8"))
+    ],
+}
+MOVEBANK = csv_of(
+    "event-id,visible,timestamp,location-long,location-lat,individual-local-identifier",
+    "1,true,2023-11-14 22:13:20.000,1,2,stork",
+    "2,false,2023-11-14 22:13:21.000,1,2,stork",
+)
+ELSEWHERE = {
+    "traccar": (
+        {"format": "traccar", "columns": {"object": "deviceId", "event_ts": "fixTime"}},
+        "speed < 50",
+        json_of(TRACCAR),
+    ),
+    "owntracks": (
+        {"format": "owntracks", "columns": {"object": "tid", "event_ts": "tst"}},
+        "acc < 100",
+        json_of(*OWNTRACKS),
+    ),
+    "gpx": (
+        {"format": "gpx", "columns": {"object": "trk/name", "event_ts": "time"}},
+        "ele < 100",
+        GPX,
+    ),
+    "nmea": (
+        {"format": "nmea", "columns": {"object": "device", "event_ts": "time"}},
+        "speed < 50",
+        csv_of(nmea("20", "5.0"), nmea("21", "90.0")),
+    ),
+    "ais": (
+        {"format": "ais", "columns": {"object": "mmsi", "event_ts": "time"}},
+        "mmsi = 477553000",
+        csv_of(*AIS),
+    ),
+    "sbs1": (
+        {"format": "sbs1", "columns": {"object": "hex", "event_ts": "time"}},
+        "altitude > 1000",
+        csv_of(*SBS),
+    ),
+    "gtfs-rt": (
+        {
+            "format": "gtfs-rt",
+            "columns": {"object": "vehicle_id", "event_ts": "timestamp"},
+        },
+        "route_id = '7'",
+        json_of(VEHICLES),
+    ),
+    "movebank": (
+        {
+            "columns": {
+                "object": "individual-local-identifier",
+                "event_ts": "timestamp",
+                "x": "location-long",
+                "y": "location-lat",
+            },
+            "time_unit": "iso",
+        },
+        "visible",
+        MOVEBANK,
+    ),
+    "ndjson": (
+        {"format": "ndjson", "columns": COLUMNS, "time_unit": "s"},
+        "acc < 100",
+        json_of(row(0), row(1, acc=900.0)),
+    ),
+}
+
+
+@pytest.mark.spec("X16")
+@pytest.mark.parametrize("which", ELSEWHERE)
+def test_every_format_lets_in_what_its_own_columns_say(which):
+    table, where, payload = ELSEWHERE[which]
+    table = {"format": "csv", **table}
+    plain = stream_of_table("s", table, Path("streams.toml"))
+    whole = decode(payload, plain, arrival_us=NOW)
+    assert (len(whole.fixes), len(whole.rejects)) == (2, 0), whole.rejects.to_pylist()
+    stream = stream_of_table("s", {**table, "where": where}, Path("streams.toml"))
+    done = decode(payload, stream, arrival_us=NOW)
+    assert done.rejects["reason"].to_pylist() == ["filtered_out"]
+    (fix,) = done.fixes.to_pylist()
+    assert fix in whole.fixes.to_pylist()
+
+
+@pytest.mark.spec("X16")
+@settings(max_examples=25, deadline=None)
+@given(ROWS, st.integers(1, 4), st.integers(1, 4))
+def test_what_is_filtered_out_moves_nobody_in_any_shard(
+    tmp_path_factory, rows, shards, size
+):
+    """Each shard gets the fixes that it gets of the stream without the junk, and the same clock."""
+    stream = stream_of("kind = 'location' AND valid")
+    cut = [rows[at : at + size] for at in range(0, len(rows), size)]
+    good = [[one for one in some if is_let_in(one)] for some in cut]
+    dealt = []
+    for parts, settings_ in ((cut, stream), (good, replace(stream, where=None))):
+        log = log_for(Home(tmp_path_factory.mktemp("home")), settings_)
+        for some in filter(None, parts):
+            log.append(written(some, "csv"), arrival_us=NOW)
+        packets = packets_of(log, log.segments(0), settings_, shards=shards)
+        dealt.append(in_shards(packets, shards))
+    assert dealt[0] == dealt[1]
+    there = {fix for fixes, _ in dealt[0] for fix in fixes}
+    assert {(name, at // 1_000_000) for name, at, _, _ in there} == {
+        (one["id"], one["t"]) for some in good for one in some
+    }
+
+
+def in_shards(packets, shards: int) -> list[tuple[list, list]]:
+    """Of each shard its fixes in their order, and what its clock grows to."""
+    told = [([], []) for _ in range(shards)]
+    for dealt in packets:
+        for (fixes, clocks), packet in zip(told, dealt, strict=True):
+            objects = packet.objects.take(pa.array(packet.code)).to_pylist()
+            values = (packet.ts.tolist(), packet.x.tolist(), packet.y.tolist())
+            fixes.extend(zip(objects, *values, strict=True))
+            clocks.extend(packet.clock_max.tolist())
+    return [(fixes, np.maximum.accumulate(clocks).tolist()) for fixes, clocks in told]
