@@ -196,6 +196,10 @@ test-airflow: $(VENV)/.ready $(AIRFLOW_VENV)/.ready ## a whole Airflow on Postgr
 faults: $(VENV)/.ready ## power cut, pause, clock step, full disk, kill -9, torn files; a calm run is the judge (as root; ARGS="--list")
 	@$(BIN)/python tools/faults.py $(ARGS)
 
+.PHONY: mqtt-kills
+mqtt-kills: $(VENV)/.ready ## kill -9 of captures and a Mosquitto in turns: who lost what was acknowledged (ARGS="--kills 100 --seed 7")
+	@$(BIN)/python tools/mqtt_kills.py $(ARGS)
+
 .PHONY: histories
 histories: $(VENV)/.ready ## lives on a simulated machine: kills, pauses, power cuts, clock steps (ARGS="--count 10000 --seed 7")
 	@$(BIN)/python tools/histories.py $(ARGS)

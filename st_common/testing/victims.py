@@ -1,5 +1,6 @@
 """Processes to be killed: each begins with all modules loaded, so that a test can kill many of them in little time."""
 
+import asyncio
 import multiprocessing
 import os
 import signal
@@ -17,6 +18,7 @@ from st_common import tables
 from st_common.contracts import load_contract
 from st_common.engine import local
 from st_common.engine.run import run
+from st_common.feeds.running import run_until_stopped
 from st_common.home import Home
 from st_common.settings import load_streams
 
@@ -52,6 +54,13 @@ def engine(root: Path, stream: str, batch_bytes: int) -> None:
     """Runs a stream with the local engine until it is killed, in small batches."""
     local.BATCH_BYTES = batch_bytes
     run(Home(root), load_streams(root / "conf")[stream], until_idle=False)
+
+
+def capturer(root: Path, stream: str) -> None:
+    """Captures all sources of a stream until it is killed."""
+    settings = load_streams(root / "conf")[stream]
+    names = tuple(settings.sources)
+    asyncio.run(run_until_stopped(Home(root), settings, names))
 
 
 def writer(path: Path, app: str, end: int, rows: int, compact_every: int) -> None:

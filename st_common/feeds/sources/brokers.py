@@ -21,6 +21,13 @@ _MOST_IN_FLIGHT = 4096
 """Messages that a broker sends before it waits for an acknowledgement."""
 _SESSION_S = 0xFFFF_FFFF
 """How long a broker keeps what comes while no capture runs: for ever."""
+_PASSING = (
+    "Server unavailable",
+    "Server busy",
+    "Quota exceeded",
+    "Server shutting down",
+)
+"""Why a broker refuses for a while."""
 _POLL_S = 0.1
 _MOST_AT_ONCE = 10_000
 
@@ -35,6 +42,7 @@ class Mqtt(Source):
     def check(self) -> None:
         """No header."""
         self.refuse_header()
+        self._has_session = False
 
     @property
     def _client_id(self) -> str:
@@ -87,6 +95,7 @@ class Mqtt(Source):
         if self.settings.tls:
             client.tls_set()
         client.on_connect = partial(self._connected, teller)
+        client.on_subscribe = partial(self._subscribed, teller)
         client.on_message = teller.message
         client.on_disconnect = teller.end
         return client
@@ -96,16 +105,45 @@ class Mqtt(Source):
         teller: "_Teller",
         client: Any,
         _data: Any,
-        _flags: Any,
+        flags: Any,
         reason: Any,
         _more: Any,
     ) -> None:
+        refused = f"the broker at {self.settings.connect} says: {reason}"
+        if reason.is_failure and reason.getName() in _PASSING:
+            teller.tell(TransientError(refused))
+            return
         if reason.is_failure:
-            refused = f"the broker at {self.settings.connect} says: {reason}"
             teller.tell(ConfigError(refused, hint="look at user and token_env"))
             return
+        if self._has_session and not flags.session_present:
+            self.doubt(
+                f"the broker at {self.settings.connect} has forgotten this client ({self._client_id}): what it had "
+                "accepted and not yet sent is lost"
+            )
         qos = self.settings.qos
         client.subscribe([(topic, qos) for topic in self.settings.topics])
+
+    def _subscribed(
+        self,
+        teller: "_Teller",
+        _client: Any,
+        _data: Any,
+        _mid: int,
+        reasons: Any,
+        _more: Any,
+    ) -> None:
+        """Refuses a subscription that the broker refuses, or grants without acknowledgements."""
+        for topic, reason in zip(self.settings.topics, reasons, strict=False):
+            if reason.is_failure or reason.value < self.settings.qos:
+                teller.tell(
+                    ConfigError(
+                        f"the broker at {self.settings.connect} says of topic {topic!r}: {reason}",
+                        hint="may this user read it, and does the broker grant the qos of this source?",
+                    )
+                )
+                return
+        self._has_session = True
 
     def _arrivals_of(self, client: Any, message: Any) -> list[Arrival]:
         """The records of a message, which is acknowledged when the last of them is stored."""
