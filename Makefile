@@ -201,7 +201,7 @@ mqtt-kills: $(VENV)/.ready ## kill -9 of captures and a Mosquitto in turns: who 
 	@$(BIN)/python tools/mqtt_kills.py $(ARGS)
 
 .PHONY: histories
-histories: $(VENV)/.ready ## lives on a simulated machine: kills, pauses, power cuts, clock steps (ARGS="--count 10000 --seed 7")
+histories: $(VENV)/.ready ## lives on a simulated machine: engines, servers; kills, power cuts, pauses, full disks (ARGS="--count 10000 --seed 7")
 	@$(BIN)/python tools/histories.py $(ARGS)
 
 .PHONY: replay-golden

@@ -8,7 +8,7 @@ at 52, else at 40. Both are done under the log's lock, so that two captures of o
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from st_common.capture.log import Log
@@ -42,8 +42,19 @@ class Places:
             self.known = self._stored()
         return self.known
 
-    def announce(self, payload: bytes, places: Mapping[str, int]) -> None:
+    def announce(
+        self,
+        payload: bytes,
+        places: Mapping[str, int],
+        *,
+        once: Collection[str] = (),
+    ) -> None:
         """Says that the next segment will be this payload, and where the source goes on behind it; the log is locked.
+
+        Args:
+            payload: the bytes.
+            places: where the source goes on.
+            once: parts that never move: what is stored of one of them, whoever stored it, is all.
 
         Raises:
             MovedError: another capture has moved these parts.
@@ -51,6 +62,9 @@ class Places:
         """
         stored = self._stored()
         for part in places:
+            # Of other parts that it has moved is known by now, so what is known does not tell.
+            if part in once and part in stored:
+                raise MovedError(f"another capture has stored {part}")
             if stored.get(part) != self.known.get(part):
                 raise MovedError(f"another capture has stored more of {part}")
         announced = {

@@ -140,7 +140,7 @@ class Writer:
         """Says where the source goes on behind the next segment."""
         places = _behind(arrivals, rows, segment=self.log.end())
         try:
-            self.places.announce(payload, places)
+            self.places.announce(payload, places, once=_own_places(arrivals))
         except MovedError:
             self._memory.forget()  # it was of records that are read again
             raise
@@ -155,6 +155,11 @@ def _behind(
         own = position_of(segment, row)
         places |= {p: own if at == HERE else at for p, at in one.places.items()}
     return places
+
+
+def _own_places(arrivals: Sequence[Arrival]) -> set[str]:
+    """The parts that name an arrival itself, not how far its source has come."""
+    return {p for one in arrivals for p, at in one.places.items() if at == HERE}
 
 
 def segments_of(arrivals: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:

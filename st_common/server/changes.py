@@ -13,6 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -28,6 +29,7 @@ from st_common.server.event_text import CHANGE, END, comment, event
 from st_common.serving.follow import FIRST, LAST_SEQ, Follower
 from st_common.serving.follow import Place as At
 from st_common.serving.outlets import Outlet
+from st_common.storage import failed
 
 POLL_S = 0.01
 MOST_WAITING = 50_000
@@ -197,9 +199,14 @@ class Hub:
                 f"the changes of {self._stream} cannot be followed: {why}",
                 hint="try again",
             ) from None
-        except BaseException:
+        except BaseException as error:
             self.leave(mine)
+            if isinstance(error, OSError):
+                at = Path(error.filename or self._home.root)
+                raise failed(error, at) from error
             raise
+        if after is None:
+            mine.taken()  # his place says that he has had what was told meanwhile
         here = after or self._place
         is_known = here is not None and here[0] >= 0
         mine.begins = comment("listening", here if is_known else None)
@@ -217,7 +224,7 @@ class Hub:
     async def told(self, mine: Listener) -> AsyncIterator[bytes]:
         """Events for one who has joined, in pieces that a connection takes; ends where nothing more is told to him."""
         yield mine.begins
-        last = FIRST
+        last = mine.after or FIRST  # an engine that starts again tells it again
         if mine.after is not None:
             async for earlier in self._before(mine.query, mine.after):
                 last = earlier[-1].at

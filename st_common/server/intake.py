@@ -8,12 +8,13 @@ import asyncio
 import hashlib
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from st_common.capture.files import wall_clock
+from st_common.capture.log import Log
 from st_common.errors import (
     ConfigError,
     LogError,
@@ -49,6 +50,7 @@ _KEY, _PRINT = "key:", "print:"
 _TRIES = 3
 """So often another server may be quicker with a key before its sender is asked to come again."""
 _LOG = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 
 class ClosedError(TransientError):
@@ -87,7 +89,7 @@ class _Sending(NamedTuple):
     """What is on its way with a key: its fingerprint, and where it stands once it is durable."""
 
     fingerprint: int
-    stored: "asyncio.Future[Written]"
+    stored: "asyncio.Task[Written]"
 
 
 class Intake:
@@ -164,7 +166,7 @@ class Intake:
         """What stores, with the keys that the log has; made anew after a failure."""
         async with self._opening:
             if self._writer is None:
-                self._writer = await asyncio.to_thread(
+                self._writer = await self._at_disk(
                     Writer, self._home, self.stream, _SOURCE
                 )
                 self._writer.judge = self._judge
@@ -189,36 +191,35 @@ class Intake:
         """
         known = self._keys[key]
         _require_same(key, mark, known.fingerprint)
-        return await asyncio.to_thread(self._written, known.position, arrival.records)
+        writer = await self._opened()
+        records = arrival.records
+        return await self._at_disk(_written, writer.log, known.position, records)
 
-    def _written(self, position: int, records: int) -> Written:
-        assert self._writer is not None  # noqa: S101 - whoever asks has opened it
-        log, first = self._writer.log, row_of(position)
+    async def _at_disk(self, work: Callable[..., _T], *given: Any) -> _T:
+        """What a thread gives that reads or writes.
+
+        Raises:
+            StorageError: the system refuses.
+        """
         try:
-            before, _ = said_before(log.raw(log.segment(segment_of(position))))
-        except (LogError, MissingError):
-            return Written(position=position)  # it was purged
-        rows = range(first, first + records)
-        ahead = [row - first for row in before.ahead if row in rows]
-        return Written(position=position, ahead=ahead)
+            return await asyncio.to_thread(work, *given)
+        except OSError as error:
+            raise _told(error, self._home.root) from error
 
     async def _stored_once(self, arrival: Arrival, key: str, mark: int) -> Written:
-        """Where a request with a key stands; whoever makes it again meanwhile waits for the same."""
-        sending = _Sending(mark, _future())
-        sending.stored.add_done_callback(_looked_at)
-        self._sending[key] = sending
-        try:
-            at = await self._tried(arrival, key, mark)
-        except BaseException as error:
-            is_ours = isinstance(error, Exception)
-            over = error if is_ours else TransientError("it was given up")
-            sending.stored.set_exception(over)
-            raise
-        else:
-            sending.stored.set_result(at)
-            return at
-        finally:
+        """Where a request with a key stands; whoever makes it again meanwhile waits for the same.
+
+        It goes on when its sender goes: what he sends again must find it, or wait for it.
+        """
+        trying = asyncio.create_task(self._tried(arrival, key, mark))
+        self._sending[key] = _Sending(mark, trying)
+
+        def over(_: object) -> None:
             del self._sending[key]
+
+        trying.add_done_callback(over)
+        trying.add_done_callback(_looked_at)
+        return await asyncio.shield(trying)
 
     async def _tried(self, arrival: Arrival, key: str, mark: int) -> Written:
         """As `_stored_once`; another server may be quicker with the key.
@@ -299,7 +300,21 @@ class Intake:
         """Stores what has come."""
         self._is_closed = True
         await self._buffer.close()
-        await self._task
+        await asyncio.shield(self._task)  # who waits may go; what has come is stored
+
+
+def _written(log: Log, position: int, records: int) -> Written:
+    """What a log has of a request: where it stands, and which of its records are ahead of the stream."""
+    first = row_of(position)
+    try:
+        segment = log.segment(segment_of(position))
+        log.sync([segment])  # who stored it may have died before it was durable
+        before, _ = said_before(log.raw(segment))
+    except (LogError, MissingError):
+        return Written(position=position)  # it was purged
+    rows = range(first, first + records)
+    ahead = [row - first for row in before.ahead if row in rows]
+    return Written(position=position, ahead=ahead)
 
 
 def _judged(

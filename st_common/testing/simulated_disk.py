@@ -3,11 +3,13 @@
 The real adapter of storage, leases and journals run on it: `simulated_path` and `simulated_system` are the parts of
 `pathlib`, `os` and `fcntl` that reach it. What is visible to others is not durable before it was synced, neither the
 bytes of a file nor the names in a folder: a power cut keeps some names and loses others, whatever came first, and
-leaves a file that was not synced empty, cut, full of zeros, or whole.
+leaves a file that was not synced empty, cut, full of zeros, or whole. At any step it may fail, or have no room.
 """
 
-from dataclasses import dataclass
-from errno import EAGAIN, ENOENT
+import os
+from dataclasses import dataclass, field
+from errno import EAGAIN, ENOENT, ENOSPC
+from itertools import count
 from types import TracebackType
 from typing import Self
 
@@ -21,6 +23,48 @@ class Inode:
     is_folder: bool = False
     data: bytes = b""
     durable: bytes | None = None
+    changed_us: int = 0
+    number: int = field(default_factory=count().__next__)
+
+
+@dataclass(eq=False, slots=True)
+class Faults:
+    """What fails of the steps of actors with some name, each before it is done or behind it.
+
+    Attributes:
+        actor: the name of the actors.
+        left: after so many steps one fails; None: none does.
+        code: the system's number of the error.
+        is_full: whether nothing has room.
+        count: how many steps have failed.
+    """
+
+    actor: str
+    left: int | None = None
+    code: int = ENOSPC
+    is_full: bool = False
+    count: int = 0
+
+    def step(self, world: World, path: str, *, takes_room: bool) -> None:
+        """One more step.
+
+        Raises:
+            OSError: it fails.
+        """
+        here = world.here
+        if here is None or here.name != self.actor or here.is_killed:
+            return
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                self.left = None
+                self._fail(self.code, path)
+        if self.is_full and takes_room:
+            self._fail(ENOSPC, path)
+
+    def _fail(self, code: int, path: str) -> None:
+        self.count += 1
+        raise OSError(code, os.strerror(code), path)
 
 
 Names = dict[str, Inode]
@@ -33,6 +77,7 @@ class SimulatedDisk:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.faults: Faults | None = None
         self._there: dict[str, Names] = {
             "": {HOME.strip("/"): Inode(is_folder=True)},
             HOME: {},
@@ -59,6 +104,15 @@ class SimulatedDisk:
                     inode.data = inode.durable = self._left_of(inode)
         self._there, self._unsynced, self._holders = there, [], {}
         self._durable = {folder: dict(names) for folder, names in there.items()}
+
+    def tried(self, path: str, *, takes_room: bool = False) -> None:
+        """A step begins, or ends: it may fail here.
+
+        Raises:
+            OSError: it does.
+        """
+        if self.faults is not None:
+            self.faults.step(self.world, path, takes_room=takes_room)
 
     def _left_of(self, inode: Inode) -> bytes:
         rng, data = self.world.rng, inode.data
@@ -187,6 +241,7 @@ class Handle:
 
     def read(self, length: int = -1) -> bytes:
         """The bytes from where it stands."""
+        self.disk.tried(self.path)
         data = self._file().data[self._at :]
         data = data if length < 0 else data[:length]
         self._at += len(data)
@@ -196,26 +251,33 @@ class Handle:
         """Adds bytes; others see them at once."""
         if self._is_shared:
             self.disk.world.pause()
-        self._file().data += data
+        self.disk.tried(self.path, takes_room=bool(data))
+        self._set(self._file().data + data)
 
     def truncate(self, length: int) -> None:
         """Lets go of the bytes behind."""
         self.disk.world.pause()
-        self._file().data = self._file().data[:length]
+        self._set(self._file().data[:length])
 
     def flush(self) -> None:
         """Nothing is held back."""
 
     def sync(self) -> None:
         """Makes the bytes of a file durable, or the names in a folder."""
+        self.disk.tried(self.path)
         if self._inode is None:
             self.disk.sync(self.path)
         else:
             self._inode.durable = self._inode.data
+        self.disk.tried(self.path)
 
     def close(self) -> None:
         """Gives back its lock."""
         self.disk.let_go(self)
+
+    def _set(self, data: bytes) -> None:
+        inode = self._file()
+        inode.data, inode.changed_us = data, self.disk.world.now_us
 
     def _file(self) -> Inode:
         assert self._inode is not None  # noqa: S101 - who asks has opened a file

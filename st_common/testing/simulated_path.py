@@ -3,8 +3,20 @@
 from collections.abc import Iterator
 from errno import EEXIST, ENOENT, ENOTEMPTY
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from st_common.testing.simulated_disk import HOME, Handle, Inode, SimulatedDisk
+
+_TICK_US = 4_000
+"""So exact is the time at which a file was changed last."""
+
+
+class Stat(NamedTuple):
+    """What `stat` tells of a file."""
+
+    st_ino: int
+    st_size: int
+    st_mtime_ns: int
 
 
 class SimulatedPath:
@@ -61,6 +73,19 @@ class SimulatedPath:
         self._disk.world.glance()
         return self._disk.inode(self._text) is not None
 
+    def stat(self) -> Stat:
+        """What is told of a file.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        self._disk.world.glance()
+        inode = self._disk.inode(self._text)
+        if inode is None:
+            raise FileNotFoundError(ENOENT, "no such file", self._text)
+        changed_ns = inode.changed_us // _TICK_US * _TICK_US * 1000
+        return Stat(inode.number, len(inode.data), changed_ns)
+
     def glob(self, pattern: str) -> Iterator["SimulatedPath"]:
         """What lies directly in this folder and has such a name."""
         self._disk.world.glance()
@@ -85,7 +110,9 @@ class SimulatedPath:
         if mode[0] == "r":  # a new one is a draft or a lock, which nobody else looks at
             self._disk.world.glance()
         inode = self._disk.inode(self._text)
-        if mode[0] == "w" or (inode is None and mode[0] == "a"):
+        is_new = mode[0] == "w" or (inode is None and mode[0] == "a")
+        self._disk.tried(self._text, takes_room=is_new)
+        if is_new:
             inode = Inode()
             self._disk.change(str(self.parent), {self.name: inode})
         if inode is None:
@@ -110,7 +137,9 @@ class SimulatedPath:
             if exist_ok:
                 return
             raise FileExistsError(EEXIST, "it is there", self._text)
+        self._disk.tried(self._text, takes_room=True)
         self._disk.change(str(self.parent), {self.name: Inode(is_folder=True)})
+        self._disk.tried(self._text)
 
     def unlink(self, *, missing_ok: bool = False) -> None:
         """Takes the name away; after a power cut it may be there again."""
@@ -135,7 +164,9 @@ class SimulatedPath:
         inode = self._disk.inode(self._text)
         if inode is None:
             raise FileNotFoundError(ENOENT, "no such file", self._text)
+        self._disk.tried(self._text)
         self._disk.change(str(self.parent), {target.name: inode, self.name: None})
+        self._disk.tried(self._text)
 
 
 def root_of(disk: SimulatedDisk) -> SimulatedPath:

@@ -29,6 +29,7 @@ class System:
     def listdir(self, path: SimulatedPath) -> list[str]:
         """See `os.listdir`."""
         self._world.glance()
+        path.disk.tried(str(path))
         return path.disk.names(str(path))
 
     def link(self, source: SimulatedPath, target: SimulatedPath) -> None:
@@ -36,14 +37,18 @@ class System:
         self._world.pause()
         if target.disk.inode(str(target)) is not None:
             raise FileExistsError(EEXIST, "it is there", str(target))
+        target.disk.tried(str(target), takes_room=True)
         target.disk.change(
             str(target.parent), {target.name: source.disk.inode(str(source))}
         )
+        target.disk.tried(str(target))
 
     def open(self, path: SimulatedPath, flags: int, mode: int = 0) -> Handle:  # noqa: ARG002 - nobody else is there
         """See `os.open`: folders to sync, files to lock."""
         inode = path.disk.inode(str(path))
-        if inode is None and flags & os.O_CREAT:
+        is_new = inode is None and bool(flags & os.O_CREAT)
+        path.disk.tried(str(path), takes_room=is_new)
+        if is_new:
             inode = Inode()
             path.disk.change(str(path.parent), {path.name: inode})
         if inode is None:

@@ -14,10 +14,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.contracts import load_contract
 from st_common.errors import ConflictError, FairwayError, TransientError
 from st_common.storage import make_folder
+from st_common.tables.tail import Added
 from st_common.testing.simulated_disk import SimulatedDisk
 from st_common.testing.simulated_path import SimulatedPath
 from st_common.testing.simulated_system import System
@@ -111,6 +114,36 @@ class SimulatedTables:
         for number in self._versions(path)[versions:]:
             (path / "log" / _name(number)).unlink()
             self._system.fsync(self._system.open(path / "log", 0))
+
+    def tail(self, path: SimulatedPath, _order: str) -> "SimulatedTail":
+        """See `tables.tail.Tail`."""
+        return SimulatedTail(self, path)
+
+    def added(self, path: SimulatedPath, number: int) -> list[Added]:
+        """The file of rows that a version has added; none when it has none."""
+        commit = self._commit(path, number)
+        if not commit["data"]:
+            return []
+        rows = self.read(path, commit["data"])
+        ends = pc.min_max(rows["position"]).as_py()
+        return [
+            Added(
+                path=commit["data"],
+                values={},
+                rows=len(rows),
+                least=ends["min"],
+                greatest=ends["max"],
+            )
+        ]
+
+    def read(self, path: SimulatedPath, name: str) -> pa.Table:
+        """The rows of a file."""
+        return pa.ipc.open_stream((path / "data" / name).read_bytes()).read_all()
+
+    def settle(self, path: SimulatedPath) -> None:
+        """Makes durable what is there, for histories that are not about what a power cut does to a table."""
+        if self._versions(path):
+            self._sync(path)
 
     def versions(self, path: SimulatedPath) -> int:
         """How many versions there are."""
@@ -218,6 +251,38 @@ class SimulatedTables:
     def _write(self, path: SimulatedPath, data: bytes) -> None:
         with path.open("wb") as file:
             file.write(data)
+
+
+class SimulatedTail:
+    """What `Tail` is on a simulated disk."""
+
+    def __init__(self, tables: SimulatedTables, path: SimulatedPath) -> None:
+        self._tables, self._path, self._seen = tables, path, 0
+
+    def added(self, after: int) -> list[Added]:
+        """See `Tail.added`."""
+        numbers = range(self._seen, self._tables.versions(self._path))
+        files = [
+            one for number in numbers for one in self._tables.added(self._path, number)
+        ]
+        self._seen = numbers.stop
+        return sorted(
+            (one for one in files if one.greatest >= after),
+            key=lambda one: one.greatest,
+        )
+
+    def start_again(self) -> None:
+        """See `Tail.start_again`."""
+        self._seen = 0
+
+    def read(
+        self, files: Sequence[Added], schema: pa.Schema, keep: pc.Expression
+    ) -> pa.Table:
+        """See `Tail.read`."""
+        parts = [self._tables.read(self._path, one.path) for one in files]
+        rows = tables.with_date(pa.concat_tables(parts), load_contract("changes"))
+        rows = rows.select(schema.names)
+        return rows.filter(keep).cast(schema)
 
 
 def _name(number: int) -> str:

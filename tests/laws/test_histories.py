@@ -48,8 +48,10 @@ def test_a_program_that_lives_histories_names_the_seed_of_any_error(monkeypatch)
     spec = importlib.util.spec_from_file_location("histories_tool", TOOL)
     living = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(living)
-    monkeypatch.setattr(living, "live", live)
-    assert living.lived([2, 3, 4]) == [(3, "LogError: segment 1 is gone")]
+    monkeypatch.setattr(living, "KINDS", {"engines": live, "servers": live})
+    monkeypatch.setattr(living.logging, "disable", lambda _level: None)
+    broken = living.lived([2, 3, 4], ("engines",))
+    assert broken == [(3, "engines", "LogError: segment 1 is gone")]
 
 
 def test_histories_have_all_that_can_break():

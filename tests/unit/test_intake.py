@@ -317,3 +317,65 @@ async def driven(place, model, steps, faults):
         done = await intake.put(fix(f"end{id(server)}").encode(), NDJSON, None)
         model.check(None, "", f"end{id(server)}", done, is_faulty=False)
         await server.close()
+
+
+@pytest.mark.spec("S8")
+def test_a_key_that_another_server_stored_before_other_keys_is_known_here(place):
+    with served(place) as one, served(place) as two:
+        post(one, fix("warm"), "warm1")
+        post(two, fix("warm"), "warm2")
+        first = post(one, fix("a"), "k").json()
+        assert post(two, fix("b"), "other").status_code == 202
+        assert post(two, fix("a"), "k").json() == first
+    told = Counter(json.loads(line)["id"] for line in lines_of(place.home))
+    assert told == {"warm": 2, "a": 1, "b": 1}
+
+
+@pytest.mark.spec("S8")
+def test_a_sender_who_hangs_up_and_comes_again_with_his_key_is_stored_once(
+    place, monkeypatch
+):
+    monkeypatch.setattr(server_intake, "_GATHER_S", 0.2)
+
+    async def sent():
+        intakes = Intakes(place)
+        intake = await intakes.of(place.stream("ships"))
+        await intake.put(fix("warm").encode(), NDJSON, None)
+        first = asyncio.create_task(intake.put(fix("a").encode(), NDJSON, "k"))
+        while not intake._sending:
+            await asyncio.sleep(0.001)
+        first.cancel()
+        again = await intake.put(fix("a").encode(), NDJSON, "k")
+        assert await intake.put(fix("a").encode(), NDJSON, "k") == again
+        await intakes.close()
+
+    asyncio.run(sent())
+    assert Counter(lines_of(place.home))[fix("a").strip()] == 1
+
+
+@pytest.mark.spec("S2")
+def test_places_that_cannot_be_read_are_told_as_a_disk_that_refuses(place, monkeypatch):
+    with served(place) as client:
+        read = server_intake.Writer.__init__
+
+        def refused_once(self, *given, **named):
+            monkeypatch.setattr(server_intake.Writer, "__init__", read)
+            raise OSError(errno.EIO, os.strerror(errno.EIO), "captures/x.json")
+
+        monkeypatch.setattr(server_intake.Writer, "__init__", refused_once)
+        assert post(client, fix("a")).status_code == 503
+        assert post(client, fix("a")).status_code == 202
+
+
+def test_who_waits_for_an_intake_to_close_may_go(place):
+    async def closed():
+        intakes = Intakes(place)
+        intake = await intakes.of(place.stream("ships"))
+        await intake.put(fix("a").encode(), NDJSON, None)
+        closing = asyncio.create_task(intake.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.gather(closing, return_exceptions=True)
+        await intakes.close()
+
+    asyncio.run(closed())

@@ -292,3 +292,44 @@ def test_what_a_thousand_listeners_took_is_given_back(
         assert not [one for one in gc.get_objects() if isinstance(one, kinds)]
     assert hub_of(client)["dropped"] == {"stalled": 2000}
     assert held[2] < held[1] + 48 * MB, held
+
+
+def test_who_resumes_is_told_nothing_again_by_an_engine_that_starts_anew(place):
+    """The table and the journal are behind what he has had: they are made again after him."""
+    at = (1 << 24, 0)
+
+    async def heard():
+        hub = Hub(place.home, "ships")
+        mine = await hub.join(None, at)
+        told = hub.told(mine)
+        begins = await anext(told)
+        some = [Told((at[0], seq), "zone", b"%d;" % seq) for seq in (0, 1, 2)]
+        hub._tell(some)
+        news = await anext(told)
+        hub.leave(mine)
+        return begins, news
+
+    begins, news = asyncio.run(heard())
+    assert b"id: 16777216/0\n" in begins
+    assert news == b"1;2;"
+
+
+def test_the_place_of_one_who_comes_is_never_behind_what_he_is_told(place):
+    async def heard():
+        hub = Hub(place.home, "ships")
+        joining = asyncio.create_task(hub.join(None, None))
+        while not hub.listeners:
+            await asyncio.sleep(0)
+        hub._place = (1 << 24, 5)
+        hub._tell([Told((1 << 24, 5), "zone", b"before;")])
+        hub._is_following.set()
+        mine = await joining
+        hub._tell([Told((1 << 24, 6), "zone", b"behind;")])
+        told = hub.told(mine)
+        both = [await anext(told), await anext(told)]
+        hub.leave(mine)
+        return both
+
+    begins, news = asyncio.run(heard())
+    assert b"id: 16777216/5\n" in begins
+    assert news == b"behind;"
