@@ -221,7 +221,8 @@ def _source(note: "CaptureNote", now_us: int) -> str:
     last = ""
     if note.arrived_us is not None:
         last = f", the last {_ago((now_us - note.arrived_us) / 1e6)}"
-    doubt = f"{note.doubts:,} times in doubt, the last: {note.doubted}"
+    count = f"{note.doubts:,} doubt{'s' if note.doubts != 1 else ''}"
+    doubt = f"{count}, the last: {note.doubted}"
     told = (note.error, note.warning, doubt if note.doubts else None)
     wrong = "".join(f"; {said}" for said in told if said)
     return f"source {note.source} ({note.kind}): {note.records:,} records{skipped}{last}{wrong}"

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import itertools
 import signal
 import subprocess
@@ -226,6 +227,17 @@ def test_sigterm_stores_what_has_arrived(settings, tmp_path):
         assert process.wait(timeout=100) == 0
     (note,) = read_notes(home, "ships")
     assert (note.records, note.error) == (1, None)
+
+
+def test_status_counts_what_is_in_doubt_and_shows_the_last_of_it(settings, tmp_path):
+    command = [sys.executable, "-m", "st_common.cli", *settings, "capture", "ships"]
+    subprocess.run(command, input=HEADER + b"a,1,2,3\n", timeout=100, check=True)
+    home = Home(tmp_path / "home")
+    (note,) = read_notes(home, "ships")
+    doubted = dataclasses.replace(note, doubts=2, doubted="b.csv was emptied")
+    Notes(home, "ships", "piped").write(doubted)
+    shown = CliRunner().invoke(app, [*settings, "status"])
+    assert "; 2 doubts, the last: b.csv was emptied\n" in shown.stdout
 
 
 def test_a_source_that_another_process_captures_is_named(settings, tmp_path):
