@@ -18,7 +18,27 @@ from st_common.settings import StreamSettings
 
 _MOST_BYTES = 8 << 20
 HERE = -1
-"""A place that is the position of the arrival's own first record."""
+"""A place that is the position of the arrival's own first record; see `here`."""
+_POSITION_BITS = 63
+
+
+def here(mark: int) -> int:
+    """A place that is the position of the arrival's own first record, and a number beside it.
+
+    Args:
+        mark: above 0; `place_of` gives it back of the place that is stored.
+    """
+    return HERE - mark
+
+
+def place_of(place: int) -> tuple[int, int]:
+    """The position of a place that was asked for by `HERE` or `here`, and the number beside it; 0 for none."""
+    return place & ((1 << _POSITION_BITS) - 1), place >> _POSITION_BITS
+
+
+def _placed(place: int, own: int) -> int:
+    """A place as it is stored, where an arrival's first record has its own position."""
+    return place if place > HERE else (HERE - place) << _POSITION_BITS | own
 
 
 class Writer:
@@ -153,7 +173,7 @@ def _behind(
     places: dict[str, int] = {}
     for one, row in zip(arrivals, rows, strict=False):
         own = position_of(segment, row)
-        places |= {p: own if at == HERE else at for p, at in one.places.items()}
+        places |= {part: _placed(at, own) for part, at in one.places.items()}
     return places
 
 

@@ -26,7 +26,7 @@ from st_common.feeds.arrival import Arrival, Written
 from st_common.feeds.buffer import Buffer
 from st_common.feeds.judge import Judge
 from st_common.feeds.places import MovedError
-from st_common.feeds.writer import HERE, Writer, segments_of
+from st_common.feeds.writer import HERE, Writer, here, place_of, segments_of
 from st_common.formats.said_before import said_before
 from st_common.position import row_of, segment_of
 from st_common.server.asked import RejectedError, ReusedKeyError
@@ -45,8 +45,8 @@ _KEYS = 1000
 _MOST_KEYS = 100_000
 """So many are known while the server lives."""
 _LONGEST_KEY = 255
-_KEY, _PRINT = "key:", "print:"
-"""What the log's places have of a key: the position of what came with it, and a number that its request makes."""
+_KEY = "key:"
+"""Before a key in the log's places: they have the position of what came with it, and what its request makes."""
 _TRIES = 3
 """So often another server may be quicker with a key before its sender is asked to come again."""
 _LOG = logging.getLogger(__name__)
@@ -175,11 +175,10 @@ class Intake:
 
     def _learn(self, writer: Writer) -> None:
         """Knows from now on the keys that the log has."""
-        known = writer.places.known
-        for part, position in known.items():
+        for part, place in writer.places.known.items():
             if part.startswith(_KEY):
-                key = part.removeprefix(_KEY)
-                self._keys[key] = _Known(position, known.get(f"{_PRINT}{key}"))
+                position, mark = place_of(place)
+                self._keys[part.removeprefix(_KEY)] = _Known(position, mark or None)
         while len(self._keys) > _MOST_KEYS:
             self._keys.popitem(last=False)
 
@@ -228,7 +227,7 @@ class Intake:
             ReusedKeyError: that one came with another request.
             TransientError: others were quicker again and again, and nothing is there.
         """
-        places = {f"{_KEY}{key}": HERE, f"{_PRINT}{key}": mark}
+        places = {f"{_KEY}{key}": here(mark)}
         for _ in range(_TRIES):
             try:
                 at = await self._stored(replace(arrival, places=places))
@@ -289,10 +288,8 @@ class Intake:
         known = [part for part in self._writer.places.known if part.startswith(_KEY)]
         if len(known) < 2 * _KEYS:
             return
-        old = {part.removeprefix(_KEY) for part in known[:-_KEYS]}
-        parts = {f"{kind}{key}" for key in old for kind in (_KEY, _PRINT)}
         try:
-            await asyncio.to_thread(self._writer.places.forget, parts)
+            await asyncio.to_thread(self._writer.places.forget, set(known[:-_KEYS]))
         except (OSError, StorageError) as error:
             _LOG.warning("old keys are kept for now: %s", error)
 
@@ -325,9 +322,9 @@ def _judged(
 
 
 def _fingerprint(body: bytes, media: str, *, is_live: bool) -> int:
-    """A number that a request makes; another request makes another one."""
+    """A number above 0 that a request makes; another request makes another one."""
     sent = hashlib.sha256(f"{media} {is_live} ".encode() + body)
-    return int.from_bytes(sent.digest()[:7])
+    return int.from_bytes(sent.digest()[:7]) or 1
 
 
 def _require_same(key: str, mark: int, known: int | None) -> None:
