@@ -26,7 +26,9 @@ _hosts: set[str] = set()  # addresses are told up to here
 
 
 def keep_secret(value: str) -> None:
-    """From now on `value` is replaced by `redacted`, as it is and as URLs, JSON, HTML and base64 encode it.
+    """From now on `value` is replaced by `redacted`, as it is and as URLs, JSON, HTML, base64 and hex encode it.
+
+    Small and capital letters are alike.
 
     What is shorter than four characters is not kept: it would stand in every other word.
     """
@@ -80,16 +82,17 @@ def redacted(text: str) -> str:
         text = re.sub(rf"(?i)({re.escape(host)})/[^\s\"'<>\\]*", r"\1/...", text)
     # Longest first: a secret may be a part of another.
     for form in sorted(_forms, key=len, reverse=True):
-        text = text.replace(form, MARK)
+        text = re.sub(re.escape(form), MARK, text, flags=re.IGNORECASE)
     text = _NAMED.sub(rf"\1\2{MARK}", text)
     text = _BEARER.sub(rf"\1 {MARK}", text)
     return _without_cut_one(text)
 
 
 def _without_cut_one(text: str) -> str:
-    for form in _forms:
+    end = text.casefold()
+    for form in map(str.casefold, _forms):
         for length in range(min(len(form) - 1, len(text)), _LEAST - 1, -1):
-            if text.endswith(form[:length]):
+            if end.endswith(form[:length]):
                 return text[:-length] + MARK
     return text
 
@@ -100,5 +103,6 @@ def _encoded(value: str) -> Iterator[str]:
     yield quote_plus(value)
     yield json.dumps(value)[1:-1]
     yield html.escape(value)
+    yield value.encode().hex()
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield encode(value.encode()).decode().rstrip("=")

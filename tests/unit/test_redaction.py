@@ -19,6 +19,7 @@ from st_common.redaction import keep_secret, keep_url, redacted
 from st_common.testing.http_receiver import Answer, http_receiver
 from st_common.testing.log_writer import bare_log
 
+SPELT = "markedSecret999xyz"
 SECRET = "tok/en+\"9f8e7d6c5b4a'"
 STREAMS = """
 [streams.s]
@@ -275,3 +276,10 @@ def test_no_text_that_is_cut_anywhere_shows_more_than_three_characters_of_a_secr
 )
 def test_what_looks_like_a_secret_in_words_of_others_is_replaced_too(said, shown):
     assert redacted(said) == shown
+
+
+def test_a_secret_that_comes_back_in_other_letters_or_as_hex_is_not_told():
+    keep_secret(SPELT)
+    for shown in (str.upper, str.lower, str.title, lambda one: one.encode().hex()):
+        assert redacted(f"it was {shown(SPELT)}, so") == "it was ***, so"
+        assert redacted(f"cut: {shown(SPELT)[:9]}") == "cut: ***"
