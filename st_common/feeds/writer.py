@@ -179,7 +179,7 @@ def _behind(
 
 def _own_places(arrivals: Sequence[Arrival]) -> set[str]:
     """The parts that name an arrival itself, not how far its source has come."""
-    return {p for one in arrivals for p, at in one.places.items() if at == HERE}
+    return {p for one in arrivals for p, at in one.places.items() if at <= HERE}
 
 
 def segments_of(arrivals: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:

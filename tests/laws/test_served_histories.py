@@ -60,7 +60,7 @@ async def given_up(self, arrival, key, mark):
     """What is on its way ends with its sender, and nobody knows of it."""
     self._keys.pop(key, None)
     at = await self._stored(
-        intake.replace(arrival, places={f"key:{key}": -1, f"print:{key}": mark})
+        intake.replace(arrival, places={f"key:{key}": intake.here(mark)})
     )
     self._keys[key] = intake._Known(at.position, mark)
     return at
