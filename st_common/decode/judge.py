@@ -152,8 +152,9 @@ def _name_headers(
     """Gives lines of CSV that name columns or units a reason of their own: exports that were put one behind another."""
     if format_of(stream.format).written_as != "delimited":
         return
-    rows = np.flatnonzero(np.isin(faults.reasons, _NAMES_GIVE))
-    for column in places_named(stream) if len(rows) else ():
+    columns = places_named(stream)  # of boxes and shapes there are none
+    rows = np.flatnonzero(np.isin(faults.reasons, _NAMES_GIVE) & bool(columns))
+    for column in columns if len(rows) else ():
         texts = as_texts(fields[column].take(pa.array(rows)))
         rows = rows[names_columns(texts, stream)]
     faults.reasons[rows] = Reason.HEADER

@@ -270,7 +270,7 @@ def _notes_of_text(head: Head, stream: StreamSettings) -> list[str]:
             f"the text is no UTF-8: it is read as {stream.encoding}; "
             "encoding names another one, such as cp1250, cp1251 or shift_jis, where names look wrong"
         )
-    if stream.format == "sbs1" and is_stamped_text(head.data):
+    if format_of(stream.format).is_local and is_stamped_text(head.data):
         notes.append(_NOTE_OF_STAMPS)
     return notes
 

@@ -272,7 +272,7 @@ def test_the_object_may_be_selected_beside_other_columns_of_rows():
     fixes = pa.table(
         {
             "object": ["a", "b", "a"],
-            "time": pa.array([0, 0, 60], pa.timestamp("s", "UTC")),
+            "time": pa.array([10**9, 10**9, 10**9 + 60], pa.timestamp("s", "UTC")),
             "lon": [1.0, 2.0, 3.0],
             "lat": [1.0, 1.0, 1.0],
         }
