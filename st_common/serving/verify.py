@@ -123,14 +123,15 @@ def _wanted(
     stream: StreamSettings,
     names: Sequence[str] | None,
 ) -> list[Registered]:
-    """The registered queries of some names, or all."""
+    """The registered queries of some names, or all, as they were registered."""
     for name in names or ():
         if name not in registered:
             raise QueryError(
                 f"stream {stream.name!r} has no query {name!r}",
                 hint="`fairway query list` names them",
             )
-    return [registered[name] for name in (registered if names is None else names)]
+    asked = set(registered if names is None else names)
+    return [one for name, one in registered.items() if name in asked]
 
 
 @dataclass(frozen=True, slots=True)
