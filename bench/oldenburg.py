@@ -18,7 +18,7 @@ from st_common.geometry.space import GLOBE, PLANE, Space
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan
 from st_common.settings import StreamSettings
-from st_common.simulation.road_network import limits_of, read_network
+from st_common.simulation.network import limits_of, read_network
 from st_common.simulation.traffic import ALL_REPORT, Round, Traffic, rounds
 from st_common.testing.road_traffic import DECIMALS, payload, stamp_ms, traffic_stream
 

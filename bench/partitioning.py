@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from st_common import tables
 from st_common.home import Home
 from st_common.partition.sample import Floats, PointSource
-from st_common.simulation.road_network import read_network
+from st_common.simulation.network import read_network
 from st_common.simulation.traffic import PLACE, rounds
 from st_common.spark.prepartition import ELEMENTS, SAMPLE, prepartition
 

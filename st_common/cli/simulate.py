@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from st_common.settings import StreamSettings
-    from st_common.simulation.road_network import RoadNetwork
+    from st_common.simulation.network import RoadNetwork
     from st_common.simulation.simulate import Target
 
 _OBJECTS = Annotated[int, typer.Option(metavar="N", help="How many objects travel.")]

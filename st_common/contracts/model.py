@@ -141,28 +141,6 @@ class Contract:
             for column in self.with_attributes(extra)
         )
 
-    def delta_ddl(self, path: Path, extra: Mapping[str, str] | None = None) -> str:
-        """The statement by which Spark creates the Delta table, when there is none yet.
-
-        Args:
-            path: the table's folder.
-            extra: as for `with_attributes`.
-
-        Raises:
-            ContractError: as `with_attributes`.
-        """
-        partitioned = (
-            f" PARTITIONED BY ({', '.join(f'`{name}`' for name in self.partition_by)})"
-        )
-        properties = ", ".join(
-            f"'{key}' = '{value}'" for key, value in self.properties.items()
-        )
-        return (
-            f"CREATE TABLE IF NOT EXISTS delta.`{path}` ({self.spark_ddl(extra)}) USING delta"
-            f"{partitioned if self.partition_by else ''}"
-            f"{f' TBLPROPERTIES ({properties})' if properties else ''}"
-        )
-
     def expectations(self) -> list[dict[str, Any]]:
         """The rules as Great Expectations on Spark: dicts of type, kwargs, severity and meta (rule, contract).
 

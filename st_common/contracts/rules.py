@@ -46,10 +46,6 @@ class Check:
         """
         return self.query.replace(TABLE, table)
 
-    def failing_rows(self, table: str) -> str:
-        """A query that gives the rows (or keys) that break the rule, for examples."""
-        return _ROWS + self.sql(table).removeprefix(COUNT)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:

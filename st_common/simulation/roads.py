@@ -19,7 +19,7 @@ from st_common.layers.features import MORE, lines_of
 from st_common.layers.kinds import load_kinds
 from st_common.layers.load import read_features
 from st_common.query.problem import did_you_mean
-from st_common.simulation.road_network import (
+from st_common.simulation.network import (
     Limits,
     RoadNetwork,
     network_of,

@@ -13,14 +13,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from st_common.simulation.road_network import (
+from st_common.simulation.network import (
     CLASS_SHARES,
     CLASSES,
+    Choice,
     Limits,
     RoadNetwork,
+    Router,
+    destinations,
     limits_of,
 )
-from st_common.simulation.routes import Choice, Router, destinations
 
 _TRIES = 20  # of finding a route that is not trivial: a tiny network may have none
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.settings import Columns, StreamSettings
-from st_common.simulation.road_network import CLASSES
+from st_common.simulation.network import CLASSES
 from st_common.simulation.traffic import Round, Traffic
 
 COLUMNS = ("object", "ts", "x", "y", "class", "gone")

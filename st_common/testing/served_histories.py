@@ -18,7 +18,7 @@ from random import Random
 
 from st_common.errors import FencedError
 from st_common.formats.said_before import said_before
-from st_common.position import row_of, segment_of
+from st_common.position import position_of
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan
 from st_common.regions.registry import Box
@@ -246,16 +246,14 @@ def _judge(machine: Machine, traffic: Traffic, requests: list[Request]) -> None:
 
 def _found(machine: Machine) -> dict[int, str]:
     """The object at each position of the log that has a record."""
-    log, found = machine.log(), {}
+    log = machine.log()
+    found: dict[int, str] = {}
     for segment in log.segments(0):
         if segment.control:
             continue
         _, body = said_before(log.raw(segment))
         for row, line in enumerate(body.decode().splitlines()[1:]):
-            found[(segment.number << 24) | row] = line.partition(",")[0]
-    _hold(
-        all(row_of(at) < 1 << 24 and segment_of(at) >= 0 for at in found), "positions"
-    )
+            found[position_of(segment.number, row)] = line.partition(",")[0]
     return found
 
 

@@ -242,10 +242,6 @@ def test_spark_ddl_quotes_names_and_says_what_must_be_there():
         "`day` DATE NOT NULL, `number` BIGINT NOT NULL, `entered_ts` TIMESTAMP NOT NULL, `stayed_s` DOUBLE, "
         "`place` STRING NOT NULL, `kind` STRING NOT NULL, `note` STRING"
     )
-    assert visits().delta_ddl(Path("/t")) == (
-        f"CREATE TABLE IF NOT EXISTS delta.`/t` ({visits().spark_ddl()}) USING delta PARTITIONED BY (`day`) "
-        "TBLPROPERTIES ('delta.checkpointInterval' = '20')"
-    )
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
@@ -258,11 +254,6 @@ def failing(rows: pa.Table) -> dict[str, int]:
             check.name: connection.sql(check.sql("visits")).fetchall()[0][0]
             for check in visits().checks()
         }
-        for check in visits().checks():
-            assert (
-                len(connection.sql(check.failing_rows("visits")).fetchall())
-                == counts[check.name]
-            )
     return {name: count for name, count in counts.items() if count}
 
 
@@ -365,10 +356,7 @@ def test_a_feature_has_one_home():
     )
     with duckdb.connect() as connection:
         connection.register("rows", rows)
-        assert sorted(connection.sql(check.failing_rows("rows")).fetchall()) == [
-            ("b",),
-            ("c",),
-        ]
+        assert connection.sql(check.sql("rows")).fetchall() == [(2,)]
 
 
 # --- matching ---------------------------------------------------------------------------------------------------------

@@ -13,15 +13,16 @@ import pytest
 import shapely
 
 from st_common.decode import decode
-from st_common.simulation.road_network import (
+from st_common.simulation.network import (
     CLASS_SHARES,
     CLASSES,
     RoadNetwork,
+    Router,
+    destinations,
     limits_of,
     network_of,
     read_network,
 )
-from st_common.simulation.routes import Router, destinations
 from st_common.simulation.traffic import ALL_REPORT, PLACE, Round, Traffic, rounds
 from st_common.testing.road_traffic import (
     COLUMNS,

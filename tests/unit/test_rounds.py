@@ -15,7 +15,7 @@ from st_common.position import position_of
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan
 from st_common.regions.registry import MovingBox
-from st_common.simulation.road_network import read_network
+from st_common.simulation.network import read_network
 from st_common.simulation.traffic import ALL_REPORT, Round, rounds
 from st_common.testing.log_writer import bare_log
 from st_common.testing.road_traffic import object_ids, payload, stamp_ms, traffic_stream

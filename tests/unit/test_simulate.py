@@ -18,7 +18,7 @@ from st_common.decode import decode
 from st_common.geometry.space import GLOBE, PLANE
 from st_common.home import Home
 from st_common.settings import StreamSettings, load_streams
-from st_common.simulation.road_network import CLASSES
+from st_common.simulation.network import CLASSES
 from st_common.simulation.roads import grid_of_streets
 from st_common.simulation.simulate import Plan, simulate
 
