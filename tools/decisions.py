@@ -6,8 +6,9 @@ from pathlib import Path
 FOLDER = Path("docs/adr")
 _HEAD = """# Decisions
 
-What was decided where there was a choice, why, and what was measured. Newest last;
-numbers that are missing were withdrawn.
+What was decided where somebody would otherwise decide anew, why, and what was measured.
+Newest last; what stood under numbers that are missing is part of others, or of the page or
+module that it is about.
 
 | | |
 |---|---|

@@ -1,4 +1,4 @@
-"""The kinds of sinks that there are; settings and deliveries ask here, and nobody else names one (docs/adr/0040)."""
+"""The kinds of sinks that there are; settings and deliveries ask here, and nobody else names one."""
 
 from st_common.delivery.files import FileSink
 from st_common.delivery.kafka import KafkaSink

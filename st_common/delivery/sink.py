@@ -1,4 +1,4 @@
-"""What a kind of receiver is to the rest: the settings that are its own, and how changes get there (docs/adr/0040).
+"""What a kind of receiver is to the rest: the settings that are its own, and how changes get there.
 
 conf/deliveries.toml   to = "webhook", url = ..   ->   WebhookSink   ->   Receiver: send, close
                        (a word of `registry.SINKS`)    (a value)         (a connection)

@@ -60,7 +60,7 @@ class Archived:
 
 
 class Archive:
-    """Follows the log of one stream and stores it in `positions` and `rejects`, exactly once (docs/adr/0002).
+    """Follows the log of one stream and stores it in `positions` and `rejects`, exactly once (docs/adr/0096).
 
     Each table remembers by its app transaction, `archive-STREAM`, up to which segment it has everything. The two may
     differ after a crash between their commits: reading begins at the earlier one, and the other one leaves out what it

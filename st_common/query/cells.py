@@ -4,7 +4,7 @@
     GRID_CELL(500)     GRID_CELL(x, y, 500)     '12:-3'               on planes; 12 * 500 <= x < 13 * 500
 
 They are functions of expressions as all others, so that a cell stands wherever an expression does. H3 comes from a
-library for whole columns, as a function that DuckDB calls with Arrow arrays (docs/adr/0065).
+library for whole columns, as a function that DuckDB calls with Arrow arrays (docs/adr/0010).
 """
 
 from typing import TYPE_CHECKING, Any

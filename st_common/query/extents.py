@@ -1,4 +1,4 @@
-"""Regions on streams whose elements have an extent: all of it counts, and not its place alone (docs/adr/0097)."""
+"""Regions on streams whose elements have an extent: all of it counts, and not its place alone (docs/adr/0033)."""
 
 from collections.abc import Iterator
 from dataclasses import replace

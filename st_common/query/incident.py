@@ -1,4 +1,4 @@
-"""Incidents: a condition that holds for some time, with a beginning, a duration and an end (SPEC X8, docs/adr/0037)."""
+"""Incidents: a condition that holds for some time, with a beginning, a duration and an end (SPEC X8, docs/adr/0024)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

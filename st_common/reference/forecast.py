@@ -1,4 +1,4 @@
-"""WILL ENTER: whether the way that a fix goes on meets a region, or how far that is (SPEC G8, docs/adr/0062).
+"""WILL ENTER: whether the way that a fix goes on meets a region, or how far that is (SPEC G8, docs/adr/0033).
 
 The velocity is taken from what expressions say of a fix: its speed and heading since the reading before. On degrees
 they are those of the geodesic, while ways are straight in coordinates; what the difference may decide is in doubt.

@@ -1,4 +1,4 @@
-"""FOR and UNTIL: what fixes make of an incident, of one object and one target at a time (docs/adr/0037, SPEC X8).
+"""FOR and UNTIL: what fixes make of an incident, of one object and one target at a time (docs/adr/0024, SPEC X8).
 
 none --( fixes in a row satisfy the condition for so long )--> open     it begins with the first of them
 open --( a fix of which UNTIL is true; without UNTIL one that does not satisfy the condition )--> none

@@ -62,7 +62,7 @@ def units(extent: Extent) -> int:
 
 
 def outlives(frame: Frame) -> bool:
-    """Whether fixes stay in a frame when their object is gone or silent: no window is one of space (ADR 16)."""
+    """Whether fixes stay in a frame when their object is gone or silent: no window is one of space (ADR 12)."""
     of_space = any(window.range.by == "space" for window in frame.sliding)
     return not frame.regions and not of_space
 

@@ -1,4 +1,4 @@
-"""What regions made of others have in common: AND, OR and NOT of regions (docs/adr/0042).
+"""What regions made of others have in common: AND, OR and NOT of regions (docs/adr/0033).
 
 How far one is from a place, and which ways meet it, is not known: its border is not those of its parts.
 """

@@ -1,4 +1,4 @@
-"""WILL ENTER: who is not in a region yet, and meets it within a time if it goes on as it does (docs/adr/0062).
+"""WILL ENTER: who is not in a region yet, and meets it within a time if it goes on as it does (docs/adr/0033).
 
 ```
     BY HEADING                                 BY SPEED

@@ -1,4 +1,4 @@
-"""AND, OR and NOT of regions of which some go with objects (docs/adr/0075).
+"""AND, OR and NOT of regions of which some go with objects (docs/adr/0033).
 
 ```
     park AND ('M', 'a', 500 m)        +-----------+

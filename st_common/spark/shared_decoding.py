@@ -1,4 +1,4 @@
-"""A backlog that each task decodes a share of, and gives the others what is theirs (docs/adr/0087).
+"""A backlog that each task decodes a share of, and gives the others what is theirs (docs/adr/0085).
 
     segments of a plan       [ 40 41 42 43 | 44 45 46 47 ]
     decoded by                  task A         task B

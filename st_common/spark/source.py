@@ -137,7 +137,7 @@ def packet_rows(feed: Feed, segments: list[Segment]) -> Iterator[pa.RecordBatch]
 
 
 class LogSource(DataSource):
-    """The log as a streaming source: `spark.readStream.format("fairway_log")` (docs/adr/0001).
+    """The log as a streaming source: `spark.readStream.format("fairway_log")` (docs/adr/0082).
 
     Its options: `feed` as JSON; `checkpoint`, the folder of the checkpoint; `hold`, a file that stops it from planning
     batches while it is there; `max_bytes` of a batch; `tasks` that read one; and `end`, the segment before which it

@@ -1,4 +1,4 @@
-"""Incidents: when fixes and the clock move the stretches of the reference, and what is told, as docs/adr/0037 says."""
+"""Incidents: when fixes and the clock move the stretches of the reference, and what is told, as docs/adr/0024 says."""
 
 import json
 from datetime import UTC, datetime

@@ -53,7 +53,7 @@ class Packet:
         x: float64[n]; `y` likewise.
         gone: int8[n], 1 where the feed says that the object has left.
         clock_row: int32, the rows at which the largest event time of *all* fixes of the segment grows; every shard gets
-            them, so that all agree on the clock at every row of the log (docs/adr/0004).
+            them, so that all agree on the clock at every row of the log (docs/adr/0008).
         clock_max: int64, to what it grows there.
         attributes: other columns, n values each.
         nulled: by attribute in how many fixes it could not be read.

@@ -1,4 +1,4 @@
-"""What the fixes of a run do to incidents: which start, go on and end (SPEC X8, docs/adr/0037).
+"""What the fixes of a run do to incidents: which start, go on and end (SPEC X8, docs/adr/0024).
 
 condition holds      no   yes  yes  yes  no            FOR 2 fixes
 code                 OUT  IN   IN   IN   OUT

@@ -1,4 +1,4 @@
-"""Rows of changes about incidents: STARTED is +, ENDED is -, ONGOING has the sign 0 (SPEC X8, docs/adr/0037)."""
+"""Rows of changes about incidents: STARTED is +, ENDED is -, ONGOING has the sign 0 (SPEC X8, docs/adr/0024)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Which fixes will be in which regions, if they go on as they do: all queries at once (SPEC G8, P8; docs/adr/0062).
+"""Which fixes will be in which regions, if they go on as they do: all queries at once (SPEC G8, P8; docs/adr/0033).
 
 fixes with velocities  ->  ways of the time that is asked for  ->  the ways that meet borders, less who is in
 """

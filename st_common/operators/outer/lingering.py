@@ -1,4 +1,4 @@
-"""Rows that count on for a while after they left: WINDOW above the rows of a query (SPEC P5, docs/adr/0076).
+"""Rows that count on for a while after they left: WINDOW above the rows of a query (SPEC P5, docs/adr/0041).
 
 With WINDOW 10 and ticks of 5:
 

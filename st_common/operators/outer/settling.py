@@ -1,4 +1,4 @@
-"""Rows that count once they were there for a while: FOR above the rows of a query (docs/adr/0079).
+"""Rows that count once they were there for a while: FOR above the rows of a query (docs/adr/0041).
 
 With FOR 10 and ticks of 5:
 

@@ -3,7 +3,8 @@
 It is the last thing that happens to fixes on their way from the log: what is late or double is decided before, and what
 is filtered refreshes the silence of its object and moves the clock, but is no event. A *stay* of an object lasts until
 it is gone or silent; its first fix has none before it to be judged beside. What says that an object is gone is never
-filtered.
+filtered. Each fix is held against the last accepted one of its stay, in the order of event time where the stream has
+lateness: in the order of arrival, arrival would decide answers. It is judged by the limits of its own row of the log.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Queries that begin with what they would know, had they been registered before (docs/adr/0048).
+"""Queries that begin with what they would know, had they been registered before (docs/adr/0043).
 
     state of the shard      objects a b    query 0            answer (0: a)
     seed of `q`             objects b c    query 0 = q        answer (q: b c)

@@ -22,7 +22,7 @@ class Memories(Mapping[Kind, Component]):
     """The components of a state that have rows, by their kind; asked for another kind it gives one without rows.
 
     So who asks for `memories[Entries]` needs not know whether any window was ever registered, and the same state is the
-    same bytes whoever has looked at it (docs/adr/0031).
+    same bytes whoever has looked at it.
     """
 
     __slots__ = ("_of",)

@@ -182,7 +182,7 @@ def ordered_by_position(changes: pa.Table, queries: Queries) -> pa.Table:
 
 
 def settled(shards: list[pa.Table]) -> pa.Table:
-    """All shards' changes in their one order (docs/adr/0005), with `seq` numbering those of one position from 0.
+    """All shards' changes in their one order (docs/adr/0008), with `seq` numbering those of one position from 0.
 
     The order is position, event time, expiry before fix before tick, object, - before + before 0, query in order of
     registration, partner, cause; objects and partners as texts. It depends neither on batches, nor on shards, nor on
