@@ -171,10 +171,17 @@ test-fast: $(VENV)/.ready ## what runs in seconds: no Spark, no processes, nothi
 ifndef SEED
 SEED := $(shell date +%s)
 endif
+LAW_SECONDS ?= 60
+LAW_NOTES ?= build/laws.jsonl
 .PHONY: test-random
-test-random: $(VENV)/.ready ## laws over cases that nobody has tried; prints its seed (again: SEED=123, more: HYPOTHESIS_PROFILE=deep)
-	@echo "laws at random; to replay: make test-random SEED=$(SEED)"
-	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-random} $(PYTEST) $(SIDE_BY_SIDE) --hypothesis-seed=$(SEED) -m hypothesis tests/laws $(ARGS)
+test-random: $(VENV)/.ready ## laws over cases that nobody has tried, each its share of LAW_SECONDS=60; prints its seed (again: SEED=123)
+	@echo "laws at random; to replay: make test-random SEED=$(SEED) LAW_SECONDS=$$((10 * $(LAW_SECONDS)))"
+	@HYPOTHESIS_PROFILE=random $(PYTEST) $(SIDE_BY_SIDE) --hypothesis-seed=$(SEED) --law-seconds=$(LAW_SECONDS) -m hypothesis tests/laws $(ARGS)
+
+.PHONY: test-deep
+test-deep: $(VENV)/.ready ## a thousand cases of each law, cheap ones first, for hours; goes on where it was (LAW_NOTES=build/laws.jsonl)
+	@mkdir -p $(dir $(LAW_NOTES))
+	@HYPOTHESIS_PROFILE=deep nice -n 15 $(PYTEST) -p no:xdist --law-notes=$(LAW_NOTES) -m hypothesis tests/laws $(ARGS)
 
 .PHONY: test-spark
 test-spark: $(VENV)/.ready jars/.complete ## what starts Spark

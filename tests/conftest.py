@@ -5,6 +5,7 @@ import functools
 import gc
 import importlib.util
 import json
+import math
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -29,7 +30,9 @@ TAKE_LONG = frozenset((ROOT / "tests" / "takes_long.txt").read_text().split())
 IN_ONE = shares_of_files(read_seconds((ROOT / "tests" / "whole_files.txt").read_text()))
 """The shares of files that take long and are run as a whole, for their tests share what was set up."""
 LEFT_TO_OTHERS = pytest.StashKey[int]()
-"""How many tests CI leaves to other commits."""
+"""How many tests CI leaves to other commits, or had all their cases in a search before."""
+SHARE = pytest.StashKey[float]()
+"""How many seconds each law has."""
 MARKS_OF_FOLDERS = {
     "spark": "spark",
     "dags": "dags",
@@ -43,7 +46,8 @@ if importlib.util.find_spec(
 ):  # not in Airflow's environment, where nothing is a law
     from hypothesis import HealthCheck, Phase, settings
 
-    from st_common.testing.effort import AGAIN, ANEW, QUICK
+    from st_common.testing.effort import AGAIN, DEEP, QUICK, Span
+    from st_common.testing.law_notes import Note, add_note, left_to_try, read_notes
 
     # A shared machine makes any deadline and any health check on time a matter of luck.
     steady = {
@@ -52,9 +56,9 @@ if importlib.util.find_spec(
         "print_blob": True,
     }
     settings.register_profile("quick", max_examples=QUICK, **steady)
-    settings.register_profile("deep", max_examples=1000, **steady)
+    settings.register_profile("deep", max_examples=DEEP, **steady)
     settings.register_profile("ci", max_examples=AGAIN, derandomize=True, **steady)
-    settings.register_profile("random", max_examples=ANEW, database=None, **steady)
+    settings.register_profile("random", max_examples=DEEP, database=None, **steady)
     # tools/mutants.py asks whether a case of CI fails, not which is the smallest.
     settings.register_profile(
         "mutants",
@@ -74,6 +78,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--spec-marks",
         metavar="FILE",
         help="write which tests carry which rows of the specification",
+    )
+    parser.addoption(
+        "--law-seconds",
+        metavar="SECONDS",
+        type=float,
+        help="the time of all laws that are run, of which each has an equal share",
+    )
+    parser.addoption(
+        "--law-notes",
+        metavar="FILE",
+        type=Path,
+        help="write what each law tried; those that have had all their cases there are not run, cheap ones come first",
     )
 
 
@@ -163,9 +179,7 @@ def pytest_collection_modifyitems(
         folder = item.path.relative_to(ROOT / "tests").parts[0]
         if folder in MARKS_OF_FOLDERS:
             item.add_marker(MARKS_OF_FOLDERS[folder])
-        if PROFILE == "deep" and getattr(
-            getattr(item, "obj", None), "is_hypothesis_test", False
-        ):
+        if PROFILE == "deep" and _is_law(item):
             item.add_marker(
                 pytest.mark.timeout(0), append=False
             )  # it takes what it takes
@@ -191,6 +205,8 @@ def pytest_collection_modifyitems(
             f"no such row in docs/spec-rows.csv: {' '.join(unknown)} (marked by {tests})"
         )
     _leave_to_others(config, items)
+    if notes := config.getoption("--law-notes"):
+        _leave_what_is_done(config, items, notes)
     if target := config.getoption("--spec-marks"):
         Path(target).write_text(
             json.dumps(marks, indent=1, sort_keys=True) + "\n", encoding="utf-8"
@@ -212,9 +228,54 @@ def _leave_to_others(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.stash[LEFT_TO_OTHERS] = len(later)
 
 
+def _is_law(item: pytest.Item) -> bool:
+    return getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+
+
+def _leave_what_is_done(
+    config: pytest.Config, items: list[pytest.Item], notes: Path
+) -> None:
+    laws = {item.nodeid: item for item in items if _is_law(item)}
+    left = left_to_try(laws, read_notes(notes))
+    config.hook.pytest_deselected(items=[laws[law] for law in laws.keys() - left])
+    items[:] = [laws[law] for law in left]
+    config.stash[LEFT_TO_OTHERS] = len(laws) - len(left)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Shares the time of laws out over those that are run."""
+    seconds = session.config.getoption("--law-seconds")
+    if seconds is not None:
+        laws = sum(_is_law(item) for item in session.items)
+        session.config.stash[SHARE] = seconds / max(1, laws)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """A law ends when its share of the time is over; what it tried is noted, whatever came of it."""
+    notes = pyfuncitem.config.getoption("--law-notes")
+    share = pyfuncitem.config.stash.get(SHARE, math.inf)
+    if not _is_law(pyfuncitem) or (notes is None and share == math.inf):
+        return (yield)
+    span = Span(share)
+    has_failed = True
+    try:
+        with span.limit(pyfuncitem.obj):
+            yield
+        has_failed = False
+    except KeyboardInterrupt:  # of a user: what was tried until then has held
+        has_failed = span.has_failed
+        raise
+    finally:
+        if notes is not None:
+            law = pyfuncitem.nodeid
+            add_note(notes, Note(law, span.cases, span.takes, has_failed))
+    return True
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """All tests of a section may be another commit's: that is no error."""
+    """All tests of a section may be another commit's, or done before: that is no error."""
     left = session.config.stash.get(LEFT_TO_OTHERS, 0)
     if left and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         session.exitstatus = pytest.ExitCode.OK

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.capture.files import replay
@@ -27,6 +27,7 @@ from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.ops.status import read_status
 from st_common.settings import StreamSettings, stream_of_table
+from st_common.testing.effort import tries
 
 NOW = 1_800_000_000_000_000
 START = 1_700_000_000
@@ -282,7 +283,7 @@ def kept_of(parts) -> list[tuple]:
 
 
 @pytest.mark.spec("X16")
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(ROWS, st.sampled_from(["csv", "ndjson"]), st.integers(1, 4))
 def test_a_stream_with_junk_that_is_filtered_is_the_stream_without_it(rows, form, size):
     stream = stream_of("kind = 'location' AND valid", **SHAPES[form])
@@ -464,7 +465,7 @@ def test_every_format_lets_in_what_its_own_columns_say(which):
 
 
 @pytest.mark.spec("X16")
-@settings(max_examples=25, deadline=None)
+@tries(25)
 @given(ROWS, st.integers(1, 4), st.integers(1, 4))
 def test_what_is_filtered_out_moves_nobody_in_any_shard(
     tmp_path_factory, rows, shards, size
