@@ -75,12 +75,16 @@ export class Follower {
         }
     }
 
-    /** How far the engine of the query's stream has come; who is in is asked for later, so no change falls between. */
+    /**
+     * The last position that the engine of the query's stream has done: status says the one that comes next. Who is in is
+     * asked for later, so no change falls between.
+     */
     private async positionNow(): Promise<number> {
         if (recording !== null) return 0;
         const { stream } = await getJson<{ stream: string }>(pathOf(['queries', this.query]), this.stopping.signal);
         const { streams } = await getJson<{ streams: Status[] }>('/status', this.stopping.signal);
-        return streams.find((one) => one.stream === stream)?.position ?? 0;
+        const next = streams.find((one) => one.stream === stream)?.position ?? 0;
+        return Math.max(next - 1, 0);
     }
 
     private tell(events: SentEvent[]): void {
