@@ -54,7 +54,7 @@ def _template(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MqttSink(BrokerSink):
-    """Topics of a `broker` (host:port) that speaks MQTT 5: one of 3.1.1 acknowledges what it refuses, and throws it away.
+    """Topics of a `broker` (host:port) that speaks MQTT 5: one of 3.1.1 acknowledges what it refuses and drops it.
 
     A connection is used once: what fails is given up with all that it holds, and the batch goes by another, so that the
     library's queue never sends what the delivery does not know of.

@@ -1,8 +1,9 @@
 """Which closed boxes contain which points: a uniform grid in CSR form, in a few levels of cell size.
 
-Cell numbers grow with the coordinate and are clamped, so a few far boxes do not stretch the grid, bounds may be infinite,
-and the answer stays exact. To sort points by x and search for each box was slower at every number of boxes tried, and so
-were GEOS's prepared `dwithin` and a test of far corners for distances (docs/performance.md, what was tried).
+Cell numbers grow with the coordinate and are clamped, so a few far boxes do not stretch the grid, bounds may be
+infinite, and the answer stays exact. To sort points by x and search for each box was slower at every number of boxes
+tried, and so were GEOS's prepared `dwithin` and a test of far corners for distances
+(docs/performance.md, what was tried).
 """
 
 import itertools

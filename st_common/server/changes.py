@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pyarrow as pa
 from sse_starlette import EventSourceResponse
 from starlette.types import Message, Receive, Scope, Send
@@ -396,7 +395,7 @@ class EventsReply(EventSourceResponse):
 
         async def sent(message: Message) -> None:
             try:
-                with anyio.fail_after(STALLED_S):
+                async with asyncio.timeout(STALLED_S):
                     await send(message)
             except TimeoutError:
                 self._hub.drop(self._listener, _STALLED)

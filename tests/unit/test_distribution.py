@@ -52,7 +52,6 @@ def test_no_page_nor_setting_calls_it_by_the_name_of_somebody_else():
             ), path
 
 
-@pytest.mark.spec("S12")
 def test_a_core_library_is_wanted_by_no_extra_and_no_library_twice():
     wanted = [re.split(r"[ ;<>=\[]", one)[0] for one in requires("fairway-streams")]
     assert len(wanted) == len(set(wanted))

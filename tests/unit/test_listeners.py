@@ -101,7 +101,7 @@ def listening(client, path="/changes/zone"):
 
 
 def until(is_so):
-    end_s = time.monotonic() + 60
+    end_s = time.monotonic() + 240
     while not is_so():
         assert time.monotonic() < end_s
         time.sleep(0.02)
