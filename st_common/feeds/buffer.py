@@ -20,7 +20,7 @@ class Buffer:
         self._waiting: deque[Arrival] = deque()
         self._size, self.skipped, self.taken = 0, 0, 0
         self._has_changed = asyncio.Condition()
-        self._is_closed = False
+        self._is_closed = self._is_held = False
 
     @property
     def size(self) -> int:
@@ -45,6 +45,8 @@ class Buffer:
     async def take(self, *, most_bytes: int, gather_s: float) -> Sequence[Arrival]:
         """The next arrivals: what comes within so many seconds of the first, and is not too much.
 
+        Whoever takes them has stored those that it took before.
+
         Args:
             most_bytes: what has come to so much is taken at once.
             gather_s: how long is waited for more.
@@ -53,6 +55,8 @@ class Buffer:
             At least one; none at the end, once the buffer was closed.
         """
         async with self._has_changed:
+            self._is_held = False
+            self._has_changed.notify_all()
             await self._has_changed.wait_for(lambda: self._waiting or self._is_closed)
             try:
                 async with asyncio.timeout(gather_s):
@@ -64,9 +68,11 @@ class Buffer:
             return self._taken(most_bytes)
 
     async def drained(self) -> None:
-        """Waits until nothing waits."""
+        """Waits until nothing waits, and what was taken is stored."""
         async with self._has_changed:
-            await self._has_changed.wait_for(lambda: not self._waiting)
+            await self._has_changed.wait_for(
+                lambda: not (self._waiting or self._is_held)
+            )
 
     async def close(self) -> None:
         """Nothing more will come; what waits can still be taken."""
@@ -85,5 +91,6 @@ class Buffer:
             size += taken[-1].size
         self._size -= size
         self.taken += len(taken)
+        self._is_held = bool(taken)
         self._has_changed.notify_all()
         return taken

@@ -135,6 +135,9 @@ class Capture:
                 await self._end_of_connection()
             except (OSError, TransientError) as error:
                 self._tries.error = said(error)
+            if self._source.has_places:
+                # Else it would go on where the log ends by now, and give once more what is on its way there.
+                await self._buffer.drained()
             await self._pause(is_steady=time.monotonic() - begun_s >= _STEADY_S)
 
     async def _end_of_connection(self) -> None:

@@ -1,7 +1,8 @@
 """Messages of brokers: MQTT, where a message is acknowledged once it is stored, and Kafka, which can go back."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+import logging
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,10 @@ _PASSING = (
 """Why a broker refuses for a while."""
 _POLL_S = 0.1
 _MOST_AT_ONCE = 10_000
+_KAFKA_SESSION_MS = 10_000
+"""So long the partitions of a capture that was killed stay with it, and nobody reads them."""
+_KAFKA_LOG = logging.getLogger(f"{__name__}.kafka")
+_KAFKA_LOG.setLevel(logging.CRITICAL)  # 20 lines a second while no broker answers
 
 
 class Mqtt(Source):
@@ -198,12 +203,22 @@ class Kafka(Source):
 
     async def arrivals(self, places: Resume) -> AsyncGenerator[Arrival]:
         """See `Source.arrivals`; a part is "TOPIC/PARTITION"."""
-        from confluent_kafka import Consumer, KafkaException
+        from confluent_kafka import Consumer, KafkaError, KafkaException
 
-        consumer = Consumer(self._options())
+        down: list[KafkaError] = []
+        given: dict[str, int] = {}
+
+        def heard(error: KafkaError) -> None:
+            """Hears, while it polls, what becomes of no message: no broker answers any more."""
+            if error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - it has no other name
+                down.append(error)
+
+        options = self._options() | {"error_cb": heard}
+        consumer = Consumer(options, logger=_KAFKA_LOG)
         try:
             consumer.subscribe(
-                list(self.settings.topics), on_assign=partial(self._assigned, places)
+                list(self.settings.topics),
+                on_assign=partial(self._assigned, places, given),
             )
             while True:
                 messages = await asyncio.to_thread(
@@ -211,7 +226,11 @@ class Kafka(Source):
                 )
                 for message in messages:
                     for arrival in self._arrivals_of(message):
+                        given |= arrival.places
                         yield arrival
+                if down and not messages:
+                    raise TransientError(f"Kafka: {down[-1].str()}")
+                down.clear()
         except KafkaException as error:
             raise TransientError(f"Kafka: {error.args[0]}") from None
         finally:
@@ -225,6 +244,7 @@ class Kafka(Source):
             "group.id": settings.client or f"fairway-{self.stream.name}",
             "enable.auto.commit": False,
             "auto.offset.reset": first,
+            "session.timeout.ms": _KAFKA_SESSION_MS,
             "security.protocol": ("SASL_" if settings.user else "")
             + ("SSL" if settings.tls else "PLAINTEXT"),
         }
@@ -239,15 +259,19 @@ class Kafka(Source):
     def _assigned(
         self,
         places: Resume,
+        given: Mapping[str, int],
         consumer: "Consumer",
         partitions: "list[TopicPartition]",
     ) -> None:
-        """Goes on where the log ends, in each partition that this capture is given."""
+        """Goes on where the log ends in each partition that this capture is dealt, or behind what is on its way there.
+
+        A capture that joins or dies has all partitions dealt out anew, to whoever had them too.
+        """
         known = places()
         for one in partitions:
             part = f"{one.topic}/{one.partition}"
-            if part in known:
-                one.offset = known[part]
+            if part in known or part in given:
+                one.offset = max(known.get(part, 0), given.get(part, 0))
         consumer.assign(partitions)
 
     def _arrivals_of(self, message: Any) -> list[Arrival]:
