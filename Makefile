@@ -203,9 +203,9 @@ test-airflow: $(VENV)/.ready $(AIRFLOW_VENV)/.ready ## a whole Airflow on Postgr
 faults: $(VENV)/.ready ## power cut, pause, clock step, full disk, kill -9, torn files; a calm run is the judge (as root; ARGS="--list")
 	@$(BIN)/python tools/faults.py $(ARGS)
 
-.PHONY: mqtt-kills
-mqtt-kills: $(VENV)/.ready ## kill -9 of captures and a Mosquitto in turns: who lost what was acknowledged (ARGS="--kills 100 --seed 7")
-	@$(BIN)/python tools/mqtt_kills.py $(ARGS)
+.PHONY: kills
+kills: $(VENV)/.ready ## kill -9 of captures and brokers in turns, of reshard, layer spread, backtest (ARGS="--of kafka --kills 100 --seed 7")
+	@$(BIN)/python tools/kills.py $(ARGS)
 
 .PHONY: histories
 histories: $(VENV)/.ready ## lives on a simulated machine: engines, servers; kills, power cuts, pauses, full disks (ARGS="--count 10000 --seed 7")

@@ -9,7 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 IMAGE_BYTES = 400 << 20
-_IN_MEMORY = ("disk_full", "tick_on_full_disk")
+_IN_MEMORY = (
+    "disk_full",
+    "disk_full_resident",
+    "disk_full_micro_batch",
+    "tick_on_full_disk",
+)
 _ON_AN_IMAGE = ("power_cut", "read_only")
 _SHUTDOWN, _WITHOUT_A_FLUSH = (
     0x8004587D,

@@ -32,6 +32,7 @@ silence_s = 60.0
 max_speed_mps = 5.0
 codec = "{codec}"
 columns = {{ object = "object", event_ts = "t", x = "x", y = "y" }}
+{more}
 """
 QUERIES = """
 REGISTER QUERY left AS SELECT * FROM load INSIDE (0, 0, 5, 10);
@@ -59,6 +60,8 @@ class Place:
     wants_more: bool = True
     codec: str = "raw"
     rows: int = ROWS
+    engine: str = "local"
+    settings: str = ""
 
     @property
     def stream(self) -> Path:
@@ -149,7 +152,7 @@ def part_of(number: int, rng: random.Random, count: int = ROWS) -> str:
 def prepare(place: Place) -> None:
     """A home with a stream and its queries."""
     LocalStorage(place.root / "conf").put(
-        "streams.toml", SETTINGS.format(codec=place.codec).encode()
+        "streams.toml", SETTINGS.format(codec=place.codec, more=place.settings).encode()
     )  # survives a power cut
     (place.notes / "queries.sql").write_text(QUERIES)
     done = place.call("query", "register", str(place.notes / "queries.sql"))
@@ -191,7 +194,7 @@ def until(wanted: Callable[[], bool], what: str) -> None:
 def at_work(place: Place) -> Iterator[subprocess.Popen[bytes]]:
     """A feed, an engine and a follower, some way into the log; gives the engine. In the end all are killed."""
     prepare(place)
-    engine = place.spawn("run", STREAM, "--engine", "local")
+    engine = place.spawn("run", STREAM, "--engine", place.engine)
     place.spawn("changes", "--follow", "--json", out=place.notes / "told.jsonl")
     feeder = threading.Thread(target=feed, args=(place,), daemon=True)
     feeder.start()
@@ -209,7 +212,7 @@ def at_work(place: Place) -> Iterator[subprocess.Popen[bytes]]:
 
 def rerun(place: Place) -> None:
     """The engine once more, to the log's end."""
-    done = place.call("run", STREAM, "--engine", "local", "--until-idle")
+    done = place.call("run", STREAM, "--engine", place.engine, "--until-idle")
     if done.returncode:
         raise BrokenError(
             f"run ended with {done.returncode}: {done.stderr.strip()[-300:]}"

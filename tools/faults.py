@@ -46,6 +46,11 @@ from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 
 REFUSED = 4  # exit code of a process whose stream belongs to another one
+ON_SPARK = """shards = 2
+
+[streams.load.spark]
+mode = "{mode}"
+"""
 NO_STORAGE = 75  # of one that the disk takes nothing of
 FOREIGN_S = 125.0
 """So long, and a little more, a lease of a process lives that cannot be looked at."""
@@ -141,9 +146,31 @@ def disk_full(place: Place) -> None:
                 time.sleep(place.rng.uniform(1, 4))
             if engine.poll() is not None:
                 _judge_end(place, engine)
-                engine = place.spawn("run", STREAM, "--engine", "local")
+                engine = place.spawn("run", STREAM, "--engine", place.engine)
+                _until_further(place, engine)
             time.sleep(place.rng.uniform(1, 4))
     rerun(place)
+
+
+def disk_full_resident(place: Place) -> None:
+    """The same with the engine on Spark, whose tasks stay."""
+    place.engine, place.settings = "spark", ON_SPARK.format(mode="resident")
+    disk_full(place)
+
+
+def disk_full_micro_batch(place: Place) -> None:
+    """The same with the engine on Spark, in micro-batches."""
+    place.engine, place.settings = "spark", ON_SPARK.format(mode="micro-batch")
+    disk_full(place)
+
+
+def _until_further(place: Place, engine: subprocess.Popen[bytes]) -> None:
+    """Waits until an engine that was started anew is at work; one that ends by itself is judged by who looks next."""
+    before = position(place)
+    until(
+        lambda: position(place) > before or engine.poll() is not None,
+        "the engine that was started anew is at work",
+    )
 
 
 def tick_on_full_disk(place: Place) -> None:
@@ -235,6 +262,8 @@ FAULTS = {
         paused_owner,
         clock_step,
         disk_full,
+        disk_full_resident,
+        disk_full_micro_batch,
         tick_on_full_disk,
         read_only,
         power_cut,

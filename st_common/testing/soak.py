@@ -51,7 +51,7 @@ def live(folder: Path, *, seed: int, rows: int = 400, kills: int = 0) -> Round:
         AssertionError: the changes are not those of brute force, or `verify` finds an answer that does not hold.
     """
     rng, home = Random(seed), Home(folder)
-    case = _stored(home, seed, rows)
+    case = stored(home, seed, rows)
     stream = settings_of(STREAM, case.rules, margin=rng.choice(MARGINS))
     cuts = sorted(
         rng.sample(range(1, len(case.rows)), min(len(case.rows) - 1, 4 + rows // 12))
@@ -59,6 +59,31 @@ def live(folder: Path, *, seed: int, rows: int = 400, kills: int = 0) -> Round:
     parts = [case.rows[a:b] for a, b in pairwise([0, *cuts, len(case.rows)])]
     killed_at = set(rng.sample(range(len(parts)), min(kills, len(parts))))
     order, restarts = _lived(home, stream, parts, rng, killed_at)
+    changes = judge(home, stream, case, order, seed)
+    return Round(
+        seed=seed,
+        rows=len(case.rows),
+        changes=changes,
+        restarts=restarts,
+        kills=len(killed_at),
+    )
+
+
+def judge(
+    home: Home, stream: StreamSettings, case: Case, order: dict[int, int], seed: int
+) -> int:
+    """Compares what a stream told with brute force over a case, and asks `verify`; how many changes there are.
+
+    Args:
+        home: the home folder.
+        stream: the settings of the stream.
+        case: the rows of its log, and the layers.
+        order: the place of each position of the log among the rows of the case.
+        seed: that of the case, for the message.
+
+    Raises:
+        AssertionError: something does not hold.
+    """
     changes = tables.read(home.table("changes", STREAM))
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     one, other = told(changes, order), told_by_oracle(expected.changes)
@@ -71,16 +96,10 @@ def live(folder: Path, *, seed: int, rows: int = 400, kills: int = 0) -> Round:
     if wrong:
         names = ", ".join(wrong)
         raise AssertionError(f"seed {seed}: verify finds what does not hold: {names}")
-    return Round(
-        seed=seed,
-        rows=len(case.rows),
-        changes=len(changes),
-        restarts=restarts,
-        kills=len(killed_at),
-    )
+    return len(changes)
 
 
-def _stored(home: Home, seed: int, rows: int) -> Case:
+def stored(home: Home, seed: int, rows: int) -> Case:
     """The case of a seed, with layers where each of their versions has a feature."""
     case = case_of(seed, layers=True, kept=(True,) * rows, names=NAMES)
     if all(case.layers.values()):

@@ -11,33 +11,23 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
-from st_common.capture.control import write_export
 from st_common.capture.log import Log
 from st_common.cli import app
-from st_common.contracts import load_contract
 from st_common.engine import reshard
-from st_common.engine.committing import APP
 from st_common.engine.export import (
-    asked_exports,
-    export_path,
     exported,
-    seed_folder,
-    seed_path,
 )
-from st_common.engine.feed import packets, step_settings
 from st_common.engine.local import LocalEngine
 from st_common.engine.run import run
-from st_common.engine.states import end_of, load, save
-from st_common.engine.topology import Topology, frozen, generation_folder, topology_of
+from st_common.engine.topology import Topology, frozen, topology_of
 from st_common.errors import ConfigError, StateError
 from st_common.home import Home
-from st_common.operators.runtime.stages import step
 from st_common.operators.state.codec import to_blob
-from st_common.operators.turn.changes import settled
 from st_common.ops.stop import place_marker
 from st_common.testing.log_writer import bare_log, settings_of, write_log
 from st_common.testing.oracle import Control, Fix, Rules
 from st_common.testing.random_plans import KINDS, plan_of
+from st_common.testing.shards_here import shards_here
 from st_common.testing.strategies import SECOND_US, case_of
 
 RULES = Rules(lateness_us=0, silence_us=10 * SECOND_US, tick_us=SECOND_US)
@@ -85,34 +75,6 @@ def thirds(rows):
 
 def written(home, rows):
     write_log(home.log("grid"), rows, cuts=range(0, len(rows), 7))
-
-
-def shards_here(home, stream, owner):
-    """What Spark does with a stream that begins with seeds, without Spark: up to an export."""
-    log, topology = bare_log(home.log(stream.name)), topology_of(home, stream.name)
-    segment = write_export(log, arrival_us=0).number
-    seeds = seed_folder(generation_folder(home, stream.name))
-    read = [
-        packets(log, one, stream, shards=stream.shards)
-        for one in log.segments(topology.start)
-    ]
-    done = []
-    for shard in range(stream.shards):
-        mine = [row[shard] for row in read]
-        of = step_settings(stream, shard=shard, shards=stream.shards)
-        done.append(step(load(seed_path(seeds, shard)), mine, of, None))
-        for asked in asked_exports(mine):
-            save(export_path(home, stream.name, asked, shard), done[-1].state)
-    changes = settled([one.changes for one in done])
-    end = end_of(done[0].state)
-    tables.append(
-        home.table("changes", stream.name),
-        changes,
-        load_contract("changes"),
-        app=APP,
-        version=end,
-    )
-    return exported(home, stream.name, segment, stream.shards)
 
 
 def ordered(home):
