@@ -10,10 +10,11 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from st_common.errors import FairwayError
 
-_Identity = tuple[int, int, int, int]
-"""Device and inode of a table's log, inode and time of its first commit.
+_Identity = tuple[int, int]
+"""Device and inode of a table's log; or inode and change of a commit, a time that no copy can keep (`st_ctime_ns`).
 
-A table that was deleted and made again is another one, also where the file system gives it the same inodes.
+A table that was deleted and made again, or brought back from a copy, is another one: also where the file system gives
+it the same inodes, and the copy the same times.
 """
 
 
@@ -21,6 +22,7 @@ A table that was deleted and made again is another one, also where the file syst
 class _Open:
     table: DeltaTable
     folder: _Identity
+    newest: _Identity | None  # the commit that the handle stands at
     process: int  # a forked child must not use its parent's handles: the threads behind them are not there
 
 
@@ -42,20 +44,16 @@ def newest(path: Path) -> DeltaTable | None:
         return None
     with _lock:
         known = _open.get(str(path))
-        if (
-            known is not None
-            and known.folder == folder
-            and known.process == os.getpid()
-        ):
-            try:
-                known.table.update_incremental()
-            except (
-                DeltaError,
-                OSError,
-            ):  # the log between was cleaned away: a fresh look starts at a checkpoint
-                return _opened(path, folder)
-            return known.table
-        return _opened(path, folder)
+        if known is None or not _is_same(known, path, folder):
+            return _opened(path, folder)
+        before = known.table.version()
+        try:
+            known.table.update_incremental()
+        except (DeltaError, OSError):
+            return _opened(path, folder)  # what lay between was cleaned away
+        if known.table.version() != before:
+            known.newest = _commit(path, known.table)
+        return known.table
 
 
 def required(path: Path) -> DeltaTable:
@@ -85,7 +83,7 @@ def _opened(path: Path, folder: _Identity) -> DeltaTable | None:
         return None
     except (DeltaError, OSError) as error:
         raise unreadable(path, error) from error
-    _open[str(path)] = _Open(table, folder, os.getpid())
+    _open[str(path)] = _Open(table, folder, _commit(path, table), os.getpid())
     return table
 
 
@@ -97,14 +95,26 @@ def unreadable(path: Path, error: Exception) -> FairwayError:
     )
 
 
-def _log_folder(path: Path) -> _Identity | None:
-    log = path / "_delta_log"
+def _is_same(known: _Open, path: Path, folder: _Identity) -> bool:
+    return (
+        known.folder == folder
+        and known.process == os.getpid()
+        and known.newest == _commit(path, known.table)
+    )
+
+
+def _commit(path: Path, table: DeltaTable) -> _Identity | None:
+    """The commit of the table's version; None where no file of it is left."""
     try:
-        folder = log.stat()
+        found = (path / "_delta_log" / f"{table.version():020d}.json").stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_ctime_ns
+
+
+def _log_folder(path: Path) -> _Identity | None:
+    try:
+        folder = (path / "_delta_log").stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    try:
-        first = (log / f"{0:020d}.json").stat()
-    except FileNotFoundError:  # it was cleaned away
-        return folder.st_dev, folder.st_ino, 0, 0
-    return folder.st_dev, folder.st_ino, first.st_ino, first.st_mtime_ns
+    return folder.st_dev, folder.st_ino

@@ -3,6 +3,7 @@
 import datetime as dt
 import itertools
 import math
+import shutil
 import threading
 from pathlib import Path
 
@@ -534,6 +535,43 @@ def test_a_table_made_again_is_another_one_also_by_the_same_inodes(path):
         for file in [each for each in path.rglob("*") if each.is_file()]:
             file.unlink()
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("is_all_written", [True, False], ids=["copied", "synced"])
+def test_a_table_that_was_brought_back_in_place_is_what_stands_there(
+    path, is_all_written
+):
+    """As `cp -a` writes into the files that are there, or as `rsync -a --delete` leaves what is alike alone."""
+    for number in (1, 2):
+        tables.append(path, changes([number]), CHANGES)
+    kept = path.with_name("kept")
+    shutil.copytree(path, kept)
+    tables.append(path, changes([3]), CHANGES)
+    tables.checkpoint(path)
+    assert positions_of(path) == [1, 2, 3]
+
+    for file in [each for each in path.rglob("*") if each.is_file()]:
+        there = kept / file.relative_to(path)
+        if not there.exists():
+            file.unlink()
+        elif is_all_written or file.read_bytes() != there.read_bytes():
+            shutil.copy2(there, file)
+    assert positions_of(path) == [1, 2]
+    tables.checkpoint(path)
+    tables.append(path, changes([4]), CHANGES)
+    assert positions_of(path) == [1, 2, 4]
+    rows = DeltaTable(str(path)).to_pyarrow_table()
+    assert rows.num_rows == 3
+
+
+def test_a_table_that_was_brought_back_and_went_another_way_is_what_stands_there(path):
+    """Its log is as long as that which this process knows, and begins alike."""
+    for number in (1, 2):
+        tables.append(path, changes([number]), CHANGES)
+    assert positions_of(path) == [1, 2]
+    max((path / "_delta_log").glob("*.json")).unlink()
+    write_deltalake(str(path), tables.fit(changes([9]), CHANGES), mode="append")
+    assert positions_of(path) == [1, 9]
 
 
 def test_a_handle_finds_its_way_when_the_log_behind_it_was_cleaned(path):
