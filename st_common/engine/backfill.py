@@ -23,7 +23,7 @@ from st_common.engine.batch.statements import first_segment, us_of
 from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import layers_of
 from st_common.engine.topology import frozen, topology_of
-from st_common.errors import ConfigError, LogError, QueryError
+from st_common.errors import ConfigError, LogError, QueryError, TransientError
 from st_common.home import Home
 from st_common.levels.fold import MEMBERS, fold
 from st_common.operators.events.packet import Packet, control_packet
@@ -39,6 +39,13 @@ from st_common.query.plan import Plan
 from st_common.query.registry import fitted
 from st_common.query.text import Statement
 from st_common.settings import StreamSettings
+
+_MOST_BYTES = 4 << 20
+"""So much of a log is followed while it is locked, and nobody can post."""
+
+
+class BehindError(TransientError):
+    """So much of a log is not followed yet that nobody shall wait for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +108,9 @@ class Backfill:
             QueryError: the query cannot be judged on the fixes.
             LogError: a segment is missing or damaged.
             StorageError: the disk is full, or refuses.
+            BehindError: too much has come since it was prepared, or another layer: it is to be prepared again.
         """
+        self._require_near(row, end)
         following, reached = self._followed(row, end)
         since = None if row.beginning is None else row.beginning.since
         if not reached.is_registered and since is not None:
@@ -116,17 +125,26 @@ class Backfill:
         seed = Seed(state=replace(state, memo=None), members=reached.members)
         return keep_seed(self.home.log(row.stream), seed.to_bytes())
 
-    def _followed(self, row: QueryRow, end: int) -> "tuple[_Following, _Reached]":
-        plan = "" if row.plan is None else plan_text(row.plan)
-        key = (row.stream, plan, row.beginning, row.layer_version)
-        reached = self._reached.get(key)
-        if reached is None:
-            reached = _Reached(
-                state=State(), members=MEMBERS.empty_table(), is_registered=False
+    def _require_near(self, row: QueryRow, end: int) -> None:
+        start = self._until_now(row).state.next_segment
+        left = Log(self.home.log(row.stream)).segments(start, end=end)
+        if sum(one.size for one in left) > _MOST_BYTES:
+            raise BehindError(
+                f"stream {row.stream!r} gets more than can be followed meanwhile",
+                hint="try again when less comes, or register without FROM",
             )
+
+    def _until_now(self, row: QueryRow) -> _Reached:
+        nothing = _Reached(
+            state=State(), members=MEMBERS.empty_table(), is_registered=False
+        )
+        return self._reached.get(_key(row), nothing)
+
+    def _followed(self, row: QueryRow, end: int) -> "tuple[_Following, _Reached]":
+        reached = self._until_now(row)
         following = _Following(self.home, self._stream(row.stream), row)
         reached = following.upto(end, reached)
-        self._reached[key] = reached
+        self._reached[_key(row)] = reached
         return following, reached
 
     def _stream(self, name: str) -> StreamSettings:
@@ -146,10 +164,25 @@ class Backfill:
         return frozen(self.home, stream, engine=topology.engine, shards=topology.shards)
 
 
+def _key(row: QueryRow) -> object:
+    """What is found once for rows that are alike in it."""
+    plan = "" if row.plan is None else plan_text(row.plan)
+    return row.stream, plan, row.beginning, row.layer_version
+
+
 def backfill_of(
-    home: Home, streams: Mapping[str, StreamSettings], statements: Sequence[Statement]
+    home: Home,
+    streams: Mapping[str, StreamSettings],
+    statements: Sequence[Statement],
+    before: Backfill | None = None,
 ) -> Backfill | None:
     """What finds what statements know that register FROM somewhere, prepared; None where none does.
+
+    Args:
+        home: where the logs lie.
+        streams: the settings of the streams.
+        statements: those of a text.
+        before: what this gave before, which is taken further.
 
     Raises:
         QueryError: a statement does not fit the streams, or cannot be judged on the fixes.
@@ -158,7 +191,7 @@ def backfill_of(
     """
     if all(one.beginning is None for one in statements):
         return None
-    backfill = Backfill(home, streams)
+    backfill = before or Backfill(home, streams)
     known, _ = fitted(home, streams, statements)
     backfill.prepare(known)
     return backfill

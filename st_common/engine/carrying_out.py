@@ -1,9 +1,9 @@
 """Statements carried out by whoever sends them, from a terminal, a program or by HTTP: checks, beginnings, tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from st_common.engine.backfill import backfill_of
+from st_common.engine.backfill import BehindError, backfill_of
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.query import registry
@@ -12,6 +12,9 @@ from st_common.query.derived import roll_forward
 from st_common.query.registry import Outcome
 from st_common.query.text import Statement
 from st_common.settings import StreamSettings
+
+_TRIES = 10
+"""To follow a log so far that little is left; each leaves less, unless more comes than can be followed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,7 @@ def carry_out(
     statements: Sequence[Statement],
     *,
     owner: str,
+    before_writing: Callable[[], None] | None = None,
 ) -> CarriedOut:
     """Carries out statements in their order, all or none, with what queries know that begin before they are registered.
 
@@ -41,6 +45,7 @@ def carry_out(
         streams: the settings by name.
         statements: as `parse` gives them.
         owner: who registers.
+        before_writing: called when nothing is left to be found out, and nothing is written; what it raises ends it all.
 
     Raises:
         TextError: what is wrong with them, with places; nothing is done.
@@ -48,8 +53,23 @@ def carry_out(
     """
     if any(one.beginning is not None for one in statements):
         registry.check(home, streams, statements)  # before minutes are spent
-    seeding = backfill_of(home, streams, statements)
-    done = registry.carry_out(home, streams, statements, owner=owner, seeding=seeding)
+    seeding, tries = None, 0
+    while True:
+        seeding, tries = backfill_of(home, streams, statements, seeding), tries + 1
+        try:
+            done = registry.carry_out(
+                home,
+                streams,
+                statements,
+                owner=owner,
+                seeding=seeding,
+                before_writing=before_writing,
+            )
+        except BehindError:
+            if tries == _TRIES:
+                raise
+        else:
+            break
     return CarriedOut(outcome=done, late=_rolled_forward(home) if done.rows else None)
 
 

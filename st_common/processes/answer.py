@@ -8,10 +8,14 @@ import argparse
 import contextlib
 import json
 import os
+import pickle
 import resource
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,7 +23,7 @@ from starlette.responses import Response
 
 from st_common.engine.batch import asking as _asking  # noqa: F401 - before memory is bounded
 from st_common.home import Home
-from st_common.server.apart import LENGTH, packet
+from st_common.server.apart import LENGTH, WRITES, WRITING_S, packet
 from st_common.server.asked import Asked, Kept, read_params
 from st_common.server.endpoints import ENDPOINTS
 from st_common.server.page.frame import Frame, Frames
@@ -32,10 +36,18 @@ _LATE_S = 2.0
 _BY_NAME = {(one.method, one.path): one for one in ENDPOINTS}
 
 
-def answer(head: Mapping[str, Any], body: bytes, place: Place) -> Response:
+def answer(
+    head: Mapping[str, Any],
+    body: bytes,
+    place: Place,
+    before_writing: Callable[[], None],
+) -> Response:
     """The answer to one question, or what is wrong with it."""
     one, kept = _BY_NAME[head["method"], head["path"]], Kept()
     assert one.run is not None  # noqa: S101 - others are not asked here
+    if head["last_good"] is not None:
+        last_good = pickle.loads(b64decode(head["last_good"]))  # noqa: S301 - of the server
+        place = replace(place, last_good=last_good)
     if head["plane"] is not None:
         kept.keep(Frames(Frame(**head["plane"])))
     try:
@@ -45,10 +57,13 @@ def answer(head: Mapping[str, Any], body: bytes, place: Place) -> Response:
             params=read_params(head["params"], one.params),
             body=body,
             media=head["media"],
-            headers={"accept": head["accept"]},
+            headers={name: text for name, text in head["headers"].items() if text},
             kept=kept,
+            before_writing=before_writing,
         )
         return one.run(asked)
+    except MemoryError:
+        os._exit(1)  # the server says that it was too much
     except Exception as error:  # noqa: BLE001 - each is told, and the next is answered
         return error_reply(place, error)
     finally:
@@ -60,6 +75,15 @@ def _questions(pipe: IO[bytes]) -> Iterator[tuple[dict[str, Any], bytes]]:
     while len(lengths := pipe.read(LENGTH.size)) == LENGTH.size:
         head, body = LENGTH.unpack(lengths)
         yield json.loads(pipe.read(head)), pipe.read(body)
+
+
+def _before_writing(pipe: IO[bytes], out: IO[bytes]) -> None:
+    """Asks the server whether what was found may be written; what it has given up by then is not."""
+    out.write(packet({WRITES: True}, b""))
+    out.flush()
+    if next(_questions(pipe), None) is None:
+        sys.exit(1)
+    signal.setitimer(signal.ITIMER_REAL, WRITING_S)
 
 
 def _bound_memory(megabytes: int) -> None:
@@ -93,9 +117,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     _bound_memory(given.memory_mb)
     out.write(packet({}, b""))
     out.flush()
+    before_writing = partial(_before_writing, sys.stdin.buffer, out)
     for head, body in _questions(sys.stdin.buffer):
         signal.setitimer(signal.ITIMER_REAL, head["seconds"] + _LATE_S)
-        told = answer(head, body, place)
+        told = answer(head, body, place, before_writing)
         headers = {
             name: value
             for name, value in told.headers.items()

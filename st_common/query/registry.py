@@ -81,12 +81,14 @@ def carry_out(
     owner: str,
     now_us: int | None = None,
     seeding: Seeding | None = None,
+    before_writing: Callable[[], None] | None = None,
 ) -> Outcome:
     """Carries out the statements in their order, all or none, and says what they did.
 
     A name that was dropped may be registered again: its versions count on. Without statements that change something
     nothing is written. `now_us` is the arrival of the rows (UTC microseconds), by default the time of the call;
-    `seeding` finds what queries know that are registered FROM somewhere.
+    `seeding` finds what queries know that are registered FROM somewhere, and `before_writing` is called when nothing is
+    left to be found out: what it raises ends it all, and nothing is done.
 
     What statements mean is found before the registry is locked, so that nobody waits meanwhile who registers too; where
     somebody has, it is found once more. Only who finds it changed again and again does that while he holds the lock.
@@ -104,21 +106,26 @@ def carry_out(
             )
             with registry_locked(home):
                 if generation(home) == before:
-                    return _written(home, draft, arrival_us, seeding)
+                    return _written(home, draft, arrival_us, seeding, before_writing)
         with registry_locked(home):
             arrival_us = time.time_ns() // 1000 if now_us is None else now_us
             draft = _drafted(
                 home, streams, statements, owner=owner, arrival_us=arrival_us
             )
-            return _written(home, draft, arrival_us, seeding)
+            return _written(home, draft, arrival_us, seeding, before_writing)
 
 
 def _written(
-    home: Home, draft: Draft, arrival_us: int, seeding: Seeding | None
+    home: Home,
+    draft: Draft,
+    arrival_us: int,
+    seeding: Seeding | None,
+    before_writing: Callable[[], None] | None,
 ) -> Outcome:
     """Writes what was drafted; the registry is locked, and as it was then."""
     known(home, logged_streams(home), store=True)  # the next reader has less to read
-    rows = write_rows(home, draft.rows, arrival_us, _files_of(draft), seeding)
+    files = _files_of(draft)
+    rows = write_rows(home, draft.rows, arrival_us, files, seeding, before_writing)
     return Outcome(
         rows=tuple(rows),
         created=tuple(draft.created),

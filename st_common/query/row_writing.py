@@ -23,13 +23,15 @@ def write_rows(
     arrival_us: int,
     files: Mapping[str, bytes],
     seeding: Seeding | None = None,
+    before_writing: Callable[[], None] | None = None,
 ) -> list[QueryRow]:
     """Writes rows into the logs of their streams, and files of the registry; gives the rows with their positions.
 
     What rows with a beginning know of the log is found while it is locked: up to the very segment that they stand in.
 
     The registry must be locked. The logs stay locked from reading the layers' versions to writing: so a version that is
-    loaded meanwhile is announced after the rows, and no query keeps an old one.
+    loaded meanwhile is announced after the rows, and no query keeps an old one. `before_writing` is called when all is
+    known that is to be written.
     """
     logs = {
         stream: Log(home.log(stream)) for stream in sorted({row.stream for row in rows})
@@ -42,6 +44,8 @@ def write_rows(
             stream: payloads(encoded(row) for row in pinned if row.stream == stream)
             for stream in logs
         }
+        if before_writing is not None:
+            before_writing()
         return _placed(
             pinned, parts, commit(home, logs, parts, arrival_us=arrival_us, files=files)
         )

@@ -1,39 +1,52 @@
-"""Questions that are answered in processes of their own, so that none takes what those who post need.
+"""Requests that are answered in processes of their own, so that none takes what those who post need.
 
     server -> [head, body] -> python -m st_common.processes.answer -> [head, body] -> server
 
 A process has a bound on its memory, and is killed when an answer takes too long or nobody waits for it any more: a
-function of SQL can take all memory of a machine, and cannot be interrupted while it does.
+function of SQL can take all memory of a machine, and cannot be interrupted while it does. Who registers asks the server
+before he writes, and is not killed from then on:
+
+    server <- [WRITES, ""] <- process     all is known; nothing is written
+    server -> [{}, ""]     -> process     it may, and has WRITING_S for it
 """
 
 import asyncio
 import contextlib
 import dataclasses
 import json
+import pickle
 import struct
 import sys
+import time
 from asyncio import FIRST_COMPLETED
 from asyncio.subprocess import PIPE, Process
+from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from starlette.responses import Response
 
-from st_common.errors import QueryError, TransientError
+from st_common.errors import ConfigError, FairwayError, QueryError, TransientError
 from st_common.server.asked import Asked
 from st_common.server.endpoint import Endpoint
 from st_common.server.page.frame import plane_of
 from st_common.server.place import Place
-from st_common.server.settings import ServerSettings, server_settings
+from st_common.server.settings import Bounds, Kind, server_settings
 
 LENGTH = struct.Struct("<II")
 """Bytes of a head, which is JSON, and of the body behind it."""
 _PROGRAM = "st_common.processes.answer"
+_HEADERS = ("accept", "if-none-match")
 _MOST_WAITING = 50
 _LOOK_S = 0.25
 _START_S = 60.0
 _ANSWERS = 500
 """Of one process: what it has gathered goes with it."""
+_IDLE_S = 120.0
+"""A process that had nothing to do for so long is ended."""
+WRITES = "writes"
+"""A head with it asks whether what was found may be written."""
+WRITING_S = 60.0
 
 
 def packet(head: Mapping[str, Any], body: bytes) -> bytes:
@@ -53,9 +66,7 @@ class Apart:
         self._place = place
         self._all: set[_Worker] = set()
         self._idle: list[_Worker] = []
-        self._busy: set[object] = set()
-        self._has_room = asyncio.Condition()
-        self._waiting = 0
+        self._rooms = {kind: _Room() for kind in get_args(Kind)}
 
     async def answer(
         self,
@@ -74,21 +85,32 @@ class Apart:
 
         Raises:
             QueryError: it takes too long, or too much memory.
-            TransientError: too many wait, or no process can be started.
+            TransientError: too many wait, no process can be started, or one ended while it wrote.
         """
+        assert one.apart is not None  # noqa: S101 - others are not answered here
         limits = await asyncio.to_thread(server_settings, self._place.conf)
+        bounds = limits.bounds(one.apart)
         head = {
             "method": one.method,
             "path": one.path,
             "parts": dict(asked.path),
             "params": dict(given),
             "media": asked.media,
-            "accept": asked.headers.get("accept", ""),
-            "seconds": limits.ask_s,
+            "headers": {name: asked.headers.get(name, "") for name in _HEADERS},
+            "seconds": bounds.seconds,
+            "last_good": await asyncio.to_thread(_last_good, self._place),
             "plane": await asyncio.to_thread(_plane, asked) if one.is_on_map else None,
         }
-        async with self._room(limits), self._worker(limits) as worker:
-            return await _answered(worker, packet(head, asked.body), limits, is_gone)
+        room = self._rooms[one.apart]
+        async with room.place(bounds), self._worker(bounds) as worker:
+            return await _answered(worker, packet(head, asked.body), bounds, is_gone)
+
+    async def rest(self) -> None:
+        """Ends what had nothing to do for a while, but for one, which answers the next at once."""
+        before_s = time.monotonic() - _IDLE_S
+        for one in [one for one in self._idle[:-1] if one.idle_since_s < before_s]:
+            self._idle.remove(one)
+            await self._end(one)
 
     async def close(self) -> None:
         """Ends all processes."""
@@ -96,22 +118,54 @@ class Apart:
             await one.end()
 
     @contextlib.asynccontextmanager
-    async def _room(self, limits: ServerSettings) -> AsyncIterator[None]:
+    async def _worker(self, bounds: Bounds) -> AsyncIterator["_Worker"]:
+        """A process that answers nobody else meanwhile."""
+        mine = [one for one in self._idle if one.memory_mb == bounds.memory_mb]
+        if mine:
+            worker = mine[-1]
+            self._idle.remove(worker)
+        else:
+            worker = await _Worker.started(self._place, bounds.memory_mb)
+            self._all.add(worker)
+        try:
+            yield worker
+        finally:
+            if worker.is_free and worker.answers < _ANSWERS:
+                worker.idle_since_s = time.monotonic()
+                self._idle.append(worker)
+            else:
+                await self._end(worker)
+
+    async def _end(self, worker: "_Worker") -> None:
+        await worker.end()
+        self._all.discard(worker)
+
+
+class _Room:
+    """Lets so many requests of a kind be answered at once; others wait."""
+
+    def __init__(self) -> None:
+        self._busy: set[object] = set()
+        self._has_place = asyncio.Condition()
+        self._waiting = 0
+
+    @contextlib.asynccontextmanager
+    async def place(self, bounds: Bounds) -> AsyncIterator[None]:
         """Waits until fewer are answered than may be at once.
 
         Raises:
             TransientError: too many wait, or it takes too long.
         """
-        full = TransientError("too many questions at once", hint="try again later")
+        full = TransientError(
+            "too many requests of this kind at once", hint="try again later"
+        )
         if self._waiting >= _MOST_WAITING:
             raise full
         mark = object()
         self._waiting += 1
         try:
-            async with asyncio.timeout(limits.ask_s), self._has_room:
-                await self._has_room.wait_for(
-                    lambda: len(self._busy) < limits.ask_at_once
-                )
+            async with asyncio.timeout(bounds.seconds), self._has_place:
+                await self._has_place.wait_for(lambda: len(self._busy) < bounds.at_once)
                 self._busy.add(mark)
         except TimeoutError:
             raise full from None
@@ -121,27 +175,8 @@ class Apart:
             yield
         finally:
             self._busy.discard(mark)
-            async with self._has_room:
-                self._has_room.notify()
-
-    @contextlib.asynccontextmanager
-    async def _worker(self, limits: ServerSettings) -> AsyncIterator["_Worker"]:
-        """A process that answers nobody else meanwhile."""
-        mine = [one for one in self._idle if one.memory_mb == limits.ask_memory_mb]
-        if mine:
-            worker = mine[-1]
-            self._idle.remove(worker)
-        else:
-            worker = await _Worker.started(self._place, limits.ask_memory_mb)
-            self._all.add(worker)
-        try:
-            yield worker
-        finally:
-            if worker.is_free and worker.answers < _ANSWERS:
-                self._idle.append(worker)
-            else:
-                await worker.end()
-                self._all.discard(worker)
+            async with self._has_place:
+                self._has_place.notify()
 
 
 class _Worker:
@@ -151,7 +186,9 @@ class _Worker:
         self._process = process
         self.memory_mb = memory_mb
         self.is_free = True
+        self.is_writing = False
         self.answers = 0
+        self.idle_since_s = 0.0
 
     @classmethod
     async def started(cls, place: Place, memory_mb: int) -> "_Worker":
@@ -179,19 +216,26 @@ class _Worker:
         return worker
 
     async def ask(self, question: bytes) -> tuple[dict[str, Any], bytes]:
-        """What it answers.
+        """What it answers; on the way it may say that it writes from now on.
 
         Raises:
             asyncio.IncompleteReadError: it ended before.
             OSError: it had ended already.
         """
-        self.is_free = False
-        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
-        self._process.stdin.write(question)
-        await self._process.stdin.drain()
-        answer = await self._read()
+        self.is_free = self.is_writing = False
+        await self._send(question)
+        head, body = await self._read()
+        if WRITES in head:
+            self.is_writing = True
+            await self._send(packet({}, b""))
+            head, body = await self._read()
         self.is_free, self.answers = True, self.answers + 1
-        return answer
+        return head, body
+
+    async def _send(self, message: bytes) -> None:
+        assert self._process.stdin is not None  # noqa: S101 - it is a pipe
+        self._process.stdin.write(message)
+        await self._process.stdin.drain()
 
     async def _read(self) -> tuple[dict[str, Any], bytes]:
         pipe = self._process.stdout
@@ -212,24 +256,21 @@ class _Worker:
 async def _answered(
     worker: _Worker,
     question: bytes,
-    limits: ServerSettings,
+    bounds: Bounds,
     is_gone: Callable[[], Awaitable[bool]],
 ) -> Response:
-    """What a process answers; it is killed where that takes too long, or nobody waits any more."""
+    """What a process answers; it is killed where that takes too long, or nobody waits any more, unless it writes."""
     asking = asyncio.create_task(worker.ask(question))
     leaving = asyncio.create_task(_gone(is_gone))
     try:
         await asyncio.wait(
-            (asking, leaving), timeout=limits.ask_s, return_when=FIRST_COMPLETED
+            (asking, leaving), timeout=bounds.seconds, return_when=FIRST_COMPLETED
         )
-        if asking.done():
+        if asking.done() or worker.is_writing:
             head, body = await asking
             return Response(body, head["status"], head["headers"], head["media"])
     except (asyncio.IncompleteReadError, OSError):
-        raise QueryError(
-            f"the answer takes more than {limits.ask_memory_mb:,} MB of memory",
-            hint="ask for less; ask_memory_mb of [server] in operations.toml",
-        ) from None
+        raise _ended(worker, bounds) from None
     finally:
         for task in (asking, leaving):
             task.cancel()
@@ -237,8 +278,38 @@ async def _answered(
     if leaving.done() and not leaving.cancelled():
         raise TransientError("nobody waits for the answer", hint="")
     raise QueryError(
-        f"the answer takes longer than {limits.ask_s:g} s",
-        hint="ask for less; ask_s of [server] in operations.toml",
+        f"{_WHAT[bounds.kind]} takes longer than {bounds.seconds:g} s{_UNDONE[bounds.kind]}",
+        hint=f"{_LESS[bounds.kind]}; {bounds.kind}_s of [server] in operations.toml",
+    )
+
+
+_WHAT: Mapping[Kind, str] = {
+    "ask": "the answer",
+    "check": "the answer",
+    "register": "the registration",
+}
+_UNDONE: Mapping[Kind, str] = {
+    "ask": "",
+    "check": "",
+    "register": ": nothing was registered",
+}
+_LESS: Mapping[Kind, str] = {
+    "ask": "ask for less",
+    "check": "ask for less, or run it by the command line",
+    "register": "register less at once, or by `fairway query register`",
+}
+
+
+def _ended(worker: _Worker, bounds: Bounds) -> FairwayError:
+    """Why a process ended before it answered."""
+    if worker.is_writing:
+        return TransientError(
+            "the registration was ended while it was written",
+            hint="GET /queries says what is registered",
+        )
+    return QueryError(
+        f"{_WHAT[bounds.kind]} takes more than {bounds.memory_mb:,} MB of memory{_UNDONE[bounds.kind]}",
+        hint=f"{_LESS[bounds.kind]}; {bounds.memory_key} of [server] in operations.toml",
     )
 
 
@@ -246,6 +317,16 @@ async def _gone(is_gone: Callable[[], Awaitable[bool]]) -> None:
     """Returns when nobody waits any more."""
     while not await is_gone():
         await asyncio.sleep(_LOOK_S)
+
+
+def _last_good(place: Place) -> str | None:
+    """What the settings were, for who cannot read it from their file; None where it can be read."""
+    for load in (place.streams, place.settings):
+        with contextlib.suppress(ConfigError):  # it never could, and who asks is told
+            load()
+    if place.last_good.error is None:
+        return None
+    return b64encode(pickle.dumps(place.last_good)).decode()
 
 
 def _plane(asked: Asked) -> dict[str, Any] | None:

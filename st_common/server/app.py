@@ -37,7 +37,6 @@ _THREADS: dict[Lane, int] = {
     "page": 2,
     "tiles": 1,
     "past": 2,
-    "checks": 2,
     "queries": 2,
 }
 _Answer = Callable[[Asked], Any]
@@ -79,11 +78,12 @@ class Server:
         while True:
             await asyncio.sleep(_REST_S)
             await asyncio.to_thread(self.kept.rest)
+            await self.apart.rest()
 
     async def run(self, one: Endpoint, asked: Asked, request: Request) -> Response:
         """Carries out a request in a thread of its lane, or in a process of its own."""
         assert one.run is not None  # noqa: S101 - all others are carried out in the loop
-        if one.lane == "apart":
+        if one.is_apart(asked):
             given = dict(request.query_params)
             return await self.apart.answer(one, asked, given, request.is_disconnected)
         loop, lane = asyncio.get_running_loop(), self._lanes[one.lane]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,11 @@ from st_common.settings import stream_of
 
 _Thing = TypeVar("_Thing")
 MOST_CHARACTERS = 2_000_000
-"""Of a text of statements: a list of 200,000 numbers takes 4 s, a polygon of 70,000 corners one."""
+"""Of a text of statements: what is understood in some seconds."""
+MOST_MEMBERS = 100_000
+"""Of one list of values, and points of one geometry: either takes 2 s to understand."""
+_QUOTED = re.compile(r"'[^']*'")
+_FLAT = re.compile(r"[^();]+")
 
 
 class Kept:
@@ -153,6 +158,7 @@ class Asked:
         base: the address of the server.
         headers: of the request, names in small letters.
         kept: what the server keeps from one request to the next.
+        before_writing: called before anything is written that was found out for the request; it may end it.
     """
 
     place: Place
@@ -163,6 +169,7 @@ class Asked:
     base: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     kept: Kept = field(default_factory=Kept)
+    before_writing: Callable[[], None] | None = None
 
     def json(self) -> dict[str, Any]:
         """The body as a JSON object.
@@ -187,7 +194,7 @@ class Asked:
         """The body as text: of JSON its `text`, else all of it.
 
         Raises:
-            QueryError: it is no UTF-8, has no text, or a longer one than is understood in some seconds.
+            QueryError: it is no UTF-8, has no text, or more of it than is understood in some seconds.
         """
         text = self._text()
         if len(text) > MOST_CHARACTERS:
@@ -195,6 +202,7 @@ class Asked:
                 f"the text has {len(text):,} characters, more than {MOST_CHARACTERS:,}",
                 hint="send several, or register it by `fairway query register`",
             )
+        _require_short_lists(text)
         return text
 
     def _text(self) -> str:
@@ -213,6 +221,24 @@ class Asked:
         except UnicodeDecodeError as error:
             wrong = f"the body is no UTF-8 from byte {error.start} on"
             raise QueryError(wrong, hint="send UTF-8") from None
+
+
+def _require_short_lists(text: str) -> None:
+    """Makes sure that no geometry and no list of a text has more members than are understood in some seconds.
+
+    Members are what stands between commas: of a geometry in its quotes, of a list in its brackets. What is in quotes
+    in a list counts as one.
+    """
+    for what, parts in (
+        ("geometry has {:,} points", _QUOTED.findall(text)),
+        ("list has {:,} values", _FLAT.findall(_QUOTED.sub("", text))),
+    ):
+        most = 1 + max((part.count(",") for part in parts), default=0)
+        if most > MOST_MEMBERS:
+            raise QueryError(
+                f"a {what.format(most)}, more than {MOST_MEMBERS:,}",
+                hint="make it a layer, or register it by `fairway query register`",
+            )
 
 
 def _is_unicode(text: str) -> bool:

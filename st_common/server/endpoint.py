@@ -7,6 +7,7 @@ from typing import Literal
 from starlette.responses import Response
 
 from st_common.server.asked import Asked, Param, numbers_of, time_of, whole_of
+from st_common.server.settings import Kind
 
 AT = Param(name="at", about="a time, ISO 8601; else now", read=time_of)
 LIMIT = Param(name="limit", about="at most so many", read=whole_of, kind="integer")
@@ -20,10 +21,8 @@ OFFSET = Param(name="offset", about="from which on", read=whole_of, kind="intege
 DATETIME = Param(name="datetime", about="as of a time, ISO 8601", read=time_of)
 TEXT = ("text/plain", "application/json")
 
-Lane = Literal["", "live", "page", "tiles", "past", "checks", "queries", "apart"]
-"""Whose threads carry requests out: the page's have their own, so that whoever looks holds up nobody who posts.
-
-What is `apart` runs in processes of its own, which are killed when they take too much."""
+Lane = Literal["", "live", "page", "tiles", "past", "queries"]
+"""Whose threads carry requests out: the page's have their own, so that whoever looks holds up nobody who posts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +38,8 @@ class Endpoint:
         takes: kinds of bodies; empty: none.
         gives: the kind of answer.
         lane: whose threads carry it out; "": those of all requests.
+        apart: it is carried out in a process of its own, within the bounds of this kind; None: in a thread.
+        apart_with: only where this parameter is true; "": always.
         is_on_map: whether its answer has places as a map shows them.
     """
 
@@ -50,4 +51,12 @@ class Endpoint:
     takes: tuple[str, ...] = ()
     gives: str = "application/json"
     lane: Lane = ""
+    apart: Kind | None = None
+    apart_with: str = ""
     is_on_map: bool = False
+
+    def is_apart(self, asked: Asked) -> bool:
+        """Whether a request is carried out in a process of its own."""
+        return self.apart is not None and (
+            not self.apart_with or bool(asked.params.get(self.apart_with))
+        )

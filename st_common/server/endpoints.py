@@ -61,7 +61,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="Carries out statements, all or none.",
         run=queries.post_queries,
         takes=TEXT,
-        lane="queries",
+        apart="register",
     ),
     Endpoint(
         method="GET",
@@ -75,7 +75,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="Registers a SELECT under a name, or replaces the query of that name.",
         run=queries.put_query,
         takes=TEXT,
-        lane="queries",
+        apart="register",
     ),
     Endpoint(
         method="DELETE",
@@ -138,7 +138,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
                 kind="boolean",
             ),
         ),
-        lane="checks",
+        apart="check",
+        apart_with="analyze",
     ),
     Endpoint(
         method="POST",
@@ -146,6 +147,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="How a SELECT would be carried out.",
         run=reads.explain,
         takes=TEXT,
+        apart="ask",
     ),
     Endpoint(
         method="GET",
@@ -163,14 +165,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/verify",
         about="All answers, checked by brute force.",
         run=reads.verify,
-        lane="checks",
+        apart="check",
     ),
     Endpoint(
         method="POST",
         path="/verify/{query}",
         about="One answer, checked by brute force.",
         run=reads.verify,
-        lane="checks",
+        apart="check",
     ),
     Endpoint(
         method="POST",
@@ -179,14 +181,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         run=reads.sql,
         params=(LIMIT,),
         takes=TEXT,
-        lane="apart",
+        apart="ask",
     ),
     Endpoint(
         method="POST",
         path="/backtest",
         about="What registrations would have told on days that are past.",
         run=reads.backtest,
-        lane="checks",
+        apart="check",
         params=(
             Param(name="days", about="so many days", read=whole_of, kind="integer"),
         ),

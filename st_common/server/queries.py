@@ -103,7 +103,10 @@ def _carried_out(asked: Asked, text: str) -> dict[str, Any]:
     statements = parse(text, areas=HomeAreas(home))
     if not statements:
         raise QueryError("there is no statement", hint="REGISTER QUERY name AS SELECT")
-    return _done(carry_out(home, streams, statements, owner=OWNER).outcome)
+    done = carry_out(
+        home, streams, statements, owner=OWNER, before_writing=asked.before_writing
+    )
+    return _done(done.outcome)
 
 
 def _done(done: "Outcome") -> dict[str, Any]:

@@ -50,6 +50,42 @@ def answering():
     return found
 
 
+QUERY = "SELECT * FROM ships INSIDE (0, 0, 9, 9)"
+REGISTERED = ("PUT", "/queries/zone", QUERY)
+LONG = [
+    ("POST", "/verify", "", "check"),
+    ("POST", "/verify/zone", "", "check"),
+    ("POST", "/backtest?days=1", f"REGISTER QUERY other AS {QUERY}", "check"),
+    ("GET", "/explain/zone?analyze=true", "", "check"),
+    ("POST", "/explain", QUERY, "ask"),
+    ("POST", "/ask", f"{QUERY} AS OF '2024-01-01'", "ask"),
+    ("POST", "/queries", f"REGISTER QUERY other AS {QUERY}", "register"),
+    ("PUT", "/queries/other", QUERY, "register"),
+]
+
+
+def asked(client, method, path, body, **how):
+    content = body.encode() if body else None
+    return client.request(method, path, content=content, **how)
+
+
+def names(client):
+    return [one["name"] for one in client.get("/queries").json()["queries"]]
+
+
+@contextlib.contextmanager
+def standing_still(client):
+    """A process that answers is asked and does not go on; it is what computing for ever looks like from outside."""
+    client.post("/sql", content="SELECT 1")
+    (process,) = answering()
+    process.suspend()
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+
+
 def until(is_so):
     end_s = time.monotonic() + 60
     while not is_so():
@@ -131,3 +167,88 @@ def test_bytes_and_what_json_does_not_have_come_as_text(place):
         for value in ("TIMESTAMP '290000-01-01'", "'infinity'::TIMESTAMP"):
             told = client.post("/sql", content=f"SELECT {value} AS t")
             assert told.status_code == 400, told.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "kind"), LONG, ids=lambda v: str(v)[:24]
+)
+def test_whatever_computes_is_ended_in_time_and_the_next_is_answered(
+    place, method, path, body, kind
+):
+    limited(place, **{f"{kind}_s": 2}, check_memory_mb=2048)
+    with served(place) as client:
+        assert asked(client, *REGISTERED).status_code == 201
+        with standing_still(client):
+            told = asked(client, method, path, body)
+            assert told.status_code == 400, told.text
+            assert "takes longer than 2 s" in told.json()["error"]
+            assert f"{kind}_s of [server]" in told.json()["hint"]
+            assert answering() == []
+            assert names(client) == ["zone"]
+        assert client.post("/streams/ships/fixes", content=FIX).status_code == 202
+        assert asked(client, *REGISTERED[:2], f"{QUERY} ").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "kind"), LONG, ids=lambda v: str(v)[:24]
+)
+def test_whatever_computes_ends_when_whoever_asked_is_gone(
+    place, method, path, body, kind
+):
+    limited(place, check_memory_mb=2048)
+    with served(place) as client:
+        assert asked(client, *REGISTERED).status_code == 201
+        with standing_still(client):
+            with pytest.raises(httpx.ReadTimeout):
+                asked(client, method, path, body, timeout=1)
+            until(lambda: answering() == [])
+        assert names(client) == ["zone"]
+
+
+def test_kinds_do_not_wait_for_each_other(place):
+    """Who fills the places of one kind takes none of the others."""
+    limited(place, ask_at_once=1, ask_s=30)
+    with served(place) as client, concurrent.futures.ThreadPoolExecutor() as pool:
+        with standing_still(client):
+            slow = pool.submit(
+                httpx.post, f"{client.base_url}/sql", content="SELECT 1", timeout=60
+            )
+            time.sleep(0.5)
+            assert asked(client, *REGISTERED).status_code == 201
+            told = client.post("/verify").json()  # nothing is archived that it needs
+            assert "ships" in told["error"], told
+            assert client.post("/streams/ships/fixes", content=FIX).status_code == 202
+            assert not slow.done()
+        assert slow.result().status_code == 400
+
+
+def test_a_registration_is_refused_by_what_it_takes_and_not_half_done(place):
+    limited(place, ask_memory_mb=120)
+    corners = ",".join(f"{n % 7}.{n} {n % 5}.{n}" for n in range(70_000))
+    many = ";".join(
+        f"REGISTER QUERY q{n} AS {QUERY} WHERE {' AND '.join(['x > 1'] * 200)}"
+        for n in range(400)
+    )
+    with served(place) as client:
+        told = client.post("/queries", content=many + f";{corners}")
+        assert told.status_code in (400, 503)
+        assert names(client) == []
+        assert asked(client, *REGISTERED).status_code == 201
+
+
+def test_a_query_is_registered_though_the_settings_cannot_be_read_any_more(place):
+    with served(place) as client:
+        assert client.post("/streams/ships/fixes", content=FIX).status_code == 202
+        (place.conf / "streams.toml").write_text("[[[")
+        assert asked(client, *REGISTERED).status_code == 201
+        assert asked(client, *REGISTERED).status_code == 200
+        told = client.post("/sql", content="SELECT count(*) AS n FROM queries")
+        assert told.json()["rows"] == [{"n": 2}]
+
+
+def test_if_none_match_goes_along(place):
+    with served(place) as client:
+        assert asked(client, *REGISTERED).status_code == 201
+        told = asked(client, *REGISTERED, headers={"if-none-match": "*"})
+        assert told.status_code == 400
+        assert "zone" in told.json()["error"]

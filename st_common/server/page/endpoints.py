@@ -76,7 +76,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         run=ask,
         params=(LIMIT,),
         takes=TEXT,
-        lane="apart",
+        apart="ask",
         is_on_map=True,
     ),
     Endpoint(
