@@ -54,7 +54,8 @@ def registry_file(home: Home, name: str) -> Path:
 def generation(home: Home) -> bytes:
     """What is another one after each change of the registry.
 
-    Whoever reads it first may trust what he reads behind it for as long as it stays.
+    Whoever reads it while he holds the registry's lock may trust what he reads behind it for as long as it stays: a
+    change begins another one before it writes anything, so without the lock it may be that of a change half done.
     """
     try:
         return registry_file(home, _GENERATION).read_bytes()

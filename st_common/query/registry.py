@@ -99,7 +99,8 @@ def carry_out(
     """
     with uncollected():
         for _ in range(_TRIES):
-            before = generation(home)
+            with registry_locked(home):  # else a writer may be half done with this one
+                before = generation(home)
             arrival_us = time.time_ns() // 1000 if now_us is None else now_us
             draft = _drafted(
                 home, streams, statements, owner=owner, arrival_us=arrival_us
