@@ -21,6 +21,7 @@ from st_common.toml_values import (
     whole,
     words,
 )
+from st_common.written import whole_number
 
 KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tcp": ((), ("listen", "connect")),
@@ -170,7 +171,7 @@ def _is_place(value: object, *, with_host: bool) -> bool:
     if not isinstance(value, str):
         return False
     host, colon, port = value.rpartition(":")
-    is_port = port.isascii() and port.isdigit() and int(port) <= _PORTS
+    is_port = whole_number(port, _PORTS) is not None
     return bool(colon) and is_port and (bool(host) or not with_host)
 
 

@@ -1,5 +1,6 @@
 """What all commands share: the options that stand anywhere on the line, and errors for people."""
 
+import io
 import os
 import sys
 import traceback
@@ -92,6 +93,7 @@ class FairwayGroup(TyperGroup):
     ) -> Any:
         """Runs a command line and exits with its code; gives the code back when not `standalone_mode`."""
         log_in_lines()
+        _write_any_text()
         options = Options(is_alone=extra.pop("obj", None) is ALONE)
         try:
             result = super().main(args, standalone_mode=False, obj=options, **extra)
@@ -102,6 +104,12 @@ class FairwayGroup(TyperGroup):
         if standalone_mode:
             sys.exit(code)
         return code
+
+
+def _write_any_text() -> None:
+    """A name of a file may be bytes that are no text: they are written as escapes, as Python does in errors."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _told_broken(options: Options, args: Sequence[str] | None) -> int:

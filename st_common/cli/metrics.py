@@ -9,6 +9,7 @@ import typer
 
 from st_common.cli import context
 from st_common.errors import ConfigError
+from st_common.written import whole_number
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -66,12 +67,13 @@ def _registry(ctx: typer.Context) -> "CollectorRegistry":
 def _address(listen: str) -> tuple[str, int]:
     """Host and port; the host is this machine, for metrics name streams and queries and ask for no password."""
     host, _, port = listen.rpartition(":")
-    if host not in _LOOPBACK or not port.isdecimal() or int(port) > 65535:
+    number = whole_number(port, 65535)
+    if host not in _LOOPBACK or number is None:
         raise ConfigError(
             f"--listen {listen!r} is not 127.0.0.1:PORT",
             hint="metrics are served to this machine alone; a proxy with a password may pass them on",
         )
-    return host, int(port)
+    return host, number
 
 
 def _serve(registry: "CollectorRegistry", host: str, port: int) -> None:

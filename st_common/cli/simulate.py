@@ -10,6 +10,7 @@ from st_common.cli import context
 from st_common.cli.arguments import Stream
 from st_common.cli.progress import progress_of_stages
 from st_common.errors import ConfigError
+from st_common.written import whole_number
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -140,6 +141,7 @@ def _target(
     if tcp is None:
         return nullcontext(ToLog(log_for(context.home(ctx), stream), stream, live=live))
     host, _, port = tcp.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+    number = whole_number(port, 65535)
+    if not host or not number:
         raise ConfigError(f"--tcp {tcp!r} is no address", hint="HOST:PORT")
-    return ToSocket(host.strip("[]"), int(port))
+    return ToSocket(host.strip("[]"), number)

@@ -131,7 +131,7 @@ def load_kinds(conf: Path) -> Kinds:
             f"{file} cannot be read: {error.strerror}",
             hint="it says which tags make a kind",
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # too long a number too
         raise ConfigError(f"{file} is no TOML: {error}") from None
     known(document, ("kinds",), f"{file}:")
     kinds = document.get("kinds", {})

@@ -20,6 +20,7 @@ from st_common.query.grammar.statements import expression_of, text_of
 from st_common.query.lowering.expression import Term, conjuncts, term_of
 from st_common.query.lowering.scope import Scope
 from st_common.query.wrong_times import wrong_times
+from st_common.written import whole_number
 
 _OF_ATTRIBUTE: Mapping[str, Kind] = {
     "string": "string",
@@ -161,7 +162,8 @@ def _check(term: Term) -> None:
 
 def _is_too_exact(node: exp.Expr) -> bool:
     digits = str(node.this)
-    return not node.args["is_string"] and digits.isdigit() and int(digits) > _EXACT
+    is_whole = not node.args["is_string"] and digits.isdigit()
+    return is_whole and whole_number(digits, _EXACT) is None
 
 
 def _typed(

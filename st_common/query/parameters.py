@@ -29,7 +29,7 @@ from st_common.query.problem import (
     underlined,
 )
 from st_common.query.tokens import PARAMETER_MARK, tokens_of
-from st_common.written import text_literal
+from st_common.written import text_literal, whole_number
 
 _PARAMETER = re.compile(
     r"\$(?:(?P<number>[0-9]+)|(?P<name>[^\W\d]\w*)|\{(?P<braced>[^{}\n]+)\})"
@@ -268,10 +268,10 @@ def _column_of(
 ) -> int:
     """The number of the column that a parameter names, from 0 on; of one that is refused the first."""
     if match["number"]:
-        number = int(match["number"])
-        if 1 <= number <= len(table.columns):
+        number = whole_number(match["number"], len(table.columns))
+        if number:
             return number - 1
-        message = f"there is no column {number}"
+        message = f"there is no column {match['number']}"
         refused.append(Refused(message, match.span(), _columns_of(table)))
         return 0
     name = match["name"] or match["braced"]

@@ -12,8 +12,10 @@ from typing import Any, TypeVar
 from st_common.errors import ConfigError, FairwayError, QueryError
 from st_common.server.place import Place
 from st_common.settings import stream_of
+from st_common.written import whole_number
 
 _Thing = TypeVar("_Thing")
+_LARGEST = (1 << 63) - 1
 MOST_CHARACTERS = 2_000_000
 """Of a text of statements: what is understood in some seconds."""
 MOST_MEMBERS = 100_000
@@ -90,10 +92,11 @@ def text_of(value: str) -> str:
 
 
 def whole_of(value: str) -> int:
-    """A whole number from 0 on."""
-    if not (value.isascii() and value.isdigit()):
-        raise ValueError("must be a whole number from 0 on")
-    return int(value)
+    """A whole number from 0 on, of 64 bits with a sign."""
+    number = whole_number(value, _LARGEST)
+    if number is None:
+        raise ValueError(f"must be a whole number from 0 to {_LARGEST}")
+    return number
 
 
 def truth_of(value: str) -> bool:

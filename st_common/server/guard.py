@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from st_common.loopback import LOOPBACK
 from st_common.server.page.files import is_open
+from st_common.written import whole_number
 
 _LONGEST_BODY = 16 << 20
 _MOST_HOSTS = 10_000
@@ -140,8 +141,8 @@ class Guard:
             refused = self._refused_token(host, headers.get(b"authorization"))
             if refused is not None:
                 return refused
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self._limits.body_bytes:
+        length = headers.get(b"content-length", b"0").decode("latin-1")
+        if whole_number(length, self._limits.body_bytes) is None:
             hint = f"at most {self._limits.body_bytes} bytes; send it in parts"
             return JSONResponse({"error": "the body is too large", "hint": hint}, 413)
         if not self._has_room(host):

@@ -212,6 +212,22 @@ def test_the_program_starts_helps_and_exits_with_the_code(tmp_path: Path):
 
 
 @pytest.mark.e2e
+def test_a_name_that_is_no_text_is_told_in_escapes(tmp_path: Path):
+    """File names are bytes; a terminal of UTF-8 has no sign for these."""
+    (tmp_path / "home").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "st_common.cli", "backup", b"\xff", "--home", "home"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONIOENCODING": "utf-8:strict", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("\\udcff: ")
+    assert (tmp_path / "\udcff").is_dir()
+
+
 def test_a_reader_that_closes_early_is_no_error(tmp_path: Path):
     command = f"{sys.executable} -m st_common.cli sql 'FROM range(100000)' --home {tmp_path} --format csv | head -1"
     command += "; exit ${PIPESTATUS[0]}"

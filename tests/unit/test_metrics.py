@@ -239,6 +239,7 @@ def test_a_file_is_written_whole(stage: Stage) -> None:
         (("--listen", "0.0.0.0:9464"), "is not 127.0.0.1:PORT"),
         (("--listen", "127.0.0.1:http"), "is not 127.0.0.1:PORT"),
         (("--listen", "127.0.0.1:70000"), "is not 127.0.0.1:PORT"),
+        (("--listen", "127.0.0.1:" + "1" * 5000), "is not 127.0.0.1:PORT"),
         (("--listen", "127.0.0.1:0", "--file", "f"), "do not go together"),
     ],
 )

@@ -118,7 +118,9 @@ def test_a_tile_where_nothing_lies_is_empty_and_one_that_there_is_not_is_told(
         204,
         b"",
     )
-    for wrong in ((23, 0, 0), (2, 4, 0), (2, 0, 4), ("a", 0, 0), (1, -1, 0)):
+    digits = "1" * 5000
+    long = ((digits, 0, 0), (1, digits, 0), (1, 0, digits), (1, 0, "²"))
+    for wrong in ((23, 0, 0), (2, 4, 0), (2, 0, 4), ("a", 0, 0), (1, -1, 0), *long):
         assert get(client, *wrong).status_code == 400, wrong
     assert client.get("/tiles/none/1/0/0.mvt").status_code == 404
 

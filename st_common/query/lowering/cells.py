@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from st_common.query.cells import FINEST, GRID, H3
 from st_common.query.grammar.nodes import Refused, Span
+from st_common.written import whole_number
 
 
 def check_cell(node: exp.Expr, span: Span) -> None:
@@ -31,7 +32,7 @@ def check_cell(node: exp.Expr, span: Span) -> None:
 def _check_size(name: str, size: exp.Expr, span: Span) -> None:
     is_number = isinstance(size, exp.Literal) and not size.is_string
     said = size.this if is_number else ""
-    if name == H3 and not (said.isdigit() and int(said) <= FINEST):
+    if name == H3 and whole_number(said, FINEST) is None:
         hint = "H3_CELL(9): hexagons of 200 m along a side; a finer one has a seventh of the area"
         raise Refused(f"expected a resolution from 0 to {FINEST}", span, hint)
     if name == GRID and not (said and 0 < float(said) < math.inf):

@@ -21,6 +21,7 @@ from st_common.query.lowering.quantity import metres
 from st_common.query.lowering.scope import Scope
 from st_common.query.plan import MOST_NEAREST, LayerJoin, PairJoin
 from st_common.query.problem import did_you_mean
+from st_common.written import whole_number
 
 _SPATIAL = ("ST_Intersects", "ST_Within", "ST_Contains", "ST_DWithin")
 
@@ -112,15 +113,12 @@ def _nearest(call: exp.Expr, scope: Scope) -> int:
     names = [one.name.casefold() for one in parts[:2]]
     is_of_both = len(parts) == 3 and names[0] in scope.own and names[1] in scope.other
     count = parts[-1] if parts else call
-    is_count = (
-        isinstance(count, exp.Literal)
-        and not count.is_string
-        and count.name.isdecimal()
-    )
-    if not is_of_both or not is_count or not 1 <= int(count.name) <= MOST_NEAREST:
+    is_plain = isinstance(count, exp.Literal) and not count.is_string
+    number = whole_number(count.name, MOST_NEAREST) if is_plain else None
+    if not is_of_both or not number:
         message = f"NEAREST is of the two of a pair, and of a number from 1 to {MOST_NEAREST:,}"
         raise Refused(message, span_of(call), like)
-    return int(count.name)
+    return number
 
 
 def _check_within(condition: Within, scope: Scope) -> None:

@@ -11,8 +11,10 @@ from st_common.server.page.lives import live_places
 from st_common.server.page.packed import MEDIA, packed
 from st_common.server.replies import iso_of
 from st_common.serving.live_places import Look
+from st_common.written import whole_number
 
 _PARTS = 4
+_MOST = (1 << 63) - 1
 _Seen = tuple[str, str, int, int]
 
 
@@ -39,9 +41,10 @@ def live(asked: Asked) -> Response:
 def _seen(cursor: str) -> _Seen:
     """What a cursor says: epoch, frame, serial number and how many names; one that nobody gave begins anew."""
     parts = cursor.split(".")
-    if len(parts) != _PARTS or not (parts[2].isdigit() and parts[3].isdigit()):
+    counts = [whole_number(part, _MOST) for part in parts[2:]]
+    if len(parts) != _PARTS or counts[0] is None or counts[1] is None:
         return "", "", -1, 0
-    return parts[0], parts[1], int(parts[2]), int(parts[3])
+    return parts[0], parts[1], counts[0], counts[1]
 
 
 def _lag_s(look: Look) -> float:

@@ -13,6 +13,7 @@ from st_common.server.asked import AbsentError, Asked
 from st_common.server.page.known import layer_frame
 from st_common.server.page.tile_layer import TileLayer, read_tile_layer
 from st_common.server.page.tile_shapes import tile_of
+from st_common.written import whole_number
 
 TILE = "application/vnd.mapbox-vector-tile"
 _DEEPEST = 22
@@ -98,7 +99,8 @@ def _place(asked: Asked) -> tuple[int, int, int]:
         ConfigError: there is no such tile.
     """
     parts = [asked.path[name] for name in "zxy"]
-    z, x, y = (int(one) if one.isascii() and one.isdigit() else -1 for one in parts)
-    if not 0 <= z <= _DEEPEST or not 0 <= min(x, y) <= max(x, y) < 1 << z:
+    z = whole_number(parts[0], _DEEPEST)
+    x, y = (None if z is None else whole_number(one, (1 << z) - 1) for one in parts[1:])
+    if z is None or x is None or y is None:
         raise ConfigError(f"there is no tile {'/'.join(parts)}", hint="zoom/column/row")
     return z, x, y
