@@ -27,7 +27,7 @@ from st_common.home import Home
 from st_common.query.plan import Plan
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 SIDE_M = 20_000.0
 STEP_M = 100.0

@@ -29,7 +29,7 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.sql import sql
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 # Published rows and events/s of MobilityFlink on 50 vehicles with 600 fixes each, one job a cell: docs/berlinmod.md.
 PUBLISHED = {

@@ -31,7 +31,7 @@ from st_common.geometry.join import points_in_boxes
 from st_common.geometry.space import GLOBE
 from st_common.operators.skeleton.kinds import KINDS
 from st_common.operators.skeleton.world import Table, World
-from st_common.testing.masks import Masks
+from tests.kit.masks import Masks
 
 ROOT = Path(__file__).resolve().parents[1]
 WEST, SOUTH, EAST, NORTH = -8.73, 41.06, -8.49, 41.24  # about 20 km each way

@@ -20,7 +20,7 @@ from st_common.query.plan import Plan
 from st_common.settings import StreamSettings
 from st_common.simulation.network import limits_of, read_network
 from st_common.simulation.traffic import ALL_REPORT, Round, Traffic, rounds
-from st_common.testing.road_traffic import DECIMALS, payload, stamp_ms, traffic_stream
+from tests.kit.road_traffic import DECIMALS, payload, stamp_ms, traffic_stream
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"

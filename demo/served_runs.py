@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_runs import DagRun, DemoError
 
-from st_common.airflow.local.rest import Rest
+from tests.kit.local_airflow.rest import Rest
 
 PATIENCE_S = 600.0
 

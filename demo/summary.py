@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from st_common.serving.report import Report
+from tests.kit.report import Report
 
 
 def show(console: Console, report: Report) -> None:

@@ -27,17 +27,17 @@ from prepare import STREAM
 from rich.console import Console
 from served_runs import Served
 
-from st_common.airflow.local.rest import Rest, log_in, unhealthy
-from st_common.airflow.local.services import PATIENCE_S, log_of, start_services
-from st_common.airflow.local.setup import (
+from st_common.errors import FairwayError
+from st_common.ops.records import private_append
+from tests.kit.local_airflow.rest import Rest, log_in, unhealthy
+from tests.kit.local_airflow.services import PATIENCE_S, log_of, start_services
+from tests.kit.local_airflow.setup import (
     ADMIN,
     MARK,
     Setup,
     airflow_environment,
     make_setup,
 )
-from st_common.errors import FairwayError
-from st_common.ops.records import private_append
 
 HERE = Path(__file__).resolve().parent / "up"
 HOME, AIRFLOW = HERE / "home", HERE / "airflow"

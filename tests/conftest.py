@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from st_common.testing.shares import (
+from tests.kit.shares import (
     COMMITS,
     read_seconds,
     share_of_name,
@@ -21,7 +21,7 @@ from st_common.testing.shares import (
 )
 
 pytest.register_assert_rewrite(
-    "st_common.testing.laws", "st_common.testing.telling"
+    "tests.kit.laws", "tests.kit.telling"
 )  # before anything imports it
 ROOT = Path(__file__).resolve().parents[1]
 UNDER_CI = bool(os.environ.get("CI"))
@@ -46,8 +46,8 @@ if importlib.util.find_spec(
 ):  # not in Airflow's environment, where nothing is a law
     from hypothesis import HealthCheck, Phase, settings
 
-    from st_common.testing.effort import AGAIN, DEEP, QUICK, Span
-    from st_common.testing.law_notes import Note, add_note, left_to_try, read_notes
+    from tests.kit.effort import AGAIN, DEEP, QUICK, Span
+    from tests.kit.law_notes import Note, add_note, left_to_try, read_notes
 
     # A shared machine makes any deadline and any health check on time a matter of luck.
     steady = {
@@ -156,8 +156,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """A session on two cores; what the JVM prints goes to a file."""
     from st_common.spark.session import session
     from st_common.spark_keys import SparkSettings
-    from st_common.testing.jvm import QUICK_TO_START
-    from st_common.testing.quick_spark import start_quickly
+    from tests.kit.jvm import QUICK_TO_START
+    from tests.kit.quick_spark import start_quickly
 
     os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(QUICK_TO_START))
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import count, islice
 
-from st_common.testing import histories, served_histories
+from tests.kit import histories, served_histories
 
 KINDS = {"engines": histories.live, "servers": served_histories.live}
 _CHUNK = 25

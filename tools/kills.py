@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from st_common.testing import command_kills, kafka_kills, mqtt_kills
+from tests.kit import command_kills, kafka_kills, mqtt_kills
 
 _LAZY = "persistence true\nautosave_interval 60"
 _COMMANDS = {

@@ -1,6 +1,6 @@
 """Which tests with a mark of the specification run no product code: what such a mark claims, nothing proves.
 
-The oracle (`st_common/testing/oracle*.py`), the reference that it asks and the plans that it reads are no product in
+The oracle (`tests/kit/oracle*.py`), the reference that it asks and the plans that it reads are no product in
 this sense: a test of them alone says that brute force is right, not that the product is. Found in the text of the
 tests: a test runs product code when it, its fixtures or the functions that it calls in its file name something that
 comes from a module of the product.
@@ -36,7 +36,7 @@ VALUES = PLANS | {
     "st_common.controls.writing",
 }
 """What a module for tests may know besides without bringing the product in."""
-PACKAGES = ("fairway", "st_common", "jobs", "dags", "tools", "bench", "demo")
+PACKAGES = ("fairway", "st_common", "jobs", "dags", "tools", "bench", "demo", "tests")
 RUNS = frozenset({"subprocess", "runpy", "importlib"})  # programs are product too
 REFERENCE = "st_common.reference"  # what the product is judged by
 TREE = "ROOT"  # what looks at the files of the repository looks at the product
@@ -162,7 +162,7 @@ def is_product(root: Path, origin: str, known: dict[str, bool] = {}) -> bool:  #
         return False
     if origin.startswith(REFERENCE):
         return False
-    if not origin.startswith("st_common.testing"):
+    if not origin.startswith("tests.kit"):
         return True
     if origin not in known:
         known[origin] = False  # of a circle

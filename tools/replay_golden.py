@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from st_common.testing.replays import needs_spark, read_recording, replay, rows_of
+from tests.kit.replays import needs_spark, read_recording, replay, rows_of
 
 FOLDER = Path(__file__).resolve().parents[1] / "tests" / "replays"
 TOLD = FOLDER / "told.json"

@@ -1,7 +1,7 @@
 """A soak of the local engine: random rounds until the minutes are over; the first that fails says its seed and ends it.
 
-python tools/soak.py --minutes 10 [--seed 1] [--rows 600]
-python tools/soak.py --minutes 10 --beside          one stream, with reprocessing, compaction and reports at once
+PYTHONPATH=. python tools/soak.py --minutes 10 [--seed 1] [--rows 600]
+PYTHONPATH=. python tools/soak.py --minutes 10 --beside   one stream, with reprocessing, compaction and reports at once
 """
 
 import argparse
@@ -9,8 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from st_common.testing.beside import run_beside
-from st_common.testing.soak import live
+from tests.kit.beside import run_beside
+from tests.kit.soak import live
 
 
 def main() -> None:

@@ -11,19 +11,19 @@ import pytest
 from playwright.sync_api import Page, sync_playwright
 
 from st_common.airflow.live_page import VARIABLE
-from st_common.airflow.local.postgres import find_programs
-from st_common.airflow.local.rest import log_in, unhealthy
-from st_common.airflow.local.services import left_of, start_services, stop_services
-from st_common.airflow.local.setup import (
+from st_common.errors import ConfigError
+from tests.kit.installation import ROOT, Installation, wait
+from tests.kit.local_airflow.postgres import find_programs
+from tests.kit.local_airflow.rest import log_in, unhealthy
+from tests.kit.local_airflow.services import left_of, start_services, stop_services
+from tests.kit.local_airflow.setup import (
     ADMIN,
     Setup,
     airflow_environment,
     free_ports,
     make_setup,
 )
-from st_common.errors import ConfigError
-from st_common.testing.installation import ROOT, Installation, wait
-from st_common.testing.served_airflow import Served
+from tests.kit.served_airflow import Served
 
 DAGS = sorted(path.stem for path in (ROOT / "dags").glob("[a-z]*.py"))
 UNPAUSED = (

@@ -13,17 +13,17 @@ import pytest
 from playwright.sync_api import Page
 
 from st_common import tables
-from st_common.airflow.local.postgres import DATABASE, USER, find_programs
-from st_common.airflow.local.services import service_owner
-from st_common.airflow.local.setup import airflow_environment
 from st_common.capture.log import Log
 from st_common.home import Home
 from st_common.layers.announce import newest_version
 from st_common.ops.alerts import read_alerts
 from st_common.ops.status import read_status
 from st_common.partition.store import current
-from st_common.testing.installation import ROOT, wait
-from st_common.testing.served_airflow import Served
+from tests.kit.installation import ROOT, wait
+from tests.kit.local_airflow.postgres import DATABASE, USER, find_programs
+from tests.kit.local_airflow.services import service_owner
+from tests.kit.local_airflow.setup import airflow_environment
+from tests.kit.served_airflow import Served
 
 # The first test waits for the start of all of it.
 pytestmark = pytest.mark.timeout(1500)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from st_common.testing.page_browser import TIMEOUT_MS
-from st_common.testing.page_home import Served, make_home
+from tests.kit.page_browser import TIMEOUT_MS
+from tests.kit.page_home import Served, make_home
 
 SIZES = {"desktop": (1400, 900), "phone": (390, 844)}
 

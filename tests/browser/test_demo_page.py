@@ -12,7 +12,7 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, expect
 
-from st_common.testing.installation import ROOT
+from tests.kit.installation import ROOT
 
 LIVE = ROOT / "demo" / "live.py"
 VEHICLES = 40

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from st_common.testing.page_browser import at, statement, until
-from st_common.testing.page_home import (
+from tests.kit.page_browser import at, statement, until
+from tests.kit.page_home import (
     AWAY,
     DEPOT,
     INSIDE,

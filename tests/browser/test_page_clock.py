@@ -11,8 +11,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from st_common.testing.page_browser import at, until
-from st_common.testing.page_home import DEPOT, INSIDE, TODAY, Served, fix
+from tests.kit.page_browser import at, until
+from tests.kit.page_home import DEPOT, INSIDE, TODAY, Served, fix
 
 pytestmark = [
     pytest.mark.slow,

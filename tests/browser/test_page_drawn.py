@@ -13,9 +13,9 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from st_common.testing.installation import wait
-from st_common.testing.page_browser import at, statement, until
-from st_common.testing.page_home import TODAY, Served, serve_home
+from tests.kit.installation import wait
+from tests.kit.page_browser import at, statement, until
+from tests.kit.page_home import TODAY, Served, serve_home
 
 pytestmark = [
     pytest.mark.slow,

@@ -12,7 +12,7 @@ import pytest
 
 from st_common.ops.alerts import read_alerts
 from st_common.ops.status import read_status
-from st_common.testing.installation import Installation, wait
+from tests.kit.installation import Installation, wait
 
 pytestmark = [pytest.mark.dags, pytest.mark.in_turn]
 RunDag = Callable[..., dict[str, tuple[str, Any]]]

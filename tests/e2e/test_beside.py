@@ -2,7 +2,7 @@
 
 import pytest
 
-from st_common.testing.beside import run_beside
+from tests.kit.beside import run_beside
 
 
 @pytest.mark.e2e

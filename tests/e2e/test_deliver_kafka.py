@@ -21,9 +21,9 @@ from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings
-from st_common.testing import feeding
-from st_common.testing.kafka_broker import JARS, KafkaBroker, kafka_broker
-from st_common.testing.log_writer import bare_log
+from tests.kit import feeding
+from tests.kit.kafka_broker import JARS, KafkaBroker, kafka_broker
+from tests.kit.log_writer import bare_log
 
 STREAM = StreamSettings(
     name="s",

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from st_common.testing.doc_blocks import blocks
-from st_common.testing.page_home import Served
-from st_common.testing.tutorial import free_ports, is_said
+from tests.kit.doc_blocks import blocks
+from tests.kit.page_home import Served
+from tests.kit.tutorial import free_ports, is_said
 
 pytestmark = [
     pytest.mark.e2e,

@@ -13,7 +13,7 @@ from st_common.query.text import parse
 from st_common.serving.verify import verify
 from st_common.settings import Columns, StreamSettings
 from st_common.tables import read
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 COLUMNS = Columns(object="id", event_ts="t", x="x", y="y")
 TAXI, OTHER = "20000589", "20000398"

@@ -17,9 +17,9 @@ from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.settings import load_streams
 from st_common.spark_keys import MICRO_BATCH
-from st_common.testing.log_writer import bare_log
-from st_common.testing.on_spark import follow_on
-from st_common.testing.victims import engine, killed, started
+from tests.kit.log_writer import bare_log
+from tests.kit.on_spark import follow_on
+from tests.kit.victims import engine, killed, started
 
 ROOT = Path(__file__).resolve().parents[2]
 STREAMS = """

@@ -14,7 +14,7 @@ from st_common.query.text import parse
 from st_common.serving.verify import verify
 from st_common.settings import Columns, StreamSettings
 from st_common.tables import read
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CONF = __import__("pathlib").Path(__file__).resolve().parents[2] / "conf"
 COLUMNS = Columns(object="id", event_ts="t", x="x", y="y")

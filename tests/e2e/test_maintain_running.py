@@ -25,7 +25,7 @@ from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.serving.verify import verify
 from st_common.settings import StreamSettings, load_streams
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = [
     pytest.mark.e2e,

@@ -16,7 +16,7 @@ from st_common.operators.expressions.filters import FILTERS
 from st_common.ops.alerts import Alert, read_alerts
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CONF = """
 [streams.taxis]

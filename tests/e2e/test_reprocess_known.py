@@ -15,7 +15,7 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.sql import sql
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.spec("C6", "X2")]
 

@@ -16,7 +16,7 @@ import pytest
 from st_common.home import Home
 from st_common.ops.supervisor import job_supervisor, tick
 from st_common.settings import load_streams
-from st_common.testing.serving_http import events
+from tests.kit.serving_http import events
 
 pytestmark = [
     pytest.mark.e2e,

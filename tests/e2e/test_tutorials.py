@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from st_common.testing.tutorial import Reader, environment, free_ports
+from tests.kit.tutorial import Reader, environment, free_ports
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 

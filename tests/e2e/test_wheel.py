@@ -156,7 +156,7 @@ def test_the_wheel_holds_what_programs_need_and_no_more(environment, tmp_path):
     packages = environment / "lib" / "python3.11" / "site-packages"
     for name in ("fairway/py.typed", "st_common/py.typed", "st_common/shipped/pom.xml"):
         assert (packages / name).is_file(), name
-    for name in (*LEFT_OUT, "st_common/testing", "jobs", "dags", "tests"):
+    for name in (*LEFT_OUT, "tests/kit", "jobs", "dags", "tests"):
         assert not (packages / name).exists(), name
     files = [path for path in packages.rglob("*") if path.suffix != ".pyc"]
     assert sum(path.lstat().st_size for path in files) < MOST_BYTES

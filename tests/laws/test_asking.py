@@ -17,9 +17,9 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.serving.sql import sql
-from st_common.testing.effort import tries
-from st_common.testing.grid_days import HOUR_S, T0, histories, segment, settings
-from st_common.testing.log_writer import bare_log
+from tests.kit.effort import tries
+from tests.kit.grid_days import HOUR_S, T0, histories, segment, settings
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("X10", "P2")
 

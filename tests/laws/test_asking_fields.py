@@ -17,9 +17,9 @@ from st_common.engine.run import run
 from st_common.home import Home
 from st_common.query.past import Past
 from st_common.query.text import parse
-from st_common.testing.effort import tries
-from st_common.testing.grid_days import HOUR_S, T0, settings
-from st_common.testing.log_writer import bare_log
+from tests.kit.effort import tries
+from tests.kit.grid_days import HOUR_S, T0, settings
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("X10", "P2", "G9")
 

@@ -12,9 +12,9 @@ from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.serving.verify import verify
 from st_common.storage import make_folder
-from st_common.testing import cars
-from st_common.testing.cars import told
-from st_common.testing.resident import follow_resident
+from tests.kit import cars
+from tests.kit.cars import told
+from tests.kit.resident import follow_resident
 
 pytestmark = [pytest.mark.spec("P9"), pytest.mark.timeout(300)]
 

@@ -20,12 +20,12 @@ from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.query.plan import Plan
-from st_common.testing.effort import tries
-from st_common.testing.laws import in_row_order, run_steps
-from st_common.testing.log_writer import ended, settings_of, write_log
-from st_common.testing.oracle import Control, Fix, Rules
-from st_common.testing.shapely_layer import ShapelyLayer
-from st_common.testing.strategies import cases, segmentations
+from tests.kit.effort import tries
+from tests.kit.laws import in_row_order, run_steps
+from tests.kit.log_writer import ended, settings_of, write_log
+from tests.kit.oracle import Control, Fix, Rules
+from tests.kit.shapely_layer import ShapelyLayer
+from tests.kit.strategies import cases, segmentations
 
 
 def by_ticks(case):

@@ -15,8 +15,8 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import StreamSettings, stream_of_table
-from st_common.testing.effort import tries
-from st_common.testing.log_writer import bare_log
+from tests.kit.effort import tries
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("B1")
 

@@ -23,8 +23,8 @@ from st_common.regions.registry import (
     region_from_json,
     region_to_json,
 )
-from st_common.testing.effort import tries
-from st_common.testing.random_grid import draw_combined
+from tests.kit.effort import tries
+from tests.kit.random_grid import draw_combined
 
 pytestmark = pytest.mark.spec("X12")
 PLACES = 60

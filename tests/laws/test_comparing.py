@@ -20,13 +20,13 @@ from st_common.query.plan import Aggregate, LayerJoin, Plan, Window
 from st_common.reference.metric import Metric
 from st_common.regions.registry import Box, MovingBox
 from st_common.serving.verify import verify
-from st_common.testing import oracle
-from st_common.testing.effort import tries
-from st_common.testing.laws import holds, told, told_by_oracle
-from st_common.testing.layer_tables import store_layers
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.random_grid import FOCALS, LAYER, OBJECTS, STREAM
-from st_common.testing.strategies import case_of, cases, courses
+from tests.kit import oracle
+from tests.kit.effort import tries
+from tests.kit.laws import holds, told, told_by_oracle
+from tests.kit.layer_tables import store_layers
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.random_grid import FOCALS, LAYER, OBJECTS, STREAM
+from tests.kit.strategies import case_of, cases, courses
 
 SEEDS = st.integers(0, (1 << 48) - 1)
 

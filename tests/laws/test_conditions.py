@@ -19,8 +19,8 @@ from st_common.operators.state.state import State
 from st_common.query.neighbours import GroupNearest, Nearest, Place
 from st_common.query.plan import PairJoin, Plan
 from st_common.regions.registry import Box, MovingCircle
-from st_common.testing.asked_by import WAYS, asked_by
-from st_common.testing.effort import tries
+from tests.kit.asked_by import WAYS, asked_by
+from tests.kit.effort import tries
 
 SPACE = Box(minx=-1.0, miny=-1.0, maxx=1e6, maxy=1e6)
 AROUND = MovingCircle(focal="o1", radius_m=3.0)

@@ -13,7 +13,7 @@ from st_common.capture.memory import LONGEST_TEXT, MOST_AGE_S, Memory
 from st_common.decode import decode
 from st_common.formats.said_before import MARK, said_before
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B6", "B7")
 

@@ -12,7 +12,7 @@ from st_common.decode import decode
 from st_common.decode.joined import Raw, decode_all
 from st_common.formats.arrow_rows import packed
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 HEADER = b"id,ts,x,y,n"
 CSV = (

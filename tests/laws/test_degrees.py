@@ -28,13 +28,13 @@ from st_common.regions.registry import (
     MovingBox,
     MovingCircle,
 )
-from st_common.testing import oracle
-from st_common.testing.effort import tries
-from st_common.testing.globe import distances, neighbourhood, track
-from st_common.testing.laws import assert_alike, holds, run_course, told, told_by_oracle
-from st_common.testing.random_fences import draw_fence, draw_moving_fence
-from st_common.testing.random_grid import FOCALS, LAYER, STREAM
-from st_common.testing.strategies import case_of, courses
+from tests.kit import oracle
+from tests.kit.effort import tries
+from tests.kit.globe import distances, neighbourhood, track
+from tests.kit.laws import assert_alike, holds, run_course, told, told_by_oracle
+from tests.kit.random_fences import draw_fence, draw_moving_fence
+from tests.kit.random_grid import FOCALS, LAYER, STREAM
+from tests.kit.strategies import case_of, courses
 
 PLACES = (
     (179.943, 59.993),

@@ -24,9 +24,9 @@ from st_common.spark.guest_service import GUESTS, TOLD, GuestService
 from st_common.spark.resident import feed_of
 from st_common.spark.shared_decoding import Decoding
 from st_common.storage import make_folder
-from st_common.testing import cars
-from st_common.testing.cars import told
-from st_common.testing.resident import follow_resident
+from tests.kit import cars
+from tests.kit.cars import told
+from tests.kit.resident import follow_resident
 
 pytestmark = [pytest.mark.spec("S7"), pytest.mark.timeout(300)]
 CARS = replace(cars.CARS, silence_s=20.0)

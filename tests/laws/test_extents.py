@@ -22,10 +22,10 @@ from st_common.reference.columns import Fixes
 from st_common.reference.metric import Metric
 from st_common.reference.ranges import inside
 from st_common.regions.registry import Area, Box, ByExtent, Circle
-from st_common.testing.by_hand import fix, gone, log, register
-from st_common.testing.effort import tries
-from st_common.testing.oracle import Feature
-from st_common.testing.telling import by_both
+from tests.kit.by_hand import fix, gone, log, register
+from tests.kit.effort import tries
+from tests.kit.oracle import Feature
+from tests.kit.telling import by_both
 
 pytestmark = pytest.mark.spec("B1")
 

@@ -16,9 +16,9 @@ from st_common.engine.handover import Handover
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
-from st_common.testing.log_writer import bare_log, settings_of, write_log
-from st_common.testing.strategies import cases, segmentations
+from tests.kit.effort import tries
+from tests.kit.log_writer import bare_log, settings_of, write_log
+from tests.kit.strategies import cases, segmentations
 
 TABLES = (("positions", "grid"), ("rejects",))
 STREAM = StreamSettings(

@@ -16,13 +16,13 @@ from st_common.errors import LogError
 from st_common.ops import lease
 from st_common.storage import LocalStorage
 from st_common.storage import local as disks
-from st_common.testing import histories
-from st_common.testing.effort import tries
-from st_common.testing.simulated import World
-from st_common.testing.simulated_disk import SimulatedDisk
-from st_common.testing.simulated_path import SimulatedPath, root_of
-from st_common.testing.simulated_system import System
-from st_common.testing.simulated_tables import SimulatedTables
+from tests.kit import histories
+from tests.kit.effort import tries
+from tests.kit.simulated import World
+from tests.kit.simulated_disk import SimulatedDisk
+from tests.kit.simulated_path import SimulatedPath, root_of
+from tests.kit.simulated_system import System
+from tests.kit.simulated_tables import SimulatedTables
 
 TOOL = Path(__file__).parents[2] / "tools" / "histories.py"
 SEEDS = st.integers(0, (1 << 32) - 1)

@@ -15,8 +15,8 @@ from st_common.layers.load import load
 from st_common.server.openapi import description
 from st_common.server.place import Place
 from st_common.settings import load_streams
-from st_common.testing.effort import tries
-from st_common.testing.serving_http import served
+from tests.kit.effort import tries
+from tests.kit.serving_http import served
 
 SETTINGS = """
 [streams.s]

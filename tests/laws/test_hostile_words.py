@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from st_common.cli import app
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 CONF = """
 [streams.s]

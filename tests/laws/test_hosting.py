@@ -13,15 +13,15 @@ from st_common.controls.rows import Register
 from st_common.operators.state import intern
 from st_common.query.plan import Plan
 from st_common.regions.registry import MovingBox, MovingCircle
-from st_common.testing.control_rows import control
-from st_common.testing.effort import tries
-from st_common.testing.globe import neighbourhood
-from st_common.testing.guests import run_with_guests
-from st_common.testing.laws import in_row_order, run_steps
-from st_common.testing.oracle import Fix, Rules
-from st_common.testing.random_grid import OBJECTS
-from st_common.testing.shapely_layer import ShapelyLayer
-from st_common.testing.strategies import (
+from tests.kit.control_rows import control
+from tests.kit.effort import tries
+from tests.kit.globe import neighbourhood
+from tests.kit.guests import run_with_guests
+from tests.kit.laws import in_row_order, run_steps
+from tests.kit.oracle import Fix, Rules
+from tests.kit.random_grid import OBJECTS
+from tests.kit.shapely_layer import ShapelyLayer
+from tests.kit.strategies import (
     SECOND_US,
     START_US,
     STREAM,

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.operators.state import intern
-from st_common.testing import oracle
-from st_common.testing.effort import tries
-from st_common.testing.laws import in_row_order, run_steps, told, told_by_oracle
-from st_common.testing.strategies import cases, segmentations
+from tests.kit import oracle
+from tests.kit.effort import tries
+from tests.kit.laws import in_row_order, run_steps, told, told_by_oracle
+from tests.kit.strategies import cases, segmentations
 
 WHOLE = intern._siphash
 

@@ -18,16 +18,16 @@ from st_common.operators.state.difference import Changed
 from st_common.operators.turn.changes import SHARD_SCHEMA, settled
 from st_common.position import position_of
 from st_common.storage import LocalStorage
-from st_common.testing import oracle
-from st_common.testing.effort import tries
-from st_common.testing.laws import (
+from tests.kit import oracle
+from tests.kit.effort import tries
+from tests.kit.laws import (
     packets_of,
     settings_of,
     told,
     told_by_oracle,
 )
-from st_common.testing.shapely_layer import ShapelyLayer
-from st_common.testing.strategies import SECOND_US, cases, segmentations
+from tests.kit.shapely_layer import ShapelyLayer
+from tests.kit.strategies import SECOND_US, cases, segmentations
 
 _LAST = 1 << 62
 

@@ -15,7 +15,7 @@ from st_common.layers.kinds import Kinds
 from st_common.layers.load import read_features
 from st_common.layers.rows import layer_rows
 from st_common.partition.store import current
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 NUMBERS = st.one_of(
     st.integers(-3, 3),

@@ -29,8 +29,8 @@ from st_common.operators.state.state import State
 from st_common.partition.regions import whole
 from st_common.position import position_of
 from st_common.query.plan import LayerJoin, Plan
-from st_common.testing.effort import tries
-from st_common.testing.log_writer import bare_log
+from tests.kit.effort import tries
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S4")
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from st_common import tables
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
-from st_common.testing import oracle
-from st_common.testing.effort import tries
-from st_common.testing.laws import told, told_by_oracle
-from st_common.testing.layer_tables import store_layers
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.strategies import cases, segmentations
+from tests.kit import oracle
+from tests.kit.effort import tries
+from tests.kit.laws import told, told_by_oracle
+from tests.kit.layer_tables import store_layers
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.strategies import cases, segmentations
 
 
 @st.composite

@@ -33,8 +33,8 @@ from st_common.query.text import parse
 from st_common.serving.answers import answered
 from st_common.serving.history import objects_at
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
-from st_common.testing.log_writer import bare_log
+from tests.kit.effort import tries
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("P2")
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from st_common import tables
 from st_common.engine import local
 from st_common.home import Home
-from st_common.testing import oracle, place_fig1
-from st_common.testing.effort import tries
-from st_common.testing.laws import in_row_order, run_steps, told, told_by_oracle
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.strategies import MARGINS, cases, segmentations
+from tests.kit import oracle, place_fig1
+from tests.kit.effort import tries
+from tests.kit.laws import in_row_order, run_steps, told, told_by_oracle
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.strategies import MARGINS, cases, segmentations
 
 ACTS = ("batch", "batch", "batch", "commit", "store", "crash")
 

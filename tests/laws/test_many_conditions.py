@@ -15,15 +15,15 @@ from st_common.operators.skeleton import listing, ways
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import LayerJoin, PairJoin, Plan
 from st_common.regions.registry import MovingBox, MovingCircle
-from st_common.testing import oracle_expressions
-from st_common.testing.asked_by import WAYS, asked_by
-from st_common.testing.by_hand import log, register
-from st_common.testing.effort import tries
-from st_common.testing.laws import holds
-from st_common.testing.many_conditions import many_conditions
-from st_common.testing.random_grid import FOCALS, LAYER, RADII, SIDES, STREAM
-from st_common.testing.random_plans import plan_of
-from st_common.testing.strategies import case_of, courses
+from tests.kit import oracle_expressions
+from tests.kit.asked_by import WAYS, asked_by
+from tests.kit.by_hand import log, register
+from tests.kit.effort import tries
+from tests.kit.laws import holds
+from tests.kit.many_conditions import many_conditions
+from tests.kit.random_grid import FOCALS, LAYER, RADII, SIDES, STREAM
+from tests.kit.random_plans import plan_of
+from tests.kit.strategies import case_of, courses
 
 QUERIES = 20
 JOINS = (

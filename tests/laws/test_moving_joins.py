@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan
 from st_common.regions.registry import MovingBox, MovingCircle
-from st_common.testing import oracle
-from st_common.testing.effort import tries
-from st_common.testing.laws import holds
-from st_common.testing.random_grid import FOCALS, LAYER, RADII, SIDES, STREAM
-from st_common.testing.strategies import case_of, courses
+from tests.kit import oracle
+from tests.kit.effort import tries
+from tests.kit.laws import holds
+from tests.kit.random_grid import FOCALS, LAYER, RADII, SIDES, STREAM
+from tests.kit.strategies import case_of, courses
 
 JOINS = (
     {"pairs": PairJoin(distance_m=5.0)},

@@ -13,11 +13,11 @@ from st_common.query.comparing import Transform
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Aggregate, PairJoin, Plan
 from st_common.regions.registry import Box, MovingCircle
-from st_common.testing import oracle
-from st_common.testing.asked_by import WAYS, asked_by
-from st_common.testing.by_hand import end, log, register
-from st_common.testing.effort import tries
-from st_common.testing.laws import (
+from tests.kit import oracle
+from tests.kit.asked_by import WAYS, asked_by
+from tests.kit.by_hand import end, log, register
+from tests.kit.effort import tries
+from tests.kit.laws import (
     batched,
     packets_of,
     run_steps,
@@ -25,8 +25,8 @@ from st_common.testing.laws import (
     told,
     told_by_oracle,
 )
-from st_common.testing.random_grid import STREAM
-from st_common.testing.strategies import cases, segmentations
+from tests.kit.random_grid import STREAM
+from tests.kit.strategies import cases, segmentations
 
 BAD = "poison"
 UNKNOWN = Plan(stream=STREAM, where="no_such_attribute > 3")

@@ -22,9 +22,9 @@ from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.settings import Columns, StreamSettings
 from st_common.spark.source import Feed, packet_rows
-from st_common.testing.effort import tries
-from st_common.testing.log_writer import bare_log, ended, settings_of, write_log
-from st_common.testing.strategies import cases, segmentations
+from tests.kit.effort import tries
+from tests.kit.log_writer import bare_log, ended, settings_of, write_log
+from tests.kit.strategies import cases, segmentations
 
 HEADER = b"id,ts,x,y,n,w"
 LINES = (

@@ -24,14 +24,14 @@ from st_common.query.plan import Plan
 from st_common.regions.registry import Box
 from st_common.serving.verify import verify
 from st_common.serving.verify_filters import wrongly_filtered
-from st_common.testing import oracle
-from st_common.testing.effort import tries
-from st_common.testing.laws import holds
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.oracle_filters import filtered
-from st_common.testing.oracle_readings import Known, reading_of
-from st_common.testing.random_plans import KINDS
-from st_common.testing.strategies import case_of, cases, courses, filters, segmentations
+from tests.kit import oracle
+from tests.kit.effort import tries
+from tests.kit.laws import holds
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.oracle_filters import filtered
+from tests.kit.oracle_readings import Known, reading_of
+from tests.kit.random_plans import KINDS
+from tests.kit.strategies import case_of, cases, courses, filters, segmentations
 
 SECOND_US = 1_000_000
 

@@ -24,7 +24,7 @@ from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.settings import Columns, StreamSettings
 from st_common.spark.source import Feed, packet_rows
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 PLAIN = StreamSettings(
     name="cars",

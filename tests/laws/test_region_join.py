@@ -27,11 +27,11 @@ from st_common.layers.stored import load_index
 from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions
 from st_common.partition.store import store
-from st_common.testing.archived import archive, stream_of_places
-from st_common.testing.effort import tries
-from st_common.testing.layer_tables import features_of
-from st_common.testing.oracle import Feature
-from st_common.testing.porto import taxis_and_map
+from tests.kit.archived import archive, stream_of_places
+from tests.kit.effort import tries
+from tests.kit.layer_tables import features_of
+from tests.kit.oracle import Feature
+from tests.kit.porto import taxis_and_map
 
 pytestmark = pytest.mark.spec("B2")
 

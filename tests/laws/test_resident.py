@@ -16,14 +16,14 @@ from st_common.home import Home
 from st_common.partition.store import store
 from st_common.spark import resident_engine, resident_task, shared_decoding
 from st_common.spark_keys import SparkSettings
-from st_common.testing import oracle, replays
-from st_common.testing.effort import tries
-from st_common.testing.laws import told, told_by_oracle
-from st_common.testing.layer_tables import REGIONS, store_layers
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.oracle import Fix
-from st_common.testing.resident import follow_resident
-from st_common.testing.strategies import cases, segmentations
+from tests.kit import oracle, replays
+from tests.kit.effort import tries
+from tests.kit.laws import told, told_by_oracle
+from tests.kit.layer_tables import REGIONS, store_layers
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.oracle import Fix
+from tests.kit.resident import follow_resident
+from tests.kit.strategies import cases, segmentations
 
 pytestmark = [pytest.mark.spec("S5"), pytest.mark.timeout(300)]
 FOLDER = Path(__file__).parents[1] / "replays"

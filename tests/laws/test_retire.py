@@ -18,10 +18,10 @@ from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.query.plan import Aggregate, Plan
 from st_common.regions.registry import Box
-from st_common.testing import oracle
-from st_common.testing.by_hand import drop, end, register
-from st_common.testing.effort import tries
-from st_common.testing.laws import (
+from tests.kit import oracle
+from tests.kit.by_hand import drop, end, register
+from tests.kit.effort import tries
+from tests.kit.laws import (
     ShapelyLayer,
     batched,
     in_row_order,
@@ -31,10 +31,10 @@ from st_common.testing.laws import (
     told,
     told_by_oracle,
 )
-from st_common.testing.log_writer import settings_of as stream_of
-from st_common.testing.log_writer import write_log
-from st_common.testing.oracle import Fix, Rules
-from st_common.testing.strategies import (
+from tests.kit.log_writer import settings_of as stream_of
+from tests.kit.log_writer import write_log
+from tests.kit.oracle import Fix, Rules
+from tests.kit.strategies import (
     SECOND_US,
     Case,
     Segmentation,

@@ -9,8 +9,8 @@ from st_common.feeds.places import Places
 from st_common.server import intake
 from st_common.server.changes import Hub
 from st_common.server.intake import Intake
-from st_common.testing import served_histories
-from st_common.testing.effort import tries
+from tests.kit import served_histories
+from tests.kit.effort import tries
 
 SEEDS = st.integers(0, (1 << 32) - 1)
 MOST = 600

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.testing.effort import tries
-from st_common.testing.laws import holds
-from st_common.testing.strategies import Case, Course, cases, courses
+from tests.kit.effort import tries
+from tests.kit.laws import holds
+from tests.kit.strategies import Case, Course, cases, courses
 
 
 @st.composite

@@ -25,7 +25,7 @@ from st_common.operators.expressions.readings import Readings
 from st_common.operators.state.fixes import NEVER, READING
 from st_common.query.grammar.nodes import Refused
 from st_common.query.grammar.statements import expression_of, text_of
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 ALIKE = 12  # conditions of one template: more than have a shape at least
 IDS = pa.array(["o1", "O2", "", "3"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from st_common.testing.soak import live
+from tests.kit.soak import live
 
 
 @pytest.mark.slow

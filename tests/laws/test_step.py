@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.testing.by_hand import end
-from st_common.testing.effort import tries
-from st_common.testing.laws import holds, in_row_order, run_course
-from st_common.testing.strategies import Case, Course, cases, courses
+from tests.kit.by_hand import end
+from tests.kit.effort import tries
+from tests.kit.laws import holds, in_row_order, run_course
+from tests.kit.strategies import Case, Course, cases, courses
 
 WHAT_HAPPENED = (
     "fixes",

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from st_common.operators.ahead import ahead
 from st_common.operators.runtime import ticks
-from st_common.testing import oracle
-from st_common.testing.by_hand import end
-from st_common.testing.effort import tries
-from st_common.testing.laws import holds, run_course, run_steps
-from st_common.testing.random_plans import KINDS
-from st_common.testing.strategies import Segmentation, case_of, cases, courses
+from tests.kit import oracle
+from tests.kit.by_hand import end
+from tests.kit.effort import tries
+from tests.kit.laws import holds, run_course, run_steps
+from tests.kit.random_plans import KINDS
+from tests.kit.strategies import Segmentation, case_of, cases, courses
 
 SECOND_US = 1_000_000
 SEEDS = st.integers(0, (1 << 48) - 1)

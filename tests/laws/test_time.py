@@ -23,14 +23,14 @@ from st_common.operators.state.fixes import NEVER
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.position import position_of
-from st_common.testing import laws, oracle
-from st_common.testing.control_rows import control
-from st_common.testing.effort import tries
-from st_common.testing.laws import told, told_by_oracle
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.oracle import Control, Fix
-from st_common.testing.random_plans import KINDS
-from st_common.testing.strategies import START_US, cases, segmentations
+from tests.kit import laws, oracle
+from tests.kit.control_rows import control
+from tests.kit.effort import tries
+from tests.kit.laws import told, told_by_oracle
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.oracle import Control, Fix
+from tests.kit.random_plans import KINDS
+from tests.kit.strategies import START_US, cases, segmentations
 
 SECOND_US = 1_000_000
 

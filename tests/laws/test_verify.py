@@ -14,11 +14,11 @@ from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.serving import verify as verifying
-from st_common.testing.effort import tries
-from st_common.testing.layer_tables import store_layers
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.random_plans import KINDS
-from st_common.testing.strategies import case_of
+from tests.kit.effort import tries
+from tests.kit.layer_tables import store_layers
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.random_plans import KINDS
+from tests.kit.strategies import case_of
 
 
 def lived(home, case):

@@ -14,8 +14,8 @@ from st_common.serving.changes import stream_changes
 from st_common.spark.batch import replay
 from st_common.spark.shard_keys import shard_keys
 from st_common.spark.source import Feed
-from st_common.testing.grid_days import HOUR_S, segment, settings
-from st_common.testing.log_writer import bare_log
+from tests.kit.grid_days import HOUR_S, segment, settings
+from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.spec("X10")]
 BEFORE = [

@@ -24,7 +24,7 @@ from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings, load_streams
 from st_common.spark import batch_days
 from st_common.spark.batch_days import OnSpark
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 ROOT = Path(__file__).resolve().parents[2]
 T0 = datetime(2024, 5, 1, tzinfo=UTC)

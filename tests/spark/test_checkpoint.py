@@ -22,8 +22,8 @@ from st_common.lineage.telling import telling_stream
 from st_common.ops.alerts import read_alerts
 from st_common.position import segment_of
 from st_common.spark import stream as streaming
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.strategies import case_of
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.strategies import case_of
 
 CASE = case_of(7, kept=(True,) * 120, names=("q1", "q2", "q3"), layers=False)
 STREAM = settings_of("grid", CASE.rules, shards=2)

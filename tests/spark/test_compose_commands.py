@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from st_common.testing.jvm import QUICK_TO_START
+from tests.kit.jvm import QUICK_TO_START
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -27,13 +27,13 @@ from st_common.spark.continuous import continuous
 from st_common.spark.continuous import rows as batches
 from st_common.spark.continuous.prepared import Prepared, prepare, stream_settings
 from st_common.spark.continuous.rows import stepped
-from st_common.testing import oracle
-from st_common.testing.effort import tries
-from st_common.testing.laws import told, told_by_oracle
-from st_common.testing.layer_tables import features_of
-from st_common.testing.oracle import Control, Fix
-from st_common.testing.oracle_expressions import ATTRIBUTES
-from st_common.testing.strategies import LAYER, Case, case_of
+from tests.kit import oracle
+from tests.kit.effort import tries
+from tests.kit.laws import told, told_by_oracle
+from tests.kit.layer_tables import features_of
+from tests.kit.oracle import Control, Fix
+from tests.kit.oracle_expressions import ATTRIBUTES
+from tests.kit.strategies import LAYER, Case, case_of
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.spec("S7", "X1")]
 TYPES = {"string": "string", "double": "double", "long": "long", "bool": "boolean"}

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from st_common.testing.jvm import QUICK_TO_START
-from st_common.testing.kafka_broker import JARS, kafka_broker
+from tests.kit.jvm import QUICK_TO_START
+from tests.kit.kafka_broker import JARS, kafka_broker
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.spec("S7")]
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +24,7 @@ from pathlib import Path
 
 from st_common.spark.session import session
 from st_common.spark_keys import SparkSettings
-from st_common.testing.quick_spark import start_quickly
+from tests.kit.quick_spark import start_quickly
 
 spark = session("example", place=SparkSettings(memory="1g"), extended=False, **{"spark.jars": JARS})
 start_quickly(spark, Path.cwd())

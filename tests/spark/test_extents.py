@@ -14,8 +14,8 @@ from st_common.settings import stream_of_table
 from st_common.spark.batch import replay
 from st_common.spark.shard_keys import shard_keys
 from st_common.spark.source import Feed
-from st_common.testing.log_writer import bare_log
-from st_common.testing.on_spark import MODES, follow_on
+from tests.kit.log_writer import bare_log
+from tests.kit.on_spark import MODES, follow_on
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.spec("B1", "B8")]
 

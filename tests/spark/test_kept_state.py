@@ -24,9 +24,9 @@ from st_common.spark import stream as streaming
 from st_common.spark.causes import cause_of
 from st_common.spark.continuous import continuous, processor
 from st_common.spark.shard import ShardProcessor
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.oracle import Control, Fix, Rules
-from st_common.testing.strategies import SECOND_US
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.oracle import Control, Fix, Rules
+from tests.kit.strategies import SECOND_US
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.spec("S7", "X1")]
 ROOM = "REGISTER QUERY room AS SELECT * FROM fixes INSIDE (0, 0, 5, 5)"

@@ -19,12 +19,12 @@ from st_common.spark import stream as streaming
 from st_common.spark.batch import replay
 from st_common.spark.shard_keys import shard_keys
 from st_common.spark.source import Feed
-from st_common.testing import oracle
-from st_common.testing.effort import tries
-from st_common.testing.laws import in_row_order, run_steps, told, told_by_oracle
-from st_common.testing.layer_tables import store_layers
-from st_common.testing.log_writer import bare_log, settings_of, write_log
-from st_common.testing.strategies import MARGINS, Segmentation, case_of, filters
+from tests.kit import oracle
+from tests.kit.effort import tries
+from tests.kit.laws import in_row_order, run_steps, told, told_by_oracle
+from tests.kit.layer_tables import store_layers
+from tests.kit.log_writer import bare_log, settings_of, write_log
+from tests.kit.strategies import MARGINS, Segmentation, case_of, filters
 
 pytestmark = pytest.mark.timeout(600)
 

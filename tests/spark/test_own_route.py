@@ -12,14 +12,14 @@ from st_common.query.plan import LayerJoin, Plan
 from st_common.spark.batch import replay
 from st_common.spark.shard_keys import shard_keys
 from st_common.spark.source import Feed
-from st_common.testing import oracle
-from st_common.testing.by_hand import end, fix, log, register
-from st_common.testing.laws import told, told_by_oracle
-from st_common.testing.layer_tables import store_layers
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.on_spark import MODES, follow_on
-from st_common.testing.random_grid import LAYER, STREAM
-from st_common.testing.strategies import Case
+from tests.kit import oracle
+from tests.kit.by_hand import end, fix, log, register
+from tests.kit.laws import told, told_by_oracle
+from tests.kit.layer_tables import store_layers
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.on_spark import MODES, follow_on
+from tests.kit.random_grid import LAYER, STREAM
+from tests.kit.strategies import Case
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.spec("X9")]
 OWN = LayerJoin(

@@ -11,8 +11,8 @@ from st_common.query.lookup import queries
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
-from st_common.testing.on_spark import follow_on
+from tests.kit.log_writer import bare_log
+from tests.kit.on_spark import follow_on
 
 pytestmark = pytest.mark.timeout(900)
 FIXES = StreamSettings(

@@ -9,7 +9,7 @@ import pytest
 from st_common.engine.region_join import PAIRS, cells_of, join_of, joined
 from st_common.errors import LayerError
 from st_common.home import Home
-from st_common.testing.porto import taxis_and_map
+from tests.kit.porto import taxis_and_map
 
 pytestmark = [pytest.mark.spark, pytest.mark.spec("B2")]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from st_common.spark_keys import MICRO_BATCH, RESIDENT
-from st_common.testing.replays import needs_spark, read_recording, replay
+from tests.kit.replays import needs_spark, read_recording, replay
 
 pytestmark = pytest.mark.timeout(600)
 FOLDER = Path(__file__).parents[1] / "replays"

@@ -14,12 +14,12 @@ from st_common.engine.run import run
 from st_common.engine.topology import topology_of
 from st_common.home import Home
 from st_common.spark import export
-from st_common.testing.by_hand import end, register
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.on_spark import MODES, follow_on
-from st_common.testing.oracle import Fix, Rules
-from st_common.testing.random_plans import KINDS, plan_of
-from st_common.testing.strategies import SECOND_US, case_of
+from tests.kit.by_hand import end, register
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.on_spark import MODES, follow_on
+from tests.kit.oracle import Fix, Rules
+from tests.kit.random_plans import KINDS, plan_of
+from tests.kit.strategies import SECOND_US, case_of
 
 pytestmark = pytest.mark.timeout(600)
 RULES = Rules(lateness_us=2 * SECOND_US, silence_us=10 * SECOND_US, tick_us=SECOND_US)

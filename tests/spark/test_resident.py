@@ -34,7 +34,7 @@ from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve_partition
 from st_common.spark_keys import RESIDENT
 from st_common.storage import make_folder
-from st_common.testing.cars import CARS, QUERIES, drive, told
+from tests.kit.cars import CARS, QUERIES, drive, told
 
 pytestmark = [pytest.mark.spec("S5", "S2"), pytest.mark.timeout(600)]
 

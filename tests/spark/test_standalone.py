@@ -36,9 +36,9 @@ from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.serving.stream_state import state_of
 from st_common.settings import load_streams
-from st_common.testing.cars import QUERIES, drive, told
-from st_common.testing.jvm import QUICK_TO_START
-from st_common.testing.log_writer import bare_log
+from tests.kit.cars import QUERIES, drive, told
+from tests.kit.jvm import QUICK_TO_START
+from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 

@@ -9,11 +9,11 @@ from st_common.operators.state.fixes import FILLERS, LastFixes
 from st_common.operators.state.state import fixes_from_arrays
 from st_common.query.lengths import in_coordinates
 from st_common.query.text import TextError, parse
-from st_common.testing.by_hand import end, fix, gone, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle_rows import Rules
-from st_common.testing.roads import plan_of
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import end, fix, gone, log, register
+from tests.kit.laws import run_steps
+from tests.kit.oracle_rows import Rules
+from tests.kit.roads import plan_of
+from tests.kit.strategies import Case, Segmentation
 
 HOW = [
     {},

@@ -14,7 +14,7 @@ from pyais.encode import encode_dict
 from st_common.capture.memory import Memory
 from st_common.decode import decode
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B7")
 

@@ -181,14 +181,10 @@ def test_how_a_position_is_made_is_known_in_one_place():
     assert known <= NO_POSITIONS
 
 
-# Where the word is no row of a log: the column of a table, and what `fairway why --json` shows. And the oracle with
-# what feeds it, which reads rows in its own way.
+# Where the word is no row of a log: the column of a table, and what `fairway why --json` shows.
 OTHER_OPS = {
     "st_common/query/derived.py",
     "st_common/serving/why.py",
-    "st_common/testing/layer_tables.py",
-    "st_common/testing/oracle_controls.py",
-    "st_common/testing/strategies.py",
 }
 
 
@@ -218,15 +214,11 @@ def test_control_rows_are_written_and_read_in_one_folder():
     assert any(path.startswith("st_common/controls/") for path in found)
 
 
-# Of CRSs as pyproj and people name them; and the oracle, which shares nothing with the product, with what feeds it.
+# Of CRSs as pyproj and people name them.
 SAY_GEOGRAPHIC = {
     "st_common/crs.py",
     "st_common/sniffing/words.py",  # words in the heads of columns
     "st_common/stream_keys.py",
-    "st_common/testing/globe.py",
-    "st_common/testing/laws.py",
-    "st_common/testing/log_writer.py",
-    "st_common/testing/soak.py",
 }
 
 
@@ -237,5 +229,4 @@ def test_what_coordinates_mean_is_a_space_and_no_flag():
         for path in (ROOT / package).rglob("*.py")
         if "geographic" in path.read_text(encoding="utf-8")
     }
-    oracle = {path for path in said if path.startswith("st_common/testing/oracle")}
-    assert said - oracle == SAY_GEOGRAPHIC
+    assert said == SAY_GEOGRAPHIC

@@ -15,7 +15,7 @@ from st_common.client import Client
 from st_common.engine.run import run
 from st_common.errors import QueryError
 from st_common.settings import load_streams
-from st_common.testing.ran_home import ran_home
+from tests.kit.ran_home import ran_home
 
 pytestmark = pytest.mark.spec("X10", "P2")
 

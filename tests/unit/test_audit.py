@@ -20,7 +20,7 @@ from st_common.query.text import parse
 from st_common.serving import audit as auditing
 from st_common.serving.audit import audit
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S2")
 STREAM = StreamSettings(

@@ -22,7 +22,7 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import load_streams
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.spec("S2"), pytest.mark.spec("S4")]
 

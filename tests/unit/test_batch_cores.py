@@ -19,7 +19,7 @@ from st_common.errors import TransientError
 from st_common.home import Home
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 DAY_S, FIRST_S = 86_400, 1_714_521_600  # 1 May 2024
 QUERIES = """

@@ -18,8 +18,8 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import stream_of_table
-from st_common.testing.doc_blocks import blocks
-from st_common.testing.log_writer import bare_log
+from tests.kit.doc_blocks import blocks
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("B7")
 

@@ -29,7 +29,7 @@ from st_common.query.schema import plan_schema
 from st_common.query.text import parse, to_text
 from st_common.regions.registry import Area, Box, Circle, MovingBox, MovingCircle
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.random_plans import plan_of
+from tests.kit.random_plans import plan_of
 
 GOLDEN = {
     path.stem: Plan.from_json(

@@ -29,9 +29,9 @@ from st_common.query.registry import check
 from st_common.query.terms import problems_of, types_of
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.oracle_expressions import ATTRIBUTES
-from st_common.testing.random_grid import LAYER, STREAM
-from st_common.testing.random_plans import plan_of
+from tests.kit.oracle_expressions import ATTRIBUTES
+from tests.kit.random_grid import LAYER, STREAM
+from tests.kit.random_plans import plan_of
 
 COLUMNS = Columns(object="id", x="x", y="y")
 CARS = StreamSettings(

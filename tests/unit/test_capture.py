@@ -21,7 +21,7 @@ from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError
 from st_common.formats.chunk import Chunk
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 COLUMNS = Columns(object="id", event_ts="ts", x="x", y="y")
 START = 1_700_000_000_000_000

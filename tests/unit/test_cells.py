@@ -10,10 +10,10 @@ from st_common.operators.expressions.evaluation import evaluated
 from st_common.query.registry import carry_out
 from st_common.query.text import TextError, parse, to_text
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.by_hand import clock, end, fix, gone, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle_rows import Rules
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import clock, end, fix, gone, log, register
+from tests.kit.laws import run_steps
+from tests.kit.oracle_rows import Rules
+from tests.kit.strategies import Case, Segmentation
 
 pytestmark = pytest.mark.spec("X12")
 TALLINN, TARTU = (24.7536, 59.4370), (26.7251, 58.3780)

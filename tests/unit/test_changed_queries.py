@@ -15,8 +15,8 @@ from st_common.operators.state.state import State
 from st_common.query.plan import Plan
 from st_common.regions.registry import Box
 from st_common.storage import LocalStorage
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.oracle import Control, Fix, Rules
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.oracle import Control, Fix, Rules
 
 QUERIES = 3_000
 STREAM = settings_of("grid", Rules())

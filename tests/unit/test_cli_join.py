@@ -14,9 +14,9 @@ from st_common.home import Home
 from st_common.layers.rows import layer_rows
 from st_common.partition.regions import Regions
 from st_common.partition.store import store
-from st_common.testing.archived import archive, stream_of_places
-from st_common.testing.layer_tables import features_of
-from st_common.testing.oracle import Feature
+from tests.kit.archived import archive, stream_of_places
+from tests.kit.layer_tables import features_of
+from tests.kit.oracle import Feature
 
 pytestmark = pytest.mark.spec("B2")
 

@@ -22,7 +22,7 @@ from st_common.query.lookup import find, history, queries
 from st_common.query.text import to_text
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(
     name="cars",

@@ -8,10 +8,10 @@ import pytest
 import shapely
 
 from st_common.query.text import select_of
-from st_common.testing.by_hand import end, fix, layer, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle_rows import Feature, Rules
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import end, fix, layer, log, register
+from tests.kit.laws import run_steps
+from tests.kit.oracle_rows import Feature, Rules
+from tests.kit.strategies import Case, Segmentation
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -18,10 +18,10 @@ from st_common.query.problem import TextError
 from st_common.query.text import parse
 from st_common.regions.registry import Box, borders_of, region_mask
 from st_common.serving.wording import asked
-from st_common.testing.by_hand import end, fix, log, register
-from st_common.testing.by_hand import lines as told
-from st_common.testing.oracle_rows import Rules
-from st_common.testing.telling import by_both
+from tests.kit.by_hand import end, fix, log, register
+from tests.kit.by_hand import lines as told
+from tests.kit.oracle_rows import Rules
+from tests.kit.telling import by_both
 
 pytestmark = pytest.mark.spec("X12")
 YARD = Box(minx=0, miny=0, maxx=10, maxy=10)

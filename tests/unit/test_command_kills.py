@@ -2,7 +2,7 @@
 
 import pytest
 
-from st_common.testing.command_kills import backtested, resharded, spread
+from tests.kit.command_kills import backtested, resharded, spread
 
 
 @pytest.mark.spec("X1", "X6")

@@ -22,8 +22,8 @@ from st_common.query import filters
 from st_common.query.comparing import Compare, Transform
 from st_common.query.plan import LayerJoin, Plan
 from st_common.regions.registry import Area, Box, Circle
-from st_common.testing.oracle import Feature
-from st_common.testing.shapely_layer import ShapelyLayer
+from tests.kit.oracle import Feature
+from tests.kit.shapely_layer import ShapelyLayer
 
 GEOD = Geod(ellps="WGS84")
 TAU = Box(minx=2, miny=2, maxx=3, maxy=3)

@@ -58,7 +58,7 @@ from st_common.serving.passing_time import SourceTime, time_now
 from st_common.serving.verify import verify
 from st_common.serving.verify_registered import controls_of, registered_by
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 PLAN = {"v": 3, "stream": "cars", "inside": {"kind": "circle", "x": 1.0, "y": 2.0}}
 pytestmark = pytest.mark.spec("S2")

@@ -23,10 +23,10 @@ from st_common.query.problem import TextError
 from st_common.query.text import parse
 from st_common.regions.registry import Corridor, borders_of, index_of, region_mask
 from st_common.serving.wording import asked
-from st_common.testing.by_hand import clock, drop, end, fix, log, register
-from st_common.testing.by_hand import lines as told
-from st_common.testing.oracle_rows import Feature, Rules
-from st_common.testing.telling import by_both
+from tests.kit.by_hand import clock, drop, end, fix, log, register
+from tests.kit.by_hand import lines as told
+from tests.kit.oracle_rows import Feature, Rules
+from tests.kit.telling import by_both
 
 pytestmark = pytest.mark.spec("X9")
 STREET = Corridor.along("LINESTRING (0 0, 10 0, 10 10)", 2.0)

@@ -19,7 +19,7 @@ from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CONF = """
 [streams.cars]

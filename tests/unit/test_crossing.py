@@ -18,7 +18,7 @@ from st_common.query.registry import check, register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 COLUMNS = Columns(object="id", event_ts="t", x="x", y="y")
 SHIPS = StreamSettings(

@@ -28,8 +28,8 @@ from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.serving.follow import Follower
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.http_receiver import Answer, http_receiver
-from st_common.testing.log_writer import bare_log
+from tests.kit.http_receiver import Answer, http_receiver
+from tests.kit.log_writer import bare_log
 
 STREAM = StreamSettings(
     name="s",

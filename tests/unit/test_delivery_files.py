@@ -29,7 +29,7 @@ from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.settings import load_streams
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = load_contract("changes").arrow_schema()

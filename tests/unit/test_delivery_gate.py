@@ -27,9 +27,9 @@ from st_common.quality.record import record, release
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
-from st_common.testing.http_receiver import http_receiver
-from st_common.testing.log_writer import bare_log
+from tests.kit.effort import tries
+from tests.kit.http_receiver import http_receiver
+from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.spec("C8"), pytest.mark.spec("X7")]
 

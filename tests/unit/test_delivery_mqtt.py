@@ -22,8 +22,8 @@ from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
-from st_common.testing.mqtt_broker import MqttBroker, mqtt_broker
+from tests.kit.log_writer import bare_log
+from tests.kit.mqtt_broker import MqttBroker, mqtt_broker
 
 STREAM = StreamSettings(
     name="s",

@@ -7,7 +7,7 @@ from st_common.contracts import load_contract
 from st_common.delivery.message import messages
 from st_common.delivery.outcome import Failed, Refusal, Refused, Taken
 from st_common.delivery.webhook import Webhook, WebhookSink
-from st_common.testing.http_receiver import Answer, http_receiver
+from tests.kit.http_receiver import Answer, http_receiver
 
 SCHEMA = load_contract("changes").arrow_schema()
 

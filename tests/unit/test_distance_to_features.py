@@ -17,10 +17,10 @@ from st_common.query.builder import query
 from st_common.query.lengths import in_coordinates
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import TextError, parse, to_text
-from st_common.testing.by_hand import end, fix, gone, layer, register
-from st_common.testing.effort import tries
-from st_common.testing.oracle_rows import Feature
-from st_common.testing.roads import JOIN, plan_of, road, told_of
+from tests.kit.by_hand import end, fix, gone, layer, register
+from tests.kit.effort import tries
+from tests.kit.oracle_rows import Feature
+from tests.kit.roads import JOIN, plan_of, road, told_of
 
 pytestmark = pytest.mark.spec("X12")
 GEOD = Geod(ellps="WGS84")

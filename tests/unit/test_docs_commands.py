@@ -16,9 +16,9 @@ from st_common.cli import app
 from st_common.delivery.message import messages
 from st_common.home import Home
 from st_common.serving.changes import stream_changes
-from st_common.testing.doc_blocks import Block, blocks
-from st_common.testing.docs_home import make_folder
-from st_common.testing.tutorial import environment, is_said, typed_in
+from tests.kit.doc_blocks import Block, blocks
+from tests.kit.docs_home import make_folder
+from tests.kit.tutorial import environment, is_said, typed_in
 
 pytestmark = [
     pytest.mark.spec("S11"),

@@ -19,13 +19,13 @@ from st_common.lifecycle.kept_days import kept_days
 from st_common.lineage.settings import lineage_settings
 from st_common.ops.settings import notifier_of
 from st_common.settings import stream_of_table
-from st_common.testing.doc_blocks import (
+from tests.kit.doc_blocks import (
     Block,
     blocks,
     indented,
     spoken_of,
 )
-from st_common.testing.doc_blocks import wrong_words as wrong_words_for
+from tests.kit.doc_blocks import wrong_words as wrong_words_for
 
 pytestmark = pytest.mark.spec("S11")
 
@@ -100,9 +100,7 @@ def test_something_is_known_of_every_example(page: Path, block: Block, tmp_path:
     elif block.kind in LISTED:
         assert re.findall(r"^(?:\$ |fairway \w)", block.text, re.MULTILINE) == []
     else:
-        assert block.kind in CHECKS, (
-            "no test runs it: see st_common/testing/doc_blocks.py"
-        )
+        assert block.kind in CHECKS, "no test runs it: see tests/kit/doc_blocks.py"
         CHECKS[block.kind](block.text, tmp_path)
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from st_common.query.plan import Aggregate, Plan, Window
 from st_common.regions.registry import Box
-from st_common.testing.by_hand import end, fix, log, register
-from st_common.testing.oracle import Rules
-from st_common.testing.telling import by_brute_force, by_steps
+from tests.kit.by_hand import end, fix, log, register
+from tests.kit.oracle import Rules
+from tests.kit.telling import by_brute_force, by_steps
 
 EVERYWHERE = Box(minx=0, miny=-1, maxx=99, maxy=1)
 COUNT = Aggregate(function="count")

@@ -11,7 +11,7 @@ from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 STATEMENTS = """
 REGISTER QUERY many AS SELECT COUNT(*) FROM ships INSIDE (0, 0, 10, 10);

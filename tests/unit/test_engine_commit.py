@@ -29,7 +29,7 @@ from st_common.ops.alerts import Alert, append_alert, read_alerts
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings, home_dir
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S2", "X6")
 STREAM = StreamSettings(

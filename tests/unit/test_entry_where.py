@@ -27,7 +27,7 @@ from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.ops.status import read_status
 from st_common.settings import StreamSettings, stream_of_table
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 NOW = 1_800_000_000_000_000
 START = 1_700_000_000

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from st_common.client.http_events import events_of, lines_of
 from st_common.errors import ConfigError
 from st_common.server.event_text import CHANGE, comment, event, place_of_id
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("S8")
 

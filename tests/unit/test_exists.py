@@ -12,10 +12,10 @@ from st_common.query.explain_steps import layer_in_words
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import TextError, parse, to_text
 from st_common.query.tree.growing import tree_of
-from st_common.testing.by_hand import end, fix, layer, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle_rows import Feature, Rules
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import end, fix, layer, log, register
+from tests.kit.laws import run_steps
+from tests.kit.oracle_rows import Feature, Rules
+from tests.kit.strategies import Case, Segmentation
 
 IN_PARK = "EXISTS (SELECT 1 FROM parks p WHERE ST_Intersects(t, p))"
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
-from st_common.testing.ran_home import ran_home
+from tests.kit.ran_home import ran_home
 
 CONF = """
 [streams.taxis]

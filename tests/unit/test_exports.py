@@ -23,7 +23,7 @@ from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import load_streams
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CONF = """
 [streams.s]

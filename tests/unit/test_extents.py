@@ -21,10 +21,10 @@ from st_common.query.plan import Aggregate, Plan
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import parse, to_text
 from st_common.regions.registry import Box, ByExtent, Circle, Corridor, index_of
-from st_common.testing.by_hand import fix, gone, log, register
-from st_common.testing.by_hand import lines as told
-from st_common.testing.ran_home import ran_home
-from st_common.testing.telling import by_both
+from tests.kit.by_hand import fix, gone, log, register
+from tests.kit.by_hand import lines as told
+from tests.kit.ran_home import ran_home
+from tests.kit.telling import by_both
 
 pytestmark = pytest.mark.spec("B1")
 YARD = Box(minx=0, miny=0, maxx=10, maxy=10)

@@ -44,7 +44,7 @@ def test_every_extra_of_the_package_is_one_that_errors_name():
 
 def test_nothing_that_is_shipped_imports_the_test_kit():
     for path in product_files():
-        assert "st_common.testing" not in path.read_text(), path
+        assert "tests.kit" not in path.read_text(), path
 
 
 SETTINGS = """[streams.s]

@@ -32,9 +32,9 @@ from st_common.serving.changes import stream_changes
 from st_common.serving.verify import verify
 from st_common.serving.why import why
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.by_hand import fix, log, register
-from st_common.testing.log_writer import bare_log
-from st_common.testing.telling import by_both
+from tests.kit.by_hand import fix, log, register
+from tests.kit.log_writer import bare_log
+from tests.kit.telling import by_both
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 T0 = round(datetime(2026, 5, 1, 12, tzinfo=UTC).timestamp())

@@ -26,7 +26,7 @@ from st_common.serving.answers import answer
 from st_common.serving.changes import passed_changes
 from st_common.serving.feeding import Feed, feed_folder
 from st_common.settings import Columns, StreamSettings, load_streams
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CONF = """
 [streams.cars]

@@ -17,7 +17,7 @@ from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
 from st_common.serving.feeding import Feed
 from st_common.settings import load_streams
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CONF = """
 [streams.cars]

@@ -28,7 +28,7 @@ from st_common.feeds.places import MovedError, Places
 from st_common.feeds.writer import Writer
 from st_common.home import Home
 from st_common.settings import load_streams
-from st_common.testing.feeding import (
+from tests.kit.feeding import (
     capturing,
     lines_of,
     stream_with,

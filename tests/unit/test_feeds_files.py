@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from st_common.feeds.registry import source_of
 from st_common.feeds.writer import Writer
 from st_common.home import Home
-from st_common.testing.feeding import lines_of, stream_with
+from tests.kit.feeding import lines_of, stream_with
 
 pytestmark = pytest.mark.spec("B6")
 

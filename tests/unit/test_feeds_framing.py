@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from st_common.decode import decode
 from st_common.feeds.framing import Lines, of_document, of_message
-from st_common.testing.feeding import stream_with
+from tests.kit.feeding import stream_with
 
 pytestmark = pytest.mark.spec("B6")
 

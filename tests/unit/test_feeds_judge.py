@@ -9,7 +9,7 @@ from st_common.cli import app
 from st_common.feeds.judge import Judge
 from st_common.feeds.note import read_notes
 from st_common.home import Home
-from st_common.testing.feeding import (
+from tests.kit.feeding import (
     capturing,
     stream_with,
     until,

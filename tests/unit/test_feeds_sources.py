@@ -16,7 +16,7 @@ from st_common.capture.log import Log
 from st_common.decode import decode
 from st_common.errors import ConfigError
 from st_common.home import Home
-from st_common.testing.feeding import (
+from tests.kit.feeding import (
     capturing,
     killed,
     lines_of,
@@ -25,7 +25,7 @@ from st_common.testing.feeding import (
     until,
     until_records,
 )
-from st_common.testing.mqtt_broker import mqtt_broker
+from tests.kit.mqtt_broker import mqtt_broker
 
 pytestmark = pytest.mark.spec("B6")
 

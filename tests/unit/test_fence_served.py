@@ -21,7 +21,7 @@ from st_common.serving.changes import stream_changes
 from st_common.serving.verify import verify
 from st_common.serving.why import why
 from st_common.settings import load_streams
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CONTRACTS = Path(__file__).resolve().parents[2] / "data_contracts"
 T0 = round(datetime(2026, 5, 1, 12, tzinfo=UTC).timestamp())

@@ -8,11 +8,11 @@ import shapely
 from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import LayerJoin, Plan
 from st_common.regions.registry import Area, Box, Circle, Union
-from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
-from st_common.testing.laws import run_steps, told
-from st_common.testing.oracle import Rules
-from st_common.testing.oracle_rows import Feature
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import clock, drop, end, fix, gone, log, register
+from tests.kit.laws import run_steps, told
+from tests.kit.oracle import Rules
+from tests.kit.oracle_rows import Feature
+from tests.kit.strategies import Case, Segmentation
 
 BOX = Box(minx=0, miny=0, maxx=10, maxy=10)
 ALL = ("enter", "exit", "inside", "outside", "cross")

@@ -8,11 +8,11 @@ import pytest
 
 from st_common.query.text import parse
 from st_common.regions.registry import Box
-from st_common.testing import oracle
-from st_common.testing.by_hand import drop, end, fix, lines, log, register
-from st_common.testing.laws import run_steps, told, told_by_oracle
-from st_common.testing.oracle import Rules
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit import oracle
+from tests.kit.by_hand import drop, end, fix, lines, log, register
+from tests.kit.laws import run_steps, told, told_by_oracle
+from tests.kit.oracle import Rules
+from tests.kit.strategies import Case, Segmentation
 
 STREAMS = """[streams.cars]
 format = "csv"

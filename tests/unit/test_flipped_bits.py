@@ -13,7 +13,7 @@ from st_common.cli import app
 from st_common.engine.recovery import damage_of
 from st_common.home import Home
 from st_common.serving.answers import answer
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S2")
 

@@ -18,7 +18,7 @@ from st_common.serving.changes import stream_changes
 from st_common.serving.follow import Follower, follow
 from st_common.settings import Columns, StreamSettings
 from st_common.tables.tail import Tail
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 STREAM = StreamSettings(
     name="s",

@@ -33,11 +33,11 @@ from st_common.regions.registry import (
     Intersection,
     Union,
 )
-from st_common.testing.by_hand import end, fix, gone, log, register
-from st_common.testing.by_hand import lines as told
-from st_common.testing.effort import tries
-from st_common.testing.ran_home import ran_home
-from st_common.testing.telling import by_both
+from tests.kit.by_hand import end, fix, gone, log, register
+from tests.kit.by_hand import lines as told
+from tests.kit.effort import tries
+from tests.kit.ran_home import ran_home
+from tests.kit.telling import by_both
 
 pytestmark = pytest.mark.spec("G8")
 YARD = Box(minx=100, miny=0, maxx=110, maxy=10)

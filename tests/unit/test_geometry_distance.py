@@ -22,7 +22,7 @@ from st_common.geometry.distance import (
 from st_common.geometry.enlarged import grown
 from st_common.geometry.near import near, outlines
 from st_common.geometry.space import GLOBE, PLANE
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 GEOD = Geod(ellps="WGS84")
 LATITUDE = st.floats(-85, 85)

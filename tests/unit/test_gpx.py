@@ -21,7 +21,7 @@ from st_common.decode.joined import Raw, decode_all
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.settings import Columns, StreamSettings, load_streams
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 WALKS = StreamSettings(
     name="walks",

@@ -29,8 +29,8 @@ from st_common.query.lowering.comparing import STEPS
 from st_common.query.lowering.options import FIXES, OPTIONS
 from st_common.query.problem import TextError
 from st_common.query.text import parse
-from st_common.testing.effort import tries
 from st_common.units import METRES, SECONDS, SPEEDS, TUPLES
+from tests.kit.effort import tries
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("taxis", "parks", "speed", "t1", "Car", "_x")

@@ -23,8 +23,8 @@ from st_common.serving.completion import completions
 from st_common.serving.names_known import Known
 from st_common.serving.sql import sql
 from st_common.settings import load_streams
-from st_common.testing.layer_tables import features_of
-from st_common.testing.oracle import Feature
+from tests.kit.layer_tables import features_of
+from tests.kit.oracle import Feature
 
 pytestmark = pytest.mark.spec("B2")
 

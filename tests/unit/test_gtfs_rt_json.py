@@ -14,7 +14,7 @@ from st_common.capture.chunks import chunks
 from st_common.decode import Decoded, decode
 from st_common.feeds.framing import of_document
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B7")
 

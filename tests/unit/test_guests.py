@@ -34,7 +34,7 @@ from st_common.query.plan import Plan
 from st_common.query.text import parse
 from st_common.regions.registry import MovingBox, MovingCircle
 from st_common.spark.eras import Era, knows_guests
-from st_common.testing.globe import neighbourhood
+from tests.kit.globe import neighbourhood
 
 pytestmark = pytest.mark.spec("S7")
 US = 1_000_000

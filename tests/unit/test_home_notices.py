@@ -11,8 +11,8 @@ from st_common.cli import app
 from st_common.engine.run import run
 from st_common.server.place import Place
 from st_common.settings import load_streams
-from st_common.testing.ran_home import ran_home
-from st_common.testing.serving_http import served
+from tests.kit.ran_home import ran_home
+from tests.kit.serving_http import served
 
 CONF = """
 [streams.taxis]

@@ -14,7 +14,7 @@ from st_common.engine.run import run
 from st_common.home import Home
 from st_common.server.place import Place
 from st_common.settings import load_streams
-from st_common.testing.serving_http import Engine, served
+from tests.kit.serving_http import Engine, served
 
 pytestmark = pytest.mark.spec("S8", "S9")
 

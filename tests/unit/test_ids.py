@@ -21,8 +21,8 @@ from st_common.operators.state.intern import Interner, Sought, hashes_of
 from st_common.query.plan import Plan
 from st_common.regions.registry import Box
 from st_common.settings import PUBLIC_ID_KEY
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.oracle import Control, Fix, Rules
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.oracle import Control, Fix, Rules
 
 PAIR = (
     "mjkjjfodaodblcfm",

@@ -6,11 +6,11 @@ import pytest
 import shapely
 
 from st_common.query.text import parse
-from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle import Rules
-from st_common.testing.oracle_rows import Feature
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import clock, drop, end, fix, gone, log, register
+from tests.kit.laws import run_steps
+from tests.kit.oracle import Rules
+from tests.kit.oracle_rows import Feature
+from tests.kit.strategies import Case, Segmentation
 
 FAST = "SELECT * FROM cars WHERE x > 50"
 

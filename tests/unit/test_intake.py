@@ -24,9 +24,9 @@ from st_common.server.asked import ReusedKeyError
 from st_common.server.intake import Intakes
 from st_common.server.place import Place
 from st_common.storage import local
-from st_common.testing.effort import tries
-from st_common.testing.feeding import lines_of
-from st_common.testing.serving_http import served
+from tests.kit.effort import tries
+from tests.kit.feeding import lines_of
+from tests.kit.serving_http import served
 
 pytestmark = pytest.mark.spec("S8")
 

@@ -12,7 +12,7 @@ from st_common.decode.joined import Raw, decode_all
 from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
 from st_common.settings import Columns, StreamSettings, stream_of_table
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 STREAM = StreamSettings(
     name="buses",

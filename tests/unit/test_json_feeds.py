@@ -14,7 +14,7 @@ from st_common.decode.joined import Raw, decode_all
 from st_common.feeds.framing import of_document, of_message
 from st_common.settings import StreamSettings, stream_of_table
 from st_common.sniffing.report import sniff
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B7")
 

@@ -11,8 +11,8 @@ from st_common.feeds.registry import source_of
 from st_common.feeds.source import Source
 from st_common.feeds.writer import Writer
 from st_common.home import Home
-from st_common.testing.feeding import lines_of, stream_with, until
-from st_common.testing.kafka_kills import lived
+from tests.kit.feeding import lines_of, stream_with, until
+from tests.kit.kafka_kills import lived
 
 pytestmark = [pytest.mark.spec("B6"), pytest.mark.timeout(240)]
 SOURCE = {"kind": "kafka", "topics": ["ships"], "retry_max_s": 0.2}

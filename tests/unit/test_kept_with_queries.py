@@ -26,7 +26,7 @@ from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.flags import Flags, flags_of
 from st_common.query.plan import Aggregate, Plan, Window
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANS = (

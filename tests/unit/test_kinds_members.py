@@ -32,7 +32,7 @@ from st_common.regions.registry import (
     Union,
     joined_region,
 )
-from st_common.testing.masks import Masks
+from tests.kit.masks import Masks
 
 GEOD = Geod(ellps="WGS84")
 ON_LATTICE = st.integers(-3, 3).map(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.operators.state.fixes import FILLERS, LastFixes
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 
 def fixes_of(values, **attributes):

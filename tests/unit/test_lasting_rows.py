@@ -6,11 +6,11 @@ from st_common.errors import QueryError
 from st_common.query.builder import around, query
 from st_common.query.plan import Plan
 from st_common.query.text import TextError, to_text
-from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
-from st_common.testing.laws import holds
-from st_common.testing.oracle import Rules
-from st_common.testing.rows_told import plan_of, told
-from st_common.testing.strategies import Case, Course, Segmentation
+from tests.kit.by_hand import clock, drop, end, fix, gone, log, register
+from tests.kit.laws import holds
+from tests.kit.oracle import Rules
+from tests.kit.rows_told import plan_of, told
+from tests.kit.strategies import Case, Course, Segmentation
 
 NEAREST = "SELECT * FROM s KNN (1, 0, 0) WINDOW 3 s"
 HOW = [{}, {"cuts": (2, 4, 6)}, {"shards": 3, "restarts": frozenset({0, 1})}]

@@ -13,7 +13,7 @@ from st_common.engine.run import run
 from st_common.home import Home
 from st_common.serving.lateness import Warnings, lateness_of, warnings_of, words_of
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 BASE = 1_700_000_000
 CARS = StreamSettings(

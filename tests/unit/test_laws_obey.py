@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from st_common.testing.effort import DEEP, FEWEST
-from st_common.testing.law_notes import Note, add_note
+from tests.kit.effort import DEEP, FEWEST
+from tests.kit.law_notes import Note, add_note
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,7 +19,7 @@ import sys
 from hypothesis import settings
 settings.register_profile("p", max_examples=int(sys.argv[1]))
 settings.load_profile("p")
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 print(tries(60).max_examples, tries(1).max_examples)
 """
 

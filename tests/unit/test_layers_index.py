@@ -22,7 +22,7 @@ from st_common.layers.load import read_features
 from st_common.layers.rows import layer_rows
 from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions, assign, touching
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 REGIONS = Regions(

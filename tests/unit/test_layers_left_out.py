@@ -18,7 +18,7 @@ from st_common.layers.load import load, read_features
 from st_common.layers.options import FileOptions
 from st_common.layers.summary import summary
 from st_common.server.place import Place
-from st_common.testing.serving_http import served
+from tests.kit.serving_http import served
 
 NONE = Kinds(())
 STREAM = """[streams.s]

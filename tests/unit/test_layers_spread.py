@@ -19,7 +19,7 @@ from st_common.layers.spreading import spread_layers as spread
 from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions, whole
 from st_common.partition.store import current, store
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 POINTS = st.lists(

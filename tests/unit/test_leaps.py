@@ -19,7 +19,7 @@ from st_common.decode import decode
 from st_common.formats.said_before import SaidBefore, put_in_front, said_before
 from st_common.home import Home
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 SECOND, DAY = 1_000_000, 86_400_000_000
 START = 1_530_000_000 * SECOND

@@ -8,8 +8,8 @@ from st_common.errors import QueryError
 from st_common.query.builder import query
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import TextError, parse, to_text
-from st_common.testing.by_hand import clock, end, fix, gone, layer, register
-from st_common.testing.roads import plan_of, road, told_of
+from tests.kit.by_hand import clock, end, fix, gone, layer, register
+from tests.kit.roads import plan_of, road, told_of
 
 pytestmark = pytest.mark.spec("G9", "X12")
 HOW = [{}, {"cuts": (2, 4, 5)}, {"shards": 3, "restarts": frozenset({0})}]

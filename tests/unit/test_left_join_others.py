@@ -8,7 +8,7 @@ from st_common.query.builder import query
 from st_common.query.explain import explain, lines
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import TextError, parse, to_text
-from st_common.testing.by_hand import (
+from tests.kit.by_hand import (
     clock,
     drop,
     end,
@@ -17,10 +17,10 @@ from st_common.testing.by_hand import (
     log,
     register,
 )
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle_rows import Rules
-from st_common.testing.rows_told import plan_of
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.laws import run_steps
+from tests.kit.oracle_rows import Rules
+from tests.kit.rows_told import plan_of
+from tests.kit.strategies import Case, Segmentation
 
 pytestmark = pytest.mark.spec("G9", "X12")
 HOW = [{}, {"cuts": (2, 4, 6)}, {"shards": 3, "restarts": frozenset({0, 1})}]

@@ -28,7 +28,7 @@ from st_common.ops.alerts import Alert, alerts_file, append_alert, read_alerts
 from st_common.ops.status import StreamStatus, write_status
 from st_common.position import position_of
 from st_common.query.plan import LayerJoin, Plan
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S4")
 

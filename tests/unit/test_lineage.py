@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from st_common.cli import app
 from st_common.errors import ConfigError
 from st_common.lineage.settings import lineage_settings
-from st_common.testing.http_receiver import Answer, HttpReceiver, http_receiver
-from st_common.testing.installation import PATIENCE_S, ROOT, Installation, wait
+from tests.kit.http_receiver import Answer, HttpReceiver, http_receiver
+from tests.kit.installation import PATIENCE_S, ROOT, Installation, wait
 
 pytestmark = pytest.mark.spec("S10")
 

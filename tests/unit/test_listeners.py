@@ -21,7 +21,7 @@ from st_common.server import changes as server_changes
 from st_common.server.changes import Hub, Listener, Told
 from st_common.server.place import Place
 from st_common.serving.follow import Follower
-from st_common.testing.serving_http import Engine, events, served
+from tests.kit.serving_http import Engine, events, served
 
 pytestmark = pytest.mark.spec("S8")
 

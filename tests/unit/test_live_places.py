@@ -17,8 +17,8 @@ from st_common.server.page.lives import Lives, live_places
 from st_common.server.page.tiles import Recent
 from st_common.serving import live_places as reader
 from st_common.serving.live_places import LivePlaces
-from st_common.testing.serving_http import Engine
-from st_common.testing.serving_page import fix, place_in
+from tests.kit.serving_http import Engine
+from tests.kit.serving_page import fix, place_in
 
 pytestmark = pytest.mark.spec("P10")
 

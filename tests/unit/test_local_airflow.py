@@ -11,21 +11,21 @@ from pathlib import Path
 import psutil
 import pytest
 
-from st_common.airflow.local.postgres import find_programs
-from st_common.airflow.local.services import (
+from st_common.errors import ConfigError
+from tests.kit.local_airflow.postgres import find_programs
+from tests.kit.local_airflow.services import (
     _start,
     left_of,
     start_services,
     stop_services,
 )
-from st_common.airflow.local.setup import (
+from tests.kit.local_airflow.setup import (
     MARK,
     Setup,
     airflow_environment,
     make_setup,
     read_setup,
 )
-from st_common.errors import ConfigError
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_nothing_starts_where_postgresql_cannot(
     tmp_path: Path, setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "st_common.airflow.local.postgres.find_programs",
+        "tests.kit.local_airflow.postgres.find_programs",
         lambda: find_programs(tmp_path),
     )
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -21,7 +21,7 @@ from st_common.query.builder import query
 from st_common.query.text import TextError, parse, to_text
 from st_common.serving.completion import Known, completions
 from st_common.serving.verify_expressions import values_of
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("X2")
 ZONES = (

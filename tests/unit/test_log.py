@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from st_common.capture.log import SEGMENT_LIMIT, Log
 from st_common.errors import LogError, StorageError
 from st_common.storage import LocalStorage
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 ARRIVAL = 1_700_000_000_000_000  # 2023-11-14 22:13:20 UTC
 HOUR_US = 3_600_000_000
@@ -45,7 +45,7 @@ def _files(tmp_path: Path) -> list[str]:
 
 
 def _start(code: str, *args: object) -> subprocess.Popen[bytes]:
-    imports = "import sys\nfrom pathlib import Path\nfrom st_common.testing.log_writer import bare_log\n"
+    imports = "import sys\nfrom pathlib import Path\nfrom tests.kit.log_writer import bare_log\n"
     source = imports + textwrap.dedent(code)
     return subprocess.Popen(
         [sys.executable, "-c", source, *map(str, args)],

@@ -26,7 +26,7 @@ from st_common.serving.audit import audit
 from st_common.serving.feeding import feed_folder
 from st_common.settings import load_streams
 from st_common.storage import LocalStorage
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.spec("S4"), pytest.mark.spec("C5")]
 

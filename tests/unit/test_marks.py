@@ -27,7 +27,7 @@ def test_no_mark_stands_on_a_test_of_the_oracle_alone(marks):
 PLANTED = """
 import pytest
 from st_common.query.plan import Plan
-from st_common.testing.oracle import changes
+from tests.kit.oracle import changes
 from st_common.operators.runtime.stages import step
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import shapely
 
-from st_common.testing.movers import (
+from tests.kit.movers import (
     CLASSES,
     COLUMNS,
     FASTEST,

@@ -7,10 +7,10 @@ import pytest
 from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import Plan
 from st_common.regions.registry import MovingBox, MovingCircle
-from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
-from st_common.testing.laws import run_steps, told, told_by_oracle
-from st_common.testing.oracle import Rules, changes
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import clock, drop, end, fix, gone, log, register
+from tests.kit.laws import run_steps, told, told_by_oracle
+from tests.kit.oracle import Rules, changes
+from tests.kit.strategies import Case, Segmentation
 
 CIRCLE = MovingCircle(focal="t", radius_m=10)
 BOX = MovingBox(focal="t", width=20, height=20)

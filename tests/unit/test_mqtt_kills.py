@@ -13,13 +13,13 @@ from st_common.feeds.buffer import Buffer
 from st_common.feeds.capture import capture_all
 from st_common.feeds.registry import source_of
 from st_common.home import Home
-from st_common.testing.feeding import (
+from tests.kit.feeding import (
     capturing,
     stream_with,
     until,
 )
-from st_common.testing.mqtt_broker import mqtt_broker
-from st_common.testing.mqtt_kills import DURABLE, lived
+from tests.kit.mqtt_broker import mqtt_broker
+from tests.kit.mqtt_kills import DURABLE, lived
 
 pytestmark = pytest.mark.spec("B6")
 SOURCE = {

@@ -10,10 +10,10 @@ from st_common.query.explain import explain, lines
 from st_common.query.plan import PairJoin
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import TextError, parse, to_text
-from st_common.testing.by_hand import end, fix, gone, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle_rows import Rules
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import end, fix, gone, log, register
+from tests.kit.laws import run_steps
+from tests.kit.oracle_rows import Rules
+from tests.kit.strategies import Case, Segmentation
 
 NEAR = "FROM s a JOIN s b ON ST_DWithin(a, b, 10 m) AND NEAREST(a, b, 1)"
 HOW = [{}, {"cuts": (2, 4, 6)}, {"shards": 3, "restarts": frozenset({0, 1})}]

@@ -16,7 +16,7 @@ from st_common.decode import Decoded, decode
 from st_common.formats.registry import format_of
 from st_common.settings import Columns, StreamSettings
 from st_common.sniffing.report import sniff
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B7")
 

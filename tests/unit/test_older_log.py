@@ -17,7 +17,7 @@ from st_common.home import Home
 from st_common.settings import load_streams
 from st_common.spark import resident as tasks_that_stay
 from st_common.spark import stream as micro_batches
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S2")
 

@@ -12,7 +12,7 @@ from st_common.home import Home
 from st_common.partition.regions import Regions
 from st_common.partition.store import store
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 STREAM = StreamSettings(
     name="grid",

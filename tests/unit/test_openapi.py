@@ -11,7 +11,7 @@ from st_common.home import Home
 from st_common.layers.load import load
 from st_common.server.endpoints import ENDPOINTS
 from st_common.server.place import Place
-from st_common.testing.serving_http import served
+from tests.kit.serving_http import served
 
 pytestmark = pytest.mark.spec("S8")
 

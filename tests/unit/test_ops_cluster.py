@@ -28,7 +28,7 @@ from st_common.ops.supervisor import job_supervisor, tick
 from st_common.serving.stream_state import state_of
 from st_common.settings import Streams, load_streams
 from st_common.spark_keys import SparkSettings
-from st_common.testing.http_receiver import Answer, HttpReceiver, http_receiver
+from tests.kit.http_receiver import Answer, HttpReceiver, http_receiver
 
 pytestmark = pytest.mark.spec("C4")
 

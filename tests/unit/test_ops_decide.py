@@ -22,7 +22,7 @@ from st_common.ops.status import (
 )
 from st_common.ops.stop import StopMarker
 from st_common.position import position_of
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 S = 1_000_000
 START = 1_000_000 * S

@@ -18,8 +18,8 @@ from st_common.ops.launcher import find, recorded
 from st_common.ops.process import kill_session
 from st_common.query.plan import Box, Plan
 from st_common.settings import load_streams
-from st_common.testing.http_receiver import HttpReceiver, http_receiver
-from st_common.testing.log_writer import bare_log
+from tests.kit.http_receiver import HttpReceiver, http_receiver
+from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.spec("X7"), pytest.mark.slow, pytest.mark.timeout(180)]
 

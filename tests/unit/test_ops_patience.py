@@ -22,7 +22,7 @@ from st_common.ops.supervisor import job_supervisor, tick
 from st_common.position import segment_of
 from st_common.query.plan import PairJoin, Plan
 from st_common.settings import load_streams
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.spec("C4"), pytest.mark.slow]
 

@@ -23,7 +23,7 @@ from st_common.ops.alerts import (
 from st_common.ops.health import Limits
 from st_common.ops.records import write_record
 from st_common.ops.settings import limits_of, notifier_of
-from st_common.testing.http_receiver import Answer, HttpReceiver, http_receiver
+from tests.kit.http_receiver import Answer, HttpReceiver, http_receiver
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

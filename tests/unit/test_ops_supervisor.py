@@ -27,7 +27,7 @@ from st_common.ops.process import kill_session, lives, this_process
 from st_common.ops.status import read_exit, read_status
 from st_common.ops.supervisor import Engines, Supervisor, tick
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.spec("C4"), pytest.mark.slow]
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.query.plan import Box, LayerJoin, Plan
-from st_common.testing import place_fig1
-from st_common.testing.effort import tries
-from st_common.testing.log_writer import write_log
-from st_common.testing.oracle import (
+from tests.kit import place_fig1
+from tests.kit.effort import tries
+from tests.kit.log_writer import write_log
+from tests.kit.oracle import (
     Change,
     Control,
     Feature,
@@ -26,9 +26,9 @@ from st_common.testing.oracle import (
     fold,
     judge,
 )
-from st_common.testing.random_plans import KINDS
-from st_common.testing.strategies import cases, segmentations
-from st_common.testing.telling import by_both
+from tests.kit.random_plans import KINDS
+from tests.kit.strategies import cases, segmentations
+from tests.kit.telling import by_both
 
 S = 1_000_000
 SQUARE = Box(minx=0, miny=0, maxx=10, maxy=10)

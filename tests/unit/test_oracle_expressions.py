@@ -9,7 +9,7 @@ import pytest
 
 from st_common.query.cells import add_cells
 from st_common.query.plan import Plan
-from st_common.testing.oracle_expressions import (
+from tests.kit.oracle_expressions import (
     EXPRESSIONS,
     EXTENTS,
     PAIRS,
@@ -17,9 +17,9 @@ from st_common.testing.oracle_expressions import (
     text_of,
     value_of,
 )
-from st_common.testing.oracle_readings import Reading
-from st_common.testing.oracle_rows import Fix
-from st_common.testing.strategies import READINGS
+from tests.kit.oracle_readings import Reading
+from tests.kit.oracle_rows import Fix
+from tests.kit.strategies import READINGS
 
 FIXES = [
     Fix(

@@ -10,9 +10,9 @@ from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import LayerJoin, Plan
 from st_common.query.text import parse
 from st_common.regions.registry import Area, Box, Circle
-from st_common.testing.by_hand import clock, fix, gone, layer, log, register
-from st_common.testing.oracle_rows import Feature, Rules
-from st_common.testing.telling import by_both
+from tests.kit.by_hand import clock, fix, gone, layer, log, register
+from tests.kit.oracle_rows import Feature, Rules
+from tests.kit.telling import by_both
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "query-language.md"
 BOX = Box(minx=0, miny=0, maxx=10, maxy=10)

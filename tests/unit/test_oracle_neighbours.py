@@ -9,9 +9,9 @@ import shapely
 from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNearest
 from st_common.query.plan import LayerJoin, PairJoin, Plan
 from st_common.regions.registry import Area, Box, Circle, MovingBox
-from st_common.testing.by_hand import clock, end, fix, gone, layer, lines, log, register
-from st_common.testing.oracle import Feature, Rules, agree, answer, fold
-from st_common.testing.telling import by_both
+from tests.kit.by_hand import clock, end, fix, gone, layer, lines, log, register
+from tests.kit.oracle import Feature, Rules, agree, answer, fold
+from tests.kit.telling import by_both
 
 S = 1_000_000
 ORIGIN = Place(x=0, y=0)

@@ -7,9 +7,9 @@ import pytest
 
 from st_common.query.plan import Plan
 from st_common.regions.registry import Circle, MovingBox, MovingCircle
-from st_common.testing.by_hand import clock, drop, end, fix, gone, lines, log, register
-from st_common.testing.oracle import Rules, agree, answer, fold, judge
-from st_common.testing.telling import by_both
+from tests.kit.by_hand import clock, drop, end, fix, gone, lines, log, register
+from tests.kit.oracle import Rules, agree, answer, fold, judge
+from tests.kit.telling import by_both
 
 S = 1_000_000
 

@@ -9,7 +9,7 @@ import shapely
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Aggregate, LayerJoin, Plan, Window
 from st_common.regions.registry import Area, Box, Circle, MovingBox, MovingCircle
-from st_common.testing.by_hand import (
+from tests.kit.by_hand import (
     clock,
     drop,
     end,
@@ -20,8 +20,8 @@ from st_common.testing.by_hand import (
     log,
     register,
 )
-from st_common.testing.oracle import Feature, Rules, agree, answer, fold
-from st_common.testing.telling import by_both
+from tests.kit.oracle import Feature, Rules, agree, answer, fold
+from tests.kit.telling import by_both
 
 S = 1_000_000
 BOX = Box(minx=0, miny=0, maxx=4, maxy=4)

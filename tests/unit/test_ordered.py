@@ -25,7 +25,7 @@ from st_common.capture.log import Log
 from st_common.decode import decode
 from st_common.formats.said_before import said_before
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 NOW = 1_780_000_000_000_000
 CARS = StreamSettings(

@@ -12,11 +12,11 @@ from st_common.home import Home
 from st_common.query.plan import Plan
 from st_common.regions.registry import Box
 from st_common.settings import load_streams
-from st_common.testing.by_hand import fix, log, register
-from st_common.testing.effort import tries
-from st_common.testing.laws import run_steps, told, told_by_oracle
-from st_common.testing.oracle import Rules, judge
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import fix, log, register
+from tests.kit.effort import tries
+from tests.kit.laws import run_steps, told, told_by_oracle
+from tests.kit.oracle import Rules, judge
+from tests.kit.strategies import Case, Segmentation
 
 STREAMS = """[streams.taxis]
 format = "csv"

@@ -16,7 +16,7 @@ from st_common.query.registry import carry_out
 from st_common.query.text import parse, to_text
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(
     name="cars",

@@ -27,7 +27,7 @@ from st_common.ops.alerts import read_alerts
 from st_common.serving.audit import audit
 from st_common.settings import Columns, StreamSettings
 from st_common.spark.source import Feed, packet_rows
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(
     name="cars",

@@ -22,7 +22,7 @@ from st_common.errors import LogError
 from st_common.home import Home
 from st_common.lifecycle.backup import back_up
 from st_common.storage import LocalStorage
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S4")
 

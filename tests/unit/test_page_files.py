@@ -5,7 +5,7 @@ import pytest
 from st_common.home import Home
 from st_common.server.page import files
 from st_common.server.place import Place
-from st_common.testing.serving_http import served
+from tests.kit.serving_http import served
 
 pytestmark = pytest.mark.spec("P10")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from st_common.capture.reading import log_for
-from st_common.testing.serving_http import Engine, served
-from st_common.testing.serving_page import CSV, fix, place_in, post, unpacked
+from tests.kit.serving_http import Engine, served
+from tests.kit.serving_page import CSV, fix, place_in, post, unpacked
 
 pytestmark = pytest.mark.spec("P10")
 

@@ -15,8 +15,8 @@ from st_common.partition.regions import Regions
 from st_common.partition.store import store
 from st_common.server.asked import Asked
 from st_common.server.page import asks
-from st_common.testing.serving_http import Engine, served
-from st_common.testing.serving_page import CSV, fix, place_in, post, unpacked
+from tests.kit.serving_http import Engine, served
+from tests.kit.serving_page import CSV, fix, place_in, post, unpacked
 
 pytestmark = pytest.mark.spec("P10")
 

@@ -11,8 +11,8 @@ from st_common.capture.reading import log_for
 from st_common.layers.load import load
 from st_common.ops.status import StreamStatus, write_status
 from st_common.position import position_of
-from st_common.testing.serving_http import Engine, served
-from st_common.testing.serving_page import CSV, fix, place_in, post
+from tests.kit.serving_http import Engine, served
+from tests.kit.serving_page import CSV, fix, place_in, post
 
 pytestmark = pytest.mark.spec("P10")
 

@@ -20,11 +20,11 @@ from st_common.query.sides import Sides, sides_of
 from st_common.query.terms import problems_of, types_of
 from st_common.query.text import parse, to_text
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle import Rules
-from st_common.testing.statements import counted_statements
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import clock, drop, end, fix, gone, log, register
+from tests.kit.laws import run_steps
+from tests.kit.oracle import Rules
+from tests.kit.statements import counted_statements
+from tests.kit.strategies import Case, Segmentation
 
 PAIRS = "FROM s a JOIN s b ON ST_DWithin(a, b, 10 m)"
 GEOD = Geod(ellps="WGS84")

@@ -3,10 +3,10 @@
 import pytest
 
 from st_common.query.text import TextError, parse, to_text
-from st_common.testing.by_hand import end, fix, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle_rows import Rules
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import end, fix, log, register
+from tests.kit.laws import run_steps
+from tests.kit.oracle_rows import Rules
+from tests.kit.strategies import Case, Segmentation
 
 J = "FROM s a JOIN s b ON ST_DWithin(a, b, 10 m)"
 ROWS = [

@@ -22,8 +22,8 @@ from st_common.query.problem import TextError
 from st_common.query.text import parse
 from st_common.serving.changes import stream_changes
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
-from st_common.testing.log_writer import bare_log
+from tests.kit.effort import tries
+from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(
     name="cars",

@@ -23,7 +23,7 @@ from st_common.decode import decode
 from st_common.errors import ConfigError
 from st_common.settings import StreamSettings, stream_of_table
 from st_common.sniffing.report import sniff
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 NOW = 1_800_000_000_000_000
 

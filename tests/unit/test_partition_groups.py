@@ -13,7 +13,7 @@ from st_common.partition.sample import PointSource
 from st_common.partition.store import current
 from st_common.settings import Columns, StreamSettings
 from st_common.spark.prepartition import prepartition, source_of, sources_of
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CONF = """
 [kinds.stop]

@@ -17,7 +17,7 @@ from st_common.partition.sources import csv_points, log_points
 from st_common.partition.store import current, store
 from st_common.partition.tree import split_of
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 
 def source_of(points, batch):

@@ -13,9 +13,9 @@ from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.regions.registry import Box, MovingCircle
-from st_common.testing.by_hand import clock, drop, end, fix, gone, layer, log, register
-from st_common.testing.oracle import Feature, Rules
-from st_common.testing.telling import by_brute_force, by_steps
+from tests.kit.by_hand import clock, drop, end, fix, gone, layer, log, register
+from tests.kit.oracle import Feature, Rules
+from tests.kit.telling import by_brute_force, by_steps
 
 HERE = Box(minx=-9, miny=-9, maxx=9, maxy=9)
 S = 1_000_000

@@ -34,11 +34,11 @@ from st_common.serving.last_changes import last_changes
 from st_common.serving.places import with_group_places
 from st_common.serving.sql import sql
 from st_common.settings import load_streams
-from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
-from st_common.testing.log_writer import bare_log
-from st_common.testing.oracle import Rules
-from st_common.testing.rows_told import plan_of
-from st_common.testing.telling import by_both
+from tests.kit.by_hand import clock, drop, end, fix, gone, log, register
+from tests.kit.log_writer import bare_log
+from tests.kit.oracle import Rules
+from tests.kit.rows_told import plan_of
+from tests.kit.telling import by_both
 
 pytestmark = pytest.mark.spec("X7")
 

@@ -26,7 +26,7 @@ from st_common.query.tree.spatial import Inside, Near, WithLayer
 from st_common.query.tree.windows import Recent
 from st_common.regions.registry import Box, MovingCircle
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.random_plans import plan_of as random_plan
+from tests.kit.random_plans import plan_of as random_plan
 
 CARS = StreamSettings(
     name="cars",

@@ -17,7 +17,7 @@ from st_common.serving.answers import answer
 from st_common.serving.inside_condition import rewritten
 from st_common.serving.sql import sql
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 COLUMNS = Columns(object="id", event_ts="t", x="x", y="y", gone="gone")
 STREAMS = {

@@ -14,7 +14,7 @@ from st_common.query.grammar import statements as reader
 from st_common.query.pieces import CutError, literals_of, pattern_of
 from st_common.query.problem import TextError
 from st_common.query.text import parse
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 NUMBERS = st.one_of(
     st.integers(0, 200).map(str),

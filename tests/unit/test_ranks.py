@@ -18,12 +18,12 @@ from st_common.query.registry import check
 from st_common.query.text import TextError, parse, to_text
 from st_common.regions.registry import Box
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.by_hand import clock, end, fix, gone, layer, log, register
-from st_common.testing.effort import tries
-from st_common.testing.laws import holds, run_steps
-from st_common.testing.oracle import Rules
-from st_common.testing.roads import plan_of, road, told_of
-from st_common.testing.strategies import Case, Segmentation, cases, courses
+from tests.kit.by_hand import clock, end, fix, gone, layer, log, register
+from tests.kit.effort import tries
+from tests.kit.laws import holds, run_steps
+from tests.kit.oracle import Rules
+from tests.kit.roads import plan_of, road, told_of
+from tests.kit.strategies import Case, Segmentation, cases, courses
 
 pytestmark = pytest.mark.spec("G5", "G9")
 HOW = [

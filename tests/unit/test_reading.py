@@ -32,7 +32,7 @@ from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.serving.audit import audit
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(
     name="cars",

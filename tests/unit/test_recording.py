@@ -18,7 +18,7 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.server.recording import MOMENTS, moments_of, path_of, tiles_of
 from st_common.settings import load_streams
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 SINCE = datetime(2026, 6, 20, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -16,8 +16,8 @@ from st_common.cli import app
 from st_common.home import Home
 from st_common.ops.alerts import Alert, alerts_file, append_alert
 from st_common.redaction import keep_secret, keep_url, redacted
-from st_common.testing.http_receiver import Answer, http_receiver
-from st_common.testing.log_writer import bare_log
+from tests.kit.http_receiver import Answer, http_receiver
+from tests.kit.log_writer import bare_log
 
 SPELT = "markedSecret999xyz"
 SECRET = "tok/en+\"9f8e7d6c5b4a'"

@@ -25,7 +25,7 @@ from st_common.query.problem import TextError
 from st_common.query.registry import check, drop, register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 INSIDE = "INSIDE (0, 0, 1, 1)"
 

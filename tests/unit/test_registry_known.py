@@ -17,7 +17,7 @@ from st_common.query.problem import TextError
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 STREAMS = {
     name: StreamSettings(

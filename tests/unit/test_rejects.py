@@ -30,8 +30,8 @@ from st_common.quality.rejected import rejected_on
 from st_common.rejects.replay import Replayed, replay_rejects
 from st_common.settings import Columns, StreamSettings
 from st_common.storage import LocalStorage
-from st_common.testing.effort import tries
-from st_common.testing.log_writer import bare_log
+from tests.kit.effort import tries
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("C8")
 

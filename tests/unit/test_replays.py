@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from st_common.testing.replays import needs_spark, read_recording, replay
+from tests.kit.replays import needs_spark, read_recording, replay
 
 FOLDER = Path(__file__).parents[1] / "replays"
 TOLD = json.loads((FOLDER / "told.json").read_text(encoding="utf-8"))

@@ -17,9 +17,9 @@ from st_common.engine.run import run
 from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.report import Report, collect
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
+from tests.kit.report import Report, collect
 
 STREAM = StreamSettings(
     name="cars",

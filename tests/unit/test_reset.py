@@ -14,7 +14,7 @@ from st_common.engine.reset import reset
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.serving.answers import answer
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 STREAM = """
 [streams.{name}]

@@ -24,19 +24,19 @@ from st_common.operators.travelled.rows import FrameRows, Tracks
 from st_common.operators.turn.changes import settled
 from st_common.operators.window.entries import Entries
 from st_common.query.plan import Plan
-from st_common.testing.effort import tries
-from st_common.testing.laws import (
+from tests.kit.effort import tries
+from tests.kit.laws import (
     ShapelyLayer,
     batched,
     in_row_order,
     packets_of,
     run_steps,
 )
-from st_common.testing.laws import settings_of as rules_of
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.oracle import Fix, Rules
-from st_common.testing.oracle_rows import Control
-from st_common.testing.strategies import (
+from tests.kit.laws import settings_of as rules_of
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.oracle import Fix, Rules
+from tests.kit.oracle_rows import Control
+from tests.kit.strategies import (
     SECOND_US,
     Case,
     Segmentation,

@@ -24,11 +24,11 @@ from st_common.errors import ConfigError, StateError
 from st_common.home import Home
 from st_common.operators.state.codec import to_blob
 from st_common.ops.stop import place_marker
-from st_common.testing.log_writer import bare_log, settings_of, write_log
-from st_common.testing.oracle import Control, Fix, Rules
-from st_common.testing.random_plans import KINDS, plan_of
-from st_common.testing.shards_here import shards_here
-from st_common.testing.strategies import SECOND_US, case_of
+from tests.kit.log_writer import bare_log, settings_of, write_log
+from tests.kit.oracle import Control, Fix, Rules
+from tests.kit.random_plans import KINDS, plan_of
+from tests.kit.shards_here import shards_here
+from tests.kit.strategies import SECOND_US, case_of
 
 RULES = Rules(lateness_us=0, silence_us=10 * SECOND_US, tick_us=SECOND_US)
 

@@ -39,7 +39,7 @@ from st_common.serving.sql import sql
 from st_common.serving.tallies import Tallies
 from st_common.serving.verify import verify
 from st_common.settings import Columns, StreamSettings, load_streams, stream_of
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S4")
 

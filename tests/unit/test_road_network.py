@@ -24,7 +24,7 @@ from st_common.simulation.network import (
     read_network,
 )
 from st_common.simulation.traffic import ALL_REPORT, PLACE, Round, Traffic, rounds
-from st_common.testing.road_traffic import (
+from tests.kit.road_traffic import (
     COLUMNS,
     object_ids,
     payload,

@@ -17,8 +17,8 @@ from st_common.query.plan import Plan
 from st_common.regions.registry import MovingBox
 from st_common.simulation.network import read_network
 from st_common.simulation.traffic import ALL_REPORT, Round, rounds
-from st_common.testing.log_writer import bare_log
-from st_common.testing.road_traffic import object_ids, payload, stamp_ms, traffic_stream
+from tests.kit.log_writer import bare_log
+from tests.kit.road_traffic import object_ids, payload, stamp_ms, traffic_stream
 
 SQUARES = 1200
 TRAFFIC = replace(ALL_REPORT, at_start=SQUARES, units=4, speed_divisor=100)

@@ -22,7 +22,7 @@ from st_common.feeds.writer import Writer
 from st_common.home import Home
 from st_common.rejects.replay import replay_rejects
 from st_common.settings import StreamSettings, stream_of_table
-from st_common.testing.feeding import capturing, killed, until_records
+from tests.kit.feeding import capturing, killed, until_records
 
 pytestmark = pytest.mark.spec("B6", "B7")
 

@@ -24,8 +24,8 @@ from st_common.server.guard import Limits
 from st_common.server.place import Place
 from st_common.server.serve import require_token
 from st_common.settings import load_streams
-from st_common.testing.feeding import lines_of, payloads_of
-from st_common.testing.serving_http import Engine, events, served
+from tests.kit.feeding import lines_of, payloads_of
+from tests.kit.serving_http import Engine, events, served
 
 pytestmark = pytest.mark.spec("S8")
 

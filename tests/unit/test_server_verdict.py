@@ -8,8 +8,8 @@ import pytest
 import fairway
 from st_common.home import Home
 from st_common.server.place import Place
-from st_common.testing.feeding import payloads_of
-from st_common.testing.serving_http import Engine, served
+from tests.kit.feeding import payloads_of
+from tests.kit.serving_http import Engine, served
 
 pytestmark = pytest.mark.spec("S8")
 

@@ -10,9 +10,9 @@ from st_common.query.plan import Plan
 from st_common.query.text import TextError, parse, to_text
 from st_common.reference import sessions
 from st_common.reference.travelled import Ways
-from st_common.testing.by_hand import clock, end, fix, gone, log, register
-from st_common.testing.oracle import Rules
-from st_common.testing.telling import by_brute_force, by_steps
+from tests.kit.by_hand import clock, end, fix, gone, log, register
+from tests.kit.oracle import Rules
+from tests.kit.telling import by_brute_force, by_steps
 
 COUNT = "SELECT object, COUNT(*) AS n FROM s [SESSION 10 s] GROUP BY object"
 

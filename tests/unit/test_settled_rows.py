@@ -6,8 +6,8 @@ from st_common.errors import QueryError
 from st_common.query.builder import around, query
 from st_common.query.plan import Plan
 from st_common.query.text import TextError, to_text
-from st_common.testing.by_hand import clock, drop, fix, gone
-from st_common.testing.rows_told import plan_of, told
+from tests.kit.by_hand import clock, drop, fix, gone
+from tests.kit.rows_told import plan_of, told
 
 NEAREST = "SELECT * FROM s KNN (1, 0, 0) FOR 3 s"
 TOGETHER = "SELECT * FROM s a JOIN s b ON ST_DWithin(a, b, 5 m) FOR 3 s"

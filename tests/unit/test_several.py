@@ -13,11 +13,11 @@ from st_common.query.plan import MOST_COLLECTED, Aggregate, Plan, Value
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import TextError, parse, to_text
 from st_common.regions.registry import Box
-from st_common.testing.by_hand import clock, drop, end, fix, gone, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle import Rules
-from st_common.testing.statements import counted_statements
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import clock, drop, end, fix, gone, log, register
+from tests.kit.laws import run_steps
+from tests.kit.oracle import Rules
+from tests.kit.statements import counted_statements
+from tests.kit.strategies import Case, Segmentation
 
 SECONDS = Rules(tick_us=1_000_000)
 FROM = "FROM s INSIDE (0, 0, 10, 10)"

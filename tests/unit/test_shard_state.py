@@ -19,11 +19,11 @@ from st_common.regions.registry import Box
 from st_common.spark import earlier_state, kept_state
 from st_common.spark.shard import ShardProcessor, read_result
 from st_common.spark.source import Feed
-from st_common.testing import oracle
-from st_common.testing.laws import told, told_by_oracle
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.oracle import Control, Fix, Rules
-from st_common.testing.strategies import SECOND_US
+from tests.kit import oracle
+from tests.kit.laws import told, told_by_oracle
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.oracle import Control, Fix, Rules
+from tests.kit.strategies import SECOND_US
 
 BOX = Plan(stream="grid", inside=Box(minx=0, miny=0, maxx=10, maxy=10)).to_json()
 RULES = Rules(silence_us=5 * SECOND_US)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from st_common.testing.shares import (
+from tests.kit.shares import (
     COMMITS,
     read_seconds,
     share_of_name,

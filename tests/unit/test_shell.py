@@ -28,7 +28,7 @@ from st_common.home import Home
 from st_common.query.lookup import queries
 from st_common.serving.typed_text import is_ended, statement_at, stream_of
 from st_common.settings import load_streams
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CONF = """
 [streams.taxis]

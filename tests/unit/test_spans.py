@@ -6,8 +6,8 @@ import pytest
 from hypothesis import Phase, assume, example, given, seed, settings
 from hypothesis import strategies as st
 
-from st_common.testing.effort import DEEP, FEWEST, Span, tries
-from st_common.testing.law_notes import Note, add_note, left_to_try, read_notes
+from tests.kit.effort import DEEP, FEWEST, Span, tries
+from tests.kit.law_notes import Note, add_note, left_to_try, read_notes
 
 MANY = 10_000
 ANY = st.integers()

@@ -13,7 +13,7 @@ import shapely
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Aggregate, LayerJoin, Plan
 from st_common.regions.registry import Box
-from st_common.testing.by_hand import (
+from tests.kit.by_hand import (
     clock,
     drop,
     end,
@@ -24,11 +24,11 @@ from st_common.testing.by_hand import (
     log,
     register,
 )
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle import Feature, Rules
-from st_common.testing.oracle_frames import time_of
-from st_common.testing.strategies import Case, Segmentation
-from st_common.testing.telling import by_brute_force, by_steps
+from tests.kit.laws import run_steps
+from tests.kit.oracle import Feature, Rules
+from tests.kit.oracle_frames import time_of
+from tests.kit.strategies import Case, Segmentation
+from tests.kit.telling import by_brute_force, by_steps
 
 BASE, KM, MIN = 7200, 1000.0, 60.0
 SPEED = Aggregate(function="avgspd")

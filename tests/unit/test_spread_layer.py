@@ -28,9 +28,9 @@ from st_common.spark.dealing import copies_of, dealt
 from st_common.spark.peers import Peers
 from st_common.spark.region_service import RegionService
 from st_common.spark.spread_layer import SpreadLayer
-from st_common.testing.effort import tries
-from st_common.testing.layer_tables import features_of
-from st_common.testing.oracle import Feature
+from tests.kit.effort import tries
+from tests.kit.layer_tables import features_of
+from tests.kit.oracle import Feature
 
 pytestmark = pytest.mark.spec("B2", "S7")
 INF = np.inf

@@ -9,8 +9,8 @@ from st_common.query.builder import query
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import TextError, parse, to_text
 from st_common.serving.outlets import PASSED
-from st_common.testing.by_hand import clock, drop, fix
-from st_common.testing.rows_told import plan_of, told
+from tests.kit.by_hand import clock, drop, fix
+from tests.kit.rows_told import plan_of, told
 
 HOW = [{}, {"cuts": (2, 4, 6)}, {"shards": 3, "restarts": frozenset({0, 1})}]
 ROWS = [

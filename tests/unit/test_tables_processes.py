@@ -15,7 +15,7 @@ import pytest
 
 from st_common import tables
 from st_common.contracts import load_contract, matches
-from st_common.testing.victims import killed, started, writer
+from tests.kit.victims import killed, started, writer
 
 ROOT = Path(__file__).resolve().parents[2]
 CHANGES = load_contract("changes")

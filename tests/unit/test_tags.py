@@ -15,9 +15,9 @@ from st_common.query.sides import sides_of
 from st_common.query.tag_speeds import speed_of
 from st_common.query.text import TextError, parse, to_text
 from st_common.reference.tag_speeds import speed_said
-from st_common.testing.by_hand import end, fix, gone, layer, register
-from st_common.testing.roads import JOIN, plan_of, road, told_of
 from st_common.units import unit_of
+from tests.kit.by_hand import end, fix, gone, layer, register
+from tests.kit.roads import JOIN, plan_of, road, told_of
 
 pytestmark = pytest.mark.spec("X12")
 MPS = unit_of("m/s")

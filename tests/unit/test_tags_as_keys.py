@@ -18,12 +18,12 @@ from st_common.query.text import TextError, parse, to_text
 from st_common.serving.changes import stream_changes
 from st_common.serving.verify import verify
 from st_common.settings import load_streams
-from st_common.testing.by_hand import end, fix, gone, layer, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.log_writer import bare_log
-from st_common.testing.oracle_rows import Rules
-from st_common.testing.roads import JOIN, plan_of, road, told_of
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import end, fix, gone, layer, log, register
+from tests.kit.laws import run_steps
+from tests.kit.log_writer import bare_log
+from tests.kit.oracle_rows import Rules
+from tests.kit.roads import JOIN, plan_of, road, told_of
+from tests.kit.strategies import Case, Segmentation
 
 pytestmark = pytest.mark.spec("X12")
 HOW = [

@@ -8,10 +8,10 @@ from st_common.query.names import resolved
 from st_common.query.terms import problems_of, types_of
 from st_common.query.text import parse, to_text
 from st_common.settings import load_streams
-from st_common.testing.by_hand import end, fix, layer, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle_rows import Feature, Rules
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import end, fix, layer, log, register
+from tests.kit.laws import run_steps
+from tests.kit.oracle_rows import Feature, Rules
+from tests.kit.strategies import Case, Segmentation
 
 pytestmark = pytest.mark.spec("X12")
 CONF = """

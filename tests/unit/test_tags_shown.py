@@ -8,8 +8,8 @@ from st_common.errors import QueryError
 from st_common.query.builder import query
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import TextError, parse, to_text
-from st_common.testing.by_hand import end, fix, gone, layer, register
-from st_common.testing.roads import JOIN, plan_of, road, told_of
+from tests.kit.by_hand import end, fix, gone, layer, register
+from tests.kit.roads import JOIN, plan_of, road, told_of
 
 pytestmark = pytest.mark.spec("X12")
 HOW = [

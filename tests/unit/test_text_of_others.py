@@ -31,7 +31,7 @@ from st_common.serving.csv_rows import csv_lines
 from st_common.serving.json_rows import json_line
 from st_common.tables.recovery import committed_at, damage, whole_version
 from st_common.tables.tail import Tail
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("S8")
 

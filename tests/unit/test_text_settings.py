@@ -20,7 +20,7 @@ from st_common.decode import decode
 from st_common.decode.points import points_of
 from st_common.errors import ConfigError
 from st_common.settings import Columns, StreamSettings, stream_of_table
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 WHERE = Path("streams.toml")
 NOW = 1_800_000_000_000_000

@@ -18,11 +18,11 @@ from st_common.operators.state.state import State
 from st_common.query.neighbours import Nearest, Place, ReverseNearest
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan
 from st_common.regions.registry import Box, MovingCircle
-from st_common.testing.by_hand import end, fix, log, register
-from st_common.testing.laws import run_steps
-from st_common.testing.oracle import Feature, Rules
-from st_common.testing.shapely_layer import ShapelyLayer
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import end, fix, log, register
+from tests.kit.laws import run_steps
+from tests.kit.oracle import Feature, Rules
+from tests.kit.shapely_layer import ShapelyLayer
+from tests.kit.strategies import Case, Segmentation
 
 MB = 1 << 20
 SQUARE = Feature(fid="f", kind="park", geometry=shapely.box(0, 0, 5, 5))

@@ -16,7 +16,7 @@ from st_common.query.registry import check, register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import load_streams, stream_of
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 CONF = """
 [streams.trucks]

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from st_common.query.plan import Plan
 from st_common.regions.registry import Box, MovingCircle
-from st_common.testing import oracle
-from st_common.testing.by_hand import drop, end, fix, gone, log, register
-from st_common.testing.effort import tries
-from st_common.testing.laws import holds, run_steps, told, told_by_oracle
-from st_common.testing.oracle import Rules
-from st_common.testing.strategies import Case, Segmentation, cases, courses
+from tests.kit import oracle
+from tests.kit.by_hand import drop, end, fix, gone, log, register
+from tests.kit.effort import tries
+from tests.kit.laws import holds, run_steps, told, told_by_oracle
+from tests.kit.oracle import Rules
+from tests.kit.strategies import Case, Segmentation, cases, courses
 
 BOX = Plan(stream="s", inside=Box(minx=0, miny=0, maxx=10, maxy=10), valid_until=True)
 AROUND = Plan(

@@ -12,7 +12,7 @@ from st_common.cli import app
 from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.serving import verify as verifying
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("X1")
 

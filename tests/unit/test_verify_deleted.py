@@ -15,7 +15,7 @@ from st_common.query.text import parse
 from st_common.serving import verify as verifying
 from st_common.serving.verify import verify
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("X1")
 

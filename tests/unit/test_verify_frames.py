@@ -8,9 +8,9 @@ from st_common.home import Home
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Plan
 from st_common.serving.verify import verify
-from st_common.testing.by_hand import clock, end, fix, log, register
-from st_common.testing.log_writer import settings_of, write_log
-from st_common.testing.oracle import Rules
+from tests.kit.by_hand import clock, end, fix, log, register
+from tests.kit.log_writer import settings_of, write_log
+from tests.kit.oracle import Rules
 
 pytestmark = pytest.mark.spec("X1", "W2")
 

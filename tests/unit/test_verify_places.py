@@ -14,8 +14,8 @@ from st_common.query.text import parse
 from st_common.serving import verify as verifying
 from st_common.serving.verify import verify
 from st_common.settings import StreamSettings
-from st_common.testing.feeding import stream_with
-from st_common.testing.log_writer import bare_log
+from tests.kit.feeding import stream_with
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("X1")
 

@@ -15,7 +15,7 @@ from st_common.levels.fold import MEMBERS
 from st_common.levels.visits import fold_visits
 from st_common.serving.sql import sql
 from st_common.tables import replace
-from st_common.testing.effort import tries
+from tests.kit.effort import tries
 
 CHANGES = load_contract("changes").arrow_schema()
 NAMES = ("query", "query_version", "object", "partner")

@@ -12,8 +12,8 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.sql import sql
 from st_common.settings import Columns, StreamSettings
-from st_common.testing.doc_blocks import blocks
-from st_common.testing.log_writer import bare_log
+from tests.kit.doc_blocks import blocks
+from tests.kit.log_writer import bare_log
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "visits.md"
 TRUCKS = StreamSettings(

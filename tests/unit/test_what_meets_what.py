@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from st_common.query.text import parse
-from st_common.testing.by_hand import end, fix, log, register
-from st_common.testing.laws import run_steps, told, told_by_oracle
-from st_common.testing.oracle import Rules, judge
-from st_common.testing.strategies import Case, Segmentation
+from tests.kit.by_hand import end, fix, log, register
+from tests.kit.laws import run_steps, told, told_by_oracle
+from tests.kit.oracle import Rules, judge
+from tests.kit.strategies import Case, Segmentation
 
 PAGE = Path("docs/query-language.md").read_text(encoding="utf-8")
 TABLE = PAGE.split("**What meets what.**")[1].split("\n\n")[1]

@@ -21,7 +21,7 @@ from st_common.serving.evidence import fix_at, fix_of
 from st_common.serving.sentence import Others, sentence
 from st_common.serving.why import why
 from st_common.settings import load_streams
-from st_common.testing.log_writer import bare_log
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("X5")
 

@@ -15,8 +15,8 @@ from st_common.home import Home
 from st_common.ops import lease
 from st_common.ops.status import read_status
 from st_common.ops.workers import Meter
-from st_common.testing.feeding import stream_with
-from st_common.testing.log_writer import bare_log
+from tests.kit.feeding import stream_with
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("B18")
 

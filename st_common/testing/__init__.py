@@ -1,1 +1,0 @@
-"""Shipped test kit: movers, strategies, laws, brute-force oracle."""

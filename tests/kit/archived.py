@@ -1,0 +1,44 @@
+"""Places as a stream's fixes, archived as a stream that runs archives them: by the regions that its group has then."""
+
+import numpy as np
+import numpy.typing as npt
+
+from st_common.engine.archive import Archive
+from st_common.home import Home
+from st_common.settings import Columns, StreamSettings
+from tests.kit.log_writer import bare_log
+
+Floats = npt.NDArray[np.float64]
+
+
+def stream_of_places(
+    name: str, *, group: str = "default", crs: str = "EPSG:4326"
+) -> StreamSettings:
+    """A stream of rows `id, t, x, y`, as `archive` writes them."""
+    return StreamSettings(
+        name=name,
+        format="csv",
+        crs=crs,
+        time_unit="s",
+        max_ahead_s=None,
+        group=group,
+        columns=Columns(object="id", event_ts="t", x="x", y="y"),
+    )
+
+
+def archive(home: Home, stream: StreamSettings, x: Floats, y: Floats) -> None:
+    """Puts places into the log of a stream, a fix a second, and its archive into `positions`.
+
+    Args:
+        home: the home folder.
+        stream: see `stream_of_places`.
+        x: float64[n].
+        y: float64[n].
+    """
+    rows = zip(x.tolist(), y.tolist(), strict=True)
+    lines = [f"o{n % 9},{n},{px!r},{py!r}" for n, (px, py) in enumerate(rows)]
+    text = "\n".join(["id,t,x,y", *lines])
+    bare_log(home.log(stream.name)).append(text.encode(), arrival_us=0)
+    archived = Archive(home, stream)
+    while archived.batch():
+        pass

@@ -1,0 +1,55 @@
+"""What laws have tried so far, in a file of lines: a long search that is broken off goes on where it was."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from tests.kit.effort import DEEP
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One search of one law: what it was (pytest's node id), cases that it tried, seconds, whether one failed."""
+
+    law: str
+    cases: int
+    seconds: float
+    has_failed: bool
+
+
+def read_notes(file: Path) -> dict[str, Note]:
+    """What each law has tried, all its searches together; nothing where there is no file.
+
+    Its cases are those since it last failed: a law that was mended has to show them all.
+    """
+    notes: dict[str, Note] = {}
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    for line in lines:
+        note = Note(**json.loads(line))
+        if (before := notes.get(note.law)) and not note.has_failed:
+            cases = note.cases + (0 if before.has_failed else before.cases)
+            note = replace(note, cases=cases, seconds=note.seconds + before.seconds)
+        notes[note.law] = note
+    return notes
+
+
+def add_note(file: Path, note: Note) -> None:
+    """Appends a line."""
+    with file.open("a", encoding="utf-8") as target:
+        target.write(json.dumps(asdict(note)) + "\n")
+
+
+def left_to_try(laws: Iterable[str], notes: Mapping[str, Note]) -> list[str]:
+    """Those that have not had all their cases: first those never tried, then the cheapest, by what a case took."""
+
+    def costs(law: str) -> float:
+        note = notes.get(law)
+        return note.seconds / max(1, note.cases) if note else 0.0
+
+    return sorted((law for law in laws if not _is_done(law, notes)), key=costs)
+
+
+def _is_done(law: str, notes: Mapping[str, Note]) -> bool:
+    note = notes.get(law)
+    return note is not None and not note.has_failed and note.cases >= DEEP
