@@ -175,16 +175,18 @@ def test_bytes_and_what_json_does_not_have_come_as_text(place):
 def test_whatever_computes_is_ended_in_time_and_the_next_is_answered(
     place, method, path, body, kind
 ):
-    limited(place, **{f"{kind}_s": 2}, check_memory_mb=2048)
+    limited(place, check_memory_mb=2048)
     with served(place) as client:
         assert asked(client, *REGISTERED).status_code == 201
         with standing_still(client):
+            limited(place, **{f"{kind}_s": 2}, check_memory_mb=2048)
             told = asked(client, method, path, body)
             assert told.status_code == 400, told.text
             assert "takes longer than 2 s" in told.json()["error"]
             assert f"{kind}_s of [server]" in told.json()["hint"]
             assert answering() == []
             assert names(client) == ["zone"]
+        limited(place)
         assert client.post("/streams/ships/fixes", content=FIX).status_code == 202
         assert asked(client, *REGISTERED[:2], f"{QUERY} ").status_code == 200
 
