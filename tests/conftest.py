@@ -31,6 +31,8 @@ IN_ONE = shares_of_files(read_seconds((ROOT / "tests" / "whole_files.txt").read_
 """The shares of files that take long and are run as a whole, for their tests share what was set up."""
 LEFT_TO_OTHERS = pytest.StashKey[int]()
 """How many tests CI leaves to other commits, or had all their cases in a search before."""
+MISSING = pytest.StashKey[dict[str, int]]()
+"""How many cases each law has not had yet, where it is noted what they had."""
 SHARE = pytest.StashKey[float]()
 """How many seconds each law has."""
 MARKS_OF_FOLDERS = {
@@ -47,7 +49,13 @@ if importlib.util.find_spec(
     from hypothesis import HealthCheck, Phase, settings
 
     from tests.kit.effort import AGAIN, DEEP, QUICK, Span
-    from tests.kit.law_notes import Note, add_note, left_to_try, read_notes
+    from tests.kit.law_notes import (
+        Note,
+        add_note,
+        left_to_try,
+        missing,
+        read_notes,
+    )
 
     # A shared machine makes any deadline and any health check on time a matter of luck.
     steady = {
@@ -236,10 +244,12 @@ def _leave_what_is_done(
     config: pytest.Config, items: list[pytest.Item], notes: Path
 ) -> None:
     laws = {item.nodeid: item for item in items if _is_law(item)}
-    left = left_to_try(laws, read_notes(notes))
+    noted = read_notes(notes)
+    left = left_to_try(laws, noted)
     config.hook.pytest_deselected(items=[laws[law] for law in laws.keys() - left])
     items[:] = [laws[law] for law in left]
     config.stash[LEFT_TO_OTHERS] = len(laws) - len(left)
+    config.stash[MISSING] = {law: missing(law, noted) for law in left}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -257,7 +267,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     share = pyfuncitem.config.stash.get(SHARE, math.inf)
     if not _is_law(pyfuncitem) or (notes is None and share == math.inf):
         return (yield)
-    span = Span(share)
+    most = pyfuncitem.config.stash.get(MISSING, {})
+    span = Span(share, most.get(pyfuncitem.nodeid, DEEP))
     has_failed = True
     try:
         with span.limit(pyfuncitem.obj):

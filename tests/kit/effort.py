@@ -45,6 +45,8 @@ class Span:
     """
 
     seconds: float
+    most: int = DEEP
+    """So many cases are enough: others had the rest."""
     clock: Callable[[], float] = monotonic
     cases: int = 0
     """How many were drawn and tried, without those that the law did not want."""
@@ -81,7 +83,7 @@ class Span:
                 self.has_failed = True
                 raise
             self.cases += 1
-            is_up = self.clock() - self.began >= self.seconds
+            is_up = self.clock() - self.began >= self.seconds or self.cases >= self.most
             if is_up and self.cases >= FEWEST and not self.has_failed:
                 raise TimeIsUp
 

@@ -47,9 +47,10 @@ def left_to_try(laws: Iterable[str], notes: Mapping[str, Note]) -> list[str]:
         note = notes.get(law)
         return note.seconds / max(1, note.cases) if note else 0.0
 
-    return sorted((law for law in laws if not _is_done(law, notes)), key=costs)
+    return sorted((law for law in laws if missing(law, notes)), key=costs)
 
 
-def _is_done(law: str, notes: Mapping[str, Note]) -> bool:
+def missing(law: str, notes: Mapping[str, Note]) -> int:
+    """How many cases a law has not had yet; all of them since it failed."""
     note = notes.get(law)
-    return note is not None and not note.has_failed and note.cases >= DEEP
+    return DEEP if note is None or note.has_failed else max(0, DEEP - note.cases)

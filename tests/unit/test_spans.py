@@ -7,7 +7,7 @@ from hypothesis import Phase, assume, example, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.kit.effort import DEEP, FEWEST, Span, tries
-from tests.kit.law_notes import Note, add_note, left_to_try, read_notes
+from tests.kit.law_notes import Note, add_note, left_to_try, missing, read_notes
 
 MANY = 10_000
 ANY = st.integers()
@@ -16,7 +16,7 @@ ANY = st.integers()
 def span_of(seconds):
     """A span whose clock says a second more each time that it is asked, and so with each case."""
     ticks = count()
-    return Span(seconds, lambda: float(next(ticks)))
+    return Span(seconds, clock=lambda: float(next(ticks)))
 
 
 def cases_within(seconds, drawn=ANY):
@@ -45,6 +45,20 @@ def test_a_law_whose_time_is_up_from_the_start_draws_all_the_same():
 
 def test_a_law_ends_by_itself_where_there_is_nothing_more_to_try():
     assert sorted(cases_within(1e9, st.sampled_from("abc"))) == ["a", "b", "c"]
+
+
+def test_a_law_ends_when_it_has_had_enough():
+    tried = []
+
+    @tries(MANY)
+    @given(ANY)
+    def law(case):
+        tried.append(case)
+
+    span = Span(1e9, 25)
+    with span.limit(law):
+        law()
+    assert span.cases == len(tried) == 25
 
 
 def test_with_more_time_the_same_seed_tries_the_same_cases_first():
@@ -141,13 +155,17 @@ def read_back(file, *notes):
 
 
 def test_what_a_law_tried_adds_up(tmp_path):
+    file = tmp_path / "notes"
     notes = read_back(
-        tmp_path / "notes",
+        file,
         Note("a", 10, 2.0, False),
         Note("b", 5, 1.0, False),
         Note("a", 30, 4.0, False),
     )
     assert notes == {"a": Note("a", 40, 6.0, False), "b": Note("b", 5, 1.0, False)}
+    assert [missing(law, notes) for law in "abc"] == [DEEP - 40, DEEP - 5, DEEP]
+    failed = read_back(file, Note("a", 7, 1.0, True))
+    assert missing("a", failed) == DEEP
 
 
 def test_a_law_that_failed_has_to_show_all_its_cases_again(tmp_path):
