@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, get_args
 
 import typer
@@ -93,7 +94,7 @@ class FairwayGroup(TyperGroup):
     ) -> Any:
         """Runs a command line and exits with its code; gives the code back when not `standalone_mode`."""
         log_in_lines()
-        _write_any_text()
+        _stand_in()
         options = Options(is_alone=extra.pop("obj", None) is ALONE)
         try:
             result = super().main(args, standalone_mode=False, obj=options, **extra)
@@ -106,8 +107,16 @@ class FairwayGroup(TyperGroup):
         return code
 
 
-def _write_any_text() -> None:
-    """A name of a file may be bytes that are no text: they are written as escapes, as Python does in errors."""
+def _stand_in() -> None:
+    """Makes of the standard streams what commands take for granted.
+
+    Who starts a command may have closed one, and then Python has none: nothing comes from it, and nothing is kept of
+    what is written. A name of a file may be bytes that are no text: they are written as escapes, as errors are.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nothing = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - it lasts as long as the process
+            setattr(sys, name, nothing)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 

@@ -15,7 +15,8 @@ from st_common.feeds.trouble import said
 
 STDIN = "-"
 _SCHEMES = ("tcp://", "udp://")
-_ADDRESS = re.compile(r"(tcp|udp)://([^/]*:\d{1,5})/?")
+_ADDRESS = re.compile(r"(tcp|udp)://([^/]*:([0-9]{1,5}))/?")
+_PORTS = 65_535
 _PORTION = 1 << 16
 
 
@@ -44,6 +45,8 @@ def read_live(place: str, *, seconds: float, most_bytes: int) -> tuple[bytes, bo
             f"{place}: {said(error)}", hint="does something send there?"
         ) from None
     if not data:
+        if is_whole:
+            raise TransientError(f"{place}: it ended, and nothing had come")
         raise TransientError(
             f"{place}: nothing came in {seconds:g} s", hint="--for waits longer"
         )
@@ -57,7 +60,7 @@ def _opened(place: str) -> Iterator[tuple[int, Callable[[], bytes]]]:
         yield sys.stdin.fileno(), lambda: os.read(sys.stdin.fileno(), _PORTION)
         return
     address = _ADDRESS.fullmatch(place)
-    if address is None:
+    if address is None or int(address[3]) > _PORTS:
         raise ConfigError(f"{place} is no address", hint="tcp://HOST:PORT, udp://:PORT")
     host, port = host_and_port(address[2])
     if address[1] == "tcp":

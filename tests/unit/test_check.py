@@ -395,6 +395,7 @@ def test_datagrams_are_records():
         ("tcp://127.0.0.1:{port}", "connection refused"),
         ("udp://:{port}", "nothing came in 0.2 s"),
         ("tcp://127.0.0.1:ais", "is no address"),
+        ("udp://:65536", "is no address"),
     ],
 )
 def test_a_socket_without_records_is_told_in_words(place, wrong):

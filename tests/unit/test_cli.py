@@ -228,6 +228,33 @@ def test_a_name_that_is_no_text_is_told_in_escapes(tmp_path: Path):
     assert (tmp_path / "\udcff").is_dir()
 
 
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        ("streams list --home . <&-", 2, "streams.toml does not exist"),
+        ("check - <&-", 75, "error: -: it ended, and nothing had come\n"),
+        ("--version >&-", 0, ""),
+        ("query list --home none >&-", 2, "there is no home folder"),
+        ("--nonsense 2>&-", 2, ""),
+    ],
+    ids=["unread", "read", "written", "wrong", "errors"],
+)
+def test_a_standard_stream_that_is_closed_is_an_empty_one(
+    tmp_path: Path, line: str, code: int, told: str
+):
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m st_common.cli {line}"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert told in done.stderr
+    assert "--debug" not in done.stderr
+
+
 def test_a_reader_that_closes_early_is_no_error(tmp_path: Path):
     command = f"{sys.executable} -m st_common.cli sql 'FROM range(100000)' --home {tmp_path} --format csv | head -1"
     command += "; exit ${PIPESTATUS[0]}"
