@@ -171,8 +171,10 @@ def _is_place(value: object, *, with_host: bool) -> bool:
     if not isinstance(value, str):
         return False
     host, colon, port = value.rpartition(":")
-    is_port = whole_number(port, _PORTS) is not None
-    return bool(colon) and is_port and (bool(host) or not with_host)
+    number = whole_number(port, _PORTS)
+    if not colon or number is None:
+        return False
+    return not with_host or bool(host and number)
 
 
 @takes("`:PORT` or `HOST:PORT`")

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
-from st_common.delivery.remote import BROKER_KEYS, SERVER, BrokerSink, is_local
+from st_common.delivery.remote import BROKER_KEYS, BrokerSink, is_local, is_server
 from st_common.extras import require_module
 from st_common.home import Home
 from st_common.redaction import redacted
@@ -33,7 +33,7 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 @takes("`HOST:PORT`, more than one with commas")
 def _bootstrap(value: object) -> str:
     servers = value.split(",") if isinstance(value, str) else [""]
-    if not all(SERVER.fullmatch(server.strip()) for server in servers):
+    if not all(is_server(server.strip()) for server in servers):
         raise WrongError("must be host:port, more than one with commas")
     return str(value)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from st_common.delivery.names import escaped, signs
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Taken
-from st_common.delivery.remote import BROKER_KEYS, SERVER, BrokerSink, is_local
+from st_common.delivery.remote import BROKER_KEYS, BrokerSink, is_local, is_server
 from st_common.home import Home
 from st_common.redaction import redacted
 from st_common.toml_values import Check, WrongError, flag, takes, whole
@@ -34,7 +34,7 @@ _FOR_GOOD = {0x90: "topic_invalid", 0x95: "too_large", 0x99: "payload_invalid"}
 
 @takes("`HOST:PORT`")
 def _broker(value: object) -> str:
-    if not isinstance(value, str) or not SERVER.fullmatch(value):
+    if not isinstance(value, str) or not is_server(value):
         raise WrongError("must be host:port")
     return value
 

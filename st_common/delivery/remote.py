@@ -10,8 +10,16 @@ from st_common.errors import ConfigError
 from st_common.loopback import LOOPBACK
 from st_common.settings import secret_of
 from st_common.toml_values import Check, flag, number, text, variable
+from st_common.written import whole_number
 
-SERVER = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
+_SERVER = re.compile(r"(?:\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):([0-9]+)")
+_PORTS = 65_535
+
+
+def is_server(text: str) -> bool:
+    """Whether a text is a host, in brackets where it has colons, and the number of a port."""
+    said = _SERVER.fullmatch(text)
+    return said is not None and bool(whole_number(said[1], _PORTS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -327,6 +327,11 @@ TEXT = '[deliveries.m]\nstream = "s"\nto = "mqtt"\nbroker = "127.0.0.1:1883"\n'
     ("text", "message"),
     [
         (TEXT.replace(":1883", ""), "broker = '127.0.0.1' must be host:port"),
+        (TEXT.replace(":1883", ":0"), "broker = '127.0.0.1:0' must be host:port"),
+        (TEXT.replace(":1883", ":65536"), "65536' must be host:port"),
+        pytest.param(
+            TEXT.replace(":1883", ":" + "1" * 5000), "must be host:port", id="digits"
+        ),
         (TEXT + 'topic_template = "a/#"', "is no topic: it has +, #,"),
         (TEXT + 'topic_template = "a/{query"', "is no topic: it has +, #,"),
         (
