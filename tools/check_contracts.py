@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from st_common.contracts import load_contract, read_stream_contract
-from st_common.contracts.checked import FILE, text_of
 from st_common.contracts.document import read_document
+from st_common.contracts.reading import CHECKED_FILE, checked_text
 from st_common.contracts.validation import validate
 from st_common.errors import FairwayError
 
@@ -23,7 +23,7 @@ def main() -> int:
     streams = sorted(FOLDER.glob(f"**/streams/*{SUFFIX}"))
     problems = _problems(_check_table, tables) + _problems(_check_stream, streams)
     if not problems:
-        (FOLDER / FILE).write_text(text_of(tables), encoding="utf-8")
+        (FOLDER / CHECKED_FILE).write_text(checked_text(tables), encoding="utf-8")
     print(f"contracts: {len(tables) + len(streams)} checked, {problems} problems")
     return 0 if tables and not problems else 1
 

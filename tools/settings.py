@@ -25,7 +25,7 @@ from st_common.delivery.webhook import WebhookSink
 from st_common.errors import ConfigError
 from st_common.feed_keys import SOURCE_KEYS, SourceSettings
 from st_common.layers.kinds import RULE_KEYS, Rule
-from st_common.lifecycle.kept_days import DAYS_KEYS, KeptDays
+from st_common.lifecycle.leftovers import DAYS_KEYS, KeptDays
 from st_common.lineage.settings import LINEAGE_KEYS, TIMEOUT_S, LineageSettings
 from st_common.ops.health import Limits
 from st_common.ops.settings import LIMIT_KEYS, NOTIFIER_KEYS

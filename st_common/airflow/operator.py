@@ -1,24 +1,73 @@
 """Runs a job as an Airflow task, in the jobs' own environment, and turns its exit code into Airflow's terms."""
 
+import json
 import os
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import BaseOperator, conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from st_common.airflow.form import refusal, unknown_values
-from st_common.airflow.lineage import parent
 from st_common.airflow.links import PageLink, ReportLink
 from st_common.airflow.notes import NOTE, line_of
-from st_common.airflow.place import find_place, job_environment
-from st_common.airflow.task import Task, summary_of
+from st_common.airflow.place import Place, find_place, job_environment
 from st_common.errors import ConfigError
 from st_common.redaction import redacted
 from st_common.settings import PARENT_VARIABLE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One call of a job.
+
+    Attributes:
+        name: the task's id.
+        job: the program, a module of `jobs/`.
+        arguments: words of its command line, which may hold templates. An option is one word,
+            `--group={{ params.group }}`, so that a value from a form can never become an option of its own; one whose
+            value is empty is left out.
+    """
+
+    name: str
+    job: str
+    arguments: tuple[str, ...] = ()
+
+    def argv(self, place: Place) -> list[str]:
+        """The command line, word by word; no shell reads it.
+
+            partition, ("--group=a", "--source=")   ->   PYTHON -m jobs.partition --home HOME --conf CONF --group=a
+
+        Args:
+            place: the installation.
+        """
+        given = [
+            word
+            for word in self.arguments
+            if word and not (word.startswith("--") and word.endswith("="))
+        ]
+        places = ["--home", str(place.home), "--conf", str(place.conf)]
+        return [str(place.python), "-m", f"jobs.{self.job}", *places, *given]
+
+
+def summary_of(lines: Sequence[str]) -> dict[str, Any]:
+    """The summary that a job printed: its last line that is a JSON object; {} when there is none.
+
+    Args:
+        lines: the last lines of its output, in order.
+    """
+    for line in reversed(lines):
+        if line.startswith("{"):
+            try:
+                return dict(json.loads(line))
+            except ValueError:
+                continue
+    return {}
+
 
 _FINAL = {
     2: "wrong settings",
@@ -137,3 +186,23 @@ def job_task(name: str, job: str, *arguments: str, **options: Any) -> JobOperato
         **options: What Airflow's operators take: `outlets`, `retries`, `execution_timeout`, ...
     """
     return JobOperator(task=Task(name=name, job=job, arguments=arguments), **options)
+
+
+def parent(context: Mapping[str, Any]) -> str:
+    """The task that runs, as a JSON object: of all that its run ids in OpenLineage are made of.
+
+    Args:
+        context: of the run, as Airflow gives it.
+    """
+    task, run = context["ti"], context["dag_run"]
+    due = run.logical_date or run.run_after
+    described = {
+        "namespace": conf.get("openlineage", "namespace", fallback="default"),
+        "dag": task.dag_id,
+        "task": task.task_id,
+        "instant": due.isoformat(),
+        "try_number": task.try_number,
+        "map_index": task.map_index,
+        "clear_number": run.clear_number,
+    }
+    return json.dumps(described)

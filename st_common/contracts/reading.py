@@ -1,16 +1,20 @@
 """From a contract's file to a `Contract`."""
 
 import difflib
+import hashlib
+import json
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from st_common.contracts.checked import is_checked
 from st_common.contracts.document import Document, read_document
 from st_common.contracts.model import Column, Contract
 from st_common.contracts.retention import retention_by, retention_days
 from st_common.errors import ContractError
 from st_common.settings import contracts_dir
+
+CHECKED_FILE = "checked.json"
 
 _SUFFIX = ".odcs.yaml"
 
@@ -107,3 +111,33 @@ def in_order(
     return tuple(
         each["name"] for each in sorted(flagged, key=lambda each: each[position])
     )
+
+
+# A contract that was found valid as it is need not be checked again by each process that reads it:
+# `make contracts` checks all of them and keeps the SHA-256 of each in `checked.json` beside them. One that was changed
+# since, or that lies in a folder without such a file, is checked by each process that reads it: slow, and never wrong.
+
+
+def is_checked(path: Path) -> bool:
+    """Whether a contract was found valid with the bytes that its file has now."""
+    return _kept(path.parent).get(path.name) == _sum_of(path)
+
+
+def checked_text(paths: Iterable[Path]) -> str:
+    """The text of the file that says of contracts in one folder that they are valid, by the names of their files."""
+    sums = {path.name: _sum_of(path) for path in sorted(paths)}
+    return json.dumps(sums, indent=2) + "\n"
+
+
+@cache
+def _kept(folder: Path) -> dict[str, str]:
+    """The sums by the names of files; none where nothing says any."""
+    try:
+        kept = json.loads((folder / CHECKED_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
+
+
+def _sum_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,6 @@ import shapely
 from st_common.geometry.longitudes import has_two_readings
 from st_common.geometry.near import outlines
 from st_common.geometry.space import GLOBE, Space
-from st_common.layers.empty_parts import without_empty_parts
 from st_common.layers.faults import (
     REJECTED,
     REPAIRED,
@@ -21,7 +21,18 @@ from st_common.layers.faults import (
     in_order,
     told,
 )
-from st_common.layers.holes import without_outer_holes
+
+_POLYGONS = (3, 6)  # type ids: Polygon, MultiPolygon
+
+
+_FIRST_OF_MANY, _LAST_OF_MANY = 4, 7  # type ids: MultiPoint to GeometryCollection
+_OF_PARTS: Mapping[int, Callable[..., Any]] = {
+    4: shapely.multipoints,
+    5: shapely.multilinestrings,
+    6: shapely.multipolygons,
+    7: shapely.geometrycollections,
+}
+
 
 Progress = Callable[
     [str, int], None
@@ -319,3 +330,69 @@ def _objects(values: list[str] | list[dict[str, str]]) -> npt.NDArray[np.object_
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def without_outer_holes(geometries: Geometries) -> tuple[Geometries, Mask]:
+    """The geometries without each hole that has no point in common with its shell, and which had one.
+
+        shell 0 0, 2 2; holes .5 .5, 1 1 and 5 5, 6 6   ->   the first hole alone
+
+    What makes geometries valid would take such a hole for another area. Collections are left as they are.
+
+    Args:
+        geometries: object[n], Shapely geometries; None for none.
+    """
+    of_areas = np.flatnonzero(np.isin(shapely.get_type_id(geometries), _POLYGONS))
+    parts, owner = shapely.get_parts(geometries[of_areas], return_index=True)
+    many = np.flatnonzero(shapely.get_num_interior_rings(parts) > 0)
+    had = np.zeros(len(geometries), bool)
+    result = geometries.copy()
+    for part in many:
+        kept = _holes_within(parts[part])
+        if kept is None:
+            continue
+        parts[part] = kept
+        had[of_areas[owner[part]]] = True
+    for row in np.flatnonzero(had[of_areas]):
+        mine = parts[owner == row]
+        one = shapely.get_type_id(geometries[of_areas[row]]) == _POLYGONS[0]
+        result[of_areas[row]] = mine[0] if one else shapely.multipolygons(mine)
+    return result, had
+
+
+def _holes_within(polygon: shapely.Geometry) -> shapely.Geometry | None:
+    """The polygon with those of its holes that touch its shell; None: all do."""
+    shell = shapely.get_exterior_ring(polygon)
+    rings, _ = shapely.get_rings(polygon, return_index=True)
+    holes = rings[1:]
+    area, inner = (
+        shapely.make_valid(shapely.polygons(one), method="structure")
+        for one in (shell, holes)
+    )
+    within = shapely.intersects(area, inner)
+    return None if within.all() else shapely.polygons(shell, holes[within])
+
+
+def without_empty_parts(geometries: Geometries) -> tuple[Geometries, Mask]:
+    """The geometries without their empty parts, and which had some; one of nothing else is empty.
+
+        MULTIPOLYGON (EMPTY, ((0 0, 1 0, 1 1, 0 0)))   ->   MULTIPOLYGON (((0 0, 1 0, 1 1, 0 0)))
+
+    Args:
+        geometries: object[n], Shapely geometries; None for none.
+    """
+    kinds = shapely.get_type_id(geometries)
+    of_parts = np.flatnonzero((kinds >= _FIRST_OF_MANY) & (kinds <= _LAST_OF_MANY))
+    parts, owner = shapely.get_parts(geometries[of_parts], return_index=True)
+    nested = shapely.get_type_id(parts) >= _FIRST_OF_MANY
+    odd = np.unique(owner[shapely.is_empty(parts) | nested])
+    had, result = np.zeros(len(geometries), bool), geometries.copy()
+    for row in of_parts[odd]:
+        inner = np.asarray(shapely.get_parts(geometries[row]))
+        inner, mended = without_empty_parts(inner)
+        full = ~shapely.is_empty(inner)
+        if full.all() and not mended.any():
+            continue
+        had[row] = True
+        result[row] = _OF_PARTS[int(kinds[row])](inner[full])
+    return result, had

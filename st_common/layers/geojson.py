@@ -3,6 +3,7 @@
 import io
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ from shapely.geometry import shape
 
 from st_common.decode.gzipped import MAGIC
 from st_common.errors import LayerError
-from st_common.layers.crs_member import system_of
 from st_common.layers.features import Found, Progress
 from st_common.layers.kinds import Kinds, tags_of
 from st_common.layers.options import FileOptions
 from st_common.layers.unpacked import unpack_gzip
+
+_SHOWN = 80
 
 SUFFIXES = (
     ".geojson",
@@ -336,3 +338,45 @@ def _is_number(value: Any) -> bool:
         return math.isfinite(value)
     except OverflowError:  # an integer beyond all floats
         return False
+
+
+def system_of(members: Sequence[Any], file: Path) -> str | None:
+    """The system that the members of a file say, as pyproj understands it; None: none says one.
+
+        {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::25832"}}   ->   urn:ogc:def:crs:EPSG::25832
+        {"type": "EPSG", "properties": {"code": 25832}}                           ->   EPSG:25832
+
+    Args:
+        members: the values of `crs`, of the document or of its lines; null says nothing.
+        file: names the file in errors.
+
+    Raises:
+        LayerError: one says its system in no way that is known, or two say different ones.
+    """
+    names = sorted({_name(one, file) for one in members if one is not None})
+    if len(names) > 1:
+        raise LayerError(
+            f"{file} says several systems of coordinates: {', '.join(names)}",
+            hint="make a file of each, with ogr2ogr",
+        )
+    return names[0] if names else None
+
+
+def _name(member: Any, file: Path) -> str:
+    """What a member says.
+
+    Raises:
+        LayerError: it is none of the two kinds that name a system.
+    """
+    properties = member.get("properties") if isinstance(member, dict) else None
+    said = properties if isinstance(properties, dict) else {}
+    name, code = said.get("name"), said.get("code")
+    if isinstance(name, str) and name.strip():
+        return name.strip()
+    if isinstance(code, int) and not isinstance(code, bool):
+        return f"EPSG:{code}"
+    shown = json.dumps(member, default=str)[:_SHOWN]
+    raise LayerError(
+        f"{file}: its member crs names no system of coordinates: {shown}",
+        hint="--source-crs EPSG:.. says it",
+    )

@@ -1,5 +1,6 @@
 """The lines of a file of delimited text as columns of texts, and the number of each."""
 
+import codecs
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +11,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.capture.source import opened
 from st_common.errors import ConfigError, LayerError
 from st_common.formats.csv_records import line_numbers, names_in, read_csv
+from st_common.formats.encodings import UTF8, as_utf8, encoding_seen
 from st_common.formats.numbers import is_missing
 from st_common.formats.records import Reason
-from st_common.layers.texts import read_text
 from st_common.settings import StreamSettings
 from st_common.sniffing.text import Text, text_of
 from st_common.stream_columns import Columns
+
+_AT_ONCE = 1 << 20
 
 Ints = npt.NDArray[np.int64]
 HOW = "a layer is a line a feature, with a header and columns of longitude and latitude, or one of WKT"
@@ -113,3 +117,25 @@ def _as_stream(names: tuple[str, ...], seen: Text) -> StreamSettings:
         delimiter=seen.delimiter,
         header=seen.has_header,
     )
+
+
+def read_text(file: Path) -> tuple[bytes, list[str]]:
+    """The bytes of a text file in UTF-8, without a byte order mark, and what was found out about them.
+
+    What is no UTF-8 is read as Windows-1252, which is told; UTF-16 as what it is.
+
+    Raises:
+        LayerError: the file cannot be read, or is no text.
+    """
+    try:
+        with opened(file) as source:
+            parts = iter(lambda: source.source.read(_AT_ONCE), b"")
+            data = b"".join(parts).removeprefix(codecs.BOM_UTF8)
+    except ConfigError as error:
+        raise LayerError(error.message, hint=error.hint) from None
+    if b"\0" in data:
+        raise LayerError(f"{file} is no text", hint="save it as CSV")
+    encoding = encoding_seen(data)
+    if encoding == UTF8:
+        return data, []
+    return as_utf8(data, encoding), [f"the file is no UTF-8: it is read as {encoding}"]

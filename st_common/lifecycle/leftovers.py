@@ -25,15 +25,16 @@ from st_common.controls.reading import chosen
 from st_common.controls.rows import Register
 from st_common.engine.batch.borders import FOLDER
 from st_common.home import Home
-from st_common.lifecycle.kept_days import kept_days
 from st_common.lifecycle.layer_retention import judged_from
 from st_common.lineage.sending import delete_old_files
 from st_common.lineage.settings import lineage_settings
 from st_common.ops.alerts import delete_old_alerts
 from st_common.ops.history import days_of
+from st_common.ops.settings import operations_table
 from st_common.quality.index_page import write_index
 from st_common.quality.report import delete_old_pages
 from st_common.query.lookup import logged_streams
+from st_common.toml_values import Check, checked, whole
 
 _YOUNG_S = 86_400  # so long a registration may take from its seed to its row, and a trial to its first visits
 
@@ -148,3 +149,36 @@ def _old_pages(home: Home, *, before: date) -> int:
     if count:
         write_index(home)  # the page of all days names no page that is gone
     return count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptDays:
+    """For how many days of the wall clock files stay that belong to no table.
+
+    Attributes:
+        alerts_days: lines of `alerts.jsonl`.
+        reports_days: pages and results of days, and Data Docs, in `reports/quality`.
+    """
+
+    alerts_days: int = 730
+    reports_days: int = 730
+
+
+def kept_days(conf: Path) -> KeptDays:
+    """What `conf`/operations.toml says; the defaults without the file or the table.
+
+    Raises:
+        ConfigError: a key is unknown, of the wrong type or out of its range; the message names it.
+    """
+    table = operations_table(conf, "retention") or {}
+    place = f"{conf / 'operations.toml'}: retention:"
+    return KeptDays(**checked(table, DAYS_KEYS, KeptDays, place))
+
+
+DAYS_KEYS: dict[str, Check] = {
+    "alerts_days": whole(most=36_500),
+    "reports_days": whole(most=36_500),
+}
+
+
+"""What each key of `[retention]` may be; all have defaults."""

@@ -10,6 +10,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
 
 from st_common import tables
 from st_common.contracts import load_contract
@@ -22,11 +25,20 @@ from st_common.query.cells import add_cells, calls_cells
 from st_common.query.derived import queries_table
 from st_common.query.lookup import history
 from st_common.serving.changes import changed_streams, parts
-from st_common.serving.inside_condition import PAIRS, rewritten
 from st_common.serving.query_table import queries_and_objects
 from st_common.serving.sql_allowed import named_in, require_allowed, require_small
 from st_common.serving.sql_groups import create_group_views, require_in_groups
 from st_common.settings import StreamSettings
+
+_FORM = (None, ".", "location", "inside", None, ".", "region")
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+_WIDTH = len(_FORM)
+PAIRS = "inside pairs"  # no name that a text would have by chance
+# Bounds first: they rule nearly all pairs out before the exact pairs are asked.
+_CONDITION = (
+    "({a}.x BETWEEN {b}.minx AND {b}.maxx AND {a}.y BETWEEN {b}.miny AND {b}.maxy"
+    ' AND ({a}.stream, {a}.ID, {b}.ID) IN (FROM "{pairs}" SELECT (stream, object, query)))'
+)
 
 _PLAIN_TABLES = (
     "rejects",
@@ -361,3 +373,45 @@ def _refusal(error: Exception) -> QueryError:
     if re.search(r'syntax error at or near "(inside|region)"', message, re.IGNORECASE):
         hint = "O.location INSIDE Q.region, with O an ObjectTable and Q a QueryTable"
     return QueryError(message, hint=hint)
+
+
+def rewritten(text: str) -> str:
+    """The text with each `a.location INSIDE b.region` as a condition on the pairs in the view `PAIRS`.
+
+    `O.location INSIDE Q.region` becomes
+
+        (O.x BETWEEN Q.minx AND Q.maxx AND O.y BETWEEN Q.miny AND Q.maxy
+         AND (O.stream, O.ID, Q.ID) IN (FROM "inside pairs" SELECT (stream, object, query)))
+
+    Args:
+        text: SQL, in which `a` and `b` are names of an ObjectTable and a QueryTable; anything else in it stays as it
+            is, also what is no SQL.
+    """
+    try:
+        tokens = DuckDB().tokenize(text)
+    except TokenError:
+        return text  # DuckDB says better what is wrong with it
+    out, done = [], 0
+    for at in range(len(tokens) - _WIDTH + 1):
+        here = tokens[at : at + _WIDTH]
+        if _is_condition(here):
+            a, b = (text[token.start : token.end + 1] for token in (here[0], here[4]))
+            out += [
+                text[done : here[0].start],
+                _CONDITION.format(a=a, b=b, pairs=PAIRS),
+            ]
+            done = here[-1].end + 1
+    return "".join([*out, text[done:]])
+
+
+def _is_condition(tokens: list[Token]) -> bool:
+    return all(
+        token.token_type in _NAMES
+        if wanted is None
+        else token.text.lower() == wanted and not _is_text(token)
+        for token, wanted in zip(tokens, _FORM, strict=True)
+    )
+
+
+def _is_text(token: Token) -> bool:
+    return token.token_type is TokenType.STRING

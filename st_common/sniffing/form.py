@@ -3,8 +3,9 @@
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,17 @@ from st_common.capture.zipped import zip_above
 from st_common.errors import ConfigError
 from st_common.formats.encodings import UTF8, as_utf8, encoding_seen
 from st_common.formats.geoparquet import WGS84, primary_column, system_of
-from st_common.formats.member_lines import member_lines
+from st_common.formats.member_lines import list_of, member_lines
 from st_common.formats.registry import format_of
 from st_common.formats.stamped import plain_lines
 from st_common.sniffing.columns import guessed
-from st_common.sniffing.documents import lists_in
 from st_common.sniffing.rows import Rows, flat, rows_of_features
 from st_common.sniffing.text import text_of
 from st_common.stream_keys import PLANAR
+
+_LIST = re.compile(rb'"([^"\\.]+)"\s*:\s*\[\s*\{')
+_OBJECT = re.compile(rb'"([^"\\.]+)"\s*:\s*\{')
+_MOST = 8  # names of each kind that are looked at
 
 _LINES = 100
 _AIS = re.compile(
@@ -272,3 +276,22 @@ def _of_text(text: str, place: str) -> Form:
         names=seen.names,
         rows=seen.rows,
     )
+
+
+def lists_in(document: bytes) -> Iterator[str]:
+    """The paths of the lists of objects in a document, also of those in an object of it: `vehicles`, `data.vehicles`.
+
+    Lists inside of records are none; of names the first ones count.
+    """
+    if not document.startswith(b"{"):
+        return
+    lists = _names(_LIST, document)
+    outer = _names(_OBJECT, document)
+    paths = (*lists, *(f"{one}.{name}" for one in outer for name in lists))
+    yield from (path for path in paths if list_of(document, path) is not None)
+
+
+def _names(pattern: re.Pattern[bytes], document: bytes) -> list[str]:
+    """The names that a pattern takes, each once."""
+    names = (one[1].decode("utf-8", "replace") for one in pattern.finditer(document))
+    return list(islice(dict.fromkeys(names), _MOST))

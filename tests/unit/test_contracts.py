@@ -22,8 +22,8 @@ from st_common.contracts import (
     require_match,
     validation,
 )
-from st_common.contracts.checked import FILE, is_checked, text_of
 from st_common.contracts.quality import sql_columns
+from st_common.contracts.reading import CHECKED_FILE, checked_text, is_checked
 from st_common.errors import ContractError
 
 FOLDER = Path(__file__).resolve().parents[2] / "data_contracts"
@@ -109,7 +109,7 @@ def kept_as_checked(folder: Path, text: str) -> None:
     """A folder with the contract `visits` and a file that says that it was checked with this text."""
     path = folder / "visits.odcs.yaml"
     path.write_text(text, encoding="utf-8")
-    (folder / FILE).write_text(text_of([path]), encoding="utf-8")
+    (folder / CHECKED_FILE).write_text(checked_text([path]), encoding="utf-8")
 
 
 def test_a_contract_is_checked_again_once_its_file_has_changed(tmp_path):
@@ -138,15 +138,15 @@ def test_a_contract_that_was_checked_as_it_is_is_not_checked_again(
 def test_a_damaged_list_of_checked_contracts_says_nothing(tmp_path, damaged):
     wrong = (BAD / "unknown_key.odcs.yaml").read_text(encoding="utf-8")
     (tmp_path / "unknown_key.odcs.yaml").write_text(wrong, encoding="utf-8")
-    (tmp_path / FILE).write_text(damaged, encoding="utf-8")
+    (tmp_path / CHECKED_FILE).write_text(damaged, encoding="utf-8")
     with pytest.raises(ContractError, match="unknown-key"):
         load_contract("unknown_key", tmp_path)
 
 
 def test_every_contract_of_a_table_is_known_to_be_valid():
     """After a change `make contracts` checks them, and keeps their sums."""
-    kept = (FOLDER / FILE).read_text(encoding="utf-8")
-    assert kept == text_of(FOLDER.glob("*.odcs.yaml"))
+    kept = (FOLDER / CHECKED_FILE).read_text(encoding="utf-8")
+    assert kept == checked_text(FOLDER.glob("*.odcs.yaml"))
 
 
 def test_an_unknown_contract_is_an_error_with_a_hint():

@@ -15,7 +15,7 @@ import yaml
 from st_common.cli import app
 from st_common.delivery.settings import load_deliveries
 from st_common.formats.elsewhere import GROUP
-from st_common.lifecycle.kept_days import kept_days
+from st_common.lifecycle.leftovers import kept_days
 from st_common.lineage.settings import lineage_settings
 from st_common.ops.settings import notifier_of
 from st_common.settings import stream_of_table

@@ -28,8 +28,7 @@ from st_common.quality.daily import report_days
 from st_common.quality.data_check import DataCheck
 from st_common.quality.finding import Finding
 from st_common.quality.home_check import check_now
-from st_common.quality.rejected import Rejected
-from st_common.quality.report import render, section_of
+from st_common.quality.report import Rejected, render, section_of
 from st_common.quality.tally import Tally, _late_and_double, tally
 from st_common.quality.trends import Trend
 from st_common.settings import Columns, StreamSettings

@@ -14,8 +14,7 @@ from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
-from st_common.serving.inside_condition import rewritten
-from st_common.serving.sql import sql
+from st_common.serving.sql import rewritten, sql
 from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 

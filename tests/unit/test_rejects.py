@@ -26,7 +26,7 @@ from st_common.errors import LogError
 from st_common.formats.arrow_rows import packed
 from st_common.formats.said_before import SaidBefore, put_in_front
 from st_common.home import Home
-from st_common.quality.rejected import rejected_on
+from st_common.quality.report import rejected_on
 from st_common.rejects.replay import Replayed, replay_rejects
 from st_common.settings import Columns, StreamSettings
 from st_common.storage import LocalStorage

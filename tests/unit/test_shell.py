@@ -20,8 +20,7 @@ from typer.testing import CliRunner
 from st_common.cli import app
 from st_common.cli.frame import Options
 from st_common.cli.shell.carrying_out import Shell
-from st_common.cli.shell.completing import Completing
-from st_common.cli.shell.prompt import HISTORY_FILE, run
+from st_common.cli.shell.prompt import HISTORY_FILE, Completing, run
 from st_common.engine.local import LocalEngine
 from st_common.errors import LogError
 from st_common.home import Home
