@@ -6,6 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from st_common.cli import context
+from st_common.errors import ConfigError
+from st_common.home import Home
+from st_common.installed import sample_file, shipped
 from st_common.settings import COMPLETION_VARIABLE
 
 _FIRST = (
@@ -34,8 +37,6 @@ _FROM = Annotated[
 
 def init(ctx: typer.Context) -> None:
     """Make a home folder with settings: HOME/conf, with a stream that runs as it is. What is there stays as it is."""
-    from st_common.ops.beginning import begin
-
     home = context.home(ctx)
     settings = home.root / "conf" / "streams.toml"
     written = begin(home)
@@ -71,3 +72,41 @@ def completion(shell: _SHELL) -> None:
             prog_name="fairway", complete_var=COMPLETION_VARIABLE, shell=shell
         )
     )
+
+
+def begin(home: Home) -> list[Path]:
+    """Makes a home folder with the settings that came with the package, to be changed; files that are there stay.
+
+    They have one stream, of the sample that comes along; other examples are comments.
+
+    Returns:
+        The files that were written, sorted.
+
+    Raises:
+        ConfigError: the home is a file.
+    """
+    if home.root.is_file():
+        raise ConfigError(f"{home.root} is a file", hint="--home DIR names a folder")
+    folder = home.root / "conf"
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for template in sorted(shipped("conf").glob("*.toml")):
+        target = folder / template.name
+        if not target.exists():
+            target.write_text(_template(template), encoding="utf-8")
+            written.append(target)
+    return written
+
+
+def _template(path: Path) -> str:
+    """The text of a file of settings; the streams in it are comments, below one that can be run as it is."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    if path.name != "streams.toml":
+        return "".join(lines)
+    example = sample_file("streams.toml").read_text(encoding="utf-8")
+    rest = (line if _says_nothing(line) else f"# {line}" for line in lines)
+    return example + "".join(rest)
+
+
+def _says_nothing(line: str) -> bool:
+    return line.startswith("#") or not line.strip()

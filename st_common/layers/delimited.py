@@ -6,18 +6,22 @@ What separates fields and which columns hold the place is found as for streams; 
 import re
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import shapely
 
 from st_common.errors import LayerError
 from st_common.formats.numbers import doubles, is_missing
-from st_common.layers import gtfs_shapes
 from st_common.layers.features import Found
 from st_common.layers.kinds import Kinds
 from st_common.layers.line_places import DEGREES, Placed, placed
 from st_common.layers.lines import Lines, read_lines
 from st_common.layers.options import FileOptions
+
+SHAPE_COLUMNS = ("shape_id", "shape_pt_lon", "shape_pt_lat", "shape_pt_sequence")
+"""By these a file is the shapes.txt of GTFS."""
+_LEAST_POINTS = 2
 
 SUFFIXES = (".csv", ".tsv", ".txt")
 _IDS = (
@@ -53,8 +57,8 @@ def read_delimited(
     """
     lines = read_lines(file)
     crs: str | None = DEGREES
-    if set(gtfs_shapes.COLUMNS) <= lines.columns.keys() and not options.columns:
-        found = gtfs_shapes.shapes_of(lines, kinds)
+    if set(SHAPE_COLUMNS) <= lines.columns.keys() and not options.columns:
+        found = shapes_of(lines, kinds)
     elif not len(lines):
         found = Found(counts="line")
     else:
@@ -129,3 +133,38 @@ def _differ(values: pa.Array) -> bool:
     return len(known) > 0 and pc.count_distinct(known).as_py() == len(known) == len(
         values
     )
+
+
+def shapes_of(lines: Lines, kinds: Kinds) -> Found:
+    """The lines of GTFS's shapes.txt; one with a point that cannot be read is left out as a whole."""
+    found = Found(counts="line")
+    found.notes.append(
+        "lines are those of GTFS by shape_id, in the order of shape_pt_sequence"
+    )
+    fids = lines.columns["shape_id"]
+    x, y, order = (doubles(lines.columns[name]) for name in SHAPE_COLUMNS[1:])
+    bad = np.where(order.bad | order.missing, "bad_order", "")
+    bad = np.where(x.bad | y.bad | x.missing | y.missing, "bad_number", bad)
+    encoded = fids.dictionary_encode()
+    code = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    rows = np.lexsort([np.arange(len(lines)), order.values, code])
+    starts = np.searchsorted(code[rows], np.arange(len(encoded.dictionary) + 1))
+    places = np.column_stack([x.values, y.values])
+    for row in np.flatnonzero(code < 0):
+        found.wanted += 1
+        found.reject("bad_id", "", int(lines.numbers[row]))
+    for one, fid in enumerate(encoded.dictionary.to_pylist()):
+        mine = rows[starts[one] : starts[one + 1]]
+        found.wanted += 1
+        wrong = np.sort(mine[bad[mine] != ""])
+        number = int(lines.numbers[wrong[0] if len(wrong) else mine.min()])
+        if len(wrong):
+            found.reject(str(bad[wrong[0]]), fid, number)
+        elif len(mine) < _LEAST_POINTS:
+            found.reject("too_few_points", fid, number)
+        else:
+            tags = {"shape_id": fid}
+            kind = kinds.named_or_of(tags, "LineString")
+            wkb = bytes(shapely.to_wkb(shapely.linestrings(places[mine])))
+            found.add(fid, kind, tags, wkb, number)
+    return found

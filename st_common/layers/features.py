@@ -23,8 +23,6 @@ from st_common.layers.faults import (
 )
 
 _POLYGONS = (3, 6)  # type ids: Polygon, MultiPolygon
-
-
 _FIRST_OF_MANY, _LAST_OF_MANY = 4, 7  # type ids: MultiPoint to GeometryCollection
 _OF_PARTS: Mapping[int, Callable[..., Any]] = {
     4: shapely.multipoints,
@@ -32,7 +30,6 @@ _OF_PARTS: Mapping[int, Callable[..., Any]] = {
     6: shapely.multipolygons,
     7: shapely.geometrycollections,
 }
-
 
 Progress = Callable[
     [str, int], None

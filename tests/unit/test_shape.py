@@ -15,7 +15,7 @@ FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 # What the library may have. It is to shrink: lower these with it. Who raises one says in that commit what is worth it.
 MOST_MODULES, MOST_LINES = 1_140, 162_000
-SMALL_MODULE, MOST_SMALL_ALONE = 60, 62
+SMALL_MODULE, MOST_SMALL_ALONE = 60, 60
 
 
 def lines_of(function):
