@@ -6,17 +6,14 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from st_common.capture.log import Log
 from st_common.engine import committing, local
 from st_common.engine.journal import Journal
 from st_common.engine.owner import owned
 from st_common.home import Home
 from st_common.memory import keep_freed_memory
-from st_common.position import position_of
 from st_common.settings import StreamSettings
 
 Land = Callable[[], None]
-_TIMEOUT_S, _LOOK_S = 1800.0, 1.0
 _PHASES = {
     "packets_in": "decode and pack",
     "step": "step",
@@ -120,132 +117,44 @@ def timers(phases: dict[str, float]) -> Iterator[None]:
 
 
 class OnSpark:
-    """A streaming query on Spark in this process; rounds are landed while its source is held back."""
+    """Tasks that stay on a Spark session in this process."""
 
     name = "spark"
 
     def __init__(self, home: Home, stream: StreamSettings) -> None:
-        from bench.worker_times import WorkerTimes, timed_processor
-        from st_common.spark import stream as streaming
+        from st_common.spark.feed import Feed
+        from st_common.spark.resident import engine_on
         from st_common.spark.session import session
-        from st_common.spark.shard import read_result
-
-        driver, self.committed, self.committed_s = self, 0, 0.0
-
-        class Timed(streaming.Sink):
-            def __call__(self, batch, batch_id):  # noqa: ANN001, ANN204
-                started_s = time.perf_counter()
-                rows = batch.collect()
-                driver.add(
-                    "source, shuffle, workers, state (until collected)",
-                    time.perf_counter() - started_s,
-                )
-                for row in rows:
-                    driver.count(read_result(bytes(row["blob"]))[1]["counters"])
-                started_s = time.perf_counter()
-                super().__call__(_Collected(rows), batch_id)
-                driver.committed_s = time.perf_counter()
-                driver.add(
-                    "order of changes and commit to the table",
-                    driver.committed_s - started_s,
-                )
-                driver.committed = self.committed + 1
 
         self._stack = ExitStack()
         owner = self._stack.enter_context(owned(home, stream.name, engine="spark"))
         spark = session("bench", log_file=home.root / "spark.log", extended=False)
         self._stack.callback(spark.stop)
-        folder = home.stream(stream.name) / "spark"
-        self._log, self._hold = Log(home.log(stream.name)), folder / "hold"
-        self._sink = Timed(home=home, stream=stream, owner=owner)
-        self._phases: dict[str, float] = {}
-        self._counters: dict[str, int] = {}
-        home.root.mkdir(parents=True, exist_ok=True)
-        self._workers = WorkerTimes(home.root.resolve())
-        streaming.ShardProcessor = timed_processor(home.root.resolve())
-        self._query = streaming.start(
-            spark,
-            streaming.feed_of(home, stream),
-            self._sink,
-            checkpoint=folder / "checkpoint",
-            hold=self._hold,
-        )
-
-    def count(self, counters: dict[str, int]) -> None:
-        """Adds a shard's counters to the round's."""
-        for name, value in counters.items():
-            self._counters[name] = self._counters.get(name, 0) + value
-
-    def add(self, phase: str, seconds: float) -> None:
-        """Adds to a phase of the round."""
-        self._phases[phase] = self._phases.get(phase, 0.0) + seconds
+        running = engine_on(spark, home, Feed.of(home, stream), owner)
+        self._engine = self._stack.enter_context(running)
 
     def round(self, land: Land) -> Timing:
-        """Lands segments at once, as far as the source can see, and waits until all are committed."""
-        self._phases, self._counters = {}, {}
-        self._hold.touch()
-        time.sleep(0.1)  # a look at the log that is under way ends
+        """Lands segments, then has all that the log has stepped, and commits it."""
         land()
-        end = position_of(self._log.end(), 0)
+        before = values_of(self._engine.totals.counters)
         started_s, busy_s = time.perf_counter(), time.process_time()
-        self._hold.unlink()
-        looked_s = started_s
-        while self.committed < end:
-            time.sleep(0.002)
-            if time.perf_counter() - looked_s > _LOOK_S:
-                looked_s = time.perf_counter()
-                self._look(looked_s - started_s)
-        commit_s, cpu_s = self.committed_s - started_s, time.process_time() - busy_s
-        phases = dict(self._phases)
-        phases["planning, offsets, waiting"] = commit_s - sum(phases.values())
+        while self._engine.batch():
+            pass
+        journal_s = time.perf_counter() - started_s
+        self._engine.commit()
+        commit_s = time.perf_counter() - started_s
+        cpu_s = time.process_time() - busy_s
+        after = values_of(self._engine.totals.counters)
         return Timing(
             commit_s=commit_s,
             cpu_s=cpu_s,
-            phases=phases,
-            counters=dict(self._counters),
-            worker=self._workers.new(),
+            journal_s=journal_s,
+            phases={"commit to the table": commit_s - journal_s},
+            counters={name: after[name] - before[name] for name in after},
         )
 
-    def _look(self, waited_s: float) -> None:
-        if waited_s > _TIMEOUT_S:
-            raise SystemExit("a round took longer than half an hour")
-        if not self._query.isActive:
-            raise SystemExit(f"the stream has ended: {self._query.exception()}")
-
     def close(self) -> dict[str, Any]:
-        """Stops; gives what Spark says of its batches, medians in milliseconds."""
-        self._hold.touch()
-        while (
-            self._query.status["isTriggerActive"]
-            and self._query.status["isDataAvailable"]
-        ):
-            time.sleep(0.05)
-        time.sleep(0.5)
-        progress = [p for p in self._query.recentProgress if p["numInputRows"]]
-        self._query.stop()
+        """Closes the engine; nothing more to tell."""
+        self._engine.close()
         self._stack.close()
-        return {"spark": _medians(progress)}
-
-
-def _medians(progress: list[Any]) -> dict[str, float]:
-    """Of the second half of the batches, which are the warm ones."""
-    values: dict[str, list[float]] = {}
-    for one in progress[len(progress) // 2 :]:
-        state = one["stateOperators"][0] if one["stateOperators"] else {}
-        found = {
-            **one["durationMs"],
-            **{n: state[n] for n in ("allUpdatesTimeMs", "commitTimeMs") if n in state},
-        }
-        for name, value in found.items():
-            values.setdefault(name, []).append(float(value))
-    return {name: sorted(all_)[len(all_) // 2] for name, all_ in values.items()}
-
-
-class _Collected:
-    """A batch whose rows are here already."""
-
-    def __init__(self, rows: list[Any]) -> None:
-        self._rows = rows
-
-    def collect(self) -> list[Any]:
-        return self._rows
+        return {}

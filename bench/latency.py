@@ -3,9 +3,9 @@
 usage: python -m bench.latency --engine spark --rate 2000 --seconds 60 [--queries 1000] [--archive]
 
 A paced writer lays segments of 200 ms into the log with their arrival stamps. A change counts as committed when the
-table has it (Spark in micro-batches), or the journal, whose cause is durable (local, tasks that stay). The figure of a
-segment is the time from its arrival to the commit of the batch that holds it; one that was not committed fails the run.
-The bare figure beside it is the step alone on one such segment.
+journal has it, and its cause is durable. The figure of a segment is the time from its arrival to the commit of the
+batch that holds it; one that was not committed fails the run. The bare figure beside it is the step alone on one such
+segment.
 """
 
 import argparse
@@ -28,7 +28,6 @@ from st_common.engine.owner import owned
 from st_common.home import Home
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
-from st_common.position import position_of
 
 SEGMENT_S = 0.2
 
@@ -80,49 +79,14 @@ def spark_commits(
     commits: dict[int, float],
     ready: threading.Event,
 ) -> None:
-    """Runs the Spark engine until it has committed `total` segments."""
-    from st_common.position import segment_of
-    from st_common.spark import stream as streaming
-    from st_common.spark.session import session
-
-    class Timed(streaming.Sink):
-        def __call__(self, batch, batch_id):  # noqa: ANN001, ANN204
-            before = segment_of(self.committed + 1)
-            super().__call__(batch, batch_id)
-            now_s = time.monotonic()
-            commits.update(
-                dict.fromkeys(range(before, segment_of(self.committed + 1)), now_s)
-            )
-            ready.set()
-
-    with owned(home, stream.name, engine="spark") as owner:
-        spark = session("bench", log_file=home.root / "spark.log", extended=False)
-        sink = Timed(home=home, stream=stream, owner=owner)
-        folder = home.stream(stream.name) / "spark"
-        feed = streaming.feed_of(home, stream)
-        query = streaming.start(
-            spark, feed, sink, checkpoint=folder / "checkpoint", hold=folder / "hold"
-        )
-        while query.isActive and sink.committed + 1 < position_of(total, 0):
-            time.sleep(0.05)
-        query.stop()
-        spark.stop()
-
-
-def resident_commits(
-    home: Home,
-    stream,  # noqa: ANN001
-    total: int,
-    commits: dict[int, float],
-    ready: threading.Event,
-) -> None:
     """Runs tasks that stay until they have told `total` segments; a change counts when the journal holds it."""
-    from st_common.spark.resident import engine_on, feed_of
+    from st_common.spark.feed import Feed
+    from st_common.spark.resident import engine_on
     from st_common.spark.session import session
 
     with owned(home, stream.name, engine="spark") as owner:
         spark = session("bench", log_file=home.root / "spark.log", extended=False)
-        with engine_on(spark, home, feed_of(home, stream), owner) as engine:
+        with engine_on(spark, home, Feed.of(home, stream), owner) as engine:
             while engine.next_segment < total:
                 before = engine.next_segment
                 if not engine.batch():
@@ -154,9 +118,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--engine", choices=["spark", "resident", "local"], default="spark"
-    )
+    parser.add_argument("--engine", choices=["spark", "local"], default="spark")
     parser.add_argument("--rate", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--warm-s", type=float, default=20)
@@ -189,8 +151,6 @@ def main() -> None:
     with archiving(Archive(home, stream), every_s=20 if args.archive else 1e9):
         if args.engine == "local":
             local_commits(home, stream, len(segments) + 1, commits)
-        elif args.engine == "resident":
-            resident_commits(home, stream, len(segments) + 1, commits, ready)
         else:
             spark_commits(home, stream, len(segments) + 1, commits, ready)
     writer.join()

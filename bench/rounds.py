@@ -30,7 +30,6 @@ import numpy as np
 from bench import oldenburg
 from bench.answers import Rows, folded_keys, signs_by_round
 from bench.drive import OnLocal, OnSpark, Timing
-from bench.drive_resident import OnResident
 from bench.expected import changes_between
 from bench.percentiles import percentiles
 from bench.queries import KINDS, Asked, ask
@@ -253,7 +252,7 @@ def main() -> None:
     shutil.rmtree(run.home.root)
 
 
-_DRIVERS = {"local": OnLocal, "spark": OnSpark, "resident": OnResident}
+_DRIVERS = {"local": OnLocal, "spark": OnSpark}
 _ARGUMENTS = (
     "engine",
     "kind",

@@ -174,56 +174,18 @@ def vars_of(counters: object) -> dict[str, int]:
 def on_spark(
     home: Home, stream: StreamSettings, max_bytes: int
 ) -> tuple[list[tuple[int, float]], dict[str, int]]:
-    """Per batch: fixes and seconds from the commit before to its own."""
-    from st_common.engine.owner import owned
-    from st_common.spark import stream as streaming
-    from st_common.spark.session import session
-    from st_common.spark.shard import read_result
-
-    totals: dict[str, int] = {}
-    batches: list[tuple[int, float]] = []
-    streaming.SHARD_BYTES = max_bytes // stream.shards
-
-    class Timed(streaming.Sink):
-        def __call__(self, batch, batch_id):  # noqa: ANN001, ANN204
-            rows = batch.collect()
-            fixes = 0
-            for row in rows:
-                counters = read_result(bytes(row["blob"]))[1]["counters"]
-                fixes += counters["fixes"]
-                for name, value in counters.items():
-                    totals[name] = totals.get(name, 0) + value
-            super().__call__(_Collected(rows), batch_id)
-            now_s = time.perf_counter()
-            batches.append((fixes, now_s - marks[-1]))
-            marks.append(now_s)
-
-    marks = [time.perf_counter()]
-    with owned(home, stream.name, engine="spark") as owner:
-        spark = session("bench", log_file=home.root / "spark.log", extended=False)
-        try:
-            streaming.follow(
-                spark, Timed(home=home, stream=stream, owner=owner), until_idle=True
-            )
-        finally:
-            spark.stop()
-    return batches, totals
-
-
-def on_resident(
-    home: Home, stream: StreamSettings, max_bytes: int
-) -> tuple[list[tuple[int, float]], dict[str, int]]:
     """Per batch: fixes and seconds, commit included, by tasks that stay."""
     from st_common.engine.owner import owned
-    from st_common.spark import resident, resident_engine
+    from st_common.spark import resident_engine
+    from st_common.spark.feed import Feed
+    from st_common.spark.resident import engine_on
     from st_common.spark.session import session
 
     resident_engine.BATCH_BYTES = max_bytes
     batches, before = list[tuple[int, float]](), 0
     with owned(home, stream.name, engine="spark") as owner:
         spark = session("bench", log_file=home.root / "spark.log", extended=False)
-        feed = resident.feed_of(home, stream)
-        with resident.engine_on(spark, home, feed, owner) as engine:
+        with engine_on(spark, home, Feed.of(home, stream), owner) as engine:
             started_s = time.perf_counter()
             while engine.batch():
                 engine.commit_if_due()
@@ -236,24 +198,12 @@ def on_resident(
     return batches, vars_of(engine.totals.counters)
 
 
-class _Collected:
-    """A batch whose rows are here already."""
-
-    def __init__(self, rows: list) -> None:
-        self._rows = rows
-
-    def collect(self) -> list:
-        return self._rows
-
-
 def main() -> None:
     """Runs one figure and prints it as JSON."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--engine", choices=["spark", "resident", "local"], default="spark"
-    )
+    parser.add_argument("--engine", choices=["spark", "local"], default="spark")
     parser.add_argument("--workload", choices=["w1", "w2", "w3"], default="w1")
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--replays", type=int, default=160)
@@ -285,7 +235,7 @@ def report(args: argparse.Namespace) -> None:
         int(args.segment_mb * (1 << 20)),
         args.copies,
     )
-    run = {"spark": on_spark, "resident": on_resident, "local": on_local}[args.engine]
+    run = {"spark": on_spark, "local": on_local}[args.engine]
     batches, counters = run(home, stream, args.batch_mb << 20)
     rates = [fixes / seconds for fixes, seconds in batches[args.warm : -1] if fixes]
     stays, enters, leaves = (counters[name] for name in ("stays", "enters", "leaves"))

@@ -13,6 +13,7 @@ Everything that programs may rely on is named here; `st_common` is its implement
 """
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ from st_common.query.builder import query
 
 if TYPE_CHECKING:
     from st_common.spark.continuous import continuous
+    from st_common.spark.log_source import register_log_source
 
 __all__ = [
     "Backtest",
@@ -60,8 +62,13 @@ __all__ = [
     "continuous",
     "evaluate",
     "query",
+    "register_log_source",
 ]
 
+_OF_SPARK = {
+    "continuous": "st_common.spark.continuous",
+    "register_log_source": "st_common.spark.log_source",
+}
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -87,10 +94,8 @@ def connect(where: Path | str | None = None, *, token: str | None = None) -> Cli
 
 
 def __getattr__(name: str) -> object:
-    """`continuous`, when somebody asks for it: PySpark takes long to import, and may not be installed."""
-    if name != "continuous":
+    """What needs PySpark, when somebody asks for it: it takes long to import, and may not be installed."""
+    if name not in _OF_SPARK:
         raise AttributeError(f"module 'fairway' has no attribute {name!r}")
     require_module("pyspark")
-    from st_common.spark.continuous import continuous
-
-    return continuous
+    return getattr(import_module(_OF_SPARK[name]), name)

@@ -12,11 +12,14 @@ from st_common.toml_values import Check, WrongError, checked, takes, whole
 
 LOCAL = "local"
 _SPARK = "spark://"
-MICRO_BATCH, RESIDENT = "micro-batch", "resident"
 _MOST_CORES = 1024
 _MOST_SPREAD_MB = 1 << 20
 _LEAST_MB = 512  # of which Spark keeps 300 for itself
 _MB = {"m": 1, "g": 1024}
+_WITHOUT_MODE = (
+    'take the line out; Structured Streaming reads a home by `spark.readStream.format("fairway_log")`'
+    " (docs/continuous.md)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +36,6 @@ class SparkSettings:
         executor_memory: of the JVM of each executor of a cluster.
         spread_layers_mb: layers whose index takes more than so many MB lie spread over the tasks that stay, each with
             some of their regions; 0: all layers.
-        mode: `resident`, by tasks that stay (docs/adr/0081); `micro-batch`, by Structured Streaming; None: as it has
-            begun, and in tasks that stay where it has not.
     """
 
     master: str = LOCAL
@@ -43,7 +44,6 @@ class SparkSettings:
     memory: str = "4g"
     executor_memory: str = "2g"
     spread_layers_mb: int = 32
-    mode: str | None = None
 
     @property
     def is_local(self) -> bool:
@@ -75,6 +75,11 @@ def spark_settings(table: Mapping[str, Any], place: str) -> SparkSettings:
         ConfigError: a key is unknown, wrong, or does not go together with another; the message names it.
     """
     place = f"{place} spark:"
+    if "mode" in table:
+        raise ConfigError(
+            f"{place} mode = {table['mode']!r}: there are no modes any more, a stream runs in tasks that stay",
+            hint=_WITHOUT_MODE,
+        )
     settings = SparkSettings(**checked(table, SPARK_KEYS, SparkSettings, place))
     if settings.is_local:
         for key in ("rest", "executor_memory"):
@@ -110,13 +115,6 @@ def _are_masters(value: object) -> bool:
     return all(_is_address(f"{_SPARK}{master}", "spark") for master in masters)
 
 
-@takes(f"`{RESIDENT}` or `{MICRO_BATCH}`")
-def _mode(value: object) -> str:
-    if value not in (MICRO_BATCH, RESIDENT):
-        raise WrongError(f'must be "{MICRO_BATCH}" or "{RESIDENT}"')
-    return str(value)
-
-
 @takes("`http://HOST:PORT`")
 def _rest(value: object) -> str:
     if not _is_address(value, "http"):
@@ -143,6 +141,5 @@ SPARK_KEYS: dict[str, Check] = {
     "memory": _memory,
     "executor_memory": _memory,
     "spread_layers_mb": whole(least=0, most=_MOST_SPREAD_MB),
-    "mode": _mode,
 }
 """What each key of `spark` may be; all have defaults."""

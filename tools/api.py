@@ -23,6 +23,8 @@ All that programs may rely on is in the package `fairway`, with types; `st_commo
 ELSEWHERE = {
     "continuous": "Continuous queries over any DataFrame of PySpark, by the extra `spark`: see "
     "[continuous.md](continuous.md).",
+    "register_log_source": "The log of a home as a source of Spark, by the extra `spark`: see "
+    "[continuous.md](continuous.md#the-log-of-a-home).",
     "query": "Begins a query that is built step by step, see [builder.md](builder.md).",
 }
 _SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields|Example):$")

@@ -11,8 +11,7 @@ from pathlib import Path
 IMAGE_BYTES = 400 << 20
 _IN_MEMORY = (
     "disk_full",
-    "disk_full_resident",
-    "disk_full_micro_batch",
+    "disk_full_spark",
     "tick_on_full_disk",
 )
 _ON_AN_IMAGE = ("power_cut", "read_only")

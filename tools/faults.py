@@ -49,7 +49,6 @@ REFUSED = 4  # exit code of a process whose stream belongs to another one
 ON_SPARK = """shards = 2
 
 [streams.load.spark]
-mode = "{mode}"
 """
 NO_STORAGE = 75  # of one that the disk takes nothing of
 FOREIGN_S = 125.0
@@ -152,15 +151,9 @@ def disk_full(place: Place) -> None:
     rerun(place)
 
 
-def disk_full_resident(place: Place) -> None:
+def disk_full_spark(place: Place) -> None:
     """The same with the engine on Spark, whose tasks stay."""
-    place.engine, place.settings = "spark", ON_SPARK.format(mode="resident")
-    disk_full(place)
-
-
-def disk_full_micro_batch(place: Place) -> None:
-    """The same with the engine on Spark, in micro-batches."""
-    place.engine, place.settings = "spark", ON_SPARK.format(mode="micro-batch")
+    place.engine, place.settings = "spark", ON_SPARK
     disk_full(place)
 
 
@@ -262,8 +255,7 @@ FAULTS = {
         paused_owner,
         clock_step,
         disk_full,
-        disk_full_resident,
-        disk_full_micro_batch,
+        disk_full_spark,
         tick_on_full_disk,
         read_only,
         power_cut,

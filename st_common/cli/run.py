@@ -66,7 +66,7 @@ def _engine(name: str) -> "Callable[..., RunSummary]":
         if name == "local":
             from st_common.engine.run import run as follow
         elif name == "spark":
-            from st_common.spark.running import run as follow
+            from st_common.spark.resident import run as follow
         else:
             raise ConfigError(f"there is no engine {name!r}", hint="spark or local")
     return follow

@@ -61,7 +61,7 @@ def reshard(
     wanted = _wanted(settings, engine=engine, shards=shards)
     now = topology_of(home, stream)
     if now is not None and now.engine == "spark":
-        from st_common.spark.export import of_spark as export
+        from st_common.spark.resident import states_of_shards as export
     done = go_over(home, settings, engine=wanted[0], shards=wanted[1], export=export)
     forgive(home, stream)
     if done.before == done.after:

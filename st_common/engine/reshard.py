@@ -125,7 +125,7 @@ def store(home: Home, stream: StreamSettings, whole: State, topology: Topology) 
 
 
 def _following(stream: StreamSettings, shards: int) -> Shards:
-    """The shards that follow all objects as micro-batches have it: all, unless the stream's settings say none."""
+    """The shards that follow all objects: all, unless settings say none; who needs them is seen later."""
     return everybody(shards) if stream.moving else NOBODY
 
 

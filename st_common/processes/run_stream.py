@@ -27,7 +27,7 @@ def _run(arguments: argparse.Namespace, home: Home) -> Mapping[str, Any]:
     engine = arguments.engine or stream.engine
     require_engine(engine, stream.name)
     if engine == "spark":
-        from st_common.spark.running import run
+        from st_common.spark.resident import run
     else:
         from st_common.engine.run import run
     with telling_stream(home, conf, stream.name):

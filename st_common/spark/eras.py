@@ -29,8 +29,7 @@ from st_common.operators.runtime.reshape import joined, split
 from st_common.operators.state.state import State
 from st_common.ops.records import read_record, write_record
 from st_common.position import position_of
-from st_common.spark.modes import folder_of
-from st_common.spark.source import Feed
+from st_common.spark.feed import Feed, tasks_folder
 from st_common.storage import LocalStorage
 
 _FILE = "eras.json"
@@ -86,7 +85,7 @@ class Era:
 
 def states_of(home: Home, stream: str, era: Era, shard: int) -> States:
     """The states of a shard in an era."""
-    folder = folder_of(home, stream) / era.folder / f"{shard:04d}"
+    folder = tasks_folder(home, stream) / era.folder / f"{shard:04d}"
     return States(LocalStorage(folder), folder)
 
 
@@ -114,9 +113,9 @@ def era_of(home: Home, feed: Feed, *, committed: int) -> Era:
     ]  # the first one may begin before anything was told
     eras = [*known[:1], *kept]
     if not eras:
-        # What a reshard left is split as micro-batches need it.
+        # A reshard leaves every shard all objects, for it does not know who asks where others are.
         has_all = feed.stream.moving and feed.seed is not None
-        following = everybody(len(feed.keys)) if has_all else NOBODY
+        following = everybody(feed.shards) if has_all else NOBODY
         eras = [Era(start=feed.start, following=following)]
     if eras != known:
         _write(home, feed.stream.name, eras)
@@ -138,7 +137,7 @@ def begin_era(home: Home, feed: Feed, before: Era, era: Era) -> Era:
         StateError: a shard has stored no state at that place.
     """
     name = feed.stream.name
-    shutil.rmtree(folder_of(home, name) / era.folder, ignore_errors=True)
+    shutil.rmtree(tasks_folder(home, name) / era.folder, ignore_errors=True)
     if era.start > feed.start:  # else no shard has a state yet
         parts = _split(_stored(home, feed, before, era.start), feed, era)
         for shard, state in enumerate(parts):
@@ -154,7 +153,7 @@ def _stored(home: Home, feed: Feed, era: Era, place: int) -> State:
         StateError: not all have.
     """
     name, upto = feed.stream.name, position_of(place, 0) - 1
-    stored = [states_of(home, name, era, n) for n in range(len(feed.keys))]
+    stored = [states_of(home, name, era, n) for n in range(feed.shards)]
     states = [one.newest(upto=upto) for one in stored]
     if any(state.next_segment != place for state in states):
         places = sorted({state.next_segment for state in states})
@@ -164,7 +163,7 @@ def _stored(home: Home, feed: Feed, era: Era, place: int) -> State:
 
 def _split(whole: State, feed: Feed, era: Era) -> list[State]:
     """What the shards of an era know at its start."""
-    shards = len(feed.keys)
+    shards = feed.shards
     if era.by_reach:
         whole = whole.of_key(feed.stream.id_key)
         whole = dealt_by_place(whole, everybody(shards) - era.following)
@@ -183,13 +182,13 @@ def _write(home: Home, stream: str, eras: Sequence[Era]) -> None:
         _path(home, stream), {"eras": [era.to_json() for era in kept]}, summed=True
     )
     names = {era.folder for era in kept}
-    for folder in folder_of(home, stream).iterdir():
+    for folder in tasks_folder(home, stream).iterdir():
         if folder.is_dir() and folder.name not in names:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _path(home: Home, stream: str) -> Path:
-    return folder_of(home, stream) / _FILE
+    return tasks_folder(home, stream) / _FILE
 
 
 def wider(era: Era, asked: Shards, *, shards: int) -> Shards:

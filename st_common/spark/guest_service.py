@@ -31,9 +31,9 @@ from st_common.operators.state.intern import shards_of
 from st_common.operators.state.state import State
 from st_common.position import position_of
 from st_common.spark.eras import Era, newest_state, states_of
+from st_common.spark.feed import Feed
 from st_common.spark.peers import Arrays, Ask, Peers
 from st_common.spark.shared_decoding import Decoding
-from st_common.spark.source import Feed
 
 if TYPE_CHECKING:
     from st_common.spark.held import Held
@@ -141,7 +141,7 @@ class GuestService:
             state = self._stepped(shard, part)
         if packets is None:
             packets = self._decoded(part)[shard]
-        own = Own(state, PartFixes.of(packets), shard, len(self._feed.keys))
+        own = Own(state, PartFixes.of(packets), shard, self._feed.shards)
         if reading is not None:
             reading.owns[shard] = own
         return own
@@ -172,7 +172,7 @@ class GuestService:
 
     def _by_shard(self, segments: Sequence[Segment]) -> dict[int, list[Packet]]:
         made = self._decoding.decoded(segments, following=NOBODY) if segments else []
-        shards = range(len(self._feed.keys))
+        shards = range(self._feed.shards)
         return {shard: [packets[shard] for packets in made] for shard in shards}
 
     def _stepped(self, shard: int, part: LogPart) -> State:
@@ -186,9 +186,7 @@ class GuestService:
                     place, end=part.start, max_bytes=_AT_ONCE_BYTES
                 )
                 packets = map(_without_queries, self._by_shard(segments)[shard])
-                settings = replace(
-                    self._feed.settings(self._feed.keys[shard]), hosted=True
-                )
+                settings = replace(self._feed.settings(shard), hosted=True)
                 state = step(state, packets, settings, _no_layer).state
             self._made[shard] = state
             self._asked.add(shard)

@@ -15,23 +15,27 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
+from st_common.capture.control import write_export
+from st_common.capture.log import Log
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
-from st_common.engine.owner import Owner, owned, pulsing
+from st_common.engine.export import exported
+from st_common.engine.owner import Owner, now_us, owned, pulsing
 from st_common.engine.recovery import prepare
 from st_common.engine.run import attend, beat, summary
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
 from st_common.home import Home
+from st_common.operators.runtime.reshape import joined
+from st_common.operators.state.state import State
+from st_common.ops.standalone import check_master
 from st_common.settings import StreamSettings
 from st_common.spark.causes import cause_of
 from st_common.spark.crew import Crew
-from st_common.spark.modes import check_mode
+from st_common.spark.feed import Feed, refuse_micro_batches
 from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve, serve_partition
 from st_common.spark.session import session
-from st_common.spark.source import Feed
-from st_common.spark_keys import RESIDENT
 
 TURNS = 64
 """How many tasks a job has for each slot, one after the other: when one ends, Spark starts the next."""
@@ -49,14 +53,17 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
 
     Raises:
         FencedError: another process owns the stream, or takes it over.
-        StateError: the stream was begun with other settings, or runs in micro-batches.
+        StateError: the stream was begun with other settings, or in micro-batches by a version before.
+        UnreachableError: the cluster that it shall run on does not answer; nothing was begun.
         ConfigError: Java or the jars are missing.
     """
+    check_master(stream.name, stream.spark)
+    refuse_micro_batches(home, stream.name)
     started_s = time.monotonic()
     with owned(home, stream.name, engine="spark") as owner, pulsing(owner):
         prepare(home, stream.name)
         stream = begin(home, stream, engine="spark", shards=stream.shards)
-        feed = feed_of(home, stream)
+        feed = Feed.of(home, stream)
         with (
             _started(feed, owner) as (start, host),
             _engine(start, home, feed, owner, host=host) as engine,
@@ -232,11 +239,41 @@ class Job:
         self._thread.join(timeout=_LAST_S)
 
 
-def feed_of(home: Home, stream: StreamSettings) -> Feed:
-    """What tasks must know of a stream.
+def states_of_shards(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:
+    """The states of all shards of a stream on Spark, after it has followed its log to a mark that is put at its end.
+
+    Args:
+        home: the home folder.
+        stream: the settings, with the shards that it has.
+        owner: of the stream.
+
+    Returns:
+        One state at one place of the log, which has all shards.
 
     Raises:
-        StateError: the generation in force runs in micro-batches.
+        StateError: the engine did not come that far, or a state cannot be used.
+        FencedError: another process took the stream over.
     """
-    check_mode(home, stream.name, RESIDENT)
-    return Feed.of(home, stream, tuple(range(stream.shards)))
+    check_master(stream.name, stream.spark)
+    refuse_micro_batches(home, stream.name)
+    spark = session(
+        f"fairway-{stream.name}",
+        place=stream.spark,
+        log_file=owner.folder / "spark.log",
+        starts=MOST_STARTS,
+    )
+    try:
+        return states_on(spark, home, stream, owner)
+    finally:
+        spark.stop()
+
+
+def states_on(
+    spark: SparkSession, home: Home, stream: StreamSettings, owner: Owner
+) -> list[State]:
+    """As `states_of_shards`, in a session that is there already."""
+    segment = write_export(Log(home.log(stream.name)), arrival_us=now_us()).number
+    engine = on_spark(spark, home, Feed.of(home, stream), owner, end=segment + 1)
+    found = exported(home, stream.name, segment, stream.shards)
+    era = engine.era
+    return [joined(found, following=era.following, guests=era.by_reach)]

@@ -32,9 +32,8 @@ from st_common.operators.turn.part import Counters
 from st_common.position import position_of, segment_of
 from st_common.spark.crew import Crew, Plan
 from st_common.spark.eras import Era, begin_era, era_of, knows_guests, wider
-from st_common.spark.modes import folder_of
+from st_common.spark.feed import Feed, tasks_folder
 from st_common.spark.shard import Ints, failures_in, foreign_in, read_result
-from st_common.spark.source import Feed
 from st_common.spark.told import Told
 from st_common.storage import make_folder
 
@@ -95,7 +94,7 @@ class ResidentEngine(Committing):
         self._crew, self._check_tasks, self._end = crew, check, end
         if owner is not None:
             owner.helpers = crew.workers
-        make_folder(folder_of(home, feed.stream.name))
+        make_folder(tasks_folder(home, feed.stream.name))
         self._feed = feed
         self.era = era_of(home, feed, committed=self.committed)
         self.open()
@@ -124,7 +123,7 @@ class ResidentEngine(Committing):
         begun_s, start = time.monotonic(), self.next_segment
         segments = self.log.segments(
             start,
-            max_bytes=batch_bytes(len(self._feed.keys)),
+            max_bytes=batch_bytes(self._feed.shards),
             max_segments=self._pace.segments,
             end=self._end,
         )
@@ -219,7 +218,7 @@ class ResidentEngine(Committing):
 
     def _following_for(self, segment: Segment) -> Shards:
         """The shards that must follow all objects once a segment has registered queries; nobody: as it is will do."""
-        rows, shards = control_rows(self.log, segment), len(self._feed.keys)
+        rows, shards = control_rows(self.log, segment), self._feed.shards
         asked = asked_by(rows, shards)
         if self.era.by_reach and changes_kind(rows):
             # Whose the query is that becomes another one is known to shards alone.
@@ -233,7 +232,7 @@ class ResidentEngine(Committing):
     @property
     def _is_alone(self) -> bool:
         """Whether one shard has all objects, whatever the era."""
-        return len(self._feed.keys) == 1
+        return self._feed.shards == 1
 
     def _leave_others(self, metas: list[dict[str, Any]], *, are_coming: bool) -> None:
         """Begins an era in which fewer shards follow all objects, or know guests instead, once that does.
@@ -257,7 +256,7 @@ class ResidentEngine(Committing):
 
     def _begin_era(self, following: Shards, *, by_reach: bool) -> None:
         """Has these shards follow all objects from here on, and the others their own, and guests if that is said."""
-        by_reach &= following != everybody(len(self._feed.keys))
+        by_reach &= following != everybody(self._feed.shards)
         if self.next_segment > self._feed.start:
             self._store_here()
         era = Era(start=self.next_segment, following=following, by_reach=by_reach)

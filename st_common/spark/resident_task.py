@@ -38,6 +38,7 @@ from st_common.operators.state.state import State
 from st_common.ops.workers import Meter
 from st_common.position import start_of
 from st_common.spark.eras import Era, newest_state, states_of
+from st_common.spark.feed import Feed
 from st_common.spark.guest_service import GUESTS, GuestService, LogPart, OtherShards
 from st_common.spark.held import Held
 from st_common.spark.peers import Peers
@@ -45,7 +46,6 @@ from st_common.spark.region_service import RegionService
 from st_common.spark.shard import Notes, result_blob
 from st_common.spark.shared_decoding import PACKETS, Decoding, shared_packets
 from st_common.spark.shared_layers import shared_layers
-from st_common.spark.source import Feed
 from st_common.spark.told import Untold, tell_by_files
 from st_common.spark.wire import Head, Wire, failure
 
@@ -241,7 +241,7 @@ class _Task:
 
     def _notes(self, shard: int, state: State) -> Notes:
         """What the driver must know of a shard."""
-        shards = len(self._feed.keys)
+        shards = self._feed.shards
         return Notes(
             wanted=wanted_us(state, self._settings(shard)),
             asking=asking_in(state.queries, shards),
@@ -300,7 +300,7 @@ class _Task:
         states = self._states(shard)
         state = newest_state(states, self._feed, shard, upto=committed)
         self._held[shard] = Held.of(state, states)
-        unknown = [None] * len(self._feed.keys)
+        unknown = [None] * self._feed.shards
         while (place := self._place(shard)) < at:
             segments = self._log.segments(place, end=at, max_bytes=_CATCH_UP_BYTES)
             end = segments[-1].number + 1
@@ -367,5 +367,5 @@ class _Task:
         return states_of(self._home, self._feed.stream.name, self._era, shard)
 
     def _settings(self, shard: int) -> Settings:
-        settings = self._feed.settings(self._feed.keys[shard])
+        settings = self._feed.settings(shard)
         return replace(settings, hosted=self._era.by_reach)

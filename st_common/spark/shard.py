@@ -1,30 +1,18 @@
-"""One shard on Spark: the stage that steps it in micro-batches, and what it gives in either mode."""
+"""What one shard on Spark gives for a batch, as a blob."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
-from pyspark.sql.streaming.stateful_processor import (
-    StatefulProcessor,
-    StatefulProcessorHandle,
-)
 
-from st_common.engine.export import asked_exports, export_path, seed_path
-from st_common.engine.local import layers_of
 from st_common.engine.others import NOT_ASKING, Asking
-from st_common.engine.states import load, save
 from st_common.engine.timekeeper import heard
-from st_common.errors import StateError
-from st_common.home import Home
 from st_common.operators.events.packet import Packet, filtered_out_of, nulled_in
 from st_common.operators.runtime.failed import Failure
-from st_common.operators.runtime.stages import Step, step
-from st_common.operators.runtime.wanted import wanted_us
+from st_common.operators.runtime.stages import Step
 from st_common.operators.skeleton.cache_counts import to_json
 from st_common.operators.state.codec import (
     from_blob,
@@ -32,14 +20,9 @@ from st_common.operators.state.codec import (
     table_to_blob,
     to_blob,
 )
-from st_common.operators.state.state import State
-from st_common.spark.kept_state import KeptState
-from st_common.spark.source import Feed
 from st_common.spark.told import Untold
 
 Ints = npt.NDArray[np.int64]
-
-RESULT = "key int, blob binary"
 
 
 class Notes(NamedTuple):
@@ -126,60 +109,3 @@ def failures_in(metas: Iterable[dict[str, Any]]) -> list[Failure]:
         for query, version, why in meta["failures"]
     }
     return list(failures.values())
-
-
-class ShardProcessor(StatefulProcessor):
-    """Steps one shard per key in Spark's stateful stage; see `step` and `KeptState`.
-
-    Args:
-        feed: the `Feed` as JSON.
-        checkpoint: the folder of Spark's checkpoint; it tells streams apart in a worker.
-    """
-
-    def __init__(self, feed: str, checkpoint: str) -> None:
-        self._feed_text, self._checkpoint = feed, checkpoint
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Opens the state variable."""
-        self._feed = Feed.from_json(self._feed_text)
-        self._home = Home(Path(self._feed.home))
-        self._layer_of = layers_of(self._home, self._feed.stream)
-        seed = self._seed if self._feed.seed else None
-        self._kept = KeptState(handle, self._checkpoint, seed)
-
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
-    ) -> Iterator[pd.DataFrame]:
-        """Steps a shard over the packets of a batch, and stores its state.
-
-        Args:
-            key: a tuple of the shard's grouping key.
-            rows: frames with a packet in each row, as `packet_rows` makes them.
-            timerValues: not used: time is in the log.
-
-        Yields:
-            One frame with one row: the key and a `result_blob`.
-        """
-        shard_key = int(key[0])
-        read = [Packet.from_blob(blob) for frame in rows for blob in frame["blob"]]
-        settings = self._feed.settings(shard_key)
-        done = step(self._kept.load(shard_key), read, settings, self._layer_of)
-        state = self._kept.store(done, settings)
-        for segment in asked_exports(read):
-            name = self._feed.stream.name
-            save(export_path(self._home, name, segment, settings.shard), state)
-        notes = Notes(wanted=wanted_us(done.state, settings))
-        blob = result_blob(done, read, notes)
-        yield pd.DataFrame({"key": [shard_key], "blob": [blob]})
-
-    def close(self) -> None:
-        """Nothing is held open."""
-
-    def _seed(self, key: int) -> State:
-        """The state that a reshard made for the shard with a grouping key."""
-        path = seed_path(Path(self._feed.seed or ""), self._feed.settings(key).shard)
-        if not path.exists():
-            raise StateError(
-                f"there is no {path}", hint="a reshard wrote it; restore it"
-            )
-        return load(path)

@@ -25,8 +25,8 @@ from st_common.engine.feed import packets_of
 from st_common.engine.others import Shards
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
+from st_common.spark.feed import Feed
 from st_common.spark.peers import Arrays, Ask, Peers
-from st_common.spark.source import Feed
 
 PACKETS = "packets"
 """What others are asked for."""
@@ -76,7 +76,7 @@ class Decoding:
             self._log,
             segments,
             self._feed.stream,
-            shards=len(self._feed.keys),
+            shards=self._feed.shards,
             following=following,
             notice=self._notice,
         )

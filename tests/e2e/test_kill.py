@@ -16,7 +16,6 @@ from st_common.engine import local
 from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.settings import load_streams
-from st_common.spark_keys import MICRO_BATCH
 from tests.kit.log_writer import bare_log
 from tests.kit.on_spark import follow_on
 from tests.kit.victims import engine, killed, started
@@ -32,7 +31,6 @@ columns = { object = "object", event_ts = "t", x = "x", y = "y" }
 """
 SEGMENTS, ROWS, OBJECTS = 400, 50, 40
 FIRST_COMMIT_S = 600.0  # Spark's start takes minutes where many others start
-FEW = 50  # segments: five micro-batches, and the kill comes during the second
 
 
 def plan_of(n):
@@ -182,21 +180,3 @@ def test_drivers_of_tasks_that_stay_are_killed_and_nothing_is_lost_or_told_twice
     follow_on(spark, home, load_streams(home.root / "conf")["load"])
     assert -1 < places[0] < places[1] < places[2] < progress(home)
     assert ordered(home).equals(expected(tmp_path, 8))
-
-
-@pytest.mark.e2e
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.timeout(1800)
-@pytest.mark.spec("X6")
-def test_micro_batches_are_killed_and_nothing_is_lost_or_told_twice(spark, tmp_path):
-    home, chance = prepare(tmp_path / "killed", 8, FEW), random.Random(5)
-    conf = home.root / "conf" / "streams.toml"
-    with conf.open("a") as file:
-        file.write('[streams.load.spark]\nmode = "micro-batch"\n')
-    slowly = "import st_common.spark.stream as e; e.SHARD_BYTES = 12000"
-    killed_in_a_batch(home, chance, whole=True, slowly=slowly)
-    killed_at = progress(home)
-    follow_on(spark, home, load_streams(home.root / "conf")["load"], MICRO_BATCH)
-    assert -1 < killed_at < progress(home)
-    assert ordered(home).equals(expected(tmp_path, 8, FEW))

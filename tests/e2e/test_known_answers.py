@@ -180,15 +180,11 @@ def test_a_layer_that_is_loaded_anew_tells_who_entered_and_left_without_moving(
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.spec("B9", "X1")
-def test_spark_joins_layers_as_the_local_engine_does(porto, spark):
-    from st_common.spark.batch import replay
-    from st_common.spark.shard_keys import shard_keys
-    from st_common.spark.source import Feed
+def test_spark_joins_layers_as_the_local_engine_does(porto, spark, tmp_path):
+    from tests.kit.on_spark import replayed_on
 
     home, stream = porto
-    changes = replay(
-        spark, Feed(home=str(home.root), stream=stream, keys=shard_keys(2))
-    ).to_pandas()
+    changes = replayed_on(spark, home, stream, tmp_path, shards=2).to_pandas()
     assert pairs(changes, "parks")[0] == 106
     assert pairs(changes, "buildings")[0] == 1_510
     if not tables.exists(home.table("changes", "taxis")):

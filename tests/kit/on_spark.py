@@ -1,26 +1,24 @@
-"""A stream on Spark in a session that tests share, in either of its modes."""
+"""A stream on Spark in a session that tests share."""
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from st_common import tables
+from st_common.capture.seeds import seeds_folder
 from st_common.engine.owner import owned
 from st_common.engine.topology import frozen
 from st_common.home import Home
 from st_common.settings import StreamSettings
-from st_common.spark import resident
-from st_common.spark import stream as streaming
-from st_common.spark_keys import MICRO_BATCH, RESIDENT
-
-MODES = (RESIDENT, MICRO_BATCH)
+from st_common.spark.feed import Feed
+from st_common.spark.resident import on_spark
 
 
 def follow_on(
-    spark: Any,
-    home: Home,
-    stream: StreamSettings,
-    mode: str = RESIDENT,
-    *,
-    shards: int | None = None,
+    spark: Any, home: Home, stream: StreamSettings, *, shards: int | None = None
 ) -> None:
     """Follows a stream to its log's end, and until nothing is due by the wall clock.
 
@@ -28,15 +26,40 @@ def follow_on(
         spark: the session.
         home: the home folder.
         stream: the settings of the stream.
-        mode: one of `MODES`.
         shards: how many it has in its present generation; None: as its settings say.
     """
     shards = shards or stream.shards
     keyed = frozen(home, stream, engine="spark", shards=shards)
     keyed = replace(keyed, shards=shards)
     with owned(home, stream.name, engine="spark") as owner:
-        if mode == RESIDENT:
-            resident.on_spark(spark, home, resident.feed_of(home, keyed), owner)
-        else:
-            sink = streaming.Sink(home=home, stream=keyed, owner=owner)
-            streaming.follow(spark, sink, until_idle=True)
+        on_spark(spark, home, Feed.of(home, keyed), owner)
+
+
+def replayed_on(
+    spark: Any, home: Home, stream: StreamSettings, folder: Path, *, shards: int
+) -> pa.Table:
+    """What a stream's log gives on Spark from its beginning, in another home, whatever engine has followed it.
+
+    Args:
+        spark: the session.
+        home: the home with the log, and the layers that its queries ask.
+        stream: the settings of the stream.
+        folder: a new folder for the other home.
+        shards: how many the stream has there.
+
+    Returns:
+        Its changes, in their order.
+    """
+    other, name = Home(folder), stream.name
+    skipped = shutil.ignore_patterns("readers", ".*")
+    shutil.copytree(home.log(name), other.log(name), ignore=skipped)
+    if (seeds := seeds_folder(home.log(name))).exists():
+        shutil.copytree(seeds, seeds_folder(other.log(name)))
+    # What queries knew goes by ids that are hashed with the key of the home.
+    if (key := home.root / "id.key").exists():
+        shutil.copy(key, other.root / "id.key")
+    if (layers := home.root / "tables" / "layers").exists():
+        shutil.copytree(layers, other.root / "tables" / "layers")
+    follow_on(spark, other, stream, shards=shards)
+    changes = tables.read(other.table("changes", name))
+    return changes.sort_by([("position", "ascending"), ("seq", "ascending")])

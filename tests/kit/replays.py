@@ -39,7 +39,6 @@ from st_common.query.layer_following import follow_layers
 from st_common.query.registry import carry_out, suspend
 from st_common.query.text import parse
 from st_common.settings import StreamSettings, load_streams
-from st_common.spark_keys import RESIDENT
 
 ARRIVAL_US = (
     1 << 51
@@ -59,14 +58,12 @@ def needs_spark(steps: list[Step]) -> bool:
     return any("reshard" in one for one in steps)
 
 
-def replay(
-    steps: list[Step], folder: Path, spark: Any = None, mode: str = RESIDENT
-) -> dict[str, Any]:
+def replay(steps: list[Step], folder: Path, spark: Any = None) -> dict[str, Any]:
     """Carries out the steps in a new home and says what came of it: the hash of all changes, and counts.
 
-    `spark` is a session, for a recording that needs one, and `mode` one of its modes.
+    `spark` is a session, for a recording that needs one.
     """
-    told = rows_of(steps, folder, spark, mode)
+    told = rows_of(steps, folder, spark)
     home, stream = Home(folder), _stream_of(folder)
     return {
         "changes": len(told),
@@ -76,9 +73,7 @@ def replay(
     }
 
 
-def rows_of(
-    steps: list[Step], folder: Path, spark: Any = None, mode: str = RESIDENT
-) -> list[str]:
+def rows_of(steps: list[Step], folder: Path, spark: Any = None) -> list[str]:
     """Carries out the steps in a new home; the rows of `changes` as text, in their order."""
     (folder / "conf").mkdir(parents=True)
     (folder / "conf" / "streams.toml").write_text(steps[0]["conf"], encoding="utf-8")
@@ -86,11 +81,11 @@ def rows_of(
     home, stream = Home(folder), _stream_of(folder)
     for number, one in enumerate(steps[1:]):
         _carry_out(home, stream, one, number)
-    _go_on(home, stream, spark, mode)
+    _go_on(home, stream, spark)
     return list(_texts(home, stream))
 
 
-def _go_on(home: Home, stream: StreamSettings, spark: Any, mode: str) -> None:
+def _go_on(home: Home, stream: StreamSettings, spark: Any) -> None:
     """To the log's end, by the engine that is in force."""
     topology = topology_of(home, stream.name)
     if topology is None or topology.engine == "local":
@@ -98,7 +93,7 @@ def _go_on(home: Home, stream: StreamSettings, spark: Any, mode: str) -> None:
         return
     from tests.kit.on_spark import follow_on
 
-    follow_on(spark, home, stream, mode, shards=topology.shards)
+    follow_on(spark, home, stream, shards=topology.shards)
     archive = Archive(home, replace(stream, shards=topology.shards))
     while archive.batch():
         pass

@@ -12,7 +12,7 @@ from st_common.engine.topology import frozen
 from st_common.home import Home
 from st_common.settings import StreamSettings
 from st_common.spark.crew import Crew
-from st_common.spark.resident import feed_of
+from st_common.spark.feed import Feed
 from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve
 
@@ -63,7 +63,7 @@ def follow_resident(
     """
     rng = None if seed is None else Random(seed)
     keyed = replace(frozen(home, stream, engine="spark", shards=shards), shards=shards)
-    feed = feed_of(home, keyed)
+    feed = Feed.of(home, keyed)
     crew = Crew(shards, "127.0.0.1")
     with tasks_of(crew, feed, tasks):
         engine = ResidentEngine(home, feed, crew)

@@ -13,7 +13,7 @@ from st_common import tables
 from st_common.capture.pieces import pieces
 from st_common.decode.packed import Encoder
 from st_common.engine.archive import Archive
-from st_common.engine.feed import step_settings
+from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
@@ -21,7 +21,6 @@ from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.settings import Columns, StreamSettings
-from st_common.spark.source import Feed, packet_rows
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log, ended, settings_of, write_log
 from tests.kit.strategies import cases, segmentations
@@ -183,9 +182,9 @@ def test_logs_of_raw_bytes_and_of_packets_give_the_same_tables_on_both_ways_into
             assert repr(mine.to_pylist()) == repr(
                 theirs.to_pylist()
             )  # of an object that is gone x is NaN
-        feed = Feed(home=str(other.root), stream=stream, keys=(7,))
+        segments = packed.segments(0)
         blobs = [
-            batch["blob"][0].as_py() for batch in packet_rows(feed, packed.segments(0))
+            made[0].to_blob() for made in packets_of(packed, segments, stream, shards=1)
         ]
         every = data.draw(st.integers(1, max(1, len(blobs))))
         state, changes = State(), []

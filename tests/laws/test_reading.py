@@ -8,6 +8,7 @@ import json
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from pickle import dumps, loads
 
 import pytest
 from hypothesis import given
@@ -23,7 +24,6 @@ from st_common.engine.topology import begin
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.settings import Columns, StreamSettings
-from st_common.spark.source import Feed, packet_rows
 from tests.kit.effort import tries
 
 PLAIN = StreamSettings(
@@ -155,9 +155,9 @@ def test_each_record_is_read_as_it_was_captured_by_whoever_reads_it(events, last
             fixes_of(one[0] for one in packets_of(log, segments, last, shards=1))
             == expected
         )
-        feed = Feed.from_json(Feed(home=folder, stream=last, keys=(4, 9)).to_json())
-        batches = list(packet_rows(feed, segments))
-        blobs = [batch["blob"][0].as_py() for batch in batches]
+        sent = loads(dumps(last))  # as settings go to tasks on Spark
+        dealt = packets_of(log, segments, sent, shards=2)
+        blobs = [made[0].to_blob() for made in dealt]
         assert fixes_of(map(Packet.from_blob, blobs)) == expected
         job = Archive(home, last)
         while job.batch():

@@ -1,21 +1,16 @@
 """Queries that know what came before them, on Spark as on the local engine."""
 
-from dataclasses import replace
-
 import pytest
 
 from st_common.engine.backfill import Backfill
 from st_common.engine.run import run
-from st_common.engine.topology import frozen
 from st_common.home import Home
 from st_common.query.registry import carry_out, register
 from st_common.query.text import parse
 from st_common.serving.changes import stream_changes
-from st_common.spark.batch import replay
-from st_common.spark.shard_keys import shard_keys
-from st_common.spark.source import Feed
 from tests.kit.grid_days import HOUR_S, segment, settings
 from tests.kit.log_writer import bare_log
+from tests.kit.on_spark import replayed_on
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.spec("X10")]
 BEFORE = [
@@ -51,9 +46,7 @@ def test_each_shard_takes_its_part_of_what_a_query_knew(spark, tmp_path):
         "stayed",
         "way",
     }
-    begun = replace(frozen(home, stream, engine="local", shards=1), shards=3)
-    keys = shard_keys(begun.shards)
-    told = replay(spark, Feed(home=str(home.root), stream=begun, keys=keys))
+    told = replayed_on(spark, home, stream, tmp_path / "spark", shards=3)
     assert rows(told) == wanted
 
 

@@ -17,16 +17,12 @@ from st_common.home import Home
 from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import LayerJoin, Plan
 from st_common.regions.registry import Area, Box, Circle
-from st_common.spark.batch import replay
-from st_common.spark.shard_keys import shard_keys
-from st_common.spark.source import Feed
-from st_common.spark_keys import MICRO_BATCH, RESIDENT
 from tests.kit import oracle
 from tests.kit.by_hand import clock, drop, fix, layer, log, register
 from tests.kit.laws import told, told_by_oracle
 from tests.kit.layer_tables import store_layers
 from tests.kit.log_writer import settings_of, write_log
-from tests.kit.on_spark import MODES, follow_on
+from tests.kit.on_spark import follow_on
 from tests.kit.random_grid import LAYER, STREAM
 from tests.kit.strategies import Case
 
@@ -95,29 +91,18 @@ AT_ONCE = {
 
 
 @pytest.mark.parametrize(
-    ("way", "geographic"),
-    [
-        (RESIDENT, False),
-        (RESIDENT, True),
-        (MICRO_BATCH, True),
-        ("batch", False),
-        ("batch", True),
-    ],
+    ("shards", "geographic"), [(1, False), (1, True), (3, False), (3, True)]
 )
 def test_what_changes_while_a_stream_runs_tells_of_objects_already_inside(
-    spark, tmp_path: Path, way: str, *, geographic: bool
+    spark, tmp_path: Path, shards: int, *, geographic: bool
 ):
     case = life(geographic=geographic)
     home, stream = Home(tmp_path), settings_of(STREAM, case.rules)
     case = store_layers(home, case)
     cuts = tuple(range(3, len(case.rows), 3))
     written = write_log(home.log(STREAM), case.rows, cuts)
-    if way in MODES:
-        follow_on(spark, home, stream, way)
-        changes = tables.read(home.table("changes", STREAM))
-    else:
-        keys = shard_keys(stream.shards)
-        changes = replay(spark, Feed(home=str(home.root), stream=stream, keys=keys))
+    follow_on(spark, home, stream, shards=shards)
+    changes = tables.read(home.table("changes", STREAM))
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     assert told(changes, written.order) == told_by_oracle(expected.changes)
     columns = ("query", "object", "sign", "cause")

@@ -1,4 +1,4 @@
-"""The examples of docs/continuous.md run as they stand: a batch, a stream of files with a layer, and Kafka."""
+"""The examples of docs/continuous.md run as they stand: a batch, files with a layer, Kafka, and the log of a home."""
 
 import csv
 import json
@@ -11,14 +11,23 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from typer.testing import CliRunner
 
+from st_common.cli import app
 from tests.kit.jvm import QUICK_TO_START
 from tests.kit.kafka_broker import JARS, kafka_broker
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.spec("S7")]
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "continuous.md").read_text(encoding="utf-8")
-BATCH, FILES, KAFKA = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+BATCH, FILES, KAFKA, HOME = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+TAXIS = """
+[streams.taxis]
+format = "csv"
+time_unit = "s"
+columns = { object = "id", event_ts = "t", x = "lon", y = "lat" }
+attributes = { speed = "double" }
+"""
 SESSION = """
 from pathlib import Path
 
@@ -48,7 +57,7 @@ def taxis(folder: Path) -> None:
 
 def placed(example: str, folder: Path) -> str:
     """An example with its paths in a folder: the JVM of the tests stands elsewhere."""
-    path = r'(csv|start)\(\s*"(?=\w)|"checkpointLocation", "(?=\w)'
+    path = r'(csv|start)\(\s*"(?=\w)|"(checkpointLocation|home)", "(?=\w)'
     return re.sub(path, lambda found: f"{found[0]}{folder}/", example)
 
 
@@ -67,6 +76,27 @@ def test_the_examples_of_a_batch_and_of_files_run(spark, tmp_path):
     assert sorted(park) == [("2", "p1", -1), ("2", "p1", 1)]
     account = [json.loads(r["fields"]) for r in rows if r["cause"] == "account"]
     assert sum(one["fixes"] for one in account) == 60
+
+
+def test_the_example_of_a_home_runs(spark, tmp_path):
+    (tmp_path / "home" / "conf").mkdir(parents=True)
+    (tmp_path / "home" / "conf" / "streams.toml").write_text(TAXIS)
+    records = "id,t,lon,lat,speed\n" + "".join(
+        f"{name},{1_700_000_000 + second},-8.61,41.15,{speed + second}\n"
+        for second in range(10)
+        for name, speed in (("slow", 20), ("quick", 45))
+    )
+    (tmp_path / "taxis.csv").write_text(records)
+    words = ["replay", "taxis", str(tmp_path / "taxis.csv"), "--home"]
+    done = CliRunner().invoke(app, [*words, str(tmp_path / "home")])
+    assert done.exit_code == 0, done.output
+    names: dict = {"spark": spark}
+    exec(compile(placed(HOME, tmp_path), "continuous.md, a home", "exec"), names)
+    rows = pq.read_table(tmp_path / "log-changes").to_pylist()
+    fast = [(r["object"], r["sign"], r["event_ts"].second) for r in rows if r["query"]]
+    assert fast == [("quick", 1, 26)]  # at 51, the first above 50: 22:13:26
+    account = [json.loads(r["fields"]) for r in rows if r["cause"] == "account"]
+    assert sum(one["fixes"] for one in account) == 20
 
 
 @pytest.mark.slow

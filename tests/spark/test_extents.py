@@ -1,4 +1,4 @@
-"""Elements with an extent on Spark: in either mode and as a batch what one process tells of them (SPEC B1, B8)."""
+"""Elements with an extent on Spark: what one process tells of them (SPEC B1, B8)."""
 
 from pathlib import Path
 
@@ -11,11 +11,8 @@ from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import stream_of_table
-from st_common.spark.batch import replay
-from st_common.spark.shard_keys import shard_keys
-from st_common.spark.source import Feed
 from tests.kit.log_writer import bare_log
-from tests.kit.on_spark import MODES, follow_on
+from tests.kit.on_spark import follow_on
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.spec("B1", "B8")]
 
@@ -72,18 +69,15 @@ def rows_of(changes):
 
 
 @pytest.mark.parametrize("element", ["shapes", "boxes"])
-@pytest.mark.parametrize("way", [*MODES, "batch"])
-def test_spark_tells_of_extents_what_one_process_tells(spark, tmp_path, way, element):
+@pytest.mark.parametrize("shards", [1, 2])
+def test_spark_tells_of_extents_what_one_process_tells(
+    spark, tmp_path, shards, element
+):
     stream, here = settings(element), home_of(tmp_path / "here", element)
     run(here, stream, until_idle=True)
     expected = rows_of(tables.read(here.table("changes", "walks")))
     assert len({(row[2], row[4]) for row in expected}) == 8  # + and - of each query
     there = home_of(tmp_path / "there", element)
-    if way in MODES:
-        follow_on(spark, there, stream, way)
-        changes = tables.read(there.table("changes", "walks"))
-    else:
-        keys = shard_keys(stream.shards)
-        feed = Feed(home=str(there.root), stream=stream, keys=keys)
-        changes = replay(spark, feed)
+    follow_on(spark, there, stream, shards=shards)
+    changes = tables.read(there.table("changes", "walks"))
     assert rows_of(changes) == expected

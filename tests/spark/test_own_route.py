@@ -9,15 +9,12 @@ from st_common import tables
 from st_common.home import Home
 from st_common.query.fence import Fence
 from st_common.query.plan import LayerJoin, Plan
-from st_common.spark.batch import replay
-from st_common.spark.shard_keys import shard_keys
-from st_common.spark.source import Feed
 from tests.kit import oracle
 from tests.kit.by_hand import end, fix, log, register
 from tests.kit.laws import told, told_by_oracle
 from tests.kit.layer_tables import store_layers
 from tests.kit.log_writer import settings_of, write_log
-from tests.kit.on_spark import MODES, follow_on
+from tests.kit.on_spark import follow_on
 from tests.kit.random_grid import LAYER, STREAM
 from tests.kit.strategies import Case
 
@@ -55,20 +52,16 @@ def life() -> Case:
     return Case(rows=tuple(log(*rows)), layers=layers, rules=rules)
 
 
-@pytest.mark.parametrize("way", [*MODES, "batch"])
+@pytest.mark.parametrize("shards", [1, 3])
 def test_each_object_has_its_own_route_over_180_degrees(
-    spark, tmp_path: Path, way: str
+    spark, tmp_path: Path, shards: int
 ):
     case, home = life(), Home(tmp_path)
     stream = settings_of(STREAM, case.rules)
     case = store_layers(home, case)
     written = write_log(home.log(STREAM), case.rows, tuple(range(4, len(case.rows), 4)))
-    if way in MODES:
-        follow_on(spark, home, stream, way)
-        changes = tables.read(home.table("changes", STREAM))
-    else:
-        keys = shard_keys(stream.shards)
-        changes = replay(spark, Feed(home=str(home.root), stream=stream, keys=keys))
+    follow_on(spark, home, stream, shards=shards)
+    changes = tables.read(home.table("changes", STREAM))
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     assert told(changes, written.order) == told_by_oracle(expected.changes)
     columns = ("query", "object", "partner", "sign")

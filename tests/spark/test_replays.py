@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from st_common.spark_keys import MICRO_BATCH, RESIDENT
 from tests.kit.replays import needs_spark, read_recording, replay
 
 pytestmark = pytest.mark.timeout(600)
@@ -15,11 +14,6 @@ RECORDINGS = {name: read_recording(FOLDER / f"{name}.jsonl") for name in TOLD}
 NAMES = [name for name in TOLD if needs_spark(RECORDINGS[name])]
 
 
-@pytest.mark.parametrize(
-    ("name", "mode"),
-    [*((name, RESIDENT) for name in NAMES), (NAMES[0], MICRO_BATCH)],
-)
-def test_a_stream_that_goes_over_to_spark_tells_what_it_told(
-    spark, name, mode, tmp_path
-):
-    assert replay(RECORDINGS[name], tmp_path / "home", spark, mode) == TOLD[name]
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stream_that_goes_over_to_spark_tells_what_it_told(spark, name, tmp_path):
+    assert replay(RECORDINGS[name], tmp_path / "home", spark) == TOLD[name]

@@ -13,10 +13,10 @@ from st_common.engine.local import LocalEngine
 from st_common.engine.run import run
 from st_common.engine.topology import topology_of
 from st_common.home import Home
-from st_common.spark import export
+from st_common.spark.resident import states_on
 from tests.kit.by_hand import end, register
 from tests.kit.log_writer import settings_of, write_log
-from tests.kit.on_spark import MODES, follow_on
+from tests.kit.on_spark import follow_on
 from tests.kit.oracle import Fix, Rules
 from tests.kit.random_plans import KINDS, plan_of
 from tests.kit.strategies import SECOND_US, case_of
@@ -60,9 +60,8 @@ def alone(folder, home, stream):
 
 
 @pytest.mark.spec("X1", "X4", "P8")
-@pytest.mark.parametrize("mode", MODES)
 def test_from_local_to_spark_to_more_shards_and_back_tells_what_the_local_engine_tells(
-    spark, tmp_path, mode
+    spark, tmp_path
 ):
     home, stream, rows = (
         Home(tmp_path / "home"),
@@ -71,14 +70,14 @@ def test_from_local_to_spark_to_more_shards_and_back_tells_what_the_local_engine
     )
     quarter = -(-len(rows) // 4)
     parts = [rows[at : at + quarter] for at in range(0, len(rows), quarter)]
-    of_spark = partial(export.states, spark)
+    of_spark = partial(states_on, spark)
 
     write_log(home.log("grid"), parts[0], cuts=range(0, quarter, 9))
     run(home, replace(stream, engine="local"), until_idle=True)
     reshard.reshard(home, stream, engine="spark", shards=2, export=reshard.of_local)
 
     write_log(home.log("grid"), parts[1], cuts=range(0, quarter, 9))
-    follow_on(spark, home, stream, mode, shards=2)
+    follow_on(spark, home, stream, shards=2)
     shutil.rmtree(
         home.stream("grid") / "g1" / "seed"
     )  # from the first batch on the shards' own states have all

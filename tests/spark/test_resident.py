@@ -15,24 +15,16 @@ from st_common.engine.owner import owned
 from st_common.engine.reshard import reshard
 from st_common.engine.run import run
 from st_common.engine.topology import frozen
-from st_common.errors import StateError
 from st_common.home import Home
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.spark import crew as crews
 from st_common.spark import resident, resident_engine
-from st_common.spark import stream as streaming
 from st_common.spark.crew import Crew
-from st_common.spark.export import states
-from st_common.spark.modes import begun_in
-from st_common.spark.resident import (
-    Job,
-    feed_of,
-    on_spark,
-)
+from st_common.spark.feed import Feed, tasks_folder
+from st_common.spark.resident import Job, on_spark, states_on
 from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve_partition
-from st_common.spark_keys import RESIDENT
 from st_common.storage import make_folder
 from tests.kit.cars import CARS, QUERIES, drive, told
 
@@ -58,7 +50,7 @@ def expected(tmp_path_factory):
 def followed(spark, home: Home, meddle) -> None:
     """Follows the log a segment a batch on two shards; `meddle` is told of each batch and of the tasks' processes."""
     stream = replace(frozen(home, CARS, engine="spark", shards=2), shards=2)
-    feed = feed_of(home, stream)
+    feed = Feed.of(home, stream)
     crew = Crew(2, "127.0.0.1")
     job = Job(
         lambda: spark, 2, partial(serve_partition, crew.address, crew.token, feed)
@@ -144,7 +136,7 @@ def test_the_driver_steps_all_shards_until_spark_has_started(spark, expected, tm
 
     stream = replace(frozen(home, CARS, engine="spark", shards=2), shards=2)
     with owned(home, "cars", engine="spark") as owner:
-        feed, until_s = feed_of(home, stream), time.monotonic() + 120
+        feed, until_s = Feed.of(home, stream), time.monotonic() + 120
         with resident._engine(start, home, feed, owner, host="127.0.0.1") as engine:
             for _ in range(10):
                 engine.take_at_most(1)
@@ -170,38 +162,22 @@ def pids(engine) -> set[int]:
     return {int(name.split("-")[0]) for name in engine._crew.names}
 
 
-def test_a_stream_that_stays_is_not_gone_on_with_in_micro_batches(spark, tmp_path):
-    home = home_with_cars(tmp_path, 1)
-    stream = frozen(home, CARS, engine="spark", shards=2)
-    make_folder(home.stream("cars") / "resident")
-    with pytest.raises(StateError, match="runs in tasks that stay"):
-        streaming.feed_of(home, stream)
-
-
-def test_a_stream_of_micro_batches_is_not_gone_on_with(tmp_path):
-    home = home_with_cars(tmp_path)
-    stream = frozen(home, CARS, engine="spark", shards=2)
-    make_folder(home.stream("cars") / "spark" / "checkpoint")
-    with pytest.raises(StateError, match="runs in micro-batches"):
-        feed_of(home, stream)
-
-
 @pytest.mark.spec("S7")
 def test_a_reshard_takes_over_what_tasks_knew(spark, expected, tmp_path):
     """From two shards to three on the way, and to the local engine at the end."""
     home = home_with_cars(tmp_path, 25)
     with_two = replace(frozen(home, CARS, engine="spark", shards=2), shards=2)
     with owned(home, "cars", engine="spark") as owner:
-        on_spark(spark, home, feed_of(home, with_two), owner, end=20)
-    export = partial(states, spark)
+        on_spark(spark, home, Feed.of(home, with_two), owner, end=20)
+    export = partial(states_on, spark)
     done = reshard(home, CARS, engine="spark", shards=3, export=export)
     assert done.objects == 60
-    assert begun_in(home, "cars") is None  # the new generation has not begun
+    assert not tasks_folder(home, "cars").exists()  # the new generation has not begun
     drive(home, range(25, 40))
     with_three = replace(CARS, shards=3, id_key=with_two.id_key)
     with owned(home, "cars", engine="spark") as owner:
-        on_spark(spark, home, feed_of(home, with_three), owner)
-    assert begun_in(home, "cars") == RESIDENT
+        on_spark(spark, home, Feed.of(home, with_three), owner)
+    assert tasks_folder(home, "cars").exists()
     reshard(home, CARS, engine="local", shards=1, export=export)
     assert without_places(told(home)) == without_places(expected)
 

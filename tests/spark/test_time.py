@@ -13,7 +13,7 @@ from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
-from tests.kit.on_spark import MODES, follow_on
+from tests.kit.on_spark import follow_on
 
 pytestmark = pytest.mark.timeout(600)
 STATEMENTS = """
@@ -29,10 +29,7 @@ def clocks(log):
 
 
 @pytest.mark.spec("S1", "X1")
-@pytest.mark.parametrize("mode", MODES)
-def test_a_live_stream_that_pauses_on_spark_tells_what_time_brings(
-    spark, tmp_path, mode
-):
+def test_a_live_stream_that_pauses_on_spark_tells_what_time_brings(spark, tmp_path):
     home = Home(tmp_path / "spark")
     stream = StreamSettings(
         name="cars",
@@ -50,7 +47,7 @@ def test_a_live_stream_that_pauses_on_spark_tells_what_time_brings(
         live=True,
     )
     register(home, {"cars": stream}, parse(STATEMENTS), owner="me")
-    follow_on(spark, home, stream, mode)
+    follow_on(spark, home, stream)
     assert len(clocks(log)) >= 1
     assert (
         answer(home, "box")["object"].to_pylist()
@@ -59,7 +56,7 @@ def test_a_live_stream_that_pauses_on_spark_tells_what_time_brings(
     )
     assert answer(home, "many")["value"].to_pylist() == [0.0]
     # What shards wait for is not known at a start: one row asks.
-    follow_on(spark, home, stream, mode)
+    follow_on(spark, home, stream)
     once = Home(tmp_path / "local")
     copy = bare_log(once.log("cars"))
     for segment in log.segments(0):

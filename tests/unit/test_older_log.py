@@ -16,7 +16,6 @@ from st_common.errors import StateError
 from st_common.home import Home
 from st_common.settings import load_streams
 from st_common.spark import resident as tasks_that_stay
-from st_common.spark import stream as micro_batches
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S2")
@@ -151,8 +150,8 @@ def test_a_segment_that_is_passed_over_later_makes_no_other_log(root: Path):
 
 @pytest.mark.parametrize(
     "engine",
-    [local_run, micro_batches, tasks_that_stay],
-    ids=["local", "micro-batches", "tasks that stay"],
+    [local_run, tasks_that_stay],
+    ids=["local", "tasks that stay"],
 )
 @pytest.mark.parametrize("more", [0, 60], ids=["as it was", "passed"])
 def test_every_engine_refuses_an_older_log_before_anything_starts(

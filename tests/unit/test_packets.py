@@ -26,7 +26,7 @@ from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.serving.audit import audit
 from st_common.settings import Columns, StreamSettings
-from st_common.spark.source import Feed, packet_rows
+from st_common.spark import log_source
 from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(
@@ -272,13 +272,14 @@ def test_an_engine_tells_once_of_each_damaged_packet_that_raw_bytes_stand_in_for
 
 
 @pytest.mark.spec("S2")
-def test_what_brings_packets_to_spark_tells_of_a_damaged_one(home):
+def test_the_source_of_spark_tells_of_a_damaged_packet(home):
     kept = replace(CARS, raw_days=None)
     log = captured(home, kept)
     damage(log, 0)
-    feed = Feed(home=str(home.root), stream=kept, keys=(7, 8))
+    place = log_source._Place(root=str(home.root), stream=kept)
+    (part,) = place.parts(0, log.end())
     for _ in range(2):  # a task that failed is tried again
-        assert len(list(packet_rows(feed, log.segments(0)))) == 1
+        assert [len(batch) for batch in place.read(part)] == [2]
     assert len(alerts_of(home, 0)) == 1
 
 

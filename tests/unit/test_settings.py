@@ -359,7 +359,6 @@ def test_how_much_of_a_machine_a_stream_takes_is_set_by_stream(conf):
     path = conf(
         f'{SMALLEST}[streams.buses.spark]\ncores = 8\nmemory = "16g"\n'
         'master = "spark://127.0.0.1:7077"\nrest = "http://127.0.0.1:6066"\nexecutor_memory = "512m"\n'
-        'mode = "resident"\n'
     )
     assert load_streams(path)["buses"].spark == SparkSettings(
         cores=8,
@@ -367,9 +366,7 @@ def test_how_much_of_a_machine_a_stream_takes_is_set_by_stream(conf):
         master="spark://127.0.0.1:7077",
         rest="http://127.0.0.1:6066",
         executor_memory="512m",
-        mode="resident",
     )
-    assert SparkSettings().mode is None
 
 
 def test_a_cluster_may_have_standby_masters(conf):
@@ -397,7 +394,8 @@ def test_a_cluster_may_have_standby_masters(conf):
         ('executor_memory = "4g"', "executor_memory has no meaning with master"),
         ('rest = "http://cluster:6066"', "rest has no meaning with master = 'local'"),
         ('rest = "cluster:6066"', 'must be "http://HOST:PORT"'),
-        ('mode = "barrier"', 'must be "micro-batch" or "resident"'),
+        ('mode = "micro-batch"', "mode = 'micro-batch': there are no modes any more"),
+        ('mode = "resident"', "take the line out; Structured Streaming reads a home"),
         ('ram = "4g"', "unknown key 'ram'"),
     ],
 )

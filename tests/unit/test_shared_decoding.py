@@ -18,9 +18,9 @@ from st_common.errors import LogError
 from st_common.home import Home
 from st_common.settings import Columns, StreamSettings
 from st_common.spark import shared_decoding
+from st_common.spark.feed import Feed
 from st_common.spark.peers import Peers
 from st_common.spark.shared_decoding import PACKETS, Decoding, shared_packets
-from st_common.spark.source import Feed
 
 pytestmark = pytest.mark.spec("S5", "S7")
 
@@ -126,7 +126,7 @@ def ships(tmp_path, monkeypatch):
     monkeypatch.setattr(shared_decoding, "SHARED_FROM_BYTES", 0)
     stream = stream_of()
     log = written(tmp_path, stream)
-    feed = Feed(home=str(tmp_path), stream=stream, keys=tuple(range(SHARDS)))
+    feed = Feed(home=str(tmp_path), stream=stream)
     return log, feed
 
 

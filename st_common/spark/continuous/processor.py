@@ -20,13 +20,13 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from st_common.operators.state.codec import table_from_blob, table_to_blob
 from st_common.operators.state.state import State
+from st_common.spark.continuous.kept_state import KeptState
 from st_common.spark.continuous.prepared import Prepared
 from st_common.spark.continuous.rows import (
     SCHEMA,
     from_blobs,
     stepped,
 )
-from st_common.spark.kept_state import KeptState
 
 _PACKED = "key int, blob binary"
 _PACKED_SCHEMA = pa.schema([("key", pa.int32()), ("blob", pa.binary())])

@@ -1,24 +1,22 @@
-"""What a shard on Spark stores: it forgets as the local engine does, and tells the same."""
+"""What a shard keeps in Spark's state store: it forgets as the local engine does, and tells the same."""
 
 import json
 from dataclasses import replace
 from random import Random
 
-import pandas as pd
 import pyarrow as pa
 import pytest
-from pyspark import TaskContext
 
 from st_common.capture.log import Log
-from st_common.engine.feed import packets
+from st_common.engine.feed import packets, step_settings
 from st_common.errors import StateError
 from st_common.home import Home
+from st_common.operators.runtime.stages import step
 from st_common.operators.turn.changes import settled
 from st_common.query.plan import Plan
 from st_common.regions.registry import Box
-from st_common.spark import earlier_state, kept_state
-from st_common.spark.shard import ShardProcessor, read_result
-from st_common.spark.source import Feed
+from st_common.spark.continuous import kept_state
+from st_common.spark.continuous.kept_state import KeptState
 from tests.kit import oracle
 from tests.kit.laws import told, told_by_oracle
 from tests.kit.log_writer import settings_of, write_log
@@ -27,21 +25,6 @@ from tests.kit.strategies import SECOND_US
 
 BOX = Plan(stream="grid", inside=Box(minx=0, miny=0, maxx=10, maxy=10)).to_json()
 RULES = Rules(silence_us=5 * SECOND_US)
-
-
-class Value:
-    """A value of Spark's state store; `asked` lists what it is asked for."""
-
-    def __init__(self, asked):
-        self.value, self.asked = None, asked
-
-    def get(self):
-        self.asked.append("get")
-        return self.value
-
-    def update(self, value):
-        self.asked.append("update")
-        self.value = value
 
 
 class Map(dict):
@@ -70,9 +53,6 @@ class Store:
     def __init__(self):
         self.variables, self.asked = {}, []
 
-    def getValueState(self, name, schema):  # noqa: N802 - Spark's name
-        return self._variable(Value, name, schema)
-
     def getMapState(self, name, *schemas):  # noqa: N802 - Spark's name
         return self._variable(Map, name, *schemas)
 
@@ -97,15 +77,6 @@ class Store:
         return sum(
             len(blob) for name, blob in self.entries.items() if name.startswith(kind)
         )
-
-
-@pytest.fixture
-def task(monkeypatch):
-    """A task of Spark's, as processors find it in a worker."""
-    task = TaskContext()
-    task._partitionId, task._localProperties = 0, {"spark.jobGroup.id": "a run"}
-    monkeypatch.setattr(TaskContext, "_taskContext", task)
-    monkeypatch.setattr(earlier_state, "_looked", set())
 
 
 def query(op, name):
@@ -144,7 +115,6 @@ def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, s
     home, stream = Home(tmp_path), replace(settings_of("grid", RULES), shards=shards)
     written = write_log(home.log("grid"), rows, tuple(range(3, len(rows), 10)))
     log, keys = Log(home.log("grid")), tuple(range(shards))
-    feed = Feed(home=str(tmp_path), stream=stream, keys=keys)
     stores, changes, sizes = [Store() for _ in keys], [], []
     for number, segment in enumerate(log.segments(0)):
         packed = packets(log, segment, stream, shards=shards)
@@ -153,11 +123,9 @@ def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, s
             if number % 7 == key:
                 kept_state._decoded.clear()  # another worker takes over: all it has is the state store
                 kept_state._stored.clear()
-            processor = ShardProcessor(feed.to_json(), "checkpoint")
-            processor.init(stores[key])
-            frame = pd.DataFrame({"blob": [packed[key].to_blob()]})
-            (out,) = processor.handleInputRows((key,), iter([frame]), None)
-            results.append(read_result(out["blob"][0])[0])
+            settings = step_settings(stream, shard=key, shards=shards)
+            done = stepped(stores[key], "checkpoint", packed[key], settings, key)
+            results.append(done.changes)
         changes.append(settled(results))
         sizes.append(max(store.size() for store in stores))
     states = [state for _, state in kept_state._decoded.values()]
@@ -170,31 +138,33 @@ def test_shards_forget_ids_and_queries_that_come_and_go(tmp_path, monkeypatch, s
     )
 
 
+def stepped(store, stage, packet, settings, key=0):
+    """Steps a shard by a packet, with the state that a store has, and stores it."""
+    kept = KeptState(store, stage)
+    done = step(kept.load(key), [packet], settings, lambda *_: None)
+    kept.store(done, settings)
+    return done
+
+
 def batches(tmp_path, cuts, count):
     """Steps the one shard of a stream by batches, and gives the store before each and after the last."""
     home, stream = Home(tmp_path), settings_of("grid", RULES)
     write_log(home.log("grid"), rows_of(count), cuts)
-    feed = Feed(home=str(tmp_path), stream=stream, keys=(0,))
     store = Store()
     yield store
     for segment in Log(home.log("grid")).segments(0):
         packet = packets(Log(home.log("grid")), segment, stream, shards=1)[0]
-        processor = ShardProcessor(feed.to_json(), f"checkpoint of {tmp_path}")
-        processor.init(store)
-        frame = pd.DataFrame({"blob": [packet.to_blob()]})
-        list(processor.handleInputRows((0,), iter([frame]), None))
+        stepped(store, f"checkpoint of {tmp_path}", packet, step_settings(stream))
         yield store
 
 
 @pytest.mark.spec("X1")
-def test_a_batch_asks_the_state_store_as_little_as_it_can(tmp_path, task):
+def test_a_batch_asks_the_state_store_as_little_as_it_can(tmp_path):
     asked = []
     for store in batches(tmp_path, (3, 4, 5), 2):
         asked.append(store.asked[:])
         store.asked.clear()
-    # Once a worker looks for what a version before has stored.
-    assert asked[1] == ["open", "open", "get", "get", "update", "update"]
-    usual = asked[2:]
+    usual = asked[1:]
     assert usual == [["open", "get", "update", "update"]] * len(usual)
     assert len(usual) > 2
 
@@ -230,23 +200,10 @@ def test_a_store_holds_what_its_head_names_and_at_most_two_journals(
 
 
 @pytest.mark.spec("S2")
-def test_state_of_another_version_is_refused_and_not_taken_for_none(tmp_path, task):
-    feed = Feed(home=str(tmp_path), stream=settings_of("grid", RULES), keys=(0,))
+def test_state_of_another_version_is_refused_and_not_taken_for_none():
     store = Store()
-    ShardProcessor(feed.to_json(), "checkpoint").init(store)
-    store.variables["head"].value = (3, 0, 0, 0, 0, 900)
-    with pytest.raises(
-        StateError, match=r"format 1, .* `fairway streams reset STREAM`"
-    ):
-        _load(feed, store)
-    with pytest.raises(StateError, match="format 1"):  # at every try
-        _load(feed, store)
+    kept = KeptState(store, "checkpoint")
     store.variables["state"][("head",)] = (b'{"format": 3, "what": "ever"}',)
-    with pytest.raises(StateError, match="format 3"):
-        _load(feed, store)
-
-
-def _load(feed, store):
-    processor = ShardProcessor(feed.to_json(), "checkpoint")
-    processor.init(store)
-    list(processor.handleInputRows((0,), iter([]), None))
+    for _ in range(2):  # at every try
+        with pytest.raises(StateError, match=r"format 3, .* new checkpointLocation"):
+            kept.load(0)

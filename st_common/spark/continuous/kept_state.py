@@ -3,7 +3,7 @@
 import json
 import struct
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
@@ -17,7 +17,6 @@ from st_common.operators.state.delta import apply
 from st_common.operators.state.registered import Queries, SharedQueries
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
-from st_common.spark.earlier_state import EarlierState, refuse
 
 Place = tuple[str, str, int]
 """What tells the shards of all streams of a worker apart: the stage, the name of its state, and the shard's key."""
@@ -72,18 +71,11 @@ class KeptState:
     Args:
         handle: of the stage; the variable is opened in it.
         stage: tells the stages of a worker apart.
-        seed: gives the state that the shard of a key begins with; None: all begin empty.
     """
 
-    def __init__(
-        self,
-        handle: StatefulProcessorHandle,
-        stage: str,
-        seed: Callable[[int], State] | None = None,
-    ) -> None:
-        self._stage, self._seed = stage, seed
+    def __init__(self, handle: StatefulProcessorHandle, stage: str) -> None:
+        self._stage = stage
         self._entries = handle.getMapState("state", _ENTRY, _BLOB)
-        self._earlier = EarlierState(handle, stage)
         self._head, self._place = _Head(), (stage, "", -1)
 
     def load(self, key: int) -> State:
@@ -109,19 +101,21 @@ class KeptState:
     def _stored_head(self) -> _Head:
         """The head of the shard; where there is none a new one, with a name that no other state has."""
         stored = self._entries.getValue(("head",))
-        self._earlier.check(begins=stored is None)
         if stored is None:
             return _Head(name=uuid.uuid4().hex)
         values = json.loads(bytes(stored[0]))
         if values["format"] != FORMAT:
-            refuse(values["format"])
+            raise StateError(
+                f"the checkpoint holds state of format {values['format']}, which another version of Fairway wrote",
+                hint="run it with that version, or begin a new checkpointLocation",
+            )
         return _Head(**values)
 
     def _based(self) -> State:
-        """The state of the base; what the shard begins with where there is none."""
+        """The state of the base; an empty one where there is none yet."""
         head, place = self._head, self._place
         if not head.chunks:
-            return State() if self._seed is None else self._seed(place[-1])
+            return State()
         blob = b"".join(self._value("base", chunk) for chunk in range(head.chunks))
         parts = [self._value("queries", number) for number in range(head.query_chunks)]
         queries = _shared.from_blob(b"".join(parts))
@@ -137,10 +131,8 @@ class KeptState:
         head, state = self._head, done.state
         blobs = [delta.to_blob() for delta in done.deltas]
         entry = b"".join(_LENGTH.pack(len(blob)) + blob for blob in blobs)
-        # From the first batch on the state store has all, and needs no seed.
-        is_seeded = head.version == 0 and self._seed is not None
         limit = max(_LEAST_JOURNAL, head.base_bytes)
-        if is_seeded or head.bytes + len(entry) > limit:
+        if head.bytes + len(entry) > limit:
             state = retired(state, settings, least=LEAST)
             head = self._with_base(state)
         else:

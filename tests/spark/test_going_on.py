@@ -1,4 +1,4 @@
-"""What Spark keeps is a cache of the log: torn, or ahead of a table that was restored, it is made again."""
+"""A stream on Spark goes on from a table that was put back, and from a copy that was made beside it."""
 
 import json
 import shutil
@@ -13,16 +13,13 @@ from deltalake import DeltaTable
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.engine.log_identity import check_log
-from st_common.engine.owner import owned
 from st_common.engine.run import run
-from st_common.engine.topology import frozen
 from st_common.home import Home
 from st_common.lifecycle.backup import back_up
 from st_common.lineage.telling import telling_stream
-from st_common.ops.alerts import read_alerts
 from st_common.position import segment_of
-from st_common.spark import stream as streaming
 from tests.kit.log_writer import settings_of, write_log
+from tests.kit.on_spark import follow_on
 from tests.kit.strategies import case_of
 
 CASE = case_of(7, kept=(True,) * 120, names=("q1", "q2", "q3"), layers=False)
@@ -31,13 +28,7 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.spec("S2", "X6")]
 
 
 def _follow(spark, home, stream):
-    with owned(home, stream.name, engine="spark") as owner:
-        frozen(home, stream, engine="spark", shards=stream.shards)
-        streaming.follow(
-            spark,
-            streaming.Sink(home=home, stream=stream, owner=owner),
-            until_idle=True,
-        )
+    follow_on(spark, home, stream)
 
 
 def _changes(home):
@@ -61,9 +52,8 @@ def half(spark, tmp_path_factory):
 
 
 @pytest.fixture
-def home(half, spark, tmp_path):
+def home(half, tmp_path):
     """A copy of it, as after a restart."""
-    spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
     return Home(Path(shutil.copytree(half, tmp_path / "home")))
 
 
@@ -77,42 +67,16 @@ def whole(tmp_path_factory):
     return _changes(home)
 
 
-def test_a_stream_goes_on_whatever_became_of_its_checkpoint(spark, half, home, whole):
+def test_a_stream_whose_table_was_put_back_goes_on_from_there(spark, half, home, whole):
     _write(home, 1)
     _follow(spark, home, STREAM)
     assert _changes(home).equals(whole)
-    assert read_alerts(home) == []
-
     copy = Home(half).table("changes", "grid")
     assert len(whole) > tables.read(copy).num_rows > 0
     shutil.rmtree(home.table("changes", "grid"))
     shutil.copytree(copy, home.table("changes", "grid"))
     _follow(spark, home, STREAM)
     assert _changes(home).equals(whole)
-    assert "the table of changes before that" in read_alerts(home)[-1].text
-
-    folder = home.stream("grid") / "spark"
-    for name in ("offsets", "commits"):
-        newest = max(
-            (folder / "checkpoint" / name).glob("[0-9]*"),
-            key=lambda path: int(path.name),
-        )
-        newest.write_bytes(b"")
-    (folder / "keys.json").write_bytes(b"")
-    _follow(spark, home, STREAM)
-    assert _changes(home).equals(whole)
-    assert "record of its batches is torn" in read_alerts(home)[-1].text
-
-
-def test_a_stream_goes_on_when_files_of_spark_s_state_are_damaged(spark, home, whole):
-    _damage(home.stream("grid") / "spark" / "checkpoint" / "state")
-    _write(home, 1)
-    _follow(spark, home, STREAM)
-    assert _changes(home).equals(whole)
-    assert (
-        "is damaged; the stream is read again from segment 0"
-        in read_alerts(home)[-1].text
-    )
 
 
 @pytest.mark.spec("S4")
@@ -130,7 +94,6 @@ def test_a_copy_made_beside_the_stream_goes_on_with_the_same_rows(
         running.result()
     assert tries > 1
     assert _changes(home).equals(whole)
-    spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
     earlier = Home(tmp_path / f"copy{tries // 2}")
     assert len(_changes(earlier)) <= len(whole)
     _follow(spark, earlier, STREAM)
@@ -154,17 +117,6 @@ def test_lineage_tells_what_a_stream_on_spark_read_and_wrote(spark, home):
     table = home.table("changes", "grid")
     version = written[str(table)]["version"]["datasetVersion"]
     assert version == str(DeltaTable(str(table)).version())
-
-
-def _damage(state):
-    """One bit of a file of the first shard is another one, files of the second are cut."""
-    first = max((state / "0" / "0").glob("*.changelog"))
-    data = bytearray(first.read_bytes())
-    data[len(data) // 2] ^= 4
-    first.write_bytes(data)
-    for cut in (state / "0" / "1").glob("*.*"):
-        if cut.is_file():
-            cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
 
 
 def test_a_commit_of_a_batch_keeps_which_log_it_was_made_from(spark, tmp_path):
