@@ -205,15 +205,15 @@ faults: $(VENV)/.ready ## power cut, pause, clock step, full disk, kill -9, torn
 
 .PHONY: kills
 kills: $(VENV)/.ready ## kill -9 of captures and brokers in turns, of reshard, layer spread, backtest (ARGS="--of kafka --kills 100 --seed 7")
-	@PYTHONPATH=. $(BIN)/python tools/kills.py $(ARGS)
+	@PYTHONPATH=$(CURDIR) $(BIN)/python tools/kills.py $(ARGS)
 
 .PHONY: histories
 histories: $(VENV)/.ready ## lives on a simulated machine: engines, servers; kills, power cuts, pauses, full disks (ARGS="--count 10000 --seed 7")
-	@PYTHONPATH=. $(BIN)/python tools/histories.py $(ARGS)
+	@PYTHONPATH=$(CURDIR) $(BIN)/python tools/histories.py $(ARGS)
 
 .PHONY: replay-golden
 replay-golden: $(VENV)/.ready ## recorded logs tell the same changes as when they were recorded (ARGS="--rows FOLDER": write them)
-	@PYTHONPATH=. $(BIN)/python tools/replay_golden.py $(ARGS)
+	@PYTHONPATH=$(CURDIR) $(BIN)/python tools/replay_golden.py $(ARGS)
 
 .PHONY: mutants
 mutants: $(VENV)/.ready ## small bugs planted in the core: which does no test notice (ARGS="geometry/circles --sample 20 --minutes 10")
@@ -225,7 +225,7 @@ shape: $(VENV)/.ready ## the code in figures: how much a line holds, how much is
 
 .PHONY: soak
 soak: $(VENV)/.ready ## minutes of random life: all kinds of queries, restarts, kill -9, equal answers (ARGS="--minutes 60 --seed 7"; --beside: with batch runs)
-	@PYTHONPATH=. $(BIN)/python tools/soak.py $(ARGS)
+	@PYTHONPATH=$(CURDIR) $(BIN)/python tools/soak.py $(ARGS)
 
 # --- locks and the table of proofs --------------------------------------------------------------------------------------
 
@@ -297,19 +297,19 @@ settings-docs: $(VENV)/.ready ## write docs/settings.md, every key of the settin
 
 .PHONY: demo
 demo: setup ## set up, then the whole pipeline on Helsinki: layers, regions, stream, changes, compaction, quality report; in a terminal it ends with the live page
-	@PYTHONPATH=. $(BIN)/python demo/run.py $(ARGS)
+	@PYTHONPATH=$(CURDIR) $(BIN)/python demo/run.py $(ARGS)
 
 .PHONY: demo-page
 demo-page: $(VENV)/.ready ## the live page over the home that make demo left, until Ctrl-C
-	@PYTHONPATH=. $(BIN)/python demo/live.py $(ARGS)
+	@PYTHONPATH=$(CURDIR) $(BIN)/python demo/live.py $(ARGS)
 
 .PHONY: up
 up: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## Airflow on PostgreSQL on this machine, with vehicles that move, until make down (needs PostgreSQL)
-	@PYTHONPATH=. $(BIN)/python demo/up.py $(ARGS)
+	@PYTHONPATH=$(CURDIR) $(BIN)/python demo/up.py $(ARGS)
 
 .PHONY: down
 down: $(VENV)/.ready ## end what make up started, to the last process
-	@PYTHONPATH=. $(BIN)/python demo/down.py
+	@PYTHONPATH=$(CURDIR) $(BIN)/python demo/down.py
 
 .PHONY: bench
 bench: $(VENV)/.ready jars/.complete ## measure; the figures go to bench/results as JSON

@@ -17,6 +17,8 @@ from tests.kit.installation import ROOT
 LIVE = ROOT / "demo" / "live.py"
 VEHICLES = 40
 PATIENCE_S = 250
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+"""As `make` starts the demo: it uses what tests share, and ships no more than they do."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -58,7 +60,13 @@ def installed(shared: Path, folder: Path) -> Path:
 def done(*argv: str) -> None:
     """Runs a command to its end, which is a good one."""
     ended = subprocess.run(
-        argv, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        argv,
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr
 
@@ -72,7 +80,7 @@ def live(demo_home: Path) -> Iterator[subprocess.Popen[str]]:
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**ENVIRONMENT, "PYTHONUNBUFFERED": "1"},
     )
     yield server
     if server.poll() is None:
@@ -114,7 +122,7 @@ def test_it_is_served_where_somebody_sits_in_front_of_a_terminal(
         subprocess.run(
             [sys.executable, "-c", code],
             cwd=LIVE.parent,
-            env={**os.environ, "CI": ci},
+            env={**ENVIRONMENT, "CI": ci},
             stdin=theirs,
             stdout=theirs,
             timeout=PATIENCE_S,
@@ -133,7 +141,7 @@ def test_without_a_terminal_nothing_is_served_and_without_a_demo_it_says_so(
     piped = subprocess.run(
         [sys.executable, "-c", code],
         cwd=LIVE.parent,
-        env={**os.environ, "CI": ""},
+        env={**ENVIRONMENT, "CI": ""},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -143,6 +151,7 @@ def test_without_a_terminal_nothing_is_served_and_without_a_demo_it_says_so(
     assert piped.stdout.strip() == "False"
     refused = subprocess.run(
         [sys.executable, str(LIVE), "--home", str(tmp_path / "none")],
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,

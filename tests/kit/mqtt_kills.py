@@ -204,7 +204,7 @@ def _configure(root: Path, broker: MqttBroker, *, batch_ms: int) -> None:
 
 
 def _until_subscribed(root: Path) -> None:
-    end_s = time.monotonic() + 300
+    end_s = time.monotonic() + 120
     log = root / "broker" / "broker.log"
     while f"Sending SUBACK to {_CLIENT}" not in log.read_text(encoding="utf-8"):
         if time.monotonic() > end_s:

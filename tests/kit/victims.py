@@ -46,7 +46,9 @@ _SERVER.set_forkserver_preload([__name__])
 def started(program: Callable[..., None], out: Path, *arguments: Any) -> BaseProcess:
     """A process, and the leader of a group of its own, that runs a function of this module and says it into `out`."""
     process = _SERVER.Process(
-        target=_apart, args=(program, out, *arguments), daemon=True
+        target=_apart,
+        args=(dict(os.environ), program, out, *arguments),
+        daemon=True,
     )
     process.start()
     return process
@@ -61,8 +63,15 @@ def killed(process: BaseProcess) -> None:
     process.join(60)
 
 
-def _apart(program: Callable[..., None], out: Path, *arguments: Any) -> None:
+def _apart(
+    environment: dict[str, str],
+    program: Callable[..., None],
+    out: Path,
+    *arguments: Any,
+) -> None:
     os.setsid()
+    os.environ.clear()  # it has that of whoever started the first of all
+    os.environ.update(environment)
     with out.open("a", encoding="utf-8", buffering=1) as sys.stdout:
         program(*arguments)
 
