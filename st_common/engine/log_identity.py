@@ -11,6 +11,7 @@ at it tells that the log is another one: so a commit keeps, with its place, the 
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from st_common import tables
 from st_common.capture.log import Log
@@ -52,24 +53,47 @@ def check_log(home: Home, stream: str) -> None:
 def _problems(home: Home, stream: str, log: Log) -> Iterator[str]:
     """What tells that the log is not the one that the tables were made from."""
     for table, app, next_segment in positions(home, stream):
+        mark = tables.committed(table, f"{app}{_NOTE}")
+        departs = departure(log, next_segment, mark)
+        if departs is None:
+            continue
         end = log.end()
         stands = f"{table.relative_to(home.root)} stands at {printed(start_of(next_segment))}"
-        if next_segment > end:
+        if departs == "older":
             yield f"ends at {printed(start_of(end))}, but {stands}: it is older than what was made from it"
-            continue
-        mark = tables.committed(table, f"{app}{_NOTE}")
-        last = next_segment - 1
-        # An older version commits without a note, and leaves that of an earlier place.
-        if mark is None or marked_segment(mark) != last:
-            continue
-        if last < log.first() - 1:  # purged; of the last one in front the header stays
-            continue
-        found = log.mark(last)
-        if found and found != mark:
+        else:
             yield (
-                f"ends at {printed(start_of(end))} and {stands}, but its segment {last} is not the one that was read "
-                "then: it was put back to an older copy, and has grown since"
+                f"ends at {printed(start_of(end))} and {stands}, but its segment {next_segment - 1} is not the one "
+                "that was read then: it was put back to an older copy, and has grown since"
             )
+
+
+def departure(
+    log: Log, next_segment: int, mark: int | None
+) -> Literal["older", "another"] | None:
+    """Why a log is not the one that was read up to a segment; None where nothing tells so.
+
+    Args:
+        log: the log that is there now.
+        next_segment: the segment that comes next for who has read it.
+        mark: that of the segment in front, as it was read; None: it was not noted.
+
+    Returns:
+        "older": the log ends before; "another": the segment in front is another one.
+
+    Raises:
+        LogError: a segment is missing or damaged.
+    """
+    if next_segment > log.end():
+        return "older"
+    last = next_segment - 1
+    # An older version commits without a note, and leaves that of an earlier place.
+    if mark is None or last < 0 or marked_segment(mark) != last:
+        return None
+    if last < log.first() - 1:  # purged; of the last one in front the header stays
+        return None
+    found = log.mark(last)
+    return "another" if found and found != mark else None
 
 
 def positions(home: Home, stream: str) -> Iterator[tuple[Path, str, int]]:

@@ -30,11 +30,11 @@ from st_common.lineage.sending import delete_old_files
 from st_common.lineage.settings import lineage_settings
 from st_common.ops.alerts import delete_old_alerts
 from st_common.ops.history import days_of
-from st_common.ops.settings import operations_table
+from st_common.ops.settings import operations_of
 from st_common.quality.index_page import write_index
 from st_common.quality.report import delete_old_pages
 from st_common.query.lookup import logged_streams
-from st_common.toml_values import Check, checked, whole
+from st_common.toml_values import Check, whole
 
 _YOUNG_S = 86_400  # so long a registration may take from its seed to its row, and a trial to its first visits
 
@@ -71,7 +71,7 @@ def clear_leftovers(home: Home, conf: Path, *, today: date) -> Cleared:
         for folder in _forgotten_trials(home, stream):
             borders += folder.iterdir()
             shutil.rmtree(folder)
-    kept = kept_days(conf)
+    kept = operations_of(conf, "retention", DAYS_KEYS, KeptDays)
     return Cleared(
         seeds=len(seeds),
         borders=len(borders),
@@ -164,21 +164,8 @@ class KeptDays:
     reports_days: int = 730
 
 
-def kept_days(conf: Path) -> KeptDays:
-    """What `conf`/operations.toml says; the defaults without the file or the table.
-
-    Raises:
-        ConfigError: a key is unknown, of the wrong type or out of its range; the message names it.
-    """
-    table = operations_table(conf, "retention") or {}
-    place = f"{conf / 'operations.toml'}: retention:"
-    return KeptDays(**checked(table, DAYS_KEYS, KeptDays, place))
-
-
 DAYS_KEYS: dict[str, Check] = {
     "alerts_days": whole(most=36_500),
     "reports_days": whole(most=36_500),
 }
-
-
 """What each key of `[retention]` may be; all have defaults."""

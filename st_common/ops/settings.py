@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from st_common.errors import ConfigError
 from st_common.ops.health import Limits
@@ -18,6 +18,7 @@ from st_common.toml_values import (
     whole,
 )
 
+T = TypeVar("T")
 _TABLES = ("supervisor", "alerts", "notifier", "lineage", "retention", "server")
 _LEAST_SILENT_S = 15.0  # engines say something every five seconds
 
@@ -32,9 +33,8 @@ def limits_of(conf: Path) -> Limits:
         ConfigError: the file is no TOML, or a key is unknown, wrong or does not go together with another; the message
             names file and key.
     """
+    limits = operations_of(conf, "supervisor", LIMIT_KEYS, Limits)
     place = f"{conf / 'operations.toml'}: supervisor:"
-    table = operations_table(conf, "supervisor") or {}
-    limits = Limits(**checked(table, LIMIT_KEYS, Limits, place))
     for least, most in _ORDERED:
         if getattr(limits, least) > getattr(limits, most):
             raise ConfigError(
@@ -42,6 +42,23 @@ def limits_of(conf: Path) -> Limits:
                 hint="set both",
             )
     return limits
+
+
+def operations_of(conf: Path, name: str, keys: Mapping[str, Check], kind: type[T]) -> T:
+    """What one table of `conf`/operations.toml says; the defaults without the file or the table.
+
+    Args:
+        conf: the folder of the settings.
+        name: of the table.
+        keys: its keys, with their checks.
+        kind: a dataclass with such fields, which all have defaults.
+
+    Raises:
+        ConfigError: the file is no TOML, or a key is unknown, of the wrong type or out of its range; the message names
+            it.
+    """
+    place = f"{conf / 'operations.toml'}: {name}:"
+    return kind(**checked(operations_table(conf, name) or {}, keys, kind, place))
 
 
 def operations_table(conf: Path, name: str) -> Mapping[str, Any] | None:

@@ -27,11 +27,12 @@ from typing import Any, get_args
 from starlette.responses import Response
 
 from st_common.errors import ConfigError, FairwayError, QueryError, TransientError
+from st_common.ops.settings import operations_of
 from st_common.server.asked import Asked
 from st_common.server.endpoint import Endpoint
 from st_common.server.page.frame import plane_of
 from st_common.server.place import Place
-from st_common.server.settings import Bounds, Kind, server_settings
+from st_common.server.settings import SERVER_KEYS, Bounds, Kind, ServerSettings
 
 LENGTH = struct.Struct("<II")
 """Bytes of a head, which is JSON, and of the body behind it."""
@@ -88,7 +89,9 @@ class Apart:
             TransientError: too many wait, no process can be started, or one ended while it wrote.
         """
         assert one.apart is not None  # noqa: S101 - others are not answered here
-        limits = await asyncio.to_thread(server_settings, self._place.conf)
+        limits = await asyncio.to_thread(
+            operations_of, self._place.conf, "server", SERVER_KEYS, ServerSettings
+        )
         bounds = limits.bounds(one.apart)
         head = {
             "method": one.method,

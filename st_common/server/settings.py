@@ -1,11 +1,9 @@
 """What a server lets a request take, as the table `[server]` of `conf/operations.toml` says."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
-from st_common.ops.settings import operations_table
-from st_common.toml_values import Check, checked, number, whole
+from st_common.toml_values import Check, number, whole
 
 Kind = Literal["ask", "check", "register"]
 """What is answered in processes of its own: questions, computations over all that is archived, registrations."""
@@ -70,17 +68,6 @@ class ServerSettings:
             memory_key="check_memory_mb" if is_check else "ask_memory_mb",
             at_once=at_once,
         )
-
-
-def server_settings(conf: Path) -> ServerSettings:
-    """What `conf`/operations.toml says; the defaults without the file or the table.
-
-    Raises:
-        ConfigError: a key is unknown, of the wrong type or out of its range; the message names it.
-    """
-    table = operations_table(conf, "server") or {}
-    place = f"{conf / 'operations.toml'}: server:"
-    return ServerSettings(**checked(table, SERVER_KEYS, ServerSettings, place))
 
 
 SERVER_KEYS: dict[str, Check] = {

@@ -27,6 +27,7 @@ from st_common.capture.log import Log, Segment
 from st_common.capture.pieces import Piece, pieces
 from st_common.decode.decoded import fixes_schema
 from st_common.engine.damage import tell_damage
+from st_common.engine.log_identity import departure
 from st_common.errors import ConfigError, LogError
 from st_common.home import Home
 from st_common.query.created_streams import known_streams
@@ -209,17 +210,15 @@ class _Stream(DataSourceStreamReader):
     def _check(self, start: dict[str, int]) -> None:
         """Makes sure that the log goes on where it was read to."""
         log, segment = self._place.log, start["segment"]
-        where, end = f"the log of stream {log.stream!r}", log.end()
+        departs = departure(log, segment, start["mark"])
+        where = f"the log of stream {log.stream!r}"
         hint = "restore the log that it had, or begin a new checkpointLocation"
-        if segment > end:
+        if departs == "older":
             raise LogError(
-                f"{where} ends at segment {end}, and was read to {segment}: it is older than the checkpoint",
+                f"{where} ends at segment {log.end()}, and was read to {segment}: it is older than the checkpoint",
                 hint=hint,
             )
-        if not segment or segment < log.first():
-            return  # nothing was read, or retention has passed: who reads on says so
-        found = log.mark(segment - 1)
-        if found and start["mark"] and found != start["mark"]:
+        if departs == "another":
             raise LogError(
                 f"segment {segment - 1} of {where} is not the one that was read: it was put back to an older copy",
                 hint=hint,

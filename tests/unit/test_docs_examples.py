@@ -15,9 +15,9 @@ import yaml
 from st_common.cli import app
 from st_common.delivery.settings import load_deliveries
 from st_common.formats.elsewhere import GROUP
-from st_common.lifecycle.leftovers import kept_days
+from st_common.lifecycle.leftovers import DAYS_KEYS, KeptDays
 from st_common.lineage.settings import lineage_settings
-from st_common.ops.settings import notifier_of
+from st_common.ops.settings import notifier_of, operations_of
 from st_common.settings import stream_of_table
 from tests.kit.doc_blocks import (
     Block,
@@ -162,7 +162,8 @@ def settings_are_right(text: str, folder: Path) -> None:
         )
     if document:
         (folder / "operations.toml").write_text(text)
-        assert lineage_settings(folder) or notifier_of(folder) or kept_days(folder)
+        kept_days = operations_of(folder, "retention", DAYS_KEYS, KeptDays)
+        assert lineage_settings(folder) or notifier_of(folder) or kept_days
 
 
 def it_stands_in_a_contract(text: str, _: Path) -> None:
