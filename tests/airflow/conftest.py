@@ -20,9 +20,9 @@ from tests.kit.local_airflow.setup import (
     ADMIN,
     Setup,
     airflow_environment,
-    free_ports,
     make_setup,
 )
+from tests.kit.ports import free_port
 from tests.kit.served_airflow import Served
 
 DAGS = sorted(path.stem for path in (ROOT / "dags").glob("[a-z]*.py"))
@@ -62,7 +62,7 @@ def served() -> Iterator[Served]:
     environment = airflow_environment(
         setup, home=installation.home.root, conf=installation.conf
     )
-    page_url = f"http://127.0.0.1:{free_ports(1)[0]}"
+    page_url = f"http://127.0.0.1:{free_port()}"
     environment[VARIABLE] = page_url
 
     def start() -> list[str]:

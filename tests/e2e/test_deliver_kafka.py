@@ -48,7 +48,7 @@ def topic(broker: KafkaBroker, name: str, **config: str) -> str:
     from confluent_kafka.admin import AdminClient, NewTopic
 
     admin = AdminClient(
-        {"bootstrap.servers": broker.bootstrap}, logger=logging.getLogger("kafka")
+        {"bootstrap.servers": broker.address}, logger=logging.getLogger("kafka")
     )
     new = NewTopic(
         name,
@@ -69,7 +69,7 @@ def records(
 
     consumer = Consumer(
         {
-            "bootstrap.servers": broker.bootstrap,
+            "bootstrap.servers": broker.address,
             "group.id": "t",
             "auto.offset.reset": "earliest",
         },
@@ -131,7 +131,7 @@ def settings(
     broker: KafkaBroker, name: str, *, timeout_s: float = 10.0, **more: object
 ) -> DeliverySettings:
     sink = KafkaSink(
-        bootstrap=broker.bootstrap, topic=name, tls=False, timeout_s=timeout_s
+        bootstrap=broker.address, topic=name, tls=False, timeout_s=timeout_s
     )
     given = {"name": "k", "stream": "s", "sink": sink, "retry_max_s": 2.0}
     return DeliverySettings(**{**given, **more})
@@ -241,7 +241,7 @@ def produce(broker: KafkaBroker, name: str, numbers: range) -> None:
     """Records of JSON to a topic, each to the partition of its object."""
     from confluent_kafka import Producer
 
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 2})
+    producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 2})
     for number in numbers:
         ship = f"s{number % 7}"
         record = {"id": ship, "t": number, "x": 1, "y": 2}
@@ -259,7 +259,7 @@ def test_a_topic_is_captured_once_by_captures_side_by_side_that_are_killed(
 ) -> None:
     """Each record stands once in the log, in the order of its object, whoever stored it and whoever died."""
     home, name = Home(tmp_path), topic(broker, "feed")
-    source = {"kind": "kafka", "connect": broker.bootstrap, "topics": [name]}
+    source = {"kind": "kafka", "connect": broker.address, "topics": [name]}
     stream = feeding.stream_with(source, format="ndjson")
 
     async def run() -> None:

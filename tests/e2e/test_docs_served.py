@@ -10,7 +10,7 @@ import pytest
 
 from tests.kit.doc_blocks import blocks
 from tests.kit.page_home import Served
-from tests.kit.tutorial import free_ports, is_said
+from tests.kit.tutorial import is_said, ports_for
 
 pytestmark = [
     pytest.mark.e2e,
@@ -28,7 +28,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     conf = tmp_path / "home" / "conf"
     conf.mkdir(parents=True)
     (conf / "streams.toml").write_text(text("toml"))
-    served = Served(tmp_path, int(free_ports((HERE,))[HERE]))
+    served = Served(tmp_path, int(ports_for((HERE,))[HERE]))
     served.start()
     try:
         yield served

@@ -16,6 +16,7 @@ import pytest
 from st_common.home import Home
 from st_common.ops.supervisor import job_supervisor, tick
 from st_common.settings import load_streams
+from tests.kit.ports import free_port
 from tests.kit.serving_http import events
 
 pytestmark = [
@@ -42,12 +43,6 @@ listen = ":{port}"
 SENDERS, EACH = 5, 60
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
-@contextlib.contextmanager
 def serving(folder, port):
     """A server in a process of its own; killed when this is left and it has not ended."""
     command = [sys.executable, "-m", "st_common.cli", "--home", folder / "home"]

@@ -11,6 +11,8 @@ import time
 import httpx
 import pytest
 
+from tests.kit.ports import free_port
+
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.slow,
@@ -31,12 +33,6 @@ FIX = json.dumps({"id": "a", "t": 1, "x": 1, "y": 1})
 DESCRIPTORS = 256
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
 def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("strangers")
     (folder / "conf").mkdir()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.tutorial import Reader, environment, free_ports
+from tests.kit.tutorial import Reader, environment, ports_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -20,7 +20,7 @@ PORTS = ("8000", "8640")
 @pytest.fixture
 def reader(tmp_path: Path) -> Reader:
     binaries = Path(sys.executable).parent
-    return Reader(folder=tmp_path, env=environment(binaries), ports=free_ports(PORTS))
+    return Reader(folder=tmp_path, env=environment(binaries), ports=ports_for(PORTS))
 
 
 def test_the_tutorial_about_transit(reader: Reader, shared: Path):

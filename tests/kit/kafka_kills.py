@@ -14,28 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from st_common.home import Home
-from tests.kit.feeding import lines_of
+from tests.kit.capture_kills import (
+    MOST_UNKNOWN,
+    PAUSE_S,
+    SHIPS,
+    configure,
+    stored,
+    stored_at_last,
+)
 from tests.kit.kafka_broker import KafkaBroker, kafka_broker
 from tests.kit.victims import capturer, killed, started
 
-_STREAM, _TOPIC, _PARTITIONS = "ships", "ships", 3
-_CONF = """
-[streams.ships]
-format = "ndjson"
-columns = {{ object = "id", event_ts = "t", x = "x", y = "y" }}
-crs = "planar"
-time_unit = "s"
-max_ahead_s = "off"
-
-[streams.ships.sources.feed]
-kind = "kafka"
+_TOPIC, _PARTITIONS = "ships", 3
+_SOURCE = """kind = "kafka"
 connect = "{address}"
 topics = ["ships"]
 batch_ms = {batch_ms}
-retry_max_s = 0.3
 """
-_PAUSE_S = 0.004
-_MOST_UNKNOWN = 200
 _STILL_S = 60.0
 
 
@@ -73,7 +68,7 @@ class Producer:
         self.acknowledged: set[int] = set()
         self._stopping, self._given = threading.Event(), 0
         options = {
-            "bootstrap.servers": broker.bootstrap,
+            "bootstrap.servers": broker.address,
             "enable.idempotence": True,
             "linger.ms": 1,
             "message.timeout.ms": 0,
@@ -91,10 +86,10 @@ class Producer:
 
     def _produce(self) -> None:
         while not self._stopping.is_set():
-            if self._given - len(self.acknowledged) < _MOST_UNKNOWN:
+            if self._given - len(self.acknowledged) < MOST_UNKNOWN:
                 self._give(self._given)
                 self._given += 1
-            self._client.poll(_PAUSE_S)
+            self._client.poll(PAUSE_S)
 
     def _give(self, number: int) -> None:
         def told(error: object, _message: object) -> None:
@@ -128,9 +123,10 @@ def lived(
     folder.mkdir()
     with kafka_broker(folder) as broker:
         _make_topic(broker)
-        _configure(root, broker, batch_ms=batch_ms or chance.choice((1, 20, 200, 1000)))
+        batch_ms = batch_ms or chance.choice((1, 20, 200, 1000))
+        configure(home, _SOURCE.format(address=broker.address, batch_ms=batch_ms))
         count = captures or chance.choice((1, 2))
-        living = [started(capturer, out, root, _STREAM) for _ in range(count)]
+        living = [started(capturer, out, root, SHIPS) for _ in range(count)]
         producer = Producer(broker)
         for number in range(kills):
             _until_more(home)
@@ -141,13 +137,13 @@ def lived(
                 broker.start()
             else:
                 killed(living.pop(0))
-                living.append(started(capturer, out, root, _STREAM))
+                living.append(started(capturer, out, root, SHIPS))
         producer.stop()
-        stored = _stored_at_last(home, producer.acknowledged)
+        found = stored_at_last(home, producer.acknowledged, still_s=_STILL_S)
         for capture in living:
             killed(capture)
     return Outcome(
-        acknowledged=frozenset(producer.acknowledged), stored=stored, kills=kills
+        acknowledged=frozenset(producer.acknowledged), stored=found, kills=kills
     )
 
 
@@ -155,43 +151,17 @@ def _make_topic(broker: KafkaBroker) -> None:
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
-    options: dict[str, str | int | float | bool] = {
-        "bootstrap.servers": broker.bootstrap
-    }
+    options: dict[str, str | int | float | bool] = {"bootstrap.servers": broker.address}
     admin = AdminClient(options, logger=logging.getLogger("kafka"))
     made = admin.create_topics([NewTopic(_TOPIC, _PARTITIONS, 1)], request_timeout=30)
     made[_TOPIC].result()
 
 
-def _configure(root: Path, broker: KafkaBroker, *, batch_ms: int) -> None:
-    (root / "conf").mkdir()
-    text = _CONF.format(address=broker.bootstrap, batch_ms=batch_ms)
-    (root / "conf" / "streams.toml").write_text(text)
-
-
 def _until_more(home: Home) -> None:
     """Waits until more is stored than there is."""
-    before, end_s = len(_stored(home)), time.monotonic() + 2 * _STILL_S
-    while len(_stored(home)) == before:
+    before, end_s = len(stored(home)), time.monotonic() + 2 * _STILL_S
+    while len(stored(home)) == before:
         if time.monotonic() > end_s:
             said = (home.root / "capture.out").read_text()
             raise TimeoutError(f"nothing more is stored: {said[-2000:]}")
         time.sleep(0.1)
-
-
-def _stored(home: Home) -> Counter[int]:
-    if not home.log(_STREAM).exists():
-        return Counter()
-    return Counter(json.loads(line)["t"] for line in lines_of(home, _STREAM))
-
-
-def _stored_at_last(home: Home, acknowledged: set[int]) -> Counter[int]:
-    """What the log holds once it holds all that was acknowledged, or nothing more comes."""
-    stored = _stored(home)
-    since_s = time.monotonic()
-    while acknowledged - stored.keys() and time.monotonic() < since_s + _STILL_S:
-        now = _stored(home)
-        if len(now) > len(stored):
-            stored, since_s = now, time.monotonic()
-        time.sleep(0.2)
-    return _stored(home)

@@ -3,13 +3,14 @@
 import getpass
 import shutil
 import signal
-import socket
 import subprocess
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
+
+from tests.kit.broker_process import BrokerProcess, running
+from tests.kit.ports import free_port
 
 _PLACES = ("/usr/sbin", "/usr/local/sbin", "/opt/homebrew/sbin")  # seldom in PATH
 _START_S = 20.0
@@ -27,31 +28,21 @@ set_tcp_nodelay true
 """
 
 
-@dataclass
-class MqttBroker:
-    """A broker whose settings lie in `folder`; it can be stopped and started again on the same port.
+@dataclass(kw_only=True)
+class MqttBroker(BrokerProcess):
+    """A broker that knows some users.
 
     Attributes:
-        folder: of its settings and its log.
         passwords: by user.
         more: further lines of its settings.
-        port: where it listens, chosen at the first start.
     """
 
-    folder: Path
     passwords: Mapping[str, str]
     more: str = ""
-    port: int = 0
-    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
-
-    @property
-    def address(self) -> str:
-        """Where it listens, as host:port."""
-        return f"127.0.0.1:{self.port}"
 
     def start(self, *, users: tuple[str, ...] | None = None) -> None:
         """Starts it, and waits until it takes connections; it knows these users, or all."""
-        self.port = self.port or _free_port()
+        self.port = self.port or free_port()
         settings = self.folder / "mosquitto.conf"
         settings.write_text(
             _SETTINGS.format(
@@ -63,15 +54,9 @@ class MqttBroker:
             )
         )
         self._know(users)
-        with (self.folder / "broker.log").open("ab") as log:
-            command = [_program("mosquitto"), "-c", str(settings), "-v"]
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        end_s = time.monotonic() + _START_S
-        while not _listens(self.port):
-            if self._process.poll() is not None or time.monotonic() > end_s:
-                self.stop()
-                raise RuntimeError((self.folder / "broker.log").read_text()[-2000:])
-            time.sleep(0.02)
+        self._launch(
+            [_program("mosquitto"), "-c", str(settings), "-v"], within_s=_START_S
+        )
 
     def let_in(self) -> None:
         """Has a broker that runs know all users from now on."""
@@ -83,18 +68,6 @@ class MqttBroker:
         """Has it do nothing more, though it is there: what is sent to it waits."""
         if self._process is not None:
             self._process.send_signal(signal.SIGSTOP)
-
-    def stop(self, *, hard: bool = False) -> None:
-        """Ends it: in order, or as a crash does."""
-        if self._process is None:
-            return
-        self._process.send_signal(signal.SIGKILL if hard else signal.SIGTERM)
-        try:
-            self._process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process = None
 
     def _know(self, users: tuple[str, ...] | None) -> None:
         path = self.folder / "passwords"
@@ -112,17 +85,11 @@ class MqttBroker:
                 subprocess.run(command, check=True, timeout=_START_S)
 
 
-@contextmanager
 def mqtt_broker(
     folder: Path, passwords: Mapping[str, str], *, more: str = ""
-) -> Iterator[MqttBroker]:
+) -> AbstractContextManager[MqttBroker]:
     """A broker that runs until the end of the block."""
-    broker = MqttBroker(folder=folder, passwords=passwords, more=more)
-    try:
-        broker.start()
-        yield broker
-    finally:
-        broker.stop(hard=True)
+    return running(MqttBroker(folder=folder, passwords=passwords, more=more))
 
 
 def _program(name: str) -> str:
@@ -133,15 +100,3 @@ def _program(name: str) -> str:
     if path is None:
         raise RuntimeError(f"{name} is not here: apt-get install mosquitto")
     return path
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
-        return probe.connect_ex(("127.0.0.1", port)) == 0

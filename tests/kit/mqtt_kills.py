@@ -14,33 +14,29 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from st_common.home import Home
-from tests.kit.feeding import lines_of
-from tests.kit.mqtt_broker import MqttBroker
+from tests.kit.capture_kills import (
+    MOST_UNKNOWN,
+    PAUSE_S,
+    SHIPS,
+    configure,
+    stored_at_last,
+)
+from tests.kit.mqtt_broker import MqttBroker, mqtt_broker
 from tests.kit.victims import capturer, killed, started
 
 DURABLE = "persistence true\nautosave_on_changes true\nautosave_interval 1"
 """Settings of a mosquitto that writes all that it holds after each round of its loop in which something changed."""
-_USER, _PASSWORD, _STREAM = "ship", "secret", "ships"
-_CLIENT = f"fairway-{_STREAM}-feed"
-_CONF = """
-[streams.ships]
-format = "ndjson"
-columns = {{ object = "id", event_ts = "t", x = "x", y = "y" }}
-crs = "planar"
-time_unit = "s"
-max_ahead_s = "off"
-
-[streams.ships.sources.feed]
-kind = "mqtt"
+_USER, _PASSWORD = "ship", "secret"
+_CLIENT = f"fairway-{SHIPS}-feed"
+_SOURCE = """kind = "mqtt"
 connect = "{address}"
 topics = ["ships/#"]
 batch_ms = {batch_ms}
-retry_max_s = 0.3
 user = "ship"
 token_env = "BROKER_TOKEN"
 """
@@ -48,8 +44,6 @@ _TOLD = re.compile(
     rf"Sending PUBLISH to {_CLIENT} \(d\d, q1, r0, m(\d+), 'ships/(\d+)'"
 )
 _RELEASED = re.compile(rf"Received PUBACK from {_CLIENT} \(Mid: (\d+)")
-_PAUSE_S = 0.004
-_MOST_UNKNOWN = 200
 _STILL_S = 6.0
 
 
@@ -118,13 +112,13 @@ class Publisher:
 
     def _publish(self) -> None:
         while not self._stopping.is_set():
-            if self.waiting < _MOST_UNKNOWN and self._client.is_connected():
+            if self.waiting < MOST_UNKNOWN and self._client.is_connected():
                 number = self._given
                 self._given += 1
                 record = json.dumps({"id": "a", "t": number, "x": 1, "y": 1})
                 told = self._client.publish(f"ships/{number}", record, qos=1)
                 self._numbers[told.mid] = number
-            time.sleep(_PAUSE_S)
+            time.sleep(PAUSE_S)
 
     def _published(
         self, _c: object, _d: object, mid: int, why: object, _p: object
@@ -147,9 +141,13 @@ def lived(root: Path, *, kills: int, seed: int, settings: str = DURABLE) -> Outc
     """
     chance = random.Random(seed)
     with _broker(root, settings) as broker:
-        _configure(root, broker, batch_ms=chance.choice((1, 20, 200)))
-        home, out = Home(root), root / "capture.out"
-        capture = started(capturer, out, root, _STREAM)
+        home, out, batch_ms = (
+            Home(root),
+            root / "capture.out",
+            chance.choice((1, 20, 200)),
+        )
+        configure(home, _SOURCE.format(address=broker.address, batch_ms=batch_ms))
+        capture = started(capturer, out, root, SHIPS)
         _until_subscribed(root)
         publisher = Publisher(broker)
         for number in range(kills):
@@ -161,15 +159,15 @@ def lived(root: Path, *, kills: int, seed: int, settings: str = DURABLE) -> Outc
             else:
                 killed(capture)
                 time.sleep(chance.uniform(0, 0.5))
-                capture = started(capturer, out, root, _STREAM)
+                capture = started(capturer, out, root, SHIPS)
         time.sleep(1)
         publisher.stop()
-        stored = _stored_at_last(home, publisher.acknowledged)
+        found = stored_at_last(home, publisher.acknowledged, still_s=_STILL_S)
         killed(capture)
         return Outcome(
             acknowledged=frozenset(publisher.acknowledged),
             released=frozenset(released_in(root / "broker" / "broker.log")),
-            stored=frozenset(stored),
+            stored=frozenset(found),
             kills=kills,
         )
 
@@ -184,23 +182,11 @@ def released_in(log: Path) -> Iterator[int]:
             yield told[match[1]]
 
 
-@contextmanager
-def _broker(root: Path, settings: str) -> Iterator[MqttBroker]:
+def _broker(root: Path, settings: str) -> AbstractContextManager[MqttBroker]:
     folder = root / "broker"
     folder.mkdir()
     more = f"{settings}\npersistence_location {folder}/"
-    broker = MqttBroker(folder=folder, passwords={_USER: _PASSWORD}, more=more)
-    try:
-        broker.start()
-        yield broker
-    finally:
-        broker.stop(hard=True)
-
-
-def _configure(root: Path, broker: MqttBroker, *, batch_ms: int) -> None:
-    (root / "conf").mkdir()
-    text = _CONF.format(address=broker.address, batch_ms=batch_ms)
-    (root / "conf" / "streams.toml").write_text(text)
+    return mqtt_broker(folder, {_USER: _PASSWORD}, more=more)
 
 
 def _until_subscribed(root: Path) -> None:
@@ -210,15 +196,3 @@ def _until_subscribed(root: Path) -> None:
         if time.monotonic() > end_s:
             raise TimeoutError((root / "capture.out").read_text()[-2000:])
         time.sleep(0.05)
-
-
-def _stored_at_last(home: Home, acknowledged: set[int]) -> set[int]:
-    """What the log holds once it holds all that was acknowledged, or nothing more comes."""
-    stored: set[int] = set()
-    since_s = time.monotonic()
-    while not acknowledged <= stored and time.monotonic() < since_s + _STILL_S:
-        now = {json.loads(line)["t"] for line in lines_of(home, _STREAM)}
-        if len(now) > len(stored):
-            stored, since_s = now, time.monotonic()
-        time.sleep(0.2)
-    return stored

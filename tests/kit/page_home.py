@@ -7,7 +7,6 @@
 """
 
 import contextlib
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from typing import Any
 import httpx
 
 from tests.kit.installation import ROOT, wait
+from tests.kit.ports import free_port
 
 SETTINGS = """
 [streams.vehicles]
@@ -145,7 +145,7 @@ def serve_home(folder: Path, settings: str) -> Iterator[Served]:
     conf = folder / "home" / "conf"
     conf.mkdir(parents=True)
     (conf / "streams.toml").write_text(settings)
-    served = Served(folder, _free_port())
+    served = Served(folder, free_port())
     served.start()
     try:
         yield served
@@ -163,7 +163,7 @@ def make_home(folder: Path) -> Iterator[Served]:
     extract = _extract()
     _load(folder, extract, "places", "park,forest,building,water,stop")
     _load(folder, extract, "streets", "road")
-    served = Served(folder, _free_port())
+    served = Served(folder, free_port())
     served.start()
     try:
         _fill(served, extract)
@@ -196,11 +196,6 @@ def _load(folder: Path, extract: Path, layer: str, kinds: str) -> None:
     ]
     command += ["--group", "helsinki", "--kinds", kinds]
     subprocess.run(list(map(str, command)), check=True, capture_output=True, cwd=ROOT)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def _fill(served: Served, extract: Path) -> None:

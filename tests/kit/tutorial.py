@@ -19,6 +19,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.kit.ports import free_ports
+
 PATIENCE_S = 180.0
 _BLOCK = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _EXPORT = re.compile(r"export (\w+)=(.*)")
@@ -174,19 +176,9 @@ def _as_pattern(line: str) -> str:
     return re.escape(line.rstrip()).replace(r"\.\.", ".*") + r"\n"
 
 
-def free_ports(ports: tuple[str, ...]) -> dict[str, str]:
+def ports_for(ports: tuple[str, ...]) -> dict[str, str]:
     """A free port of this machine in the place of each."""
-    sockets = [socket.socket() for _ in ports]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return {
-            port: str(one.getsockname()[1])
-            for port, one in zip(ports, sockets, strict=True)
-        }
-    finally:
-        for one in sockets:
-            one.close()
+    return dict(zip(ports, map(str, free_ports(len(ports))), strict=True))
 
 
 def environment(binaries: Path) -> dict[str, str]:

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ import pytest
 import yaml
 
 from tests.kit.jvm import QUICK_TO_START
+from tests.kit.ports import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -24,12 +24,6 @@ SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_tex
     "services"
 ]
 BIN = Path(sys.executable).parent
-
-
-def free_port() -> str:
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return str(made.getsockname()[1])
 
 
 def on_loopback(words: list[str], ports: dict[str, str]) -> list[str]:
@@ -93,8 +87,8 @@ def wait_until_well(name: str, ports: dict[str, str], log: Path) -> None:
 def test_master_and_worker_start_and_find_each_other_and_their_checks_notice(
     tmp_path: Path,
 ):
-    of_master = {"7077": free_port(), "8080": free_port()}
-    of_worker = {**of_master, "8080": free_port()}
+    of_master = {"7077": str(free_port()), "8080": str(free_port())}
+    of_worker = {**of_master, "8080": str(free_port())}
     assert not is_well("spark-master", of_master)
     with started("spark-master", of_master, tmp_path) as log:
         wait_until_well("spark-master", of_master, log)

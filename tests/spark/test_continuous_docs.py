@@ -105,7 +105,7 @@ def test_the_example_of_kafka_runs(tmp_path):
     from confluent_kafka.admin import AdminClient, NewTopic
 
     with kafka_broker(tmp_path) as broker:
-        servers = {"bootstrap.servers": broker.bootstrap}
+        servers = {"bootstrap.servers": broker.address}
         admin = AdminClient(servers)
         admin.create_topics([NewTopic("positions", 1, 1)])["positions"].result(60)
         producer = Producer(servers)
@@ -117,7 +117,7 @@ def test_the_example_of_kafka_runs(tmp_path):
         jars = ",".join(
             str(jar) for jar in sorted((JARS.parent / "spark-kafka").glob("*.jar"))
         )
-        example = KAFKA.replace("localhost:9092", broker.bootstrap)
+        example = KAFKA.replace("localhost:9092", broker.address)
         done = subprocess.run(
             [sys.executable, "-c", f"JARS = {jars!r}{SESSION}{example}"],
             cwd=tmp_path,

@@ -39,6 +39,7 @@ from st_common.settings import load_streams
 from tests.kit.cars import QUERIES, drive, told
 from tests.kit.jvm import QUICK_TO_START
 from tests.kit.log_writer import bare_log
+from tests.kit.ports import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -80,12 +81,6 @@ class Cluster:
                         if word in " ".join(each.cmdline()):
                             found[each.pid] = number
         return found
-
-
-def free_port() -> int:
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return int(made.getsockname()[1])
 
 
 def wait_for(condition: Callable[[], object], told: Callable[[], str]) -> None:

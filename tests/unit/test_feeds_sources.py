@@ -26,6 +26,7 @@ from tests.kit.feeding import (
     until_records,
 )
 from tests.kit.mqtt_broker import mqtt_broker
+from tests.kit.ports import free_port
 
 pytestmark = pytest.mark.spec("B6")
 
@@ -33,11 +34,6 @@ pytestmark = pytest.mark.spec("B6")
 @pytest.fixture
 def home(tmp_path):
     return Home(tmp_path / "home")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 async def connected(port):

@@ -1,7 +1,6 @@
 """What aircraft and ships said before, in captures and replays: segments stand alone, and records count once."""
 
 import asyncio
-import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from st_common.home import Home
 from st_common.rejects.replay import replay_rejects
 from st_common.settings import StreamSettings, stream_of_table
 from tests.kit.feeding import capturing, killed, until_records
+from tests.kit.ports import free_port
 
 pytestmark = pytest.mark.spec("B6", "B7")
 
@@ -63,11 +63,6 @@ def fixes_of(home: Home, stream: StreamSettings) -> tuple[list[dict], int]:
 def whole(payload: bytes, stream: StreamSettings) -> tuple[list[dict], int]:
     decoded = decode(payload, stream, arrival_us=0)
     return decoded.fixes.drop_columns(["row"]).to_pylist(), decoded.rows
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 async def send(port: int, data: bytes, *, size: int) -> None:

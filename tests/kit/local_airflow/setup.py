@@ -3,13 +3,13 @@
 import base64
 import os
 import secrets
-import socket
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from st_common.airflow.place import ROOT, job_environment
 from st_common.ops.records import read_record, write_record
 from tests.kit.local_airflow.postgres import DATABASE, USER
+from tests.kit.ports import free_ports
 
 MARK = "FAIRWAY_LOCAL_AIRFLOW"
 """The variable that every process below a local Airflow inherits: by it nothing is ever left behind."""
@@ -87,15 +87,6 @@ def make_setup(folder: Path) -> Setup:
     passwords = folder / "passwords.json"
     write_record(passwords, {ADMIN: made.password}, private=True)
     return made
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on now, each another one."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def airflow_environment(
