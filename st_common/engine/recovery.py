@@ -87,11 +87,8 @@ def repair(home: Home) -> Iterator[str]:
         for folder in (home.root / "streams").glob("*")
         for path in _tables_of(home, folder.name)
     }
-    for log in sorted((home.root / "tables").rglob("_delta_log")):
-        if (
-            log.parent not in derived
-            and (notice := tables.recover(log.parent, derived=False)) is not None
-        ):
+    for path in sorted(_all_tables(home) - derived):
+        if (notice := tables.recover(path, derived=False)) is not None:
             yield notice
 
 
@@ -119,14 +116,23 @@ def damage_of(home: Home) -> Iterator[tuple[str, list[str]]]:
             if is_damaged(path)
         ]
         yield f"stream {stream}: its states", damaged
-    others = {log.parent for log in (home.root / "tables").rglob("_delta_log")} - seen
     broken = [
         f"{line}; it is made from no log: restore it from a backup"
-        for path in sorted(others)
-        if not any(part.startswith(".") for part in path.parts)
+        for path in sorted(_all_tables(home) - seen)
         for line in _damage(home, path)
     ]
     yield "other tables", broken
+
+
+def _all_tables(home: Home) -> set[Path]:
+    """The folders of all tables, those of no stream too; not what was put aside, whose names begin with a dot."""
+    root = home.root / "tables"
+    found = {log.parent for log in root.rglob("_delta_log")}
+    return {
+        path
+        for path in found
+        if not any(part.startswith(".") for part in path.relative_to(root).parts)
+    }
 
 
 def _damage(home: Home, path: Path) -> list[str]:

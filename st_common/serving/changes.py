@@ -160,6 +160,7 @@ def streams_of(home: Home, query: str | None) -> list[str]:
 
 def changed_streams(home: Home) -> list[str]:
     """The names of the streams that have changes, or a log that may have some; sorted."""
-    stored = (path.name for path in home.table("changes").glob("*") if path.is_dir())
+    folders = home.table("changes").glob("[!.]*")  # not what was put aside
+    stored = (path.name for path in folders if path.is_dir())
     logged = (path.parent.name for path in (home.root / "streams").glob("*/log"))
     return sorted({*stored, *logged})

@@ -13,7 +13,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
 from st_common.observed import note_written
-from st_common.tables.durable import sync_files, sync_log
+from st_common.tables.durable import sync_before, sync_files, sync_log
 from st_common.tables.files import partition_text
 
 
@@ -70,7 +70,8 @@ def commit(
 ) -> None:
     """Commits files that come and go, and how far `apps` are, as one version after the one at which `table` stands.
 
-    Files are durable before the commit names them, and the commit when this returns (SPEC S2). Call it inside `locked`.
+    Files are durable before the commit names them, the version before it too, and the commit when this returns (SPEC
+    S2). Call it inside `locked`.
 
     Args:
         table: a handle that is up to date.
@@ -81,6 +82,7 @@ def commit(
         CommitFailedError: another committer was there before; nothing was committed.
     """
     path = local_path(table)
+    sync_before(path)
     added = [
         path / unquote(action.path)
         for action in actions

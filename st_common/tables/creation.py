@@ -8,7 +8,7 @@ from deltalake import DeltaTable, Field, Schema
 from st_common.contracts import Contract, require_match
 from st_common.errors import ContractError
 from st_common.storage import make_folder
-from st_common.tables.durable import sync_log
+from st_common.tables.durable import sync_before, sync_log
 from st_common.tables.handle import newest, required
 from st_common.tables.shape import attributes, gained
 
@@ -60,6 +60,7 @@ def made(path: Path, contract: Contract, schema: pa.Schema) -> DeltaTable:
         )
         sync_log(path)
     elif (str(path), contract.name) not in _checked:
+        sync_before(path)
         _keep(path, table, contract)
     _checked.add((str(path), contract.name))
     return _widened(path, table, contract, schema) if contract.extendable else table
@@ -105,6 +106,7 @@ def _widened(
     added = [name for name in wanted if name not in stored]
     if not added:
         return table
+    sync_before(path)
     table.alter.add_columns([Field.from_arrow(schema.field(name)) for name in added])
     sync_log(path)
     return required(path)

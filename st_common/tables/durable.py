@@ -35,6 +35,22 @@ def sync_files(paths: Iterable[Path], table: Path) -> None:
         _sync(folder)
 
 
+def sync_before(table: Path) -> None:
+    """Makes durable what stands in a table's log, where another process committed it: it may have died before it had.
+
+    Called before each commit, so that a power cut never takes a version and leaves one that was built on it: a hole.
+
+    Call it inside `locked(table)`.
+    """
+    folder, known = table / _LOG, _synced.get(table)
+    if (
+        known is None
+        or not (folder / log_name(known)).exists()
+        or (folder / log_name(known + 1)).exists()
+    ):
+        sync_log(table)
+
+
 def sync_log(table: Path) -> None:
     """Makes the newest versions of a table durable, whoever committed them; nobody may rely on a commit before.
 
@@ -63,6 +79,11 @@ def sync_log(table: Path) -> None:
     for place in (folder, table, table.parent):
         _sync(place)
     _synced[table] = version
+
+
+def sync_cut(table: Path) -> None:
+    """Makes durable that versions were taken away: no power cut brings one back behind those that follow now."""
+    _sync(table / _LOG)
 
 
 def log_name(version: int) -> str:

@@ -90,9 +90,14 @@ def _opened(path: Path, folder: _Identity) -> DeltaTable | None:
 def unreadable(path: Path, error: Exception) -> FairwayError:
     """The error for people of a table whose log cannot be read."""
     return FairwayError(
-        f"{path} cannot be opened: {str(error).splitlines()[0]}",
+        f"{path} cannot be opened: {_said(error)}",
         hint="its engine brings it back at its next start, or `fairway doctor --repair` does",
     )
+
+
+def _said(error: Exception) -> str:
+    """What an error of Delta says, on one line, without its values printed for programmers."""
+    return str(error).splitlines()[0].partition(": ParsedLogPath")[0]
 
 
 def _is_same(known: _Open, path: Path, folder: _Identity) -> bool:

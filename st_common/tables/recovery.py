@@ -19,7 +19,13 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from st_common.errors import FairwayError
-from st_common.tables.durable import checkpointed, log_name, newest_version
+from st_common.tables.durable import (
+    checkpointed,
+    log_name,
+    newest_version,
+    sync_before,
+    sync_cut,
+)
 from st_common.tables.files import checksum_in
 from st_common.tables.handle import forget, required
 from st_common.tables.lock import locked
@@ -53,9 +59,11 @@ def recover(table: Path, *, derived: bool = True) -> str | None:
         before = newest_version(table)
         # Checkpoints first: without a torn one the log can still be read from its beginning.
         _cut_checkpoints(table)
-        whole = _whole_log(table, before)
+        whole = _whole_log(table, before, derived=derived)
         whole = _whole_files(table, whole) if derived else whole
         forget(table)
+        # Who committed last may have been killed before it was durable, and now somebody goes on from there.
+        sync_before(table)
     if whole == before:
         return None
     trim_sums(table)
@@ -65,22 +73,36 @@ def recover(table: Path, *, derived: bool = True) -> str | None:
     return f"{table}: versions {whole + 1} to {before} were torn and {then}"
 
 
-def _whole_log(table: Path, newest: int) -> int:
+def _whole_log(table: Path, newest: int, *, derived: bool) -> int:
     """The newest version up to which the log can be read; what is behind it is cut off."""
-    torn = [version for version in _versions(table) if _actions(table, version) is None]
-    if not torn:
+    first = _first_torn(table)
+    if first is None:
         return newest
-    whole = [
-        version
-        for version in _versions(table)
-        if version > torn[0] and version not in torn
-    ]
-    if whole:
-        raise _unusable(
-            table, f"version {torn[0]} in its log cannot be read, but later ones can"
+    later = [one for one in _versions(table) if one > first]
+    if any(_actions(table, one) is not None for one in later):
+        what = (
+            f"version {first} in its log {_how(table, first)}, but later ones are whole"
         )
-    _cut(table, torn[0])
-    return torn[0] - 1
+        raise _unusable(table, what, derived=derived)
+    _cut(table, first)
+    return first - 1
+
+
+def _first_torn(table: Path) -> int | None:
+    """The first version that the log should have, and that is missing or cannot be read; None for none.
+
+    It should have all behind its checkpoint; of those before it as many as nobody has cleaned away.
+    """
+    versions = _versions(table)
+    torn = [one for one in versions if _actions(table, one) is None]
+    begins = checkpointed(table) + 1
+    missing = {*range(begins, max(versions, default=-1))} - {*versions}
+    return min({*torn, *missing}, default=None)
+
+
+def _how(table: Path, version: int) -> str:
+    is_there = (table / _LOG / log_name(version)).exists()
+    return "cannot be read" if is_there else "is missing"
 
 
 def _whole_files(table: Path, newest: int) -> int:
@@ -99,7 +121,9 @@ def _whole_files(table: Path, newest: int) -> int:
         )
         if first is None:
             raise _unusable(
-                table, f"{min(damaged)} is missing or cut, and its commit is old"
+                table,
+                f"{min(damaged)} is missing or cut, and its commit is old",
+                derived=True,
             )
         _cut(table, first)
         newest = first - 1
@@ -124,6 +148,9 @@ def damage(table: Path) -> list[str]:
         for name in changed_in_log(table)
         if not name.endswith(".json") or int(name[:20]) > newest_checkpoint
     ]
+    torn = _first_torn(table)
+    if not said and torn is not None and torn > newest_checkpoint:
+        said.append(f"{_LOG}/{log_name(torn)} {_how(table, torn)}")
     if said:
         return said
     try:
@@ -143,6 +170,8 @@ def whole_version(table: Path) -> int:
     Nothing is changed: see `cut_behind`.
     """
     changed = [int(name[:20]) for name in changed_in_log(table)]
+    torn = _first_torn(table)
+    changed += [] if torn is None else [torn]
     version = min([newest_version(table), *(number - 1 for number in changed)])
     while version >= 0:
         try:
@@ -297,6 +326,7 @@ def _cut(table: Path, first: int) -> None:
     for version in reversed(_versions(table)):
         if version >= first:
             _move_away(table, folder / log_name(version))
+    sync_cut(table)
 
 
 def _move_away(table: Path, path: Path) -> None:
@@ -306,8 +336,13 @@ def _move_away(table: Path, path: Path) -> None:
         path.replace(target)
 
 
-def _unusable(table: Path, what: str) -> FairwayError:
+def _unusable(table: Path, what: str, *, derived: bool) -> FairwayError:
+    way_out = (
+        "`fairway doctor --repair` has it written again from the log, if that goes back so far; "
+        if derived
+        else ""
+    )
     return FairwayError(
         f"{table} is damaged: {what}",
-        hint="restore the table from a copy, older ones do too, or remove it: it is made again from the log",
+        hint=f"{way_out}restore the table from a copy, older ones do too",
     )

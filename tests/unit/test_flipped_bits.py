@@ -13,6 +13,7 @@ from st_common.cli import app
 from st_common.engine.recovery import damage_of
 from st_common.home import Home
 from st_common.serving.answers import answer
+from st_common.tables.durable import log_name
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S2")
@@ -168,6 +169,26 @@ def test_a_changed_table_is_found_and_written_again_from_the_log(
     assert "WRONG" not in fairway(root, "verify")
 
 
+@pytest.mark.parametrize("version", [0, 1, 2], ids=["first", "second", "third"])
+@pytest.mark.parametrize("table", TABLES)
+def test_a_version_that_is_lost_below_others_is_named_and_written_again_from_the_log(
+    whole: Path, tmp_path: Path, version: int, table: str
+):
+    root, before = tmp_path / "home", told(whole)
+    shutil.copytree(whole, root)
+    tables_of(root)
+    victim = root / "tables" / table / "grid" / "_delta_log" / log_name(version)
+    victim.unlink()
+    refused = fairway(root, "run", "grid", "--until-idle", code=2)
+    assert f"version {version} in its log is missing" in refused
+    assert "fairway doctor --repair" in refused
+    assert f"{victim.name} is missing" in fairway(root, "doctor", code=1)
+    assert f"{victim.name} is missing" in fairway(root, "doctor", "--repair")
+    fairway(root, "run", "grid", "--until-idle")
+    assert told(root) == before
+    assert "WRONG" not in fairway(root, "doctor")
+
+
 def test_what_the_log_has_no_more_is_not_mended_and_said(whole: Path, tmp_path: Path):
     root = tmp_path / "home"
     shutil.copytree(whole, root)
@@ -183,8 +204,11 @@ def test_what_the_log_has_no_more_is_not_mended_and_said(whole: Path, tmp_path: 
     assert "restore" in wrong
 
 
-def test_a_changed_layer_is_found_and_cannot_be_mended(whole: Path, tmp_path: Path):
-    root = tmp_path / "home"
+@pytest.mark.parametrize("place", ["home", ".hidden/home"], ids=["plain", "hidden"])
+def test_a_changed_layer_is_found_and_cannot_be_mended(
+    whole: Path, tmp_path: Path, place: str
+):
+    root = tmp_path / place
     shutil.copytree(whole, root)
     area = '{"type":"Polygon","coordinates":[[[0,0],[5,0],[5,5],[0,0]]]}'
     feature = f'{{"type":"Feature","properties":{{"id":"a"}},"geometry":{area}}}'

@@ -1,6 +1,9 @@
 """Tables after power cuts: torn newest commits are cut off, and one of two committers at the same place is refused."""
 
+import multiprocessing
+import os
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -86,15 +89,39 @@ def test_a_version_whose_rows_were_cut_goes_with_all_behind_it(tmp_path: Path) -
     assert tables.recover(path) is None
 
 
-def test_a_damaged_version_below_whole_ones_is_an_error_with_the_way_out(
+@pytest.mark.parametrize("lost", [0, 1], ids=["first", "middle"])
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [("empty", "cannot be read"), ("gone", "is missing")],
+    ids=["empty", "gone"],
+)
+def test_a_hole_below_whole_versions_is_an_error_with_the_way_out(
+    tmp_path: Path, lost: int, how: str, told: str
+) -> None:
+    path = _filled(tmp_path, 3)
+    file = path / "_delta_log" / log_name(lost)
+    file.write_bytes(b"") if how == "empty" else file.unlink()
+    for derived, way_out in ((True, "doctor --repair` has"), (False, "restore the")):
+        with pytest.raises(FairwayError) as refused:
+            tables.recover(path, derived=derived)
+        assert f"version {lost} in its log {told}" in refused.value.message
+        assert refused.value.hint.startswith(("`fairway " + way_out, way_out))
+    assert len(tables.damage(path)) == 1
+    assert log_name(lost) in tables.damage(path)[0]
+    assert tables.whole_version(path) == lost - 1
+
+
+def test_commits_that_were_cleaned_away_behind_a_checkpoint_are_no_hole(
     tmp_path: Path,
 ) -> None:
     path = _filled(tmp_path, 3)
-    (path / "_delta_log" / log_name(1)).write_bytes(b"")
-    with pytest.raises(
-        FairwayError, match=r"version 1 in its log cannot be read, .*restore the table"
-    ):
-        tables.recover(path)
+    tables.checkpoint(path, keeps_commits=True)
+    _append(path, 3)
+    for version in range(3):
+        (path / "_delta_log" / log_name(version)).unlink()
+    tables.handle.forget(path)
+    assert tables.recover(path) is None
+    assert (tables.damage(path), _segments(path)) == ([], [0, 1, 2, 3])
 
 
 def test_a_torn_checkpoint_is_done_without(tmp_path: Path) -> None:
@@ -152,3 +179,57 @@ def test_files_are_durable_before_the_commit_that_names_them(
     assert rows == [1]
     assert commits == [(log_name(2), 2)]
     assert done[-3:] == [("_delta_log", 2), ("rejects", 2), (tmp_path.name, 2)]
+
+
+def test_what_a_killed_process_committed_is_durable_before_the_next_version_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a power cut could leave the next version, without the one that it was built on."""
+    path = _filled(tmp_path, 1)
+    killed = multiprocessing.get_context("spawn").Process(
+        target=_killed_before_it_synced, args=(path,)
+    )
+    killed.start()
+    killed.join()
+    assert killed.exitcode == 9
+    assert tables.durable.newest_version(path) == 2
+    done: list[tuple[str, int]] = []
+    real = tables.durable._sync
+
+    def synced(file: Path) -> None:
+        real(file)
+        done.append((file.name, tables.durable.newest_version(path)))
+
+    monkeypatch.setattr("st_common.tables.durable._sync", synced)
+    _append(path, 2)
+    assert (log_name(2), 2) in done
+    before = [name for name, newest in done if newest == 2]
+    assert before.index(log_name(2)) < before.index("_delta_log")
+    assert done[-4:] == [
+        (log_name(3), 3),
+        ("_delta_log", 3),
+        ("rejects", 3),
+        (tmp_path.name, 3),
+    ]
+
+
+def _killed_before_it_synced(path: Path) -> None:
+    with patch("st_common.tables.active.sync_log", lambda _path: os._exit(9)):
+        _append(path, 1)
+
+
+def test_a_version_that_was_cut_off_is_durably_gone_before_others_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _filled(tmp_path, 3)
+    (path / "_delta_log" / log_name(3)).write_bytes(b"")
+    done: list[tuple[str, int]] = []
+    real = tables.durable._sync
+
+    def synced(file: Path) -> None:
+        real(file)
+        done.append((file.name, tables.durable.newest_version(path)))
+
+    monkeypatch.setattr("st_common.tables.durable._sync", synced)
+    assert tables.recover(path) is not None
+    assert done[0] == ("_delta_log", 2)
