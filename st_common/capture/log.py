@@ -49,9 +49,8 @@ class Log(StoredLog):
         self.event_time = EventTime()
         """How far it has come, as far as was looked at: see `appending.time_of`."""
         self._settle: Callable[[], object] | None = None
-        self._synced = (
-            0  # the number behind the segments that were made, and so synced, here last
-        )
+        self._synced = 0
+        """The number behind the segments that were made here last, or synced: all before it are durable."""
 
     def settle_by(self, settle: Callable[[], object]) -> None:
         """Sets a function that is called under the log's lock before each append of records.
@@ -195,6 +194,13 @@ class Log(StoredLog):
             name.removesuffix(".json"): self._position_in(f"{_READERS}/{name}")
             for name in names
         }
+
+    def sync(self, segments: Iterable[Segment]) -> None:
+        """See `StoredLog.sync`; those that are known to be durable, as all that were appended here, cost nothing."""
+        others = [one for one in segments if one.number >= self._synced]
+        super().sync(others)
+        # Who made one had made durable what is in front of it: see `_sync_before`.
+        self._synced = max((one.number + 1 for one in others), default=self._synced)
 
     def _append(
         self,

@@ -100,4 +100,8 @@ class Places:
         except MissingError:
             return False
         crc = segment.raw_checksum if segment.packet else segment.checksum
-        return not segment.control and crc == int(announced["crc"])
+        is_it = not segment.control and crc == int(announced["crc"])
+        if is_it:
+            # Whoever stored it may have died before it was durable: no place is noted, or said, that a power cut takes.
+            self._log.sync([segment])
+        return is_it

@@ -301,8 +301,17 @@ class Intake:
 
 
 def _written(log: Log, position: int, records: int) -> Written:
-    """What a log has of a request: where it stands, and which of its records are ahead of the stream."""
-    first = row_of(position)
+    """What a log has of a request: where it stands, and which of its records are ahead of the stream.
+
+    Raises:
+        LogError: the log ends before it.
+    """
+    first, end = row_of(position), log.end()
+    if segment_of(position) >= end:
+        raise LogError(
+            f"segment {segment_of(position)} had what came with this idempotency key, and the log ends before {end}",
+            hint="the log lost segments, or is an older copy: send the request again with another key",
+        )
     try:
         segment = log.segment(segment_of(position))
         log.sync([segment])  # who stored it may have died before it was durable

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from st_common.capture.reading import log_for
+from st_common.capture.reading import log_for, settle
 from st_common.cli import app
 from st_common.errors import ConfigError
 from st_common.feed_keys import source_settings
@@ -28,6 +28,7 @@ from st_common.feeds.places import MovedError, Places
 from st_common.feeds.writer import Writer
 from st_common.home import Home
 from st_common.settings import load_streams
+from st_common.storage import local
 from tests.kit.feeding import (
     capturing,
     lines_of,
@@ -118,6 +119,39 @@ def write_from_where_it_was(home, sizes, *, dies_at=None):
     for size, end in zip(sizes, itertools.accumulate(sizes), strict=True):
         if end > begun:
             writer.write([arrival(end - size, size, places={"part": end})])
+
+
+@pytest.mark.spec("S2")
+def test_a_place_is_noted_only_when_what_lies_before_it_is_durable(
+    tmp_path, monkeypatch
+):
+    """Else a power cut takes a segment whose place is noted: its source is not asked for these records again."""
+    home, done, real = Home(tmp_path), [], local._sync_folder
+
+    def died(folder):
+        if folder.parent.name == "segments":
+            raise _KilledError  # the segment has its name, which is not durable
+        real(folder)
+
+    monkeypatch.setattr(local, "_sync_folder", died)
+    writer = Writer(home, STREAM, "feed", clock=lambda: 1)
+    settle(writer.log, STREAM)
+    with pytest.raises(_KilledError):
+        writer.write([arrival(0, 3, places={"part": 3})])
+
+    def synced(folder):
+        real(folder)
+        if folder.parent.name == "segments":
+            done.append(folder.name)
+
+    monkeypatch.setattr(local, "_sync_folder", synced)
+    other = Writer(home, STREAM, "feed", clock=lambda: 1)
+    assert other.places.known == {"part": 3}
+    assert done == ["00000000"]
+    other.write([arrival(3, 2, places={"part": 5})])
+    other.write([arrival(5, 2, places={"part": 7})])
+    # What a writer has stored itself costs nothing more.
+    assert done[1:] == 2 * ["00000000"]
 
 
 def test_two_captures_of_one_source_store_each_record_once(tmp_path):

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from st_common.capture.log import Log
 from st_common.errors import FairwayError, StorageError, TransientError
 from st_common.home import Home
+from st_common.ops.records import read_record, write_record
 from st_common.position import row_of, segment_of
 from st_common.server import intake as server_intake
 from st_common.server.asked import ReusedKeyError
@@ -223,6 +224,24 @@ class Faults:
 
 def refused(number, text):
     return local.failed(OSError(number, text), Path("there"))
+
+
+@pytest.mark.spec("S2")
+def test_a_key_whose_segment_the_log_has_no_more_is_refused_and_not_acknowledged(place):
+    """As where the log was put back from an older copy: the note of keys is newer than it."""
+    with served(place) as client:
+        stored = post(client, fix("one"), "k1").json()
+        assert post(client, fix("one"), "k1").json() == stored
+    number = segment_of(stored["position"])
+    log = place.home.log("ships")
+    (log / "segments" / "00000000" / f"{number:012d}.seg").unlink()
+    note = log / "captures" / "http-server.json"
+    noted = read_record(note)
+    write_record(note, {"places": noted["next"]["places"]})
+    with served(place) as client:
+        again = post(client, fix("one"), "k1")
+        assert (again.status_code, "another key" in again.text) == (400, True)
+        assert post(client, fix("one"), "k2").status_code == 202
 
 
 KEYS = st.sampled_from([None, "k1", "k2"])
