@@ -12,6 +12,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,12 +80,14 @@ class Listener:
     Attributes:
         query: the name of the query.
         after: behind which change he begins; None: with what is told from now on.
+        joined: the place up to which the hub had told when he came; None: he begins there.
         begins: what is told first.
         over: why nothing more is told to him; None: more may come.
     """
 
     query: str | None
     after: At | None = None
+    joined: At | None = None
     begins: bytes = b""
     over: str | None = None
     waiting: deque[Sequence[Told]] = field(default_factory=deque)
@@ -117,6 +120,13 @@ class Listener:
         self.waiting.clear()
         self._count = self._bytes = 0
         return taken
+
+    async def pause(self, seconds: float) -> None:
+        """Waits for so long, or until there is news, or it is over."""
+        self.has_news.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.has_news.wait()
 
     def end(self, why: str) -> None:
         """Nothing more is told; what waits is let go."""
@@ -190,6 +200,7 @@ class Hub:
             async with asyncio.timeout(JOIN_S):
                 await self._is_following.wait()
             if after is not None:
+                mine.joined = self._place
                 await asyncio.to_thread(Follower, self._home, self._stream, after=after)
         except TimeoutError:
             self.leave(mine)
@@ -225,7 +236,7 @@ class Hub:
         yield mine.begins
         last = mine.after or FIRST  # an engine that starts again tells it again
         if mine.after is not None:
-            async for earlier in self._before(mine.query, mine.after):
+            async for earlier in self._before(mine, mine.after):
                 last = earlier[-1].at
                 for piece in _pieces(earlier):
                     yield piece
@@ -262,20 +273,29 @@ class Hub:
         for one in self._listeners:
             one.has_news.set()
 
-    async def _before(self, query: str | None, after: At) -> AsyncIterator[list[Told]]:
-        """What is committed behind a place by now."""
+    async def _before(self, mine: Listener, after: At) -> AsyncIterator[list[Told]]:
+        """What is committed behind a place, up to where the hub had told when he came, or further.
+
+        An engine that starts again takes back what it has told and not committed, and tells it once more. The hub has
+        told that and passes over it, so whoever comes in between waits for it here.
+        """
         follower = await asyncio.to_thread(
-            Follower, self._home, self._stream, after=after, query=query
+            Follower, self._home, self._stream, after=after, query=mine.query
         )
-        outlet = Outlet(self._home, self._stream)
-        while True:
+        outlet, pause_s = Outlet(self._home, self._stream), FIRST_PAUSE_S
+        while mine.over is None and not self._is_over:
             rows = await asyncio.to_thread(follower.poll)
-            if not len(rows):
-                return
-            passed = await asyncio.to_thread(outlet.passed, rows)
-            told = await asyncio.to_thread(told_of, passed, self._stream)
-            if told:
-                yield told
+            if len(rows):
+                passed = await asyncio.to_thread(outlet.passed, rows)
+                told = await asyncio.to_thread(told_of, passed, self._stream)
+                if told:
+                    yield told
+            elif follower.place >= (mine.joined or FIRST):
+                break
+            else:
+                await mine.pause(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        mine.has_news.set()  # there may be some: a pause has cleared it
 
     async def _follow(self) -> None:
         """Tells what is committed, as it is; after a look that failed from where the one before was."""

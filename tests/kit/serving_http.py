@@ -79,6 +79,14 @@ class Engine:
         """Ends it."""
         self._engine.close()
 
+    def abandon(self) -> None:
+        """Ends it as one that is killed: what was told and not committed is not committed now."""
+        self._engine.abandon()
+
+    def batch(self) -> bool:
+        """Steps: what comes of it is told, and not committed; whether there was something."""
+        return self._engine.batch()
+
     def work(self) -> None:
         """Steps, commits and archives all that the log has."""
         while self._engine.batch():

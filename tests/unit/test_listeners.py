@@ -83,13 +83,14 @@ def stalled(client):
 
 
 @contextlib.contextmanager
-def listening(client, path="/changes/zone"):
+def listening(client, path="/changes/zone", *, after=None):
+    headers = {} if after is None else {"last-event-id": after}
     got, known = [], threading.Event()
 
     def listen():
         with (
             contextlib.suppress(httpx.HTTPError),  # the test ends
-            client.stream("GET", path) as response,
+            client.stream("GET", path, headers=headers) as response,
         ):
             assert response.status_code == 200
             known.set()
@@ -333,3 +334,28 @@ def test_the_place_of_one_who_comes_is_never_behind_what_he_is_told(place):
     begins, news = asyncio.run(heard())
     assert b"id: 16777216/5\n" in begins
     assert news == b"behind;"
+
+
+def test_who_resumes_before_an_engine_that_starts_anew_has_told_again_misses_nothing(
+    client, place
+):
+    """The hub has told what a killed engine had in its journal, and passes over it when the next one tells it."""
+    post(client, "first")
+    killed = Engine(place)
+    killed.work()
+    with listening(client) as before:
+        post(client, "a", "b")
+        while killed.batch():
+            pass  # told, and not committed
+        until(lambda: len(before) == 2)
+        killed.abandon()
+        other = Engine(place)  # takes back what was told
+        with listening(client, after=before[0][0]) as later:
+            until(lambda: hub_of(client)["listeners"] == 2)
+            time.sleep(0.3)  # he has looked for what is behind his last one
+            post(client, "c")
+            other.work()
+            until(lambda: len(later) >= 2 and len(before) == 3)
+        assert [one["object"] for _, one in later] == ["b", "c"]
+        assert [one["object"] for _, one in before] == ["a", "b", "c"]
+        other.close()
