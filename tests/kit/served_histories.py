@@ -4,7 +4,8 @@ A history is a seed. Clients post with and without keys, make requests again, ha
 the last id that they had; servers are killed, end and begin, the disk is full, or fails at any step, engines follow the
 log meanwhile. In the end:
 
-    what was acknowledged is in the log where it was told; with a key once, without one once for each time it was sent
+    what was acknowledged is in the log where it was told, also behind each power cut
+    with a key it is there once, without one once for each time it was sent
     a key's answer is the same each time, and no other request is stored under it
     what was refused, or failed, is there as a whole or not at all
     no request fails while nothing is broken, whatever failed before
@@ -14,9 +15,11 @@ log meanwhile. In the end:
 from collections import Counter
 from dataclasses import dataclass
 from errno import EDQUOT, EIO, EMFILE, ENOSPC
+from functools import partial
 from random import Random
 
-from st_common.errors import FencedError
+from st_common.capture.packing import pack
+from st_common.errors import FencedError, LogError
 from st_common.formats.said_before import said_before
 from st_common.position import position_of
 from st_common.query.control import QueryRow, encoded
@@ -34,7 +37,14 @@ _BOXES = {"west": (0, 0, 4, 8), "all": (0, 0, 8, 8)}
 _TURNS = 4_000
 """After so many turns nothing is broken any more."""
 _CODES = (ENOSPC, EIO, EMFILE, EDQUOT)
-_BREAKS = ("kill", "kill", "cut", "fault", "fault", "fault", "full", "end")
+_BREAKS = (
+    *("kill", "kill", "torn", "torn", "cut"),
+    *("fault", "fault", "fault", "full", "end"),
+)
+_INTO_TURNS = 200
+_CUT_IN = 200
+"""In so many turns at most, after a server has left what is not durable, the power is cut."""
+_YOUNG_US = 300_000
 _HOURS_US = 1000 * 3600 * SECOND_US
 
 
@@ -79,7 +89,7 @@ def live(seed: int) -> Served:
             _judge_ear(traffic, ear)
     return Served(
         seed=seed,
-        kills=counts["kill"],
+        kills=counts["kill"] + counts["torn"],
         cuts=counts["cut"],
         faults=faults.count,
         taken=traffic.told["taken"],
@@ -137,22 +147,23 @@ def _broken(
     counts: Counter[str] = Counter()
     danger = rng.choice((0.0, 0.005, 0.02, 0.05))
     patience = rng.choice((0.0, 0.7, 0.95))
-    servers = rng.choice((1, 2, 2))
+    servers, packing = rng.choice((1, 2, 2)), rng.choice((0.0, 0.002, 0.01))
     has_engine = bool(traffic.ears)
     actor: Actor | None = None
     for _ in range(_TURNS):
-        if rng.random() < danger:
-            what = rng.choice(_BREAKS)
+        if machine.cut_in == 1 or rng.random() < danger:
+            what = "cut" if machine.cut_in == 1 else rng.choice(_BREAKS)
             counts[what] += 1
             _break_one(machine, traffic, what)
+            if what == "cut":
+                _judge_told(machine, requests)
         elif faults.is_full and rng.random() < 0.02:
             faults.is_full = False
+        machine.cut_in = max(0, machine.cut_in - 1)
         traffic.returned(requests)
-        names = [one.name for one in world.living()]
-        if names.count(SERVER) < servers:
-            world.start(SERVER, traffic.serve)
-        if has_engine and "engine" not in names:
-            world.start("engine", machine.engine)
+        _revive(machine, traffic, servers, has_engine=has_engine)
+        if rng.random() < packing:
+            world.start("packer", partial(_pack, machine))
         if len(traffic.done) == len(requests) and rng.random() < 0.01:
             break
         living = world.living()
@@ -162,13 +173,30 @@ def _broken(
     return counts
 
 
+def _revive(
+    machine: Machine, traffic: Traffic, servers: int, *, has_engine: bool
+) -> None:
+    """What is desired runs again: so many servers, and an engine where somebody listens."""
+    names = [one.name for one in machine.world.living()]
+    if names.count(SERVER) < servers:
+        machine.world.start(SERVER, traffic.serve)
+    if has_engine and "engine" not in names:
+        machine.world.start("engine", machine.engine)
+
+
+def _pack(machine: Machine) -> None:
+    """Packs what has lain for a while: nobody stands in the middle of storing it any more."""
+    pack(machine.log(), before_us=machine.world.now_us - _YOUNG_US)
+
+
 def _break_one(machine: Machine, traffic: Traffic, what: str) -> None:
     world, rng, faults = machine.world, machine.world.rng, traffic.faults
     servers = [one for one in world.living() if one.name == SERVER]
     if what == "kill" and world.living():
         world.kill(rng.choice(world.living()))
+    elif what == "torn" and servers:
+        _tear(machine, rng.choice(servers))
     elif what == "cut":
-        machine.tables.settle(machine.table)
         machine.cut()
         machine.tables.recover(machine.table)
     elif what == "fault":
@@ -179,10 +207,25 @@ def _break_one(machine: Machine, traffic: Traffic, what: str) -> None:
         traffic.ending.add(rng.choice(servers))
 
 
+def _tear(machine: Machine, server: Actor) -> None:
+    """Kills a server in the middle of an append: a segment has its name, which is not durable yet.
+
+    Soon after the power is cut, or it is not. Until then only requests are made that were made before.
+    """
+    world, rng = machine.world, machine.world.rng
+    segments = f"{machine.home.log(STREAM)}/segments/00000000"
+    for _ in range(_INTO_TURNS):
+        if server.is_done or machine.disk.is_unsynced(segments, ".seg"):
+            break
+        world.turn(server)
+    world.kill(server)
+    machine.cut_in = rng.choice((0, rng.randint(2, _CUT_IN), rng.randint(2, _CUT_IN)))
+
+
 def _ended(machine: Machine, traffic: Traffic, requests: list[Request]) -> None:
     """All is well again: who lives ends, the last engine comes to the log's end, the last server answers all."""
     world, faults = machine.world, traffic.faults
-    faults.left, faults.is_full = None, False
+    faults.left, faults.is_full, machine.cut_in = None, False, 0
     traffic.ending |= {one for one in world.living() if one.name == SERVER}
     machine.is_ending = True
     while living := world.living():
@@ -214,6 +257,15 @@ def _run(machine: Machine, name: str, traffic: Traffic) -> None:
             return
         machine.world.turn(actor)
     raise AssertionError(f"{name} does not end")
+
+
+def _judge_told(machine: Machine, requests: list[Request]) -> None:
+    """Behind a power cut: what was acknowledged before is there, where it was told, before anybody makes it again."""
+    at = _found(machine)
+    for one in requests:
+        for position in one.answers:
+            told = [at.get(position + row) for row in range(len(one.objects))]
+            _hold(told == list(one.objects), f"a power cut took {one.objects}")
 
 
 def _judge(machine: Machine, traffic: Traffic, requests: list[Request]) -> None:
@@ -248,12 +300,17 @@ def _found(machine: Machine) -> dict[int, str]:
     """The object at each position of the log that has a record."""
     log = machine.log()
     found: dict[int, str] = {}
-    for segment in log.segments(0):
-        if segment.control:
-            continue
-        _, body = said_before(log.raw(segment))
+    try:
+        bodies = [
+            (one.number, said_before(log.raw(one))[1])
+            for one in log.segments(0)
+            if not one.control
+        ]
+    except LogError as error:
+        raise AssertionError(f"what was stored is gone: {error}") from error
+    for number, body in bodies:
         for row, line in enumerate(body.decode().splitlines()[1:]):
-            found[position_of(segment.number, row)] = line.partition(",")[0]
+            found[position_of(number, row)] = line.partition(",")[0]
     return found
 
 

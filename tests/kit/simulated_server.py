@@ -125,7 +125,11 @@ class Traffic:
     def _begun(self, intakes: Intakes, hubs: Hubs) -> set[asyncio.Task[None]]:
         """What clients begin now."""
         rng, here, begun = self.machine.world.rng, self.machine.world.here, []
-        if self.wanted and (self.is_last or rng.random() < 0.5):
+        # Where a power cut is near, nothing new is stored: it would make durable what is in front of it.
+        is_open = bool(self.wanted) and (
+            not self.machine.cut_in or self.wanted[0].sent > 0
+        )
+        if is_open and (self.is_last or rng.random() < 0.5):
             request = self.wanted.pop(0)
             request.by = here
             begun.append(self._post(intakes, request))
@@ -226,8 +230,11 @@ class Traffic:
             return  # `returned` gives it back
         self.told[what] += 1
         request.by = None
-        at = self.machine.world.rng.randint(0, min(3, len(self.wanted)))
-        self.wanted.insert(at, request)
+        self.wanted.insert(self._soon(), request)
+
+    def _soon(self) -> int:
+        """Where one stands among those that are wanted who makes his request again."""
+        return self.machine.world.rng.randint(0, min(3, len(self.wanted)))
 
     def returned(self, requests: list[Request]) -> None:
         """What servers had that were killed is wanted again."""
@@ -235,7 +242,7 @@ class Traffic:
             if request.by is not None and request.by.is_done:
                 request.by = None
                 self._note_age(request.key)
-                self.wanted.append(request)
+                self.wanted.insert(self._soon(), request)
 
     # --- listeners ----------------------------------------------------------------------------------------------------
 

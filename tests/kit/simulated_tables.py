@@ -1,8 +1,8 @@
 """What `st_common.tables` is to a local engine, on a simulated disk: one table of changes.
 
-It keeps what the real one promises, by the same order of writes: data files are durable before a commit names them, a
-commit is the first to have its number, and is durable when `append` returns. What Delta's writer makes is visible
-before it is synced, so a power cut may tear it.
+It keeps what the real one promises, by the same order of writes: data files are durable before a commit names them, the
+version before a commit is durable too, a commit is the first to have its number, and is durable when `append` returns.
+What Delta's writer makes is visible before it is synced, so a power cut may tear it.
 
     tables/changes/S/data/PID-N           the rows of a commit
     tables/changes/S/log/00000007         the app's version that it reaches, the name and the length of its rows
@@ -71,6 +71,7 @@ class SimulatedTables:
                 if check is not None:
                     check()
                 self.require_at(path, newest, app=app, after=after)
+                self._sync_before(path, newest)
                 commit = {"version": version, "notes": {**notes}}
                 commit |= self._store(path, data)
                 if self._link(path, newest + 1, commit):
@@ -108,6 +109,8 @@ class SimulatedTables:
                 )
             for number in reversed(versions[len(whole) :]):
                 (path / "log" / _name(number)).unlink()
+                self._system.fsync(self._system.open(path / "log", 0))
+            self._sync_before(path, len(whole) - 1)
 
     def restore(self, path: SimulatedPath, versions: int) -> None:
         """Puts an older copy in the place of the table: with so many of its versions."""
@@ -139,11 +142,6 @@ class SimulatedTables:
     def read(self, path: SimulatedPath, name: str) -> pa.Table:
         """The rows of a file."""
         return pa.ipc.open_stream((path / "data" / name).read_bytes()).read_all()
-
-    def settle(self, path: SimulatedPath) -> None:
-        """Makes durable what is there, for histories that are not about what a power cut does to a table."""
-        if self._versions(path):
-            self._sync(path)
 
     def versions(self, path: SimulatedPath) -> int:
         """How many versions there are."""
@@ -236,10 +234,14 @@ class SimulatedTables:
             return False
         return True
 
+    def _sync_before(self, path: SimulatedPath, newest: int) -> None:
+        """See `tables.durable.sync_before`: no version follows one that may be lost."""
+        if newest >= 0 and self._synced.get(self._process(path)) != newest:
+            self._sync(path)
+
     def _sync(self, path: SimulatedPath) -> None:
         """See `tables.durable.sync_log`: the newest versions, whoever made them."""
-        process = (self._disk.world.here.serial if self._disk.world.here else -1, path)
-        newest = self._newest(path)
+        newest, process = self._newest(path), self._process(path)
         for number in range(
             max(self._synced.get(process, newest - _DOUBTED), -1) + 1, newest + 1
         ):
@@ -247,6 +249,9 @@ class SimulatedTables:
         for folder in (path / "log", path, path.parent):
             self._system.fsync(self._system.open(folder, 0))
         self._synced[process] = newest
+
+    def _process(self, path: SimulatedPath) -> tuple[int, SimulatedPath]:
+        return (self._disk.world.here.serial if self._disk.world.here else -1, path)
 
     def _write(self, path: SimulatedPath, data: bytes) -> None:
         with path.open("wb") as file:

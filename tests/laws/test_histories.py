@@ -2,8 +2,12 @@
 
 import importlib.util
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from pathlib import Path
+from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +16,7 @@ from st_common.capture import log as logs
 from st_common.capture.log import Log
 from st_common.engine.local import LocalEngine
 from st_common.engine.states import States, end_of
-from st_common.errors import LogError
+from st_common.errors import FairwayError, LogError
 from st_common.ops import lease
 from st_common.storage import LocalStorage
 from st_common.storage import local as disks
@@ -27,6 +31,8 @@ from tests.kit.simulated_tables import SimulatedTables
 TOOL = Path(__file__).parents[2] / "tools" / "histories.py"
 SEEDS = st.integers(0, (1 << 32) - 1)
 MOST = 2000
+CUTS = [*product(range(9, 20), range(20), range(6))]
+"""After how many steps one of two writers is killed, after how many more the power is cut, and a seed."""
 
 
 @pytest.mark.spec("X1", "X6", "S2")
@@ -218,3 +224,50 @@ def test_a_path_knows_its_parts():
     path = root_of(SimulatedDisk(World(0))) / "a" / "b.json"
     assert (str(path), path.name, path.parent.name) == ("/home/a/b.json", "b.json", "a")
     assert path == SimulatedPath(path.disk, "/home/a/b.json")
+
+
+# --- the simulated table ----------------------------------------------------------------------------------------------
+
+
+def append_one(tables, path, version):
+    """One commit of no rows."""
+    tables.append(
+        path,
+        pa.table({}),
+        None,
+        app="engine",
+        version=version,
+        after=version - 1,
+        check=None,
+        notes={},
+    )
+
+
+def cut_between_two(first, second, seed):
+    """What a power cut leaves of a table: one commits so many steps and is killed, the next one goes so many on."""
+    world = World(seed)
+    disk, system = SimulatedDisk(world), System(world)
+    path, tables = root_of(disk) / "tables" / "changes", SimulatedTables(disk, system)
+    with patch.multiple(disks, os=system, fcntl=system):
+        for steps in (first, second):
+            version = tables.versions(path)
+            work = partial(append_one, tables, path, version)
+            actor = world.start("engine", work)
+            for _ in range(steps):
+                world.turn(actor)
+            world.kill(actor)
+        versions = tables.versions(path)
+        disk.cut()
+        tables.recover(path)
+        return versions, tables.versions(path)
+
+
+def test_a_power_cut_never_takes_a_version_and_leaves_the_one_behind_it():
+    found = {cut_between_two(*one) for one in CUTS}
+    assert found == {(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)}
+
+
+def test_a_table_that_is_not_synced_before_the_next_version_gets_a_hole(monkeypatch):
+    monkeypatch.setattr(SimulatedTables, "_sync_before", nothing)
+    with pytest.raises(FairwayError, match=r"only \[.*\] are whole"):
+        [cut_between_two(*one) for one in CUTS]

@@ -4,13 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.capture.log import Log
+from st_common.capture.packs import PACKS
 from st_common.feeds import writer
 from st_common.feeds.places import Places
 from st_common.server import intake
 from st_common.server.changes import Hub
 from st_common.server.intake import Intake
+from st_common.storage import local as disks
 from tests.kit import served_histories
 from tests.kit.effort import tries
+from tests.kit.simulated_system import System
 
 SEEDS = st.integers(0, (1 << 32) - 1)
 MOST = 600
@@ -71,7 +75,26 @@ async def past_what_waits(self, query, after):
     return await real_join(self, query, None)
 
 
+def without_sync_of_files(system, handle):
+    """Names are given before the bytes behind them are synced."""
+    if handle._inode is None:
+        real_fsync(system, handle)
+
+
+def without_the_folder_of_packs(folder):
+    """What lies in packs goes before their names are durable."""
+    if folder.name != PACKS:
+        real_sync_folder(folder)
+
+
+def without_the_bytes_of_packs(system, handle):
+    """What lies in packs goes before their bytes are durable."""
+    if ".pack" not in handle.path:
+        real_fsync(system, handle)
+
+
 real_news, real_join = Hub._news, Hub.join
+real_fsync, real_sync_folder = System.fsync, disks._sync_folder
 
 
 @pytest.mark.parametrize(
@@ -85,6 +108,19 @@ real_news, real_join = Hub._news, Hub.join
             (Intake, "_stored_once", given_up), id="what is on its way is not known"
         ),
         pytest.param((Intake, "_learn", nothing), id="keys of the log are not known"),
+        pytest.param((Log, "sync", nothing), id="told before it is durable"),
+        pytest.param((disks, "_sync_folder", nothing), id="names are not synced"),
+        pytest.param(
+            (System, "fsync", without_sync_of_files), id="bytes are not synced"
+        ),
+        pytest.param(
+            (disks, "_sync_folder", without_the_folder_of_packs),
+            id="names of packs are not synced",
+        ),
+        pytest.param(
+            (System, "fsync", without_the_bytes_of_packs),
+            id="bytes of packs are not synced",
+        ),
     ],
 )
 def test_a_planted_bug_of_servers_breaks_some_history(monkeypatch, plant):
