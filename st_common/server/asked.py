@@ -19,7 +19,7 @@ _LARGEST = (1 << 63) - 1
 MOST_CHARACTERS = 2_000_000
 """Of a text of statements: what is understood in some seconds."""
 MOST_MEMBERS = 100_000
-"""Of one list of values, and points of one geometry: either takes 2 s to understand."""
+"""Of one list of values, and points of one geometry: 1.5 s of CPU for a smooth polygon, 9 s for a jagged one."""
 _QUOTED = re.compile(r"'[^']*'")
 _FLAT = re.compile(r"[^();]+")
 

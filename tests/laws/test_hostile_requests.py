@@ -1,6 +1,7 @@
 """Whatever is asked of a server: what is wrong with it is said in one line, with 4xx, and the next one is answered."""
 
 import contextlib
+import gzip
 import json
 import urllib.parse
 
@@ -155,6 +156,33 @@ BODIES = (
     *(text.encode() for text in SELECTS),
     *(json.dumps({"text": text}).encode() for text in SELECTS),
 )
+TYPES = (
+    *(
+        "",
+        ";",
+        "text/html",
+        "text/plain; charset=utf-16",
+        "application/json; charset=x",
+    ),
+    *(
+        "multipart/form-data",
+        "application/vnd.apache.arrow.stream",
+        "TEXT/CSV",
+        "a" * 3000,
+    ),
+)
+ODD = (
+    "%",
+    "%zz",
+    "%00",
+    "%c0%af",
+    "%ed%a0%80",
+    "%2e%2e%2f",
+    "%252f",
+    "+",
+    "%f4%90%80%80",
+)
+"""Percent-encodings: torn, doubled, too long for their character, of half a pair, above Unicode, of other folders."""
 USUAL = {
     "stream": ("s", "p"),
     "query": ("q",),
@@ -203,25 +231,46 @@ def hostile(name):
 def requests(draw, name):
     """A request to an operation: address, headers, body."""
     operation, (method, path) = OPERATIONS[name], name.split(" ")
-    given = {}
+    given = []
     for one in operation["parameters"]:
-        if one["in"] == "path":
-            word = draw(hostile(one["name"]))
-            text = word.encode("utf-8", "surrogatepass")
-            path = path.replace(f"{{{one['name']}}}", urllib.parse.quote(text, safe=""))
-        elif draw(st.booleans()):
-            word = draw(hostile(one["name"]))
-            given[one["name"]] = word.encode("utf-8", "surrogatepass")
+        how_often = 1 if one["in"] == "path" else draw(st.sampled_from((0, 0, 1, 1, 2)))
+        for _ in range(how_often):
+            word = encoded(draw)
+            if word is None:
+                text = draw(hostile(one["name"])).encode("utf-8", "surrogatepass")
+                word = urllib.parse.quote(text, safe="")
+            if one["in"] == "path":
+                path = path.replace(f"{{{one['name']}}}", word)
+            else:
+                given.append(f"{one['name']}={word}")
     if given:
-        path += "?" + urllib.parse.urlencode(given)
+        path += "?" + "&".join(given)
     kinds = list(operation.get("requestBody", {}).get("content", ()))
-    headers = {"content-type": draw(st.sampled_from([*kinds, "text/html", "", ";"]))}
+    headers = {"content-type": draw(st.sampled_from([*kinds, *TYPES]))}
     if draw(st.booleans()):
         words = ("x", "1/2/3", "q/1/a/~/9/0", "9" * 400, "a" * 3000, "*")
         key = draw(st.sampled_from(["last-event-id", "idempotency-key", "accept"]))
         headers[key] = draw(st.sampled_from(words))
     body = draw(st.one_of(st.sampled_from(BODIES), st.binary(max_size=200)))
+    if kinds and draw(st.integers(0, 3)) == 0:
+        headers["content-encoding"], body = draw(st.sampled_from(lies(body)))
     return method, path, headers, body if kinds else b""
+
+
+def encoded(draw):
+    """A percent-encoding that is none, or None for a word that is encoded as it should be."""
+    return draw(st.sampled_from(ODD)) if draw(st.integers(0, 7)) == 0 else None
+
+
+def lies(body):
+    """A body as gzip: such as it says, none, torn, with a wrong sum, with more behind it, and twice."""
+    packed = gzip.compress(body, mtime=0)
+    wrong = packed[:-8] + bytes(8)
+    return [
+        *(("gzip", one) for one in (packed, body, packed[:-3], wrong, packed + b"x")),
+        *(("gzip", gzip.compress(packed)), ("gzip, gzip", packed), ("br", packed)),
+        *(("identity", packed), ("GZIP", packed * 2)),
+    ]
 
 
 @pytest.mark.spec("S8")
@@ -232,6 +281,19 @@ def requests(draw, name):
 def test_whatever_is_asked_is_answered_or_refused_in_words(client, name, data):
     method, path, headers, body = data.draw(requests(name))
     judged(client, method, path, headers, body)
+    if data.draw(st.integers(0, 15)) == 0:
+        assert_honest(client)
+
+
+def assert_honest(client):
+    """The next who asks for what is right gets it, whatever was asked before."""
+    fix = b'{"id": "honest", "t": 1700000000, "x": 0.5, "y": 0.5}\n'
+    posted = client.post("/streams/s/fixes", content=fix)
+    assert (posted.status_code, posted.json()["records"]) == (202, 1), posted.text
+    assert "s" in {one["stream"] for one in client.get("/status").json()["streams"]}
+    if client.get("/queries/q").status_code == 404:  # a DELETE of it was honest too
+        assert client.put("/queries/q", content=QUERY).status_code == 201
+    assert client.get("/answers/q").status_code == 200
 
 
 def judged(client, method, path, headers=None, body=b""):
