@@ -30,9 +30,8 @@ from st_common.layers.stored import load_index, load_outline
 from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions
 from st_common.partition.store import store
-from st_common.spark.peers import Peers
-from st_common.spark.region_service import Arrays, RegionService
-from st_common.spark.spread_layer import SpreadLayer
+from st_common.spark.exchange.layers import Arrays, RegionService, SpreadLayer
+from st_common.spark.exchange.peers import Peers
 
 NEAR_M = 5.0
 BATCH, SAMPLE = 20_000, 20_000

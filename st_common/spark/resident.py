@@ -31,7 +31,7 @@ from st_common.operators.state.state import State
 from st_common.ops.standalone import check_master
 from st_common.settings import StreamSettings
 from st_common.spark.causes import cause_of
-from st_common.spark.crew import Crew
+from st_common.spark.exchange.crew import Crew
 from st_common.spark.feed import Feed, refuse_micro_batches
 from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve, serve_partition

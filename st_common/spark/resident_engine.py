@@ -30,11 +30,11 @@ from st_common.operators.skeleton.cache_counts import from_json, summed
 from st_common.operators.state.fixes import NEVER
 from st_common.operators.turn.part import Counters
 from st_common.position import position_of, segment_of
-from st_common.spark.crew import Crew, Plan
-from st_common.spark.eras import Era, begin_era, era_of, knows_guests, wider
+from st_common.spark.exchange.crew import Crew, Plan
+from st_common.spark.exchange.eras import Era, begin_era, era_of, knows_guests, wider
+from st_common.spark.exchange.results import Told
 from st_common.spark.feed import Feed, tasks_folder
 from st_common.spark.shard import Ints, failures_in, foreign_in, read_result
-from st_common.spark.told import Told
 from st_common.storage import make_folder
 
 BATCH_BYTES = 16 << 20

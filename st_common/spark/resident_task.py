@@ -37,17 +37,21 @@ from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.ops.workers import Meter
 from st_common.position import start_of
-from st_common.spark.eras import Era, newest_state, states_of
+from st_common.spark.exchange.decoding import PACKETS, Decoding, shared_packets
+from st_common.spark.exchange.eras import Era, newest_state, states_of
+from st_common.spark.exchange.guests import (
+    GUESTS,
+    GuestService,
+    Held,
+    LogPart,
+    OtherShards,
+)
+from st_common.spark.exchange.layers import RegionService, shared_layers
+from st_common.spark.exchange.peers import Peers
+from st_common.spark.exchange.results import Untold, tell_by_files
+from st_common.spark.exchange.wire import Head, Wire, failure
 from st_common.spark.feed import Feed
-from st_common.spark.guest_service import GUESTS, GuestService, LogPart, OtherShards
-from st_common.spark.held import Held
-from st_common.spark.peers import Peers
-from st_common.spark.region_service import RegionService
 from st_common.spark.shard import Notes, result_blob
-from st_common.spark.shared_decoding import PACKETS, Decoding, shared_packets
-from st_common.spark.shared_layers import shared_layers
-from st_common.spark.told import Untold, tell_by_files
-from st_common.spark.wire import Head, Wire, failure
 
 ALIVE_S = 3.0
 """How often a task says that it lives."""

@@ -20,7 +20,7 @@ from st_common.operators.state.codec import (
     table_to_blob,
     to_blob,
 )
-from st_common.spark.told import Untold
+from st_common.spark.exchange.results import Untold
 
 Ints = npt.NDArray[np.int64]
 

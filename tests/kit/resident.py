@@ -11,7 +11,7 @@ from st_common.engine.archive import Archive
 from st_common.engine.topology import frozen
 from st_common.home import Home
 from st_common.settings import StreamSettings
-from st_common.spark.crew import Crew
+from st_common.spark.exchange.crew import Crew
 from st_common.spark.feed import Feed
 from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve

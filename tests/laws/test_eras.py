@@ -19,10 +19,10 @@ from st_common.position import position_of
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.spark import resident_engine
-from st_common.spark.eras import Era, begin_era, era_of, states_of, wider
+from st_common.spark.exchange.decoding import Decoding
+from st_common.spark.exchange.eras import Era, begin_era, era_of, states_of, wider
+from st_common.spark.exchange.guests import GUESTS, TOLD, GuestService
 from st_common.spark.feed import Feed
-from st_common.spark.guest_service import GUESTS, TOLD, GuestService
-from st_common.spark.shared_decoding import Decoding
 from st_common.storage import make_folder
 from tests.kit import cars
 from tests.kit.cars import told

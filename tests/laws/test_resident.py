@@ -14,7 +14,8 @@ from st_common import tables
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.partition.store import store
-from st_common.spark import resident_engine, resident_task, shared_decoding
+from st_common.spark import resident_engine, resident_task
+from st_common.spark.exchange import decoding as shared_decoding
 from st_common.spark_keys import SparkSettings
 from tests.kit import oracle, replays
 from tests.kit.effort import tries

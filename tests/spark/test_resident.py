@@ -18,9 +18,9 @@ from st_common.engine.topology import frozen
 from st_common.home import Home
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
-from st_common.spark import crew as crews
 from st_common.spark import resident, resident_engine
-from st_common.spark.crew import Crew
+from st_common.spark.exchange import crew as crews
+from st_common.spark.exchange.crew import Crew
 from st_common.spark.feed import Feed, tasks_folder
 from st_common.spark.resident import Job, on_spark, states_on
 from st_common.spark.resident_engine import ResidentEngine

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from st_common.errors import LogError
-from st_common.spark import crew as crews
-from st_common.spark.crew import Crew, Plan
-from st_common.spark.wire import Wire
+from st_common.spark.exchange import crew as crews
+from st_common.spark.exchange.crew import Crew, Plan
+from st_common.spark.exchange.wire import Wire
 
 pytestmark = pytest.mark.timeout(120)
 PLAN = Plan(number=1, start=0, end=3, committed=-1)

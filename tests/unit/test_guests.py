@@ -33,7 +33,7 @@ from st_common.operators.turn.changes import settled
 from st_common.query.plan import Plan
 from st_common.query.text import parse
 from st_common.regions.registry import MovingBox, MovingCircle
-from st_common.spark.eras import Era, knows_guests
+from st_common.spark.exchange.eras import Era, knows_guests
 from tests.kit.globe import neighbourhood
 
 pytestmark = pytest.mark.spec("S7")

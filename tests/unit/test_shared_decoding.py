@@ -17,10 +17,10 @@ from st_common.engine.others import NOBODY, everybody
 from st_common.errors import LogError
 from st_common.home import Home
 from st_common.settings import Columns, StreamSettings
-from st_common.spark import shared_decoding
+from st_common.spark.exchange import decoding as shared_decoding
+from st_common.spark.exchange.decoding import PACKETS, Decoding, shared_packets
+from st_common.spark.exchange.peers import Peers
 from st_common.spark.feed import Feed
-from st_common.spark.peers import Peers
-from st_common.spark.shared_decoding import PACKETS, Decoding, shared_packets
 
 pytestmark = pytest.mark.spec("S5", "S7")
 

@@ -23,11 +23,9 @@ from st_common.layers.rows import layer_rows
 from st_common.layers.stored import load_index, load_outline
 from st_common.partition.regions import Regions
 from st_common.partition.store import store
-from st_common.spark import peers as peers_module
-from st_common.spark.dealing import copies_of, dealt
-from st_common.spark.peers import Peers
-from st_common.spark.region_service import RegionService
-from st_common.spark.spread_layer import SpreadLayer
+from st_common.spark.exchange import peers as peers_module
+from st_common.spark.exchange.layers import RegionService, SpreadLayer, copies_of, dealt
+from st_common.spark.exchange.peers import Peers
 from tests.kit.effort import tries
 from tests.kit.layer_tables import features_of
 from tests.kit.oracle import Feature

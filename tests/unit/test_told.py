@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from st_common.contracts import load_contract
 from st_common.operators.turn.changes import SHARD_SCHEMA, settled
+from st_common.spark.exchange.results import Told, Untold, tell_by_files
 from st_common.spark.shard import Ints
-from st_common.spark.told import Told, Untold, tell_by_files
 from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("S7", "X1")

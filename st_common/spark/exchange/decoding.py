@@ -25,8 +25,8 @@ from st_common.engine.feed import packets_of
 from st_common.engine.others import Shards
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
+from st_common.spark.exchange.peers import Arrays, Ask, Peers
 from st_common.spark.feed import Feed
-from st_common.spark.peers import Arrays, Ask, Peers
 
 PACKETS = "packets"
 """What others are asked for."""

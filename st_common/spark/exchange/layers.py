@@ -7,6 +7,8 @@
 Nothing of that decides an answer: it is that of `LayerIndex`, in the same order.
 """
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -26,16 +28,217 @@ from st_common.geometry.enlarged import (
 )
 from st_common.geometry.grid import BoxIndex
 from st_common.geometry.space import Space
+from st_common.home import Home
+from st_common.layers.index import LayerIndex
 from st_common.layers.labels import Tags, chosen_by
-from st_common.layers.stored import Outline
-from st_common.spark.dealing import copies_of, dealt
-from st_common.spark.peers import Ask, Peers
-from st_common.spark.region_service import Arrays
+from st_common.layers.stored import (
+    Outline,
+    index_bytes,
+    load_index,
+    load_outline,
+    load_part,
+)
+from st_common.operators.matching.layer import Layer, LayerOf
+from st_common.settings import StreamSettings
+from st_common.spark.exchange.peers import Ask, Peers
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Arrays = Mapping[str, np.ndarray]
 
-_HELD = 64
+_MB = 1 << 20
+_MOST_BYTES = 1 << 30
+_HELD, _LAYERS_HELD = 64, 16
+_WORTH_A_COPY = 1024
+"""From so many rows on a region that many lie in is asked of several tasks."""
+
+
+@lru_cache(maxsize=64)
+def dealt(weights: tuple[int, ...], members: int) -> tuple[int, ...]:
+    """The member that has each region: the heaviest first, each to whoever has the least.
+
+        weights 5, 3, 3 for 2 members:  0, 1, 1
+
+    Args:
+        weights: of the regions.
+        members: how many there are.
+    """
+    loads, owner = np.zeros(members), np.zeros(len(weights), np.int64)
+    for region in sorted(range(len(weights)), key=lambda one: (-weights[one], one)):
+        owner[region] = loads.argmin()
+        loads[owner[region]] += weights[region]
+    return tuple(owner.tolist())
+
+
+def copies_of(rows: int, *, of: int, members: int) -> int:
+    """How many members share in the rows of one region, which then each have a copy of it.
+
+    One, unless the rows are many, and as much as the work of two members or more.
+
+    Args:
+        rows: that ask for the region.
+        of: how many rows ask for any.
+        members: how many there are.
+    """
+    if rows < _WORTH_A_COPY:
+        return 1
+    return max(rows * members // of, 1)
+
+
+_Key = tuple[str, int, tuple[str, ...]]
+
+
+class _Held:
+    """The index of a part, which one thread uses at a time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.index: LayerIndex | None = None
+
+
+class RegionService:
+    """Answers for parts of layers, each some regions of one; from several threads.
+
+    The index of a part is read when it is asked for the first time, and let go of when others were asked for since, and
+    memory is needed.
+
+    Args:
+        home: where the tables of layers lie.
+        space: what coordinates mean.
+        most_bytes: how much memory indexes may take together; that of one part is always kept.
+    """
+
+    def __init__(
+        self, home: Home, space: Space, *, most_bytes: int = _MOST_BYTES
+    ) -> None:
+        self._home, self._space, self._most = home, space, most_bytes
+        self._held: OrderedDict[_Key, _Held] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def answer(
+        self, asked: Mapping[str, Any], arrays: Arrays
+    ) -> tuple[list[int], dict[str, np.ndarray]]:
+        """What is asked of some parts of a layer, part after part.
+
+        Args:
+            asked: `what`, a method of `LayerIndex`, with its `options`, a dict; `layer` and `version`; `parts`, the
+                regions of each, and in `counts` how many rows of the arrays it has.
+            arrays: the arguments of the method by name, the rows of all parts one after the other. Features are
+                numbered in their part.
+
+        Returns:
+            How many rows the answer for each part has; and the arrays, part after part: `point`, `feature` of pairs,
+            numbered in their part; or `value` (`x` and `y` of places), one for each row that was asked.
+
+        Raises:
+            LayerError: the layer cannot be read.
+            TransientError: it cannot be read now.
+        """
+        ends, answers = np.cumsum(asked["counts"]), []
+        for part, start, end in zip(
+            asked["parts"], ends - asked["counts"], ends, strict=True
+        ):
+            key = asked["layer"], asked["version"], tuple(part)
+            mine = {name: values[start:end] for name, values in arrays.items()}
+            answers.append(self._asked(key, asked, mine))
+        names = _ANSWERS[asked["what"]]
+        return [len(one[0]) for one in answers], {
+            name: np.concatenate([one[place] for one in answers])
+            for place, name in enumerate(names)
+        }
+
+    @property
+    def parts(self) -> list[_Key]:
+        """Layer, version and regions of the indexes that are held."""
+        with self._lock:
+            return [key for key, held in self._held.items() if held.index is not None]
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the geometries of all parts take that are held."""
+        with self._lock:
+            held = [one.index for one in self._held.values()]
+        return sum(index.nbytes for index in held if index is not None)
+
+    def _asked(
+        self, key: _Key, asked: Mapping[str, Any], arrays: Arrays
+    ) -> Sequence[np.ndarray]:
+        with self._lock:
+            held = self._held.setdefault(key, _Held())
+            self._held.move_to_end(key)
+        with held.lock:
+            if held.index is None:
+                held.index = load_part(self._home, *key, space=self._space)
+                self._make_room()
+            return _ASKED[asked["what"]](held.index, asked["options"], arrays)
+
+    def _make_room(self) -> None:
+        """Lets go of those parts that were not asked for the longest."""
+        with self._lock:
+            known = [(key, held.index) for key, held in self._held.items()]
+            total = sum(index.nbytes for _, index in known if index is not None)
+            for key, index in known[:-1]:
+                if total <= self._most:
+                    return
+                if index is not None:
+                    total -= index.nbytes
+                    del self._held[key]
+
+
+def _match(
+    index: LayerIndex, options: Mapping[str, Any], arrays: Arrays
+) -> tuple[Ints, Ints]:
+    growth = Growth(**options["growth"])
+    return index.match(
+        arrays["x"],
+        arrays["y"],
+        **_chosen(options),
+        within=options["within"],
+        growth=growth,
+    )
+
+
+def _crossed(
+    index: LayerIndex, options: Mapping[str, Any], arrays: Arrays
+) -> tuple[Ints, Ints]:
+    return index.crossed(Segments(**arrays), **_chosen(options))
+
+
+def _chosen(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "distance_m": options["distance_m"],
+        "kinds": tuple(options["kinds"]),
+        "tags": tuple((name, value) for name, value in options["tags"]),
+    }
+
+
+def _distances(
+    index: LayerIndex, options: Mapping[str, Any], arrays: Arrays
+) -> tuple[np.ndarray]:
+    asked = arrays["x"], arrays["y"], arrays["feature"]
+    return (index.distances(*asked, to_border=options["to_border"]),)
+
+
+def _nearest(
+    index: LayerIndex, _options: Mapping[str, Any], arrays: Arrays
+) -> tuple[np.ndarray, np.ndarray]:
+    x, y = index.nearest(arrays["x"], arrays["y"], arrays["feature"])
+    return x, y
+
+
+_ASKED = {
+    "match": _match,
+    "crossed": _crossed,
+    "distances": _distances,
+    "nearest": _nearest,
+}
+_PAIRS = ("point", "feature")
+_ANSWERS = {
+    "match": _PAIRS,
+    "crossed": _PAIRS,
+    "distances": ("value",),
+    "nearest": ("x", "y"),
+}
 
 
 class _Part(NamedTuple):
@@ -263,3 +466,27 @@ def _options(
 ) -> dict[str, Any]:
     chosen_kinds, chosen_tags = chosen_by(kinds, tags)
     return {"distance_m": distance_m, "kinds": chosen_kinds, "tags": chosen_tags}
+
+
+def shared_layers(home: Home, stream: StreamSettings, peers: Peers) -> LayerOf:
+    """What gives a task the layers of a home folder, in the space of a stream.
+
+    Args:
+        home: where the tables of layers lie.
+        stream: its settings say how large an index may be that each task has whole.
+        peers: the tasks.
+
+    Returns:
+        `layer_of(layer, version)`, as `step` takes it.
+    """
+    most_bytes, space = stream.spark.spread_layers_mb * _MB, stream.space
+
+    @lru_cache(maxsize=_LAYERS_HELD)
+    def layer_of(layer: str, version: int) -> Layer:
+        is_large = index_bytes(home, layer, version) > most_bytes
+        outline = load_outline(home, layer, version) if is_large else None
+        if outline is None:
+            return load_index(home, layer, version, space=space)
+        return SpreadLayer(layer, version, outline, peers, space=space)
+
+    return layer_of

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from st_common.spark.listener import Listener
-from st_common.spark.wire import Head, Wire, error_of
+from st_common.spark.exchange.wire import Head, Listener, Wire, error_of
 
 SILENT_S = 15.0
 """For how long a task may say nothing; it says that it lives every three seconds."""

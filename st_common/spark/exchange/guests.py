@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ import pyarrow as pa
 from st_common.capture.log import Segment
 from st_common.controls.rows import Clock, End, Export
 from st_common.engine.others import NOBODY
+from st_common.engine.states import States
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
@@ -27,16 +28,40 @@ from st_common.operators.guests.answering import Own, Told, bare, joined
 from st_common.operators.guests.cells import Cells
 from st_common.operators.guests.part_fixes import PartFixes
 from st_common.operators.runtime.stages import step
+from st_common.operators.state.difference import Changed
 from st_common.operators.state.intern import shards_of
 from st_common.operators.state.state import State
 from st_common.position import position_of
-from st_common.spark.eras import Era, newest_state, states_of
+from st_common.spark.exchange.decoding import Decoding
+from st_common.spark.exchange.eras import Era, newest_state, states_of
+from st_common.spark.exchange.peers import Arrays, Ask, Peers
+from st_common.spark.exchange.results import Untold
 from st_common.spark.feed import Feed
-from st_common.spark.peers import Arrays, Ask, Peers
-from st_common.spark.shared_decoding import Decoding
 
-if TYPE_CHECKING:
-    from st_common.spark.held import Held
+
+@dataclass
+class Held:
+    """A shard in a task.
+
+    Attributes:
+        state: what it knows now.
+        states: where its states are stored.
+        changed: what changed since it was stored; None: its objects were numbered anew, so that it is stored whole.
+        untold: what it has made of a plan and keeps until it is asked.
+        before: the state before the part that was stepped last; others may still ask for it. None where nobody does.
+    """
+
+    state: State
+    states: States
+    changed: Changed | None
+    untold: Untold | None = None
+    before: State | None = None
+
+    @staticmethod
+    def of(state: State, states: States) -> "Held":
+        """A shard whose state was just read."""
+        return Held(state=state, states=states, changed=Changed.since(state))
+
 
 GUESTS = "guests"
 """What others are asked about."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from st_common.errors import FairwayError
 from st_common.operators.state.codec import from_blob, to_blob
-from st_common.spark.listener import Listener
-from st_common.spark.wire import Head, Wire, error_of, failure
+from st_common.spark.exchange.wire import Head, Listener, Wire, error_of, failure
 
 Address = tuple[str, int]
 
