@@ -38,20 +38,25 @@ def _learned(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
     return _KNOWN[kind]
 
 
-def with_sum(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record with the checksum of its values: JSON says nothing when a digit of it was changed (SPEC S2)."""
-    return {**record, _SUM: _sum_of(record)}
+def sealed(record: Mapping[str, Any]) -> bytes:
+    """A record as a line of JSON with a checksum: JSON says nothing when a digit of it was changed (SPEC S2)."""
+    plain = json.loads(json.dumps(record))  # keys are text, as they will be read
+    return json.dumps(plain | {_SUM: _sum_of(plain)}, separators=(",", ":")).encode()
 
 
-def without_sum(record: dict[str, Any]) -> dict[str, Any] | None:
-    """The record that `with_sum` was given; None when its values were changed.
+def opened(data: bytes) -> dict[str, Any]:
+    """The record that `sealed` was given; one without a checksum, of an older version, is as it is.
 
-    One without a checksum, of an older version, is as it is.
+    Raises:
+        ValueError: the bytes are no JSON object, or were changed.
     """
-    expected = record.pop(_SUM, None)
-    return record if expected in (None, _sum_of(record)) else None
+    record = json.loads(data)
+    if not isinstance(record, dict):
+        raise ValueError("no JSON object")  # noqa: TRY004 (as where it is no JSON)
+    if record.pop(_SUM, None) not in (None, _sum_of(record)):
+        raise ValueError("its values were changed")
+    return record
 
 
-def _sum_of(record: Mapping[str, Any]) -> int:
-    plain = {name: value for name, value in record.items() if name != _SUM}
+def _sum_of(plain: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(plain, sort_keys=True).encode())

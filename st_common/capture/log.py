@@ -9,7 +9,6 @@ same, so that writers wait instead of trying twice). A segment is stored whole, 
 `segment`. No reader is further than the log: where one is, segments were deleted, and nothing is appended.
 """
 
-import json
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -29,6 +28,7 @@ from st_common.capture.stored_log import SKIPPED, StoredLog
 from st_common.errors import LogError, MissingError
 from st_common.home import checked_name
 from st_common.observed import note_written
+from st_common.record import opened, sealed
 from st_common.storage import Storage
 
 __all__ = ["SEGMENT_LIMIT", "Log", "Segment"]
@@ -164,7 +164,7 @@ class Log(StoredLog):
             try:
                 self.read(self._segment(number, {}))
             except LogError as error:
-                record = json.dumps({"why": why, "was": error.message}).encode()
+                record = sealed({"why": why, "was": error.message})
             else:
                 raise LogError(
                     f"segment {number} is whole", hint="nothing has to pass over it"
@@ -183,7 +183,7 @@ class Log(StoredLog):
             position_segment: the number of the segment.
         """
         key = f"{_READERS}/{checked_name(reader, 'reader')}.json"
-        self._storage.put(key, json.dumps({"segment": position_segment}).encode())
+        self._storage.put(key, sealed({"segment": position_segment}))
 
     def reader_positions(self) -> dict[str, int]:
         """The next segment that each published reader needs, by its name; 0 for one whose record cannot be read."""
@@ -287,7 +287,7 @@ class Log(StoredLog):
 
     def _position_in(self, key: str) -> int:
         try:
-            return int(json.loads(self._storage.read(key))["segment"])
+            return int(opened(self._storage.read(key))["segment"])
         except (ValueError, KeyError, TypeError, MissingError):
             return 0  # torn by a full disk or a power cut: its reader writes it again
 

@@ -8,7 +8,6 @@ said what goes, then the rest is made, then packs and files go: a purge that is 
 next. What goes ends where a pack does: one that holds younger segments too stays whole.
 """
 
-import json
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +18,7 @@ from st_common.capture.packs import Span
 from st_common.capture.segment import HEADER_BYTES, Segment
 from st_common.capture.stored_log import PURGED
 from st_common.errors import LogError
-from st_common.record import with_sum
+from st_common.record import sealed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,4 +127,4 @@ def _size(log: Log, segment: Segment) -> int:
 
 def _note(log: Log, *, before: int, done: int) -> None:
     noted = {"before": max(before, log.purged_before()), "done": done}
-    log.storage.put(PURGED, json.dumps(with_sum(noted)).encode())
+    log.storage.put(PURGED, sealed(noted))

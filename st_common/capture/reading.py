@@ -28,7 +28,7 @@ from st_common.errors import ConfigError, LogError, StateError
 from st_common.formats.registry import format_of
 from st_common.home import Home
 from st_common.position_filter import PositionFilter
-from st_common.record import with_sum, without_sum
+from st_common.record import opened, sealed
 from st_common.settings import StreamSettings
 from st_common.stream_columns import YOUNGER, columns_of_json
 
@@ -172,7 +172,7 @@ def record_of(log: Log) -> Record:
     if stored is None:
         return Record()
     try:
-        value = without_sum(json.loads(stored[0])) or {}
+        value = opened(stored[0])
         return Record(
             base=value["base"],
             upto=int(value["upto"]),
@@ -299,7 +299,7 @@ def put(log: Log, record: Record) -> None:
         ConflictError: another process did so in between.
     """
     said = {"upto": record.upto, "base": record.base, "anew": record.anew}
-    log.storage.replace(KEY, json.dumps(with_sum(said)).encode(), tag=record.tag)
+    log.storage.replace(KEY, sealed(said), tag=record.tag)
 
 
 def begin_anew(log: Log) -> int:

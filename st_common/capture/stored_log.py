@@ -10,7 +10,6 @@ A reader that has seen segment 6 looks for one name. A hole, or a segment whose 
 names the file, never an end: only `skipped` lets a reader pass over one.
 """
 
-import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -27,7 +26,7 @@ from st_common.capture.segment import (
 )
 from st_common.errors import LogError, MissingError
 from st_common.observed import note_read
-from st_common.record import without_sum
+from st_common.record import opened
 from st_common.storage import LocalStorage, Storage
 
 SKIPPED = "skipped"
@@ -224,7 +223,7 @@ class StoredLog:
             LogError: what says so was damaged.
         """
         try:
-            noted = without_sum(json.loads(self._storage.read(PURGED))) or {}
+            noted = opened(self._storage.read(PURGED))
             return int(noted["before"]), int(noted["done"])
         except MissingError:
             return 0, 0
@@ -377,7 +376,7 @@ class StoredLog:
         return {int(name.removesuffix(".json")): f"{SKIPPED}/{name}" for name in names}
 
     def _reason(self, key: str) -> str:
-        record = json.loads(self._storage.read(key))
+        record = opened(self._storage.read(key))
         return f"{record['was']}; {record['why']}"
 
     def _segment(self, number: int, skipped: Mapping[int, str]) -> Segment:

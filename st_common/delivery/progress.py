@@ -52,4 +52,4 @@ def read_progress(folder: Path, stream: str) -> Progress | None:
 
 def write_progress(folder: Path, progress: Progress) -> None:
     """Stores the progress; a crash leaves the old one or the new one."""
-    write_record(folder / PROGRESS_FILE, asdict(progress), summed=True)
+    write_record(folder / PROGRESS_FILE, asdict(progress))

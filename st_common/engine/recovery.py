@@ -13,9 +13,13 @@ from st_common.engine.sifting import FOLDER as FILTERS
 from st_common.engine.states import is_damaged, stored_states
 from st_common.engine.topology import generation_folder, topology_of
 from st_common.errors import FairwayError
+from st_common.feeds.places import Places, stored_sources
 from st_common.home import Home
 from st_common.ops.alerts import tell
 from st_common.position import segment_of
+from st_common.query.area_store import areas
+from st_common.query.created_streams import created_streams
+from st_common.rejects.notes import noted
 from st_common.storage import LocalStorage
 
 OF_STREAM = (
@@ -101,6 +105,10 @@ def damage_of(home: Home) -> Iterator[tuple[str, list[str]]]:
     Yields:
         What was looked at, for people, and what is wrong with it: a line each.
     """
+    yield (
+        "registry",
+        [*_said(partial(areas, home)), *_said(partial(created_streams, home))],
+    )
     seen: set[Path] = set()
     for folder in sorted((home.root / "streams").glob("[!.]*")):
         stream = folder.name
@@ -153,7 +161,11 @@ def _lasting(home: Home, stream: str, path: Path) -> list[str]:
 
 def _checked_log(home: Home, stream: str) -> None:
     check_log(home, stream)
-    check_bytes(Log(home.log(stream)))
+    log = Log(home.log(stream))
+    check_bytes(log)
+    noted(log)
+    for source in stored_sources(log):
+        Places(log, source)
     topology_of(home, stream)
 
 

@@ -140,7 +140,7 @@ def frozen(
     stream = replace(stream, id_key=key)
     wanted = _record(stream, engine=engine, shards=shards)
     if stored is None:
-        write_record(path, wanted, private=True, summed=True)
+        write_record(path, wanted, private=True)
         return stream
     for key, value in wanted.items():
         before = stored.get(key, _DEFAULTS.get(key))
@@ -194,7 +194,7 @@ def put_in_force(home: Home, stream: str, topology: Topology) -> None:
             f"stream {stream!r} has never run",
             hint="nothing is fixed yet: change its settings",
         )
-    write_record(path, stored | dataclasses.asdict(topology), private=True, summed=True)
+    write_record(path, stored | dataclasses.asdict(topology), private=True)
 
 
 def home_key(home: Home) -> str:

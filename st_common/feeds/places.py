@@ -12,10 +12,15 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from st_common.capture.log import Log
-from st_common.errors import FairwayError, MissingError
+from st_common.errors import FairwayError, LogError, MissingError
 from st_common.ops.records import read_record, write_record
 
 _FOLDER = "captures"
+
+
+def stored_sources(log: Log) -> list[str]:
+    """The names of the sources of which a log has something."""
+    return sorted(path.stem for path in (log.folder / _FOLDER).glob("*.json"))
 
 
 class MovedError(FairwayError):
@@ -28,6 +33,9 @@ class Places:
     Args:
         log: the log that its records go to.
         source: its name.
+
+    Raises:
+        LogError: what says so was damaged.
     """
 
     def __init__(self, log: Log, source: str) -> None:
@@ -84,7 +92,13 @@ class Places:
 
     def _stored(self) -> dict[str, int]:
         """The places of all parts of which something is stored."""
-        noted = read_record(self._path) or {}
+        noted = read_record(self._path)
+        if noted is None and self._path.exists():
+            raise LogError(
+                f"{self._path} cannot be read: it says how much of source {self._path.stem!r} is stored",
+                hint="restore it from a copy; without it the source is stored from its start again",
+            )
+        noted = noted or {}
         places = {str(part): int(at) for part, at in noted.get("places", {}).items()}
         announced = noted.get("next")
         if announced is not None and self._is_stored(announced):

@@ -10,7 +10,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from st_common.record import with_sum, without_sum
+from st_common.record import opened, sealed
 from st_common.storage import LocalStorage, make_folder
 
 
@@ -19,7 +19,6 @@ def write_record(
     record: Mapping[str, Any],
     *,
     private: bool = False,
-    summed: bool = False,
 ) -> None:
     """Replaces a record, durable when this returns: a reader sees the old one or the new one, whole.
 
@@ -27,32 +26,18 @@ def write_record(
         path: the file; its folder is made when it is absent.
         record: JSON values by name.
         private: only its owner may read it.
-        summed: with a checksum, so that a value which a disk changed is never taken for another.
 
     Raises:
         StorageError: the disk is full, or refuses.
     """
-    record = with_sum(record) if summed else record
-    content = json.dumps(record, separators=(",", ":")).encode()
-    LocalStorage(path.parent).put(path.name, content, private=private)
+    LocalStorage(path.parent).put(path.name, sealed(record), private=private)
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
     """A record; None when there is none, when it is no JSON object (what a torn disk leaves behind) or was changed."""
-    record = read_value(path)
-    return without_sum(record) if isinstance(record, dict) else None
-
-
-def read_value(path: Path) -> Any:
-    """The JSON value in a file, or None when there is none or it is torn."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (
-        FileNotFoundError,
-        NotADirectoryError,
-        UnicodeDecodeError,
-        json.JSONDecodeError,
-    ):
+        return opened(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
 
 

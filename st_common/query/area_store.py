@@ -3,15 +3,15 @@
 A query that names an area has the region of then in its plan (SPEC P4); `area_change` says when it gets another one.
 """
 
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from st_common.errors import LogError
 from st_common.home import Home
 from st_common.query.commit import completed, registry_file
+from st_common.record import opened, sealed
 from st_common.regions.region import Region
 from st_common.regions.registry import Area, region_from_json, region_to_json
 from st_common.regions.shapes import text_of
@@ -161,12 +161,12 @@ def _encoded(area: NamedArea) -> bytes:
         "owner": area.owner,
         "created_us": area.created_us,
     }
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+    return sealed(value) + b"\n"
 
 
 def _decoded(line: bytes, number: int) -> NamedArea:
     try:
-        value: dict[str, Any] = json.loads(line)
+        value = opened(line)
         return NamedArea(**{**value, "region": region_from_json(value["region"])})
     except (ValueError, KeyError, TypeError) as error:
         raise LogError(f"{FILE} of the registry: line {number} is no area") from error

@@ -6,7 +6,6 @@ see the first ones a moment before the last ones; never does a part remain.
 """
 
 import fcntl
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,9 @@ from secrets import token_hex
 from typing import Any
 
 from st_common.capture.log import Log, Segment
+from st_common.errors import LogError
 from st_common.home import Home
+from st_common.record import opened, sealed
 from st_common.storage import LocalStorage, make_folder
 
 _GENERATION = ".generation"
@@ -93,9 +94,7 @@ def commit(
         texts = {name: content.decode() for name, content in replaced.items()}
         _write(
             _intent(home),
-            json.dumps(
-                {"arrival_us": arrival_us, "parts": rows, "files": texts}
-            ).encode(),
+            sealed({"arrival_us": arrival_us, "parts": rows, "files": texts}),
         )
     for name, content in replaced.items():
         _write(registry_file(home, name), content)
@@ -112,7 +111,13 @@ def _complete(home: Home) -> None:
     path = _intent(home)
     if not path.exists():
         return
-    intent = json.loads(path.read_bytes())
+    try:
+        intent = opened(path.read_bytes())
+    except ValueError:
+        raise LogError(
+            f"{path} cannot be read",
+            hint="it says what a writer that died had begun to register: restore it from a copy",
+        ) from None
     _begin_generation(home)
     for name, content in intent.get("files", {}).items():
         _write(registry_file(home, name), content.encode())

@@ -3,7 +3,6 @@
 They stand in one file of the registry, which is changed together with the control row of the query that feeds each.
 """
 
-import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from st_common.errors import ConfigError, LogError
 from st_common.home import Home, require_own_view, view_name
 from st_common.query.commit import completed, registry_file
+from st_common.record import opened, sealed
 from st_common.settings import Streams, load_streams, stream_of_table, with_begun
 
 FILE = "streams.jsonl"
@@ -34,8 +34,7 @@ def created_streams(home: Home) -> dict[str, Mapping[str, Any]]:
 def encoded(tables: Mapping[str, Mapping[str, Any]]) -> bytes:
     """The file with these tables, by name."""
     return b"".join(
-        json.dumps({"name": name, "table": tables[name]}).encode() + b"\n"
-        for name in sorted(tables)
+        sealed({"name": name, "table": tables[name]}) + b"\n" for name in sorted(tables)
     )
 
 
@@ -82,7 +81,7 @@ def _require_other(name: str, other: str) -> None:
 
 def _decoded(line: bytes, number: int) -> tuple[str, Mapping[str, Any]]:
     try:
-        value = json.loads(line)
+        value = opened(line)
         return value["name"], value["table"]
     except (ValueError, KeyError, TypeError) as error:
         raise LogError(f"{FILE} of the registry: line {number} is no stream") from error

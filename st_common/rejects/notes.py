@@ -6,7 +6,6 @@ A note is written before its segment, under a lock that replays share. One witho
 its bytes are in the log from `start` on, or they are not and the note is void.
 """
 
-import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -16,6 +15,7 @@ import pyarrow as pa
 from st_common.capture.control import write_end
 from st_common.capture.log import Log
 from st_common.errors import LogError
+from st_common.record import opened, sealed
 
 AGAIN = "again"
 """The folder of the notes beside the segments, and the name of the lock that replays share."""
@@ -151,7 +151,7 @@ def _stored(log: Log) -> Iterator[tuple[str, Note]]:
 
 
 def _read(data: bytes) -> Note:
-    value = json.loads(data)
+    value = opened(data)
     records = tuple((int(s), str(digest), int(n)) for s, digest, n in value["records"])
     return Note(
         start=int(value["start"]),
@@ -163,7 +163,7 @@ def _read(data: bytes) -> Note:
 
 
 def _put(log: Log, key: str, note: Note) -> None:
-    log.storage.put(key, json.dumps(asdict(note), separators=(",", ":")).encode())
+    log.storage.put(key, sealed(asdict(note)))
 
 
 def _next_number(log: Log) -> int:

@@ -133,7 +133,7 @@ class Notebook:
     def _write(self) -> None:
         done = {name: asdict(one) for name, one in self.done.items()}
         noted = {"key": self._key, "end": self._end, "done": done}
-        write_record(self.path, noted, summed=True)
+        write_record(self.path, noted)
 
 
 def _key_of(

@@ -22,6 +22,7 @@ from st_common.errors import ConfigError, FairwayError, FencedError, TransientEr
 from st_common.home import Home
 from st_common.ops import lease
 from st_common.ops.alerts import read_alerts
+from st_common.ops.records import read_record
 from st_common.ops.retry import pause_s
 from st_common.query.passing import passing_name
 from st_common.query.plan import Box, Plan
@@ -357,7 +358,7 @@ def test_a_delivery_has_one_process_and_one_stream(tmp_path):
             deliver(home, settings(receiver.url, stream="other"), until_idle=True)
         folder = home.delivery("d")
         foreign = lease.take(folder, now_us=time.time_ns() // 1000)
-        record = json.loads((folder / "lease.json").read_text())
+        record = read_record(folder / "lease.json") or {}
         record |= {
             "pid": 1,
             "started_s": lease.this_process().started_s,

@@ -1,18 +1,27 @@
 """One flipped bit in any file of a home is found, or harmless: never a silent wrong answer (SPEC S2)."""
 
+import asyncio
 import random
 import shutil
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
+from st_common.capture.log import Log
 from st_common.capture.log_purging import purge_records
 from st_common.cli import app
 from st_common.engine.recovery import damage_of
+from st_common.feeds.places import Places
+from st_common.feeds.registry import source_of
+from st_common.feeds.writer import Writer
 from st_common.home import Home
+from st_common.query.area_store import areas
+from st_common.query.created_streams import created_streams
 from st_common.serving.answers import answer
+from st_common.settings import StreamSettings, load_streams
 from st_common.tables.durable import log_name
 from tests.kit.log_writer import bare_log
 
@@ -28,7 +37,14 @@ max_ahead_s = "off"
 attributes = { speed = "double" }
 columns = { object = "id", event_ts = "t", x = "x", y = "y" }
 """
+SOURCE = """
+[streams.grid.sources.drop]
+kind = "files"
+path = "{}/*.csv"
+"""
 QUERIES = """
+CREATE AREA yard AS (0, 0, 5, 5);
+CREATE STREAM shadow AS SELECT * FROM grid INSIDE yard;
 REGISTER QUERY west AS SELECT * FROM grid WHERE speed > 3 INSIDE (0, 0, 5, 5);
 REGISTER QUERY counted AS SELECT COUNT(*) FROM grid INSIDE (0, 0, 9, 9)
 """
@@ -54,13 +70,33 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home that ran three times: so it has tables of several files, states of several places, rejects."""
     root = tmp_path_factory.mktemp("flipped") / "home"
     (root / "conf").mkdir(parents=True)
-    (root / "conf" / "streams.toml").write_text(CONF)
+    drop = tmp_path_factory.mktemp("drop")
+    conf = root / "conf" / "streams.toml"
+    conf.write_text(CONF + SOURCE.format(drop))
     (root / "queries.sql").write_text(QUERIES)
     fairway(root, "query", "register", str(root / "queries.sql"))
     for first in (0, 10, 20):
         arrive(root, first, 10)
         fairway(root, "run", "grid", "--until-idle")
+    (drop / "a.csv").write_text("id,t,x,y,speed\nf,31,1,1,9\n")
+    capture(root, load_streams(conf)["grid"])
+    fairway(root, "run", "grid", "--until-idle")
+    fairway(root, "capture", "shadow")
     return root
+
+
+def capture(root: Path, stream: StreamSettings) -> None:
+    """Stores what the files of its source have now."""
+    writer = Writer(Home(root), stream, "drop", clock=lambda: 31)
+    source = source_of(stream.sources["drop"], stream)
+    source.begin(writer.places.read())
+
+    async def look() -> None:
+        async with aclosing(source.look()) as arrivals:
+            async for one in arrivals:
+                writer.write([one])
+
+    asyncio.run(look())
 
 
 def told(root: Path) -> list[object]:
@@ -73,7 +109,9 @@ def told(root: Path) -> list[object]:
     rows = [
         tables.read(home.table(name, "grid")).sort_by(order[name]) for name in TABLES
     ]
-    return [*rows, *(answer(home, name).to_pylist() for name in ("west", "counted"))]
+    registered = areas(home), created_streams(home)
+    answers = (answer(home, name).to_pylist() for name in ("west", "counted"))
+    return [*rows, *answers, *registered, Places(Log(home.log("grid")), "drop").read()]
 
 
 def flip(path: Path, draw: random.Random) -> None:
@@ -222,3 +260,23 @@ def test_a_changed_layer_is_found_and_cannot_be_mended(
     said = fairway(root, "doctor", "--repair", code=1)
     assert victim.name in said
     assert "restore it from a backup" in said
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "streams/grid/log/captures/drop.json",
+        "registry/areas.jsonl",
+        "registry/streams.jsonl",
+    ],
+    ids=["places", "areas", "streams"],
+)
+def test_any_bit_of_a_small_record_counts(whole: Path, tmp_path: Path, name: str):
+    root = tmp_path / "home"
+    shutil.copytree(whole, root)
+    content, draw = (root / name).read_bytes(), random.Random(1)
+    for at in draw.sample(range(content.index(b',"crc32"') * 8), 60):
+        flipped = bytearray(content)
+        flipped[at // 8] ^= 1 << at % 8
+        (root / name).write_bytes(flipped)
+        assert any(problems for _, problems in damage_of(Home(root))), bytes(flipped)

@@ -157,6 +157,7 @@ def test_a_key_that_was_kept_without_its_request_is_still_known(place):
         first = post(client, fix("a"), "one").json()
     noted = place.home.log("ships") / "captures" / "http-server.json"
     kept = json.loads(noted.read_text())
+    del kept["crc32"]
     kept["places"] |= kept.pop("next")["places"]
     kept["places"]["key:one"] &= (1 << 63) - 1  # as versions before wrote it
     noted.write_text(json.dumps(kept))

@@ -5,7 +5,6 @@ late fixes came, is passed over.
 """
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -22,6 +21,7 @@ from st_common.home import Home
 from st_common.levels.visits import MEMBERS
 from st_common.operators.state.state import State
 from st_common.ops.records import read_record
+from st_common.record import opened, sealed
 from st_common.storage import LocalStorage
 
 FOLDER = "batch"
@@ -102,7 +102,7 @@ class Borders:
         }
         self._storage.put(f"{border.day}{_STATE}", state)
         self._storage.put(f"{border.day}{_MEMBERS}", members)
-        self._storage.put(f"{border.day}{_HEAD}", json.dumps(head).encode())
+        self._storage.put(f"{border.day}{_HEAD}", sealed(head))
         for day in surplus(self._days(), border.day):
             for suffix in (_HEAD, _STATE, _MEMBERS):
                 self._storage.delete(f"{day}{suffix}")
@@ -115,7 +115,7 @@ class Borders:
     def _read(self, day: date) -> Border | None:
         fixes = fixes_before(self._home, self._stream, day)
         try:
-            head = json.loads(self._storage.read(f"{day}{_HEAD}"))
+            head = opened(self._storage.read(f"{day}{_HEAD}"))
             if head["settings"] != self._settings or head["fixes"] != fixes:
                 return None
             state = self._storage.read(f"{day}{_STATE}")

@@ -178,9 +178,7 @@ def _known(home: Home, stream: str) -> list[Era]:
 def _write(home: Home, stream: str, eras: Sequence[Era]) -> None:
     """Puts eras in force, and lets go of the states of those long before."""
     kept = [eras[0], *eras[1:][-_KEPT:]]
-    write_record(
-        _path(home, stream), {"eras": [era.to_json() for era in kept]}, summed=True
-    )
+    write_record(_path(home, stream), {"eras": [era.to_json() for era in kept]})
     names = {era.folder for era in kept}
     for folder in tasks_folder(home, stream).iterdir():
         if folder.is_dir() and folder.name not in names:
