@@ -43,6 +43,7 @@ listen = ":{port}"
 SENDERS, EACH = 5, 60
 
 
+@contextlib.contextmanager
 def serving(folder, port):
     """A server in a process of its own; killed when this is left and it has not ended."""
     command = [sys.executable, "-m", "st_common.cli", "--home", folder / "home"]

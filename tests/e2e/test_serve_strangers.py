@@ -33,6 +33,7 @@ FIX = json.dumps({"id": "a", "t": 1, "x": 1, "y": 1})
 DESCRIPTORS = 256
 
 
+@pytest.fixture(scope="module")
 def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("strangers")
     (folder / "conf").mkdir()
