@@ -30,8 +30,9 @@ from st_common.layers.stored import load_index, load_outline
 from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions
 from st_common.partition.store import store
-from st_common.spark.exchange.layers import Arrays, RegionService, SpreadLayer
+from st_common.spark.exchange.layers import LAYERS, Arrays, RegionService, SpreadLayer
 from st_common.spark.exchange.peers import Peers
+from st_common.spark.exchange.wire import Keys
 
 NEAR_M = 5.0
 BATCH, SAMPLE = 20_000, 20_000
@@ -109,7 +110,8 @@ class Tasks:
         outline = load_outline(home, "roads", version)
         assert outline is not None  # noqa: S101 - it was just spread over regions
         self.services = [Timed(home, GLOBE) for _ in range(count)]
-        self.peers = [Peers("127.0.0.1", "bench", one) for one in self.services]
+        keys = Keys.made()
+        self.peers = [Peers("127.0.0.1", keys, {LAYERS: one}) for one in self.services]
         addresses = sorted(one.address for one in self.peers)
         self.layers = []
         for one in self.peers:

@@ -165,7 +165,7 @@ def _engine(
         end: the log ends before this segment; None: where it ends.
     """
     crew = Crew(feed.stream.shards, host or _host_of(start()))
-    work = partial(serve_partition, crew.address, crew.token, feed)
+    work = partial(serve_partition, crew.address, crew.keys, feed)
     if host is not None:
         threading.Thread(target=_stand_in, args=(crew, feed), daemon=True).start()
     tasks = min(feed.stream.shards, feed.stream.spark.cores)
@@ -187,7 +187,7 @@ def _stand_in(crew: Crew, feed: Feed) -> None:
     """Steps all shards in this process, until tasks have come."""
     # Whatever it ends by was told to the engine, unless the engine is gone.
     with contextlib.suppress(Exception):
-        serve(crew.address, crew.token, feed, stands_in=True)
+        serve(crew.address, crew.keys, feed, stands_in=True)
 
 
 class Job:

@@ -10,7 +10,6 @@ drop 2                               forgets it: another task has it now
 
 import os
 import secrets
-import socket
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -46,26 +45,30 @@ from st_common.spark.exchange.guests import (
     LogPart,
     OtherShards,
 )
-from st_common.spark.exchange.layers import RegionService, shared_layers
+from st_common.spark.exchange.layers import LAYERS, RegionService, shared_layers
 from st_common.spark.exchange.peers import Peers
 from st_common.spark.exchange.results import Untold, tell_by_files
-from st_common.spark.exchange.wire import Head, Wire, failure
+from st_common.spark.exchange.wire import (
+    ALIVE_S,
+    Address,
+    Head,
+    Keys,
+    Wire,
+    connected,
+    failure,
+)
 from st_common.spark.feed import Feed
 from st_common.spark.shard import Notes, result_blob
 
-ALIVE_S = 3.0
-"""How often a task says that it lives."""
 _CATCH_UP_BYTES = 32 << 20
 
 
-def serve(
-    address: tuple[str, int], token: str, feed: Feed, *, stands_in: bool = False
-) -> None:
+def serve(address: Address, keys: Keys, feed: Feed, *, stands_in: bool = False) -> None:
     """Steps shards for the driver at an address until it says that this is the end.
 
     Args:
         address: host and port of the driver.
-        token: shows the driver that this is a task of its own.
+        keys: show the driver that this is a task of its own.
         feed: the stream, and its shards.
         stands_in: it has all shards until others have come.
 
@@ -77,14 +80,14 @@ def serve(
         FairwayError: the log or a state cannot be used; the driver was told, and ends.
     """
     try:
-        wire = Wire(socket.create_connection(address))
+        wire = connected(address, keys)
     except ConnectionRefusedError:
         return
     over = threading.Event()
     try:
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
-        hello: Head = {"is": "hello", "token": token, "name": name}
-        with _answering(wire.host, token, feed) as (peers, decoding, guests):
+        hello: Head = {"is": "hello", "name": name}
+        with _answering(wire.host, keys, feed) as (peers, decoding, guests):
             known = {"stands_in": True} if stands_in else {"peer": peers.address}
             wire.send({**hello, **known})
             told = wire, over, Meter("task", Path(feed.home))
@@ -97,13 +100,13 @@ def serve(
 
 @contextmanager
 def _answering(
-    host: str, token: str, feed: Feed
+    host: str, keys: Keys, feed: Feed
 ) -> Iterator[tuple[Peers, Decoding, GuestService]]:
     """This task for others, at the address by which it reaches its driver, and what it answers them by."""
     regions = RegionService(Home(Path(feed.home)), feed.stream.space)
     decoding = Decoding(feed)
     guests = GuestService(feed, decoding)
-    peers = Peers(host, token, regions, {PACKETS: decoding, GUESTS: guests})
+    peers = Peers(host, keys, {LAYERS: regions, PACKETS: decoding, GUESTS: guests})
     try:
         yield peers, decoding, guests
     finally:
@@ -126,10 +129,10 @@ def _work(
 
 
 def serve_partition(
-    address: tuple[str, int], token: str, feed: Feed, _part: Iterable[int]
+    address: Address, keys: Keys, feed: Feed, _part: Iterable[int]
 ) -> None:
     """What a task of the job does with its partition, which has nothing in it but that: see `serve`."""
-    serve(address, token, feed)
+    serve(address, keys, feed)
 
 
 def _beat(wire: Wire, over: threading.Event, meter: Meter) -> None:

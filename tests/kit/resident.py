@@ -27,7 +27,7 @@ def tasks_of(crew: Crew, feed: object, count: int) -> Iterator[None]:
     def stay() -> None:
         while not over.is_set():
             with contextlib.suppress(Exception):  # Spark writes it into its log
-                serve(crew.address, crew.token, feed)  # type: ignore[arg-type]
+                serve(crew.address, crew.keys, feed)  # type: ignore[arg-type]
             time.sleep(_AGAIN_S)
 
     threads = [threading.Thread(target=stay, daemon=True) for _ in range(count)]

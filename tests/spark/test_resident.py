@@ -19,7 +19,7 @@ from st_common.home import Home
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.spark import resident, resident_engine
-from st_common.spark.exchange import crew as crews
+from st_common.spark.exchange import wire
 from st_common.spark.exchange.crew import Crew
 from st_common.spark.feed import Feed, tasks_folder
 from st_common.spark.resident import Job, on_spark, states_on
@@ -52,13 +52,11 @@ def followed(spark, home: Home, meddle) -> None:
     stream = replace(frozen(home, CARS, engine="spark", shards=2), shards=2)
     feed = Feed.of(home, stream)
     crew = Crew(2, "127.0.0.1")
-    job = Job(
-        lambda: spark, 2, partial(serve_partition, crew.address, crew.token, feed)
-    )
+    job = Job(lambda: spark, 2, partial(serve_partition, crew.address, crew.keys, feed))
     engine = ResidentEngine(home, feed, crew, check=job.check)
     try:
         until_s = time.monotonic() + 120
-        while crew.living < 2:  # both, so that one can be missed
+        while len(crew.names) < 2:  # both, so that one can be missed
             crew.listen()
             job.check()
             assert time.monotonic() < until_s
@@ -80,7 +78,7 @@ def test_workers_are_killed_and_stopped_and_nothing_is_told_twice_or_lost(
 ):
     """Three are killed; one is stopped for longer than it may be silent, and writes nothing when it goes on."""
     home = home_with_cars(tmp_path)
-    monkeypatch.setattr(crews, "SILENT_S", 5.0)
+    monkeypatch.setattr(wire, "SILENT_S", 5.0)
     stopped = []
 
     def meddle(number, engine, workers):

@@ -1,15 +1,14 @@
 """The driver's side of tasks that stay: who is heard, who is not, and what becomes of shards (SPEC S2, S5)."""
 
-import socket
 import threading
 import time
 
 import pytest
 
 from st_common.errors import LogError
-from st_common.spark.exchange import crew as crews
+from st_common.spark.exchange import wire
 from st_common.spark.exchange.crew import Crew, Plan
-from st_common.spark.exchange.wire import Wire
+from st_common.spark.exchange.wire import connected
 
 pytestmark = pytest.mark.timeout(120)
 PLAN = Plan(number=1, start=0, end=3, committed=-1)
@@ -25,10 +24,10 @@ def crew():
 class Worker:
     """A task by hand: it answers steps when it is told to, and notes what it was asked."""
 
-    def __init__(self, crew, *, token=None, answers=True, stands_in=False):
-        self.wire = Wire(socket.create_connection(crew.address))
+    def __init__(self, crew, *, answers=True, stands_in=False):
+        self.wire = connected(crew.address, crew.keys)
         self.asked, self._answers = [], answers
-        hello = {"is": "hello", "token": token or crew.token, "name": "w"}
+        hello = {"is": "hello", "name": "w"}
         self.wire.send(hello | {"stands_in": stands_in})
         threading.Thread(target=self._work, daemon=True).start()
 
@@ -61,7 +60,7 @@ def test_one_task_has_all_shards_until_another_comes(crew):
     first = Worker(crew)
     assert crew.step(PLAN) == [b"0 of 1", b"1 of 1"]
     second = Worker(crew)
-    soon(lambda: not crew.listen() and crew.living == 2)
+    soon(lambda: not crew.listen() and len(crew.names) == 2)
     assert crew.step(Plan(number=2, start=3, end=4, committed=-1)) == [
         b"0 of 2",
         b"1 of 2",
@@ -73,10 +72,10 @@ def test_one_task_has_all_shards_until_another_comes(crew):
 @pytest.mark.spec("S5")
 def test_who_stands_in_has_all_shards_until_it_is_relieved(crew):
     standing = Worker(crew, stands_in=True)
-    soon(lambda: not crew.listen() and crew.living == 1)
+    soon(lambda: not crew.listen() and len(crew.names) == 1)
     assert not crew.can_relieve
     workers = [Worker(crew), Worker(crew)]
-    soon(lambda: not crew.listen() and crew.living == 3)
+    soon(lambda: not crew.listen() and len(crew.names) == 3)
     assert crew.step(PLAN) == [b"0 of 1", b"1 of 1"]
     assert all(not worker.asked for worker in workers), "it has what it knows"
     assert crew.can_relieve
@@ -107,26 +106,18 @@ def test_a_silent_task_is_left_out_and_what_it_says_later_is_not_heard(
 ):
     """As one whose process was stopped: it goes on when others have its shards."""
     silent = Worker(crew, answers=False)
-    soon(lambda: not crew.listen() and crew.living == 1)
-    monkeypatch.setattr(crews, "SILENT_S", 0.2)
+    soon(lambda: not crew.listen() and len(crew.names) == 1)
+    monkeypatch.setattr(wire, "SILENT_S", 0.2)
     results = []
     stepping = threading.Thread(target=lambda: results.append(crew.step(PLAN)))
     stepping.start()
     soon(lambda: ("closed", ()) in silent.asked)
-    monkeypatch.setattr(crews, "SILENT_S", 60.0)
+    monkeypatch.setattr(wire, "SILENT_S", 60.0)
     Worker(crew)
     stepping.join(timeout=60)
     assert results == [[b"0 of 1", b"1 of 1"]]
     with pytest.raises(OSError, match="Bad file descriptor"):
         silent.answer({"shards": [0], "plan": 1})
-
-
-@pytest.mark.spec("S11")
-def test_who_does_not_know_the_token_is_no_task(crew):
-    stranger = Worker(crew, token="guessed")
-    soon(lambda: ("closed", ()) in stranger.asked)
-    crew.listen()
-    assert crew.living == 0
 
 
 @pytest.mark.spec("S2")

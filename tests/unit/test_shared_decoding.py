@@ -20,6 +20,7 @@ from st_common.settings import Columns, StreamSettings
 from st_common.spark.exchange import decoding as shared_decoding
 from st_common.spark.exchange.decoding import PACKETS, Decoding, shared_packets
 from st_common.spark.exchange.peers import Peers
+from st_common.spark.exchange.wire import Keys
 from st_common.spark.feed import Feed
 
 pytestmark = pytest.mark.spec("S5", "S7")
@@ -74,8 +75,9 @@ class Crew:
 
     def __init__(self, feed, count):
         self.decodings = [Decoding(feed) for _ in range(count)]
+        keys = Keys.made()
         self.peers = [
-            Peers("127.0.0.1", "secret", one, {PACKETS: one}) for one in self.decodings
+            Peers("127.0.0.1", keys, {PACKETS: one}) for one in self.decodings
         ]
         addresses = sorted(one.address for one in self.peers)
         for one in self.peers:

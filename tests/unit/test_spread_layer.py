@@ -23,9 +23,16 @@ from st_common.layers.rows import layer_rows
 from st_common.layers.stored import load_index, load_outline
 from st_common.partition.regions import Regions
 from st_common.partition.store import store
-from st_common.spark.exchange import peers as peers_module
-from st_common.spark.exchange.layers import RegionService, SpreadLayer, copies_of, dealt
+from st_common.spark.exchange import wire
+from st_common.spark.exchange.layers import (
+    LAYERS,
+    RegionService,
+    SpreadLayer,
+    copies_of,
+    dealt,
+)
 from st_common.spark.exchange.peers import Peers
+from st_common.spark.exchange.wire import Keys
 from tests.kit.effort import tries
 from tests.kit.layer_tables import features_of
 from tests.kit.oracle import Feature
@@ -75,7 +82,8 @@ class Crew:
 
     def __init__(self, home, space, count):
         self.services = [RegionService(home, space) for _ in range(count)]
-        self.peers = [Peers("127.0.0.1", "secret", one) for one in self.services]
+        keys = Keys.made()
+        self.peers = [Peers("127.0.0.1", keys, {LAYERS: one}) for one in self.services]
         self.addresses = sorted(one.address for one in self.peers)
         for one in self.peers:
             one.meet(self.addresses)
@@ -283,7 +291,7 @@ def test_who_is_gone_is_stood_in_for(home):
 
 def test_who_is_silent_is_not_waited_for_without_end(home, monkeypatch):
     """As a process that was stopped: it is connected to, and says nothing."""
-    monkeypatch.setattr(peers_module, "_SILENT_S", 0.3)
+    monkeypatch.setattr(wire, "SILENT_S", 0.3)
     x, y = everywhere()
     index = load_index(home, "places", version_of(home), space=PLANE)
     with crew_of(home, PLANE, 1) as crew, socket.create_server(("127.0.0.1", 0)) as one:
@@ -311,11 +319,11 @@ def test_what_another_cannot_read_is_told_as_it_is(home, tmp_path):
             layer.match(*everywhere())
 
 
-def test_who_does_not_know_the_token_is_not_answered(home):
+def test_who_has_keys_of_another_run_is_not_answered(home):
     index = load_index(home, "places", version_of(home), space=PLANE)
     x, y = everywhere()
     with crew_of(home, PLANE, 2) as crew:
-        stranger = Peers("127.0.0.1", "guessed", RegionService(home, PLANE))
+        stranger = Peers("127.0.0.1", Keys.made(), {LAYERS: RegionService(home, PLANE)})
         try:
             stranger.meet([crew.peers[1].address])
             layer = SpreadLayer(
@@ -335,7 +343,7 @@ def test_who_does_not_know_the_token_is_not_answered(home):
 def test_regions_that_nobody_asked_for_of_late_are_let_go_of(home):
     service = RegionService(home, PLANE, most_bytes=1)
     asked = {
-        "what": "distances",
+        "method": "distances",
         "options": {"to_border": False},
         "layer": "places",
         "version": version_of(home),

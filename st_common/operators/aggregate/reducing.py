@@ -157,7 +157,9 @@ def _values(
     count = np.add.reduceat(known.astype(np.int64), starts)
     if share is not None:
         return _quantile(value, starts, count, share), count
-    with np.errstate(over="ignore", invalid="ignore"):  # a sum may be beyond all doubles
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # a sum may be beyond all doubles
         return REDUCE[function](value, known, starts, count), count
 
 

@@ -1,41 +1,53 @@
 """The tasks that stay, as their driver sees them: who has which shard, what each answers, who has fallen silent.
 
-A task says hello when it starts, and again when Spark has started it anew. Shards are dealt out among those that live,
-and dealt out again when one joins, breaks off, or says nothing for 15 s. Whoever is left out is not heard any more: its
-connection is closed, and nothing else that it does is told. What a shard tells of a part of the log is the same whoever
-steps it, so a plan that was under way is sent to whoever has the shard now.
+Shards are dealt out among the tasks that live, and dealt out again when one joins, breaks off, or says nothing for too
+long. Whoever is left out is not heard any more: its connection is closed, and nothing else that it does is told. What a
+shard tells of a part of the log is the same whoever steps it, so a plan that was under way is sent to whoever has the
+shard now.
 """
 
+import contextlib
 import queue
-import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from st_common.spark.exchange.wire import Head, Listener, Wire, error_of
+from st_common.spark.exchange import wire
+from st_common.spark.exchange.wire import Address, Head, Keys, Listener, Wire, error_of
 
-SILENT_S = 15.0
-"""For how long a task may say nothing; it says that it lives every three seconds."""
 _LOOK_S = 0.5
+_ANSWERS = {"step": "stepped", "tell": "told"}
+"""What tasks are asked for a plan, and by which word they answer."""
 
 
 @dataclass(eq=False)
 class _Task:
     """A task that said hello: its connection, when it was heard last, the shards that it has.
 
-    One that `stands_in` has all shards until it is relieved, whoever comes. `peer` is where others may ask it, by host
-    and port (see `Peers`). `worker` is what its process said of itself last.
+    One that `stands_in` has all shards until it is relieved, whoever comes. `peer` is where others may ask it (see
+    `Peers`). `worker` is what its process said of itself last.
     """
 
     wire: Wire
     name: str
-    heard_s: float
+    stands_in: bool
+    peer: Address | None
     shards: set[int] = field(default_factory=set)
-    stands_in: bool = False
-    peer: tuple[str, int] | None = None
+    heard_s: float = field(default_factory=time.monotonic)
     since_s: float = field(default_factory=time.monotonic)
     worker: Mapping[str, Any] | None = None
+
+    @staticmethod
+    def of(connection: Wire, hello: Head) -> "_Task":
+        """A task, by what it said first."""
+        peer = hello.get("peer")
+        return _Task(
+            connection,
+            name=str(hello["name"]),
+            stands_in=bool(hello.get("stands_in")),
+            peer=None if peer is None else (str(peer[0]), int(peer[1])),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,33 +65,26 @@ class Plan:
     untold: int | None = None
 
 
-class Asked(NamedTuple):
-    """What tasks are asked for a plan, by which word they answer, and what they must know for it."""
-
-    do: str
-    answer: str
-    body: bytes = b""
-
-
-_Heard = tuple[_Task, Head | None, bytes]
-
-
 class Crew:
     """Listens for tasks, and has them step all shards.
 
     Args:
         shards: how many shards there are.
         host: the address to listen on, which tasks reach.
+
+    Attributes:
+        address: where tasks find it.
+        keys: by which they show that they are its own.
     """
 
     def __init__(self, shards: int, host: str) -> None:
-        self._shards = shards
-        self.token = secrets.token_hex(16)
-        self._inbox: queue.SimpleQueue[_Heard] = queue.SimpleQueue()
+        self._all = range(shards)
+        self._inbox: queue.SimpleQueue[tuple[_Task, Head, bytes]] = queue.SimpleQueue()
         self._tasks: list[_Task] = []
         self._stored: dict[int, int] = {}
         self._round = 0
-        self._listener = Listener(host, self.token, self._read, name="crew")
+        self.keys = Keys.made()
+        self._listener = Listener(host, self.keys, self._read, name="driver")
         self.address = self._listener.address
 
     def step(self, plan: Plan, check: Callable[[], None] = lambda: None) -> list[bytes]:
@@ -92,8 +97,7 @@ class Crew:
         Raises:
             FairwayError: a task could not go on: the log or a state cannot be used.
         """
-        results = self._asked(plan, check, Asked("step", "stepped"), self._all)
-        return [results[shard] for shard in self._all]
+        return self._answers(plan, "step", self._all, b"", check)
 
     def tell(
         self,
@@ -114,47 +118,67 @@ class Crew:
         Raises:
             FairwayError: as `step`.
         """
-        what = Asked("tell", "told", shared)
-        results = self._asked(plan, check, what, shards)
-        return [results[shard] for shard in shards]
+        return self._answers(plan, "tell", shards, shared, check)
 
-    def _asked(
-        self, plan: Plan, check: Callable[[], None], what: Asked, shards: Sequence[int]
-    ) -> dict[int, bytes]:
+    def _answers(
+        self,
+        plan: Plan,
+        do: str,
+        shards: Sequence[int],
+        body: bytes,
+        check: Callable[[], None],
+    ) -> list[bytes]:
         """What shards answer, whoever has them meanwhile."""
         results: dict[int, bytes] = {}
         asked: dict[int, _Task] = {}
         self._deal(plan)
         while len(results) < len(shards):
             waiting = [shard for shard in shards if shard not in results]
-            self._send_steps(plan, waiting, asked, what)
+            self._ask(plan, do, waiting, body, asked)
             check()
-            for task, head, body in self._heard():
-                is_answer = self._of(task, head) == what.answer
-                if is_answer and head is not None and head["plan"] == plan.number:
-                    results[head["shard"]] = body
+            with contextlib.suppress(queue.Empty):
+                task, head, answer = self._inbox.get(timeout=_LOOK_S)
+                is_answer = self._hear(task, head) == _ANSWERS[do]
+                if is_answer and head["plan"] == plan.number:
+                    results[head["shard"]] = answer
             self._leave_silent()
             self._deal(plan)
-        return results
+        return [results[shard] for shard in shards]
 
-    @property
-    def _all(self) -> Sequence[int]:
-        return range(self._shards)
+    def _ask(
+        self,
+        plan: Plan,
+        do: str,
+        waiting: Sequence[int],
+        body: bytes,
+        asked: dict[int, _Task],
+    ) -> None:
+        """Asks each task for those of its shards that are waited for, and that it was not asked for."""
+        for task in list(self._tasks):
+            shards = [
+                shard
+                for shard in waiting
+                if shard in task.shards and asked.get(shard) is not task
+            ]
+            if shards:
+                asked.update(dict.fromkeys(shards, task))
+                part = {"plan": plan.number, "start": plan.start, "end": plan.end}
+                known = {**part, "untold": plan.untold, **self._known(plan)}
+                self._say(task, {"do": do, "shards": shards, **known}, body)
 
     def store(self) -> None:
         """Has all states stored; `stored` says when they are."""
         self._round += 1
         self._stored = {}
-        for task in self._tasks:
-            if task.shards:
-                shards = sorted(task.shards)
+        for task in list(self._tasks):
+            if shards := sorted(task.shards):
                 self._say(task, {"do": "store", "shards": shards, "round": self._round})
 
     def stored(self) -> int | None:
         """The segment before which all that is needed is stored, by the round of `store` that was last; else None."""
         self.listen()
-        whole = len(self._stored) == self._shards
-        return min(self._stored.values()) if whole else None
+        is_whole = len(self._stored) == len(self._all)
+        return min(self._stored.values()) if is_whole else None
 
     def listen(self) -> None:
         """Hears what tasks have said since, without waiting.
@@ -164,7 +188,7 @@ class Crew:
         """
         while not self._inbox.empty():
             task, head, _ = self._inbox.get()
-            self._of(task, head)
+            self._hear(task, head)
         self._leave_silent()
 
     def close(self) -> None:
@@ -220,52 +244,38 @@ class Crew:
     @property
     def is_whole(self) -> bool:
         """Whether each shard is with a task that lives."""
-        return sum(map(_load, self._tasks)) == self._shards
+        return sum(map(_load, self._tasks)) == len(self._all)
 
-    @property
-    def living(self) -> int:
-        """How many tasks there are."""
-        return len(self._tasks)
-
-    def _read(self, wire: Wire, hello: Head) -> None:
+    def _read(self, connection: Wire) -> None:
         """Hears one task until it breaks off."""
-        task = _Task(wire, str(hello["name"]), time.monotonic())
-        task.stands_in = bool(hello.get("stands_in"))
-        if "peer" in hello:
-            task.peer = (str(hello["peer"][0]), int(hello["peer"][1]))
-        self._inbox.put((task, {"is": "hello"}, b""))
+        hello, _ = connection.receive()
+        task = _Task.of(connection, hello)
+        self._inbox.put((task, hello, b""))
         try:
             while True:
-                head, body = wire.receive()
+                head, body = connection.receive()
                 task.heard_s = time.monotonic()
                 self._inbox.put((task, head, body))
-        except (OSError, EOFError, ValueError, KeyError):
-            self._inbox.put((task, None, b""))
+        finally:
+            self._inbox.put((task, {"is": "gone"}, b""))
 
-    def _heard(self) -> Iterable[_Heard]:
-        """What was said next; nothing after half a second."""
-        try:
-            yield self._inbox.get(timeout=_LOOK_S)
-        except queue.Empty:
-            return
-
-    def _of(self, task: _Task, head: Head | None) -> str:
-        """Takes note of what a task said; what it was, "" where it broke off or is not heard any more."""
-        if head is None:
-            self._leave(task)
-            return ""
+    def _hear(self, task: _Task, head: Head) -> str:
+        """Takes note of what a task said; what it was, "" where it is not heard any more."""
         said = str(head["is"])
         if said == "hello":
             task.heard_s = time.monotonic()
             self._tasks.append(task)
         if task not in self._tasks:
             return ""
-        if said == "failed":
-            raise error_of(head)
-        if said == "alive":
-            task.worker = head.get("worker")
-        if said == "stored" and head["round"] == self._round:
-            self._stored[head["shard"]] = head["next"]
+        match said:
+            case "gone":
+                self._leave(task)
+            case "failed":
+                raise error_of(head)
+            case "alive":
+                task.worker = head.get("worker")
+            case "stored" if head["round"] == self._round:
+                self._stored[head["shard"]] = head["next"]
         return said
 
     def _deal(self, plan: Plan) -> None:
@@ -274,7 +284,7 @@ class Crew:
         if not tasks:
             return
         held = {shard for task in self._tasks for shard in task.shards}
-        for shard in sorted(set(range(self._shards)) - held):
+        for shard in sorted(set(self._all) - held):
             self._give(min(tasks, key=_load), shard, plan)
         while True:
             least, most = min(tasks, key=_load), max(tasks, key=_load)
@@ -292,38 +302,17 @@ class Crew:
 
     def _known(self, plan: Plan) -> dict[str, Any]:
         """What a task must know to step for a plan, whatever it is asked."""
-        peers = sorted(task.peer for task in self._tasks if task.peer)
         holder = {shard: task.peer for task in self._tasks for shard in task.shards}
         return {
             "committed": plan.committed,
             "era": plan.era,
-            "peers": peers,
+            "peers": sorted(task.peer for task in self._tasks if task.peer),
             "holders": [holder.get(shard) for shard in self._all],
         }
 
-    def _send_steps(
-        self,
-        plan: Plan,
-        waiting: Sequence[int],
-        asked: dict[int, _Task],
-        what: Asked,
-    ) -> None:
-        """Asks each task for those of its shards that are waited for, and that it was not asked for."""
-        for task in list(self._tasks):
-            shards = [
-                shard
-                for shard in waiting
-                if shard in task.shards and asked.get(shard) is not task
-            ]
-            if shards:
-                asked.update(dict.fromkeys(shards, task))
-                said = {"plan": plan.number, "shards": shards, "untold": plan.untold}
-                said |= {"start": plan.start, "end": plan.end, **self._known(plan)}
-                self._say(task, {"do": what.do, **said}, what.body)
-
     def _leave_silent(self) -> None:
         """Leaves out who has said nothing for too long: it may be stopped, and go on later."""
-        since_s = time.monotonic() - SILENT_S
+        since_s = time.monotonic() - wire.SILENT_S
         for task in [task for task in self._tasks if task.heard_s < since_s]:
             self._leave(task)
 
@@ -332,7 +321,7 @@ class Crew:
             self._tasks.remove(task)
         task.wire.close()
 
-    def _say(self, task: _Task, head: dict[str, Any], body: bytes = b"") -> None:
+    def _say(self, task: _Task, head: Head, body: bytes = b"") -> None:
         try:
             task.wire.send(head, body)
         except OSError:

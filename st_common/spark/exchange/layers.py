@@ -49,6 +49,16 @@ Arrays = Mapping[str, np.ndarray]
 _MB = 1 << 20
 _MOST_BYTES = 1 << 30
 _HELD, _LAYERS_HELD = 64, 16
+LAYERS = "layers"
+"""What others are asked about."""
+_PAIRS = ("point", "feature")
+_ANSWERS = {
+    "match": _PAIRS,
+    "crossed": _PAIRS,
+    "distances": ("value",),
+    "nearest": ("x", "y"),
+}
+"""The arrays of an answer, by the method of `LayerIndex` that is asked for."""
 _WORTH_A_COPY = 1024
 """From so many rows on a region that many lie in is asked of several tasks."""
 
@@ -121,7 +131,7 @@ class RegionService:
         """What is asked of some parts of a layer, part after part.
 
         Args:
-            asked: `what`, a method of `LayerIndex`, with its `options`, a dict; `layer` and `version`; `parts`, the
+            asked: `method` of `LayerIndex`, with its `options`, a dict; `layer` and `version`; `parts`, the
                 regions of each, and in `counts` how many rows of the arrays it has.
             arrays: the arguments of the method by name, the rows of all parts one after the other. Features are
                 numbered in their part.
@@ -141,7 +151,7 @@ class RegionService:
             key = asked["layer"], asked["version"], tuple(part)
             mine = {name: values[start:end] for name, values in arrays.items()}
             answers.append(self._asked(key, asked, mine))
-        names = _ANSWERS[asked["what"]]
+        names = _ANSWERS[asked["method"]]
         return [len(one[0]) for one in answers], {
             name: np.concatenate([one[place] for one in answers])
             for place, name in enumerate(names)
@@ -170,7 +180,7 @@ class RegionService:
             if held.index is None:
                 held.index = load_part(self._home, *key, space=self._space)
                 self._make_room()
-            return _ASKED[asked["what"]](held.index, asked["options"], arrays)
+            return _answered(held.index, asked["method"], asked["options"], arrays)
 
     def _make_room(self) -> None:
         """Lets go of those parts that were not asked for the longest."""
@@ -185,60 +195,23 @@ class RegionService:
                     del self._held[key]
 
 
-def _match(
-    index: LayerIndex, options: Mapping[str, Any], arrays: Arrays
-) -> tuple[Ints, Ints]:
-    growth = Growth(**options["growth"])
-    return index.match(
-        arrays["x"],
-        arrays["y"],
-        **_chosen(options),
-        within=options["within"],
-        growth=growth,
-    )
-
-
-def _crossed(
-    index: LayerIndex, options: Mapping[str, Any], arrays: Arrays
-) -> tuple[Ints, Ints]:
-    return index.crossed(Segments(**arrays), **_chosen(options))
-
-
-def _chosen(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "distance_m": options["distance_m"],
-        "kinds": tuple(options["kinds"]),
-        "tags": tuple((name, value) for name, value in options["tags"]),
-    }
-
-
-def _distances(
-    index: LayerIndex, options: Mapping[str, Any], arrays: Arrays
-) -> tuple[np.ndarray]:
+def _answered(
+    index: LayerIndex, method: str, options: Mapping[str, Any], arrays: Arrays
+) -> Sequence[np.ndarray]:
+    """What an index answers, in the order of `_ANSWERS`; options that came as JSON are what they were again."""
+    how = dict(options)
+    if "tags" in how:
+        how["kinds"], how["tags"] = tuple(how["kinds"]), tuple(map(tuple, how["tags"]))
+    if "growth" in how:
+        how["growth"] = Growth(**how["growth"])
+    if method == "crossed":
+        return index.crossed(Segments(**arrays), **how)
+    if method == "match":
+        return index.match(arrays["x"], arrays["y"], **how)
     asked = arrays["x"], arrays["y"], arrays["feature"]
-    return (index.distances(*asked, to_border=options["to_border"]),)
-
-
-def _nearest(
-    index: LayerIndex, _options: Mapping[str, Any], arrays: Arrays
-) -> tuple[np.ndarray, np.ndarray]:
-    x, y = index.nearest(arrays["x"], arrays["y"], arrays["feature"])
-    return x, y
-
-
-_ASKED = {
-    "match": _match,
-    "crossed": _crossed,
-    "distances": _distances,
-    "nearest": _nearest,
-}
-_PAIRS = ("point", "feature")
-_ANSWERS = {
-    "match": _PAIRS,
-    "crossed": _PAIRS,
-    "distances": ("value",),
-    "nearest": ("x", "y"),
-}
+    if method == "distances":
+        return (index.distances(*asked, **how),)
+    return tuple(index.nearest(*asked, **how))
 
 
 class _Part(NamedTuple):
@@ -342,7 +315,7 @@ class SpreadLayer:
 
     def _pairs(
         self,
-        what: str,
+        method: str,
         options: Mapping[str, Any],
         arrays: Arrays,
         row: Ints,
@@ -353,20 +326,25 @@ class SpreadLayer:
         A feature across the border of two regions is found in both.
         """
         points, features = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for part, answer in self._asked(what, options, arrays, row, region):
+        for part, answer in self._asked(method, options, arrays, row, region):
             points.append(row[part.rows][answer["point"]])
             features.append(self._features_of(part.regions)[answer["feature"]])
         return each_once(np.concatenate(points), np.concatenate(features))
 
     def _values(
-        self, what: str, options: Mapping[str, Any], x: Floats, y: Floats, feature: Ints
+        self,
+        method: str,
+        options: Mapping[str, Any],
+        x: Floats,
+        y: Floats,
+        feature: Ints,
     ) -> list[Floats]:
         """Values of pairs of a point and a feature, by the members that have the features."""
         arrays = {"x": x, "y": y, "feature": feature}
-        names = ("x", "y") if what == "nearest" else ("value",)
+        names = _ANSWERS[method]
         values = [np.full(len(feature), np.nan) for _ in names]
         row, region = np.arange(len(feature)), self._outline.home[feature]
-        for part, answer in self._asked(what, options, arrays, row, region):
+        for part, answer in self._asked(method, options, arrays, row, region):
             for name, one in zip(names, values, strict=True):
                 one[part.rows] = answer[name]
         return values
@@ -388,7 +366,7 @@ class SpreadLayer:
 
     def _asked(
         self,
-        what: str,
+        method: str,
         options: Mapping[str, Any],
         arrays: Arrays,
         row: Ints,
@@ -400,7 +378,7 @@ class SpreadLayer:
         """
         parts = self._parts(row, region)
         asks = {
-            member: self._ask(what, options, arrays, row, mine)
+            member: self._ask(method, options, arrays, row, mine)
             for member, mine in parts.items()
         }
         for member, (counts, answer) in self._peers.ask(asks).items():
@@ -431,7 +409,7 @@ class SpreadLayer:
 
     def _ask(
         self,
-        what: str,
+        method: str,
         options: Mapping[str, Any],
         arrays: Arrays,
         row: Ints,
@@ -440,7 +418,8 @@ class SpreadLayer:
         """What one member is asked for its parts."""
         asked = {
             **self._named,
-            "what": what,
+            "what": LAYERS,
+            "method": method,
             "options": options,
             "parts": [
                 [self._outline.region_ids[number] for number in part.regions]

@@ -1,6 +1,5 @@
 """Tasks that ask each other: each listens, and knows the others by what its driver says."""
 
-import socket
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -8,18 +7,24 @@ import numpy as np
 
 from st_common.errors import FairwayError
 from st_common.operators.state.codec import from_blob, to_blob
-from st_common.spark.exchange.wire import Head, Listener, Wire, error_of, failure
-
-Address = tuple[str, int]
+from st_common.spark.exchange import wire
+from st_common.spark.exchange.wire import (
+    Address,
+    Head,
+    Keys,
+    Listener,
+    Wire,
+    connected,
+    error_of,
+    failure,
+)
 
 HERE = -1
 """The number by which a task asks itself, whether or not it is a member."""
 
-_SILENT_S = 15.0
-"""How long an answer is waited for; after that the one who asks answers for itself."""
-
-
 Arrays = Mapping[str, Any]
+Answer = tuple[list[int], Arrays]
+"""Counts and arrays, as the one who asks knows to read them."""
 
 
 class Ask(NamedTuple):
@@ -29,14 +34,11 @@ class Ask(NamedTuple):
     arrays: Arrays
 
 
-Answer = tuple[list[int], Arrays]
-
-
 class Service(Protocol):
-    """What a task answers by, from several threads; see `RegionService` and `Decoding`."""
+    """What a task answers by, from several threads."""
 
     def answer(self, asked: Mapping[str, Any], arrays: Any) -> Answer:
-        """Counts and arrays, as the one who asks knows to read them."""
+        """See `Answer`."""
         ...
 
 
@@ -48,21 +50,14 @@ class Peers:
 
     Args:
         host: the address to listen on, by which others reach this task.
-        token: shows that a task is of the same crew.
-        service: what this task answers by.
-        others: what it answers by where `what` is one of these.
+        keys: of the run.
+        services: what this task answers by, by `what` is asked.
     """
 
-    def __init__(
-        self,
-        host: str,
-        token: str,
-        service: Service,
-        others: Mapping[str, Service] | None = None,
-    ) -> None:
-        self._token, self._service, self._others = token, service, dict(others or {})
-        self._listener = Listener(host, token, self._serve, name="peers")
-        self.address: Address = self._listener.address
+    def __init__(self, host: str, keys: Keys, services: Mapping[str, Service]) -> None:
+        self._keys, self._services = keys, services
+        self._listener = Listener(host, keys, self._serve, name="task")
+        self.address = self._listener.address
         self._members: list[Address] = []
         self._wires: dict[Address, Wire] = {}
         self._gone: set[Address] = set()
@@ -102,51 +97,41 @@ class Peers:
             TransientError: something cannot be read now.
         """
         waiting = {number for number, ask in asks.items() if self._send(number, ask)}
-        answers: dict[int, Answer] = {
-            number: self._own(*ask)
-            for number, ask in asks.items()
-            if number not in waiting
-        }
+        answers = {n: self._own(*ask) for n, ask in asks.items() if n not in waiting}
         for number in waiting:
-            told = self._hear(number)
+            told = self._hear(self._members[number])
             answers[number] = told or self._own(*asks[number])
         return answers
-
-    def _own(self, asked: Mapping[str, Any], arrays: Arrays) -> Answer:
-        """What this task answers."""
-        return self._others.get(asked["what"], self._service).answer(asked, arrays)
 
     def close(self) -> None:
         """Listens no more, and closes all connections."""
         self._listener.close()
-        for wire in self._wires.values():
-            wire.close()
+        for one in self._wires.values():
+            one.close()
+
+    def _own(self, asked: Mapping[str, Any], arrays: Arrays) -> Answer:
+        """What this task answers."""
+        return self._services[asked["what"]].answer(asked, arrays)
 
     def _send(self, number: int, ask: Ask) -> bool:
         """Asks a member, unless that is this task or one that is gone; whether it was asked."""
-        if number == HERE:
+        if number == HERE or not self._members:
             return False
-        address = self._members[number] if self._members else self.address
+        address = self._members[number]
         if address == self.address or address in self._gone:
             return False
         try:
             if address not in self._wires:
-                self._wires[address] = self._connected(address)
+                silent_s = wire.SILENT_S
+                self._wires[address] = connected(address, self._keys, silent_s=silent_s)
             self._wires[address].send(ask.asked, to_blob(ask.arrays, {}))
-        except OSError:
+        except (OSError, EOFError):
             self._leave(address)
             return False
         return True
 
-    def _connected(self, address: Address) -> Wire:
-        connection = socket.create_connection(address, timeout=_SILENT_S)
-        wire = Wire(connection)
-        wire.send({"is": "hello", "token": self._token})
-        return wire
-
-    def _hear(self, number: int) -> Answer | None:
+    def _hear(self, address: Address) -> Answer | None:
         """What a member answers; None where it does not."""
-        address = self._members[number]
         try:
             head, body = self._wires[address].receive()
         except (OSError, EOFError):
@@ -161,19 +146,15 @@ class Peers:
         if address in self._wires:
             self._wires.pop(address).close()
 
-    def _serve(self, wire: Wire, _hello: Head) -> None:
+    def _serve(self, connection: Wire) -> None:
         """Answers one other task until it breaks off."""
         while True:
-            wire.send(*self._answer(*wire.receive()))
+            connection.send(*self._answer(*connection.receive()))
 
     def _answer(self, asked: Head, body: bytes) -> tuple[Head, bytes]:
+        numbers = {name: np.asarray(one) for name, one in from_blob(body)[0].items()}
         try:
-            counts, arrays = self._own(asked, _numbers(body))
+            counts, arrays = self._own(asked, numbers)
         except FairwayError as error:
             return failure(error), b""
         return {"is": "answer", "counts": counts}, to_blob(arrays, {})
-
-
-def _numbers(body: bytes) -> dict[str, np.ndarray]:
-    arrays, _ = from_blob(body)
-    return {name: np.asarray(values) for name, values in arrays.items()}
