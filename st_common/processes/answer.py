@@ -57,8 +57,10 @@ def answer(
             params=read_params(head["params"], one.params),
             body=body,
             media=head["media"],
+            base=head["base"],
             headers={name: text for name, text in head["headers"].items() if text},
             kept=kept,
+            is_apart=True,
             before_writing=before_writing,
         )
         return one.run(asked)

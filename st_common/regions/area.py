@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from st_common.regions.box import Corners, corners_text
-from st_common.regions.earth import HALF_TURN, leaps, off_earth
+from st_common.regions.earth import HALF_TURN, beyond, leaps, off_earth
 from st_common.regions.region import (
     Borders,
     Checks,
@@ -168,7 +168,7 @@ class Area(StillRegion):
         import shapely
 
         shape = shapely.from_wkt(self.wkt)
-        yield from off_earth("area", shapely.get_coordinates(shape).tolist())
+        yield from off_earth("area", beyond(shapely.get_coordinates(shape)))
         if not across and leaps(shapely.get_rings(shapely.get_parts(shape))):
             hint = "split it at 180 degrees into a MULTIPOLYGON, or give long sides more corners"
             yield Wrong(

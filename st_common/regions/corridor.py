@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from st_common.errors import StateError
-from st_common.regions.earth import leaps, off_earth
+from st_common.regions.earth import beyond, leaps, off_earth
 from st_common.regions.region import (
     Borders,
     Checks,
@@ -88,7 +88,7 @@ class Corridor(StillRegion):
         import shapely
 
         shape = shapely.from_wkt(self.wkt)
-        yield from off_earth("line", shapely.get_coordinates(shape).tolist())
+        yield from off_earth("line", beyond(shapely.get_coordinates(shape)))
         if leaps(shapely.get_parts(shape)):
             hint = "split it at 180 degrees into a MULTILINESTRING, or give long sides more corners"
             yield Wrong(

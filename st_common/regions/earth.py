@@ -31,6 +31,13 @@ def off_earth(what: str, places: Iterable[tuple[float, float]]) -> Iterator[Wron
                 return
 
 
+def beyond(places: "np.ndarray") -> list[tuple[float, float]]:
+    """The first of some places, float64[n, 2], that is none on Earth, for `off_earth`; nothing when all are."""
+    is_on = (abs(places) <= (HALF_TURN, POLE)).all(axis=1)
+    found: list[tuple[float, float]] = places[~is_on][:1].tolist()
+    return found
+
+
 def leaps(lines: "np.ndarray") -> bool:
     """Whether a side of lines or rings spans more than half a turn and less than a whole one: it has two readings.
 

@@ -72,6 +72,7 @@ class Apart:
     async def answer(
         self,
         one: Endpoint,
+        kind: Kind,
         asked: Asked,
         given: Mapping[str, str],
         is_gone: Callable[[], Awaitable[bool]],
@@ -80,6 +81,7 @@ class Apart:
 
         Args:
             one: what is asked for.
+            kind: whose bounds it has.
             asked: the request.
             given: its parameters as they came.
             is_gone: tells whether nobody waits any more.
@@ -88,23 +90,23 @@ class Apart:
             QueryError: it takes too long, or too much memory.
             TransientError: too many wait, no process can be started, or one ended while it wrote.
         """
-        assert one.apart is not None  # noqa: S101 - others are not answered here
         limits = await asyncio.to_thread(
             operations_of, self._place.conf, "server", SERVER_KEYS, ServerSettings
         )
-        bounds = limits.bounds(one.apart)
+        bounds = limits.bounds(kind)
         head = {
             "method": one.method,
             "path": one.path,
             "parts": dict(asked.path),
             "params": dict(given),
             "media": asked.media,
+            "base": asked.base,
             "headers": {name: asked.headers.get(name, "") for name in _HEADERS},
             "seconds": bounds.seconds,
             "last_good": await asyncio.to_thread(_last_good, self._place),
             "plane": await asyncio.to_thread(_plane, asked) if one.is_on_map else None,
         }
-        room = self._rooms[one.apart]
+        room = self._rooms[kind]
         async with room.place(bounds), self._worker(bounds) as worker:
             return await _answered(worker, packet(head, asked.body), bounds, is_gone)
 
@@ -288,16 +290,19 @@ async def _answered(
 
 _WHAT: Mapping[Kind, str] = {
     "ask": "the answer",
+    "read": "the answer",
     "check": "the answer",
     "register": "the registration",
 }
 _UNDONE: Mapping[Kind, str] = {
     "ask": "",
+    "read": "",
     "check": "",
     "register": ": nothing was registered",
 }
 _LESS: Mapping[Kind, str] = {
     "ask": "ask for less",
+    "read": "ask for less, or by the command line",
     "check": "ask for less, or run it by the command line",
     "register": "register less at once, or by `fairway query register`",
 }

@@ -16,7 +16,14 @@ from starlette.routing import Route
 from st_common.decode.gzipped import MAGIC
 from st_common.server import reads
 from st_common.server.apart import Apart
-from st_common.server.asked import Asked, Kept, known_query, known_stream, read_params
+from st_common.server.asked import (
+    Asked,
+    Kept,
+    LongError,
+    known_query,
+    known_stream,
+    read_params,
+)
 from st_common.server.bodies import unpacked
 from st_common.server.changes import EventsReply, Hubs, after_position
 from st_common.server.endpoint import Endpoint, Lane
@@ -36,7 +43,6 @@ _THREADS: dict[Lane, int] = {
     "live": 2,
     "page": 2,
     "tiles": 1,
-    "past": 2,
     "queries": 2,
 }
 _Answer = Callable[[Asked], Any]
@@ -83,11 +89,16 @@ class Server:
     async def run(self, one: Endpoint, asked: Asked, request: Request) -> Response:
         """Carries out a request in a thread of its lane, or in a process of its own."""
         assert one.run is not None  # noqa: S101 - all others are carried out in the loop
-        if one.is_apart(asked):
-            given = dict(request.query_params)
-            return await self.apart.answer(one, asked, given, request.is_disconnected)
-        loop, lane = asyncio.get_running_loop(), self._lanes[one.lane]
-        return await loop.run_in_executor(lane, one.run, asked)
+        kind = one.kind_of(asked)
+        if kind is None:
+            loop, lane = asyncio.get_running_loop(), self._lanes[one.lane]
+            try:
+                return await loop.run_in_executor(lane, one.run, asked)
+            except LongError:
+                assert one.apart_if_long is not None  # noqa: S101 - others raise none
+                kind = one.apart_if_long
+        given, is_gone = dict(request.query_params), request.is_disconnected
+        return await self.apart.answer(one, kind, asked, given, is_gone)
 
     async def put_fixes(self, asked: Asked) -> Response:
         """Stores fixes of a stream."""

@@ -60,6 +60,10 @@ class Kept:
                 getattr(one, act)()
 
 
+class LongError(Exception):
+    """A request takes longer than it may in a thread of the server: a process of its own is to carry it out."""
+
+
 class AbsentError(FairwayError):
     """What is asked for does not exist."""
 
@@ -161,6 +165,7 @@ class Asked:
         base: the address of the server.
         headers: of the request, names in small letters.
         kept: what the server keeps from one request to the next.
+        is_apart: it is carried out in a process of its own, and may take long.
         before_writing: called before anything is written that was found out for the request; it may end it.
     """
 
@@ -172,6 +177,7 @@ class Asked:
     base: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     kept: Kept = field(default_factory=Kept)
+    is_apart: bool = False
     before_writing: Callable[[], None] | None = None
 
     def json(self) -> dict[str, Any]:

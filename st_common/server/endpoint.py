@@ -1,7 +1,7 @@
 """What an endpoint is, and the parameters that several of them take."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from starlette.responses import Response
@@ -21,7 +21,7 @@ OFFSET = Param(name="offset", about="from which on", read=whole_of, kind="intege
 DATETIME = Param(name="datetime", about="as of a time, ISO 8601", read=time_of)
 TEXT = ("text/plain", "application/json")
 
-Lane = Literal["", "live", "page", "tiles", "past", "queries"]
+Lane = Literal["", "live", "page", "tiles", "queries"]
 """Whose threads carry requests out: the page's have their own, so that whoever looks holds up nobody who posts."""
 
 
@@ -39,7 +39,8 @@ class Endpoint:
         gives: the kind of answer.
         lane: whose threads carry it out; "": those of all requests.
         apart: it is carried out in a process of its own, within the bounds of this kind; None: in a thread.
-        apart_with: only where this parameter is true; "": always.
+        apart_with: of which kind it is instead where a parameter is given, and not false.
+        apart_if_long: of which kind it is where `run` raises `LongError` in its thread; None: it raises none.
         is_on_map: whether its answer has places as a map shows them.
     """
 
@@ -52,11 +53,13 @@ class Endpoint:
     gives: str = "application/json"
     lane: Lane = ""
     apart: Kind | None = None
-    apart_with: str = ""
+    apart_with: Mapping[str, Kind] = field(default_factory=dict)
+    apart_if_long: Kind | None = None
     is_on_map: bool = False
 
-    def is_apart(self, asked: Asked) -> bool:
-        """Whether a request is carried out in a process of its own."""
-        return self.apart is not None and (
-            not self.apart_with or bool(asked.params.get(self.apart_with))
+    def kind_of(self, asked: Asked) -> Kind | None:
+        """Of which kind a request is that is carried out in a process of its own; None: it is not."""
+        given = (
+            kind for name, kind in self.apart_with.items() if asked.params.get(name)
         )
+        return next(given, self.apart)

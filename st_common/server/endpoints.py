@@ -90,6 +90,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="Who is in the answer of a query, now or at a time.",
         run=reads.answer,
         params=(AT,),
+        apart_with={"at": "read"},
     ),
     Endpoint(
         method="GET",
@@ -110,6 +111,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
                 about="a condition over attributes, as behind WHERE: speed > 5 AND kind = 'bus'",
             ),
         ),
+        apart_with={"at": "read"},
+        apart_if_long="read",
     ),
     Endpoint(
         method="GET",
@@ -138,8 +141,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
                 kind="boolean",
             ),
         ),
-        apart="check",
-        apart_with="analyze",
+        apart="read",
+        apart_with={"analyze": "check"},
     ),
     Endpoint(
         method="POST",
@@ -159,6 +162,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Param(name="partner", about="only changes with this partner"),
             AT,
         ),
+        apart="read",
     ),
     Endpoint(
         method="POST",
@@ -235,7 +239,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/ogc/collections/{collection}/items",
         about="Features of a collection.",
         run=features.items,
-        lane="past",
+        apart="read",
         params=(BBOX, DATETIME, LIMIT, OFFSET),
         gives="application/geo+json",
     ),
@@ -244,7 +248,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         path="/ogc/collections/{collection}/items/{feature}",
         about="One feature.",
         run=features.item,
-        lane="past",
+        apart="read",
         params=(DATETIME,),
         gives="application/geo+json",
     ),

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from st_common.client.result import to_stream
 from st_common.errors import QueryError
 from st_common.server.asked import Asked, known_query, known_stream, needed
+from st_common.server.hurry import areas_of
 from st_common.server.late import late_warnings
 from st_common.server.page.lives import live_places
 from st_common.server.placed import answer_with_places
@@ -55,7 +56,8 @@ def _objects_now(asked: Asked, stream: StreamSettings) -> Response:
     home, given = asked.place.home, asked.params
     box, near, where = (given.get(name) for name in ("bbox", "near", "where"))
     if where is not None:
-        where = condition_of(home, asked.place.streams(), stream.name, where)
+        streams, areas = asked.place.streams(), areas_of(asked, where)
+        where = condition_of(home, streams, stream.name, where, areas=areas)
     wanted = Choice(
         inside=None if box is None else Box.of_corners(*box),
         nearest=None if near is None else _nearest_to(*near),

@@ -5,8 +5,8 @@ from typing import Literal
 
 from st_common.toml_values import Check, number, whole
 
-Kind = Literal["ask", "check", "register"]
-"""What is answered in processes of its own: questions, computations over all that is archived, registrations."""
+Kind = Literal["ask", "read", "check", "register"]
+"""What is answered in processes: questions, what reads the archive, what computes over all of it, registrations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,8 @@ class ServerSettings:
         ask_s: how long an answer to `POST /sql`, `POST /ask` and `POST /explain` may take, seconds.
         ask_memory_mb: how much memory it may take, and a registration.
         ask_at_once: how many are answered at once, each in a process of its own; others wait.
+        read_s: how long an answer that reads what is archived may take (`GET /visits`, `GET /why/Q`), seconds.
+        read_at_once: how many of them are read at once; others wait. Their memory is `ask_memory_mb`.
         check_s: how long `POST /verify`, `POST /backtest` and `GET /explain/Q?analyze=true` may take, seconds.
         check_memory_mb: how much memory one of them may take.
         check_at_once: how many of them run at once; others wait.
@@ -46,6 +48,8 @@ class ServerSettings:
     ask_s: float = 30.0
     ask_memory_mb: int = 2048
     ask_at_once: int = 2
+    read_s: float = 30.0
+    read_at_once: int = 2
     check_s: float = 600.0
     check_memory_mb: int = 4096
     check_at_once: int = 2
@@ -56,6 +60,8 @@ class ServerSettings:
         """What a request of a kind may take."""
         if kind == "ask":
             seconds, at_once = self.ask_s, self.ask_at_once
+        elif kind == "read":
+            seconds, at_once = self.read_s, self.read_at_once
         elif kind == "check":
             seconds, at_once = self.check_s, self.check_at_once
         else:
@@ -74,6 +80,8 @@ SERVER_KEYS: dict[str, Check] = {
     "ask_s": number(least=1.0),
     "ask_memory_mb": whole(most=1_000_000),
     "ask_at_once": whole(most=100),
+    "read_s": number(least=1.0),
+    "read_at_once": whole(most=100),
     "check_s": number(least=1.0),
     "check_memory_mb": whole(most=1_000_000),
     "check_at_once": whole(most=100),

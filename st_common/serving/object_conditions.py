@@ -10,6 +10,7 @@ from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.operators.expressions.evaluation import masks
 from st_common.query.area_store import HomeAreas
+from st_common.query.areas import Areas
 from st_common.query.binding import bound, columns_of
 from st_common.query.fix_columns import BUILTINS
 from st_common.query.grammar.words import quoted
@@ -24,7 +25,12 @@ _OF_ONE_FIX = ("object", "event_ts", "x", "y")
 
 
 def condition_of(
-    home: Home, streams: Mapping[str, StreamSettings], stream: str, text: str
+    home: Home,
+    streams: Mapping[str, StreamSettings],
+    stream: str,
+    text: str,
+    *,
+    areas: Areas | None = None,
 ) -> str:
     """A condition over attributes, `object`, `event_ts`, `x` and `y` as the operators evaluate it.
 
@@ -33,6 +39,7 @@ def condition_of(
         streams: the settings by name.
         stream: whose objects.
         text: what stands behind WHERE, such as `speed > 5 AND kind = 'bus'`.
+        areas: what it may name; None: the areas of the home.
 
     Raises:
         QueryError: it is no condition, names what the stream does not have, or what needs an object's fix before; a
@@ -40,7 +47,7 @@ def condition_of(
     """
     select = f"SELECT * FROM {quoted(stream)} WHERE\n{text}"  # noqa: S608 - of our language, which our parser reads
     with _in_own_lines():
-        statement = select_of(select, areas=HomeAreas(home))
+        statement = select_of(select, areas=areas or HomeAreas(home))
         ((known,), _) = fitted(home, streams, [statement])
     plan = known.plan
     if plan is None or plan != Plan(stream=plan.stream, where=plan.where):

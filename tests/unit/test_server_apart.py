@@ -51,6 +51,8 @@ def answering():
 
 
 QUERY = "SELECT * FROM ships INSIDE (0, 0, 9, 9)"
+THEN = "2024-05-01T00:00:00Z"
+AND_SO_ON = " AND ".join(["x > 1"] * 1300)
 REGISTERED = ("PUT", "/queries/zone", QUERY)
 LONG = [
     ("POST", "/verify", "", "check"),
@@ -61,6 +63,12 @@ LONG = [
     ("POST", "/ask", f"{QUERY} AS OF '2024-01-01'", "ask"),
     ("POST", "/queries", f"REGISTER QUERY other AS {QUERY}", "register"),
     ("PUT", "/queries/other", QUERY, "register"),
+    ("GET", "/why/zone?object=a", "", "read"),
+    ("GET", f"/objects?stream=ships&at={THEN}", "", "read"),
+    ("GET", "/ogc/collections/visits.ships/items", "", "read"),
+    ("GET", "/ways/ships?object=a", "", "read"),
+    ("GET", f"/objects?stream=ships&where={AND_SO_ON}", "", "read"),
+    ("POST", "/check", f"{QUERY} WHERE {AND_SO_ON}", "ask"),
 ]
 
 
@@ -205,6 +213,54 @@ def test_whatever_computes_ends_when_whoever_asked_is_gone(
                 asked(client, method, path, body, timeout=1)
             until(lambda: answering() == [])
         assert names(client) == ["zone"]
+
+
+def test_short_texts_are_checked_and_completed_while_no_process_answers(place):
+    limited(place, ask_at_once=1, ask_s=30)
+    with served(place) as client:
+        for number in range(9):
+            box = f"CREATE AREA a{number} AS 'POLYGON((0 0,{number + 1} 0,1 1,0 0))'"
+            assert asked(client, "POST", "/queries", box).status_code == 201
+        with standing_still(client):
+            for text in (QUERY, "SELECT * FROM ships INSIDE a1 AND INSIDE a2"):
+                told = client.post("/check", content=text).json()
+                assert told["ok"], told
+                body = {"text": text, "cursor": len(text)}
+                assert client.post("/complete", json=body).json()["options"]
+            told = client.post("/check", content="SELECT * FROM ships INSIDE nowhere")
+            assert "unknown area 'nowhere'" in told.json()["error"]
+
+
+def test_a_short_text_that_names_much_is_checked_by_a_process(place):
+    """Of a large area a naming is as much as its text."""
+    ring = ",".join(f"{n % 2 + 1} {n / 1e5}" for n in range(20_000))
+    large = f"CREATE AREA large AS 'POLYGON((0 0,{ring},0 0.3,0 0))'"
+    small = "CREATE AREA small AS 'POLYGON((0 0,1 0,1 1,0 0))'"
+    names = " AND ".join(["INSIDE small"] * 9)
+    with served(place) as client:
+        for text in (large, small):
+            told = asked(client, "POST", "/queries", text)
+            assert told.status_code == 201, told.text
+        for text in ("INSIDE large", names):
+            with standing_still(client):
+                limited(place, ask_s=2)
+                told = client.post("/check", content=f"SELECT * FROM ships {text}")
+                assert "takes longer than 2 s" in told.json()["error"]
+            limited(place)
+            told = client.post("/check", content=f"SELECT * FROM ships {text}")
+            assert told.json()["ok"], told.text
+
+
+def test_what_is_read_apart_is_what_the_page_would_be_told_here(place):
+    """Links of OGC lead to the server that was asked, and an id may have a slash."""
+    with served(place) as client:
+        told = client.get("/ogc/collections/objects.ships/items").json()
+        assert {one["href"] for one in told["links"]} == {
+            f"{client.base_url}/ogc/collections/objects.ships/items?offset=0"
+        }
+        assert client.get("/object/ships/a/b").json()["error"] == (
+            "stream 'ships' has no object 'a/b'"
+        )
 
 
 def test_kinds_do_not_wait_for_each_other(place):

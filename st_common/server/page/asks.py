@@ -14,12 +14,12 @@ from st_common.engine.batch.asking import known_until
 from st_common.engine.batch.ordered import count_fixes, stored_span
 from st_common.errors import QueryError
 from st_common.home import Home
-from st_common.query.area_store import HomeAreas
 from st_common.query.past import Past
 from st_common.query.printed import select_text
 from st_common.query.registry import fitted
 from st_common.query.text import Statement, parse
 from st_common.server.asked import Asked, known_stream
+from st_common.server.hurry import areas_of
 from st_common.server.page.frame import frame_of
 from st_common.server.page.kinds import kind_of
 from st_common.server.replies import plain_rows, value_reply
@@ -112,7 +112,11 @@ def _joined(rows: pa.Table, places: pa.Table, when: str) -> pa.Table:
 
 
 def check(asked: Asked) -> Response:
-    """Whether a SELECT is right, and what it is when it is."""
+    """Whether a SELECT is right, and what it is when it is.
+
+    Raises:
+        LongError: in a thread, of a text that takes long.
+    """
     statement = _select(asked)
     plan = statement.plan
     assert plan is not None  # noqa: S101 - a SELECT has one
@@ -128,7 +132,8 @@ def _select(asked: Asked) -> Statement:
         TextError: what is wrong with it, with line and column.
     """
     home, streams = asked.place.home, asked.place.streams()
-    statements = parse(asked.text(), areas=HomeAreas(home))
+    areas = areas_of(asked, asked.body)
+    statements = parse(asked.text(), areas=areas)
     if len(statements) != 1 or statements[0].op != "ask":
         raise QueryError(
             "expected one SELECT that stands alone",
@@ -139,7 +144,12 @@ def _select(asked: Asked) -> Statement:
 
 
 def complete(asked: Asked) -> Response:
-    """What may be typed next at a place of a text."""
+    """What may be typed next at a place of a text.
+
+    Raises:
+        LongError: in a thread, of a text that takes long.
+    """
+    areas_of(asked, asked.body)
     body = asked.json()
     text, place = body.get("text"), body.get("cursor")
     if not isinstance(text, str) or not isinstance(place, int):

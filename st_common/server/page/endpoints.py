@@ -86,6 +86,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         run=check,
         takes=TEXT,
         lane="page",
+        apart_if_long="ask",
     ),
     Endpoint(
         method="POST",
@@ -94,6 +95,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         run=complete,
         takes=("application/json",),
         lane="page",
+        apart_if_long="ask",
     ),
     Endpoint(
         method="GET",
@@ -102,7 +104,8 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         run=page_past,
         params=(AT,),
         gives=MEDIA,
-        lane="past",
+        apart="read",
+        is_on_map=True,
     ),
     Endpoint(
         method="GET",
@@ -110,7 +113,8 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         about="The way of one object.",
         run=ways,
         params=(_OBJECT, _FROM, _TO, LIMIT),
-        lane="past",
+        apart="read",
+        is_on_map=True,
     ),
     Endpoint(
         method="GET",
@@ -118,7 +122,8 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         about="Where fixes of an interval lie: a sample of them.",
         run=places,
         params=(_FROM, _TO, LIMIT),
-        lane="past",
+        apart="read",
+        is_on_map=True,
     ),
     Endpoint(
         method="GET",
@@ -126,7 +131,8 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
         about="All that is known of one object, now or at a time.",
         run=page_object,
         params=(AT,),
-        lane="past",
+        apart="read",
+        is_on_map=True,
     ),
     Endpoint(
         method="GET",
@@ -142,7 +148,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
             LIMIT,
             Param(name="order", about="newest or longest"),
         ),
-        lane="past",
+        apart="read",
     ),
     Endpoint(
         method="GET",
