@@ -1,7 +1,6 @@
 """The archive job: every fix into `positions`, every reject into `rejects`, exactly once (docs/architecture.md)."""
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +19,12 @@ from st_common.controls.rows import Clock
 from st_common.decode.joined import Part
 from st_common.engine.damage import tell_damage
 from st_common.engine.feed import step_settings
-from st_common.engine.handover import Handover
 from st_common.engine.levels import Levels
 from st_common.engine.log_identity import ARCHIVE, log_note
 from st_common.engine.owner import now_us
 from st_common.engine.pace import Pace, taken
-from st_common.engine.sifting import Sifting
+from st_common.engine.sink import Reasons, Sink, cut, end_of, together
+from st_common.engine.tail import Tail
 from st_common.engine.tidy import OPEN_MB, tidy
 from st_common.home import Home
 from st_common.ops.alerts import tell
@@ -60,7 +59,10 @@ class Archived:
 
 
 class Archive:
-    """Follows the log of one stream and stores it in `positions` and `rejects`, exactly once (docs/adr/0096).
+    """Stores the log of one stream in `positions` and `rejects`, exactly once (docs/adr/0096).
+
+    It takes what the engine beside it has decoded and filtered. What that began behind, and all of the log where no
+    engine is, it reads by itself.
 
     Each table remembers by its app transaction, `archive-STREAM`, up to which segment it has everything. The two may
     differ after a crash between their commits: reading begins at the earlier one, and the other one leaves out what it
@@ -75,15 +77,16 @@ class Archive:
         totals: what it did since the start.
         failure: what stopped its thread; see `check`.
         levels: the tables that are made from `positions`.
+        sink: what the engine in this process has decoded; None: there is none.
 
     Args:
         home: the home folder.
         stream: the settings of the stream.
-        handover: what the engine in this process has decoded; without one all of the log is decoded here.
+        sink: where an engine of this process puts what it has decoded; without one all of the log is decoded here.
     """
 
     def __init__(
-        self, home: Home, stream: StreamSettings, handover: Handover | None = None
+        self, home: Home, stream: StreamSettings, sink: Sink | None = None
     ) -> None:
         self._home, self._stream, self.log = home, stream, Log(home.log(stream.name))
         self._positions, self._rejects = (
@@ -96,8 +99,11 @@ class Archive:
         self.totals = Archived()
         self.failure: Exception | None = None
         self.levels = Levels(home, stream)
-        self.handover = handover
-        self._sifting: Sifting | None = None
+        self.sink = sink
+        if sink is not None:
+            sink.archived = self.next_segment
+        self._tail: Tail | None = None
+        self._reasons: Reasons | None = None
         self._pace = Pace()
         self._commits = 0
 
@@ -120,37 +126,38 @@ class Archive:
             ConflictError: a table went back to an older version, or another writer was quicker.
         """
         begun_s, start = time.monotonic(), self.next_segment
-        read = list(taken(self._read(start), lambda piece: piece.rows))
-        if not read:
-            return False
-        known = self._decided(read)
+        known = self._known(start)
         if not known:
             return False
         self._notice(known)
-        end = known[-1].segments[-1].number
+        end = end_of(known[-1]) - 1
         self._store(known, end)
         self.next_segment = end + 1
-        if self._sifting is not None:
-            self._sifting.forget(end + 1)
-        if self.handover is not None:
-            self.handover.forget(end + 1)
+        if self._tail is not None:
+            self._tail.reasons.forget(end + 1)
+        if self.sink is not None:
+            self.sink.forget(end + 1)
         self.log.publish(READER, self.next_segment)
         self.totals.segments += end + 1 - start
         self._pace = self._pace.after(end + 1 - start, time.monotonic() - begun_s)
         return True
 
-    def _read(self, start: int) -> Iterable[Piece]:
-        """Pieces of the log from a segment on: those that the engine has decoded, else decoded here."""
-        held = [] if self.handover is None else self.handover.since(start)
-        if held:
-            return held
+    def _known(self, start: int) -> list[Piece]:
+        """The next pieces of the log, as far as it is known which of their fixes are filtered: a batch at most."""
+        sink = self.sink
+        if sink is None or sink.start is None or start < sink.start:
+            return self._read(start, end=None if sink is None else sink.start or 0)
+        found = together(list(taken(sink.since(start), lambda piece: piece.rows)))
+        self._tail, self._reasons = None, sink.reasons if sink.is_filtered else None
+        return found
+
+    def _read(self, start: int, *, end: int | None) -> list[Piece]:
+        """Pieces of the log that no engine hands over."""
         segments = self.log.segments(
-            start,
-            max_bytes=BATCH_BYTES,
-            max_segments=self._pace.segments,
-            end=None if self.handover is None else self.handover.limit(start),
+            start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments, end=end
         )
-        return pieces(self.log, segments, self._stream)
+        read = pieces(self.log, segments, self._stream)
+        return self._decided(list(taken(read, lambda piece: piece.rows)))
 
     def _notice(self, known: list[Piece]) -> None:
         """Takes on what the pieces say of time, and tells what is wrong with them."""
@@ -182,19 +189,15 @@ class Archive:
 
     def _decided(self, pieces: list[Piece]) -> list[Piece]:
         """The first of the pieces, as far as it is known which of their fixes are filtered."""
-        if self._sifting is None:
+        tail = self._tail
+        if tail is None or not pieces:
             if all(piece.stream.position_filter is None for piece in pieces):
                 return pieces
-            self._sifting = Sifting(
-                self._home, self._stream, self.log, self.next_segment
-            )
-        self._sifting.take(pieces)
-        self._sifting.decide(pieces[-1].segments[-1].number + 1)
-        return [
-            piece
-            for piece in pieces
-            if piece.segments[-1].number < self._sifting.decided
-        ]
+            tail = Tail(self._home, self._stream, self.log, self.next_segment)
+            self._tail, self._reasons = tail, tail.reasons
+        tail.take(pieces)
+        tail.decide(end_of(pieces[-1]))
+        return cut(pieces, self.next_segment, tail.decided)
 
     def _see_clock_rows(self, pieces: list[Piece]) -> None:
         """Time goes on by clock rows too: a day can close while the feed is quiet."""
@@ -208,7 +211,7 @@ class Archive:
         self, path: Path, contract_name: str, parts: list[pa.Table], end: int
     ) -> None:
         contract = load_contract(contract_name)
-        filtered = FILTER_COLUMNS if self._sifting is not None else {}
+        filtered = FILTER_COLUMNS if self._reasons is not None else {}
         extra = {**self._stream.attributes, **filtered} if contract.extendable else None
         none = _without_day(contract.arrow_schema(extra))
         rows = pa.concat_tables(
@@ -266,9 +269,9 @@ class Archive:
             "gone": fixes["gone"],
         }
         columns |= {name: fixes[name] for name in piece.stream.attributes}
-        if self._sifting is not None:
+        if self._reasons is not None:
             row = fixes["row"].to_numpy().astype(np.int64)
-            columns |= self._sifting.columns(np.asarray(position_of(segment, row)))
+            columns |= self._reasons.columns(np.asarray(position_of(segment, row)))
         return pa.table(columns)
 
     def _reject_rows(self, piece: Piece, part: Part) -> pa.Table:
@@ -297,6 +300,17 @@ class Archive:
         days = self._stream.raw_days
         if days is not None:
             remove_raw(self.log, before_us=now_us() - round(days * _DAY_US))
+
+    def goal(self) -> int:
+        """The segment before which all could be stored now."""
+        if self.sink is None or self.sink.start is None:
+            return self.log.end()
+        return max(self.sink.start, self.sink.decided)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the engine had better wait for it: see `Sink`."""
+        return self.sink is not None and self.sink.is_full
 
     def check(self) -> None:
         """Raises what stopped the archive, if something did; engines ask before each batch."""

@@ -1,6 +1,6 @@
 """The archive beside an engine: a thread that wakes every 30 seconds, and once more at the end.
 
-In a backlog it takes what the engine has decoded as soon as that is a batch (see `Handover`).
+In a backlog it takes what the engine has decoded as soon as that is a batch (see `Sink`).
 
 After it come the levels that are made from its tables: `latest` and the snapshots.
 """
@@ -59,8 +59,10 @@ def _follow(archive: Archive, ended: threading.Event, pause_s: float) -> None:
             if time.monotonic() - worked_s >= pause_s:
                 _work(archive)
                 worked_s = time.monotonic()
-            elif archive.handover is not None and archive.handover.is_full:
-                archive.batch()
+            elif archive.sink is not None:
+                archive.sink.compact()
+                while archive.sink.has_batch and archive.batch():
+                    pass
     except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
         archive.failure = error
 
@@ -68,7 +70,10 @@ def _follow(archive: Archive, ended: threading.Event, pause_s: float) -> None:
 def _work(archive: Archive, *, at_end: bool = False) -> None:
     """Archives all that the log has, and makes what follows from it."""
     _say(archive, "running", Phase.BATCH)
-    while archive.batch():
+    goal = (
+        archive.goal()
+    )  # what comes meanwhile is for the next time, else a live stream has no end
+    while archive.next_segment < goal and archive.batch():
         # At each batch: a long backlog must not look like an archive that stands still.
         _say(archive, "running", Phase.BATCH)
     archive.levels.keep(at_end=at_end)

@@ -88,6 +88,11 @@ class Committing(ABC):
     def keep_time(self) -> bool:
         """Writes a clock row when one is due; whether it did."""
 
+    def counted_until(self, start: int) -> int | None:
+        """Where a batch has to end: what the table has was counted before, what it lacks was not; None: nowhere."""
+        done = segment_of(self.committed + 1)
+        return done if start < done else None
+
     def tell(self, changes: Sequence[pa.Table]) -> None:
         """Tells the changes of a batch, those of all shards in their one order; what the table has already is left out.
 

@@ -4,15 +4,15 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from st_common.engine.committing import APP, Committing
 from st_common.engine.damage import tell_damage
 from st_common.engine.feed import packets_in, step_settings
-from st_common.engine.handover import Handover
 from st_common.engine.orders import orders_of, write_orders
 from st_common.engine.owner import Owner
 from st_common.engine.pace import Pace
+from st_common.engine.sink import Sink, decided_by
 from st_common.engine.states import States, end_of
 from st_common.engine.suspension import tell_failures
 from st_common.engine.timekeeper import Timekeeper, heard
@@ -26,7 +26,11 @@ from st_common.operators.runtime.wanted import wanted_us
 from st_common.operators.skeleton.cache_counts import summed
 from st_common.operators.state.difference import Changed
 from st_common.operators.state.state import State
+from st_common.position import position_of
 from st_common.settings import StreamSettings
+
+if TYPE_CHECKING:
+    from st_common.capture.pieces import Piece
 
 BATCH_BYTES = 32 << 20
 BASE_S = 10.0
@@ -53,16 +57,16 @@ class LocalEngine(Committing):
                        state   -> state objects        every 10 seconds; a cache
 
     The table is the one commit point (docs/adr/0014). The state that the engine starts from has seen nothing that the
-    table does not hold; the log is read again from there, and only changes after the committed position are given out.
-    The step being deterministic, they are the same as they were: so a table that was restored from a copy is filled
-    again.
+    table or the archive lacks; the log is read again from there, and only changes after the committed position are
+    given out. The step being deterministic, they are the same as they were: so a table that was restored from a copy is
+    filled again.
 
     Args:
         home: the home folder.
         stream: the settings, as `topology.begin` gave them: with the key of ids of this stream.
         owner: whose lease the engine works under; without one (in tests) no commit is fenced.
         now_us: the wall clock, us UTC, by which a live stream goes on while it is quiet; the system's when None.
-        handover: given what is decoded, for the archive beside the engine.
+        sink: given what is decoded and filtered, for the archive beside the engine, which was made before it.
     """
 
     def __init__(
@@ -72,13 +76,13 @@ class LocalEngine(Committing):
         owner: Owner | None = None,
         *,
         now_us: Callable[[], int] | None = None,
-        handover: Handover | None = None,
+        sink: Sink | None = None,
     ) -> None:
         super().__init__(home, stream, owner)
         self.settings, self._layer_of = step_settings(stream), layers_of(home, stream)
         self.states = States.of(home, stream.name)
-        # A state that is ahead of the table would never make the changes that the table lacks.
-        self.state = self.states.newest(upto=self.committed)
+        self._sink = sink
+        self.state = self._first()
         self.committed_event = (
             self.state.max_event
         )  # the largest event time up to where the table stands
@@ -89,10 +93,25 @@ class LocalEngine(Committing):
         self._storing: Thread | None = None
         self._failure: Exception | None = None
         self._pace = Pace()
-        self._seen = None if handover is None else handover.put
+        if sink is not None:
+            sink.begin(self.state.next_segment)
         self._based_s = time.monotonic()
         self._orders: dict[str, Any] = {}
         self.open()
+
+    def _first(self) -> State:
+        """The state to begin with. One that is ahead of a table would never make what the table lacks.
+
+        Where there is none from before the archive's end, the archive reads what lies between by itself.
+        """
+        if self._sink is not None:
+            self.states.needed = archived = self._sink.archived
+            upto = min(self.committed, position_of(archived, 0) - 1)
+            if self.log.purged_before() <= self.states.begins() <= archived:
+                state = self.states.newest(upto=upto)
+                if state.next_segment or upto == self.committed:
+                    return state
+        return self.states.newest(upto=self.committed)
 
     @property
     def end(self) -> int:
@@ -112,16 +131,20 @@ class LocalEngine(Committing):
         """
         begun_s, start = time.monotonic(), self.state.next_segment
         segments = self.log.segments(
-            start, max_bytes=BATCH_BYTES, max_segments=self._pace.segments
+            start,
+            max_bytes=BATCH_BYTES,
+            max_segments=self._pace.segments,
+            end=self.counted_until(start),
         )
         if not segments:
             return False
+        decoded: list[Piece] = []
         read = packets_in(
             self.log,
             segments,
             self._stream,
             partial(tell_damage, self._home, self._stream.name),
-            self._seen,
+            decoded.append,
         )
         done = step(self.state, read, self.settings, self._layer_of)
         if done.failures:
@@ -131,6 +154,8 @@ class LocalEngine(Committing):
         # Segments are visible before they are durable. A change that a reader has seen must not outlive its cause.
         self.log.sync(segments)  # what is told follows from rows that are durable
         self._timekeeper.saw(segments[: done.state.next_segment - start], heard(read))
+        if self._sink is not None:
+            self._sink.put(decoded, done.filtered, decided_by(done.state))
         self.tell([done.changes])
         # Else it was done, and counted, before a restart.
         if end_of(self.state) > self.committed:
@@ -211,8 +236,10 @@ class LocalEngine(Committing):
 
     def _store(self, state: State, changed: Changed | None) -> None:
         try:
+            if self._sink is not None:
+                self.states.needed = self._sink.archived
             self.states.store(state, changed)
-            self.log.publish(APP, state.next_segment)
+            self.log.publish(APP, self.states.begins())
         except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
             self._failure = error
 

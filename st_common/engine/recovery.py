@@ -9,8 +9,8 @@ from st_common.capture.checked import check_bytes
 from st_common.capture.log import Log
 from st_common.engine.log_identity import ARCHIVE, ENGINE, check_log, positions
 from st_common.engine.owner import owned
-from st_common.engine.sifting import FOLDER as FILTERS
 from st_common.engine.states import is_damaged, stored_states
+from st_common.engine.tail import FOLDER as FILTERS
 from st_common.engine.topology import generation_folder, topology_of
 from st_common.errors import FairwayError
 from st_common.feeds.places import Places, stored_sources

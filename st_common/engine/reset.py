@@ -17,7 +17,7 @@ from st_common.engine.batch.trial import trial_tables
 from st_common.engine.export import export_folder
 from st_common.engine.owner import RESET_FILE, now_us, owned
 from st_common.engine.recovery import OF_STREAM
-from st_common.engine.sifting import FOLDER
+from st_common.engine.tail import FOLDER
 from st_common.errors import LogError
 from st_common.home import TOPOLOGY_FILE, Home
 from st_common.ops.records import write_record

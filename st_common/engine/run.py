@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.committing import Committing
-from st_common.engine.handover import Handover
 from st_common.engine.local import LocalEngine
 from st_common.engine.owner import Owner, owned, pulsing
 from st_common.engine.recovery import prepare
+from st_common.engine.sink import Sink
 from st_common.engine.states import end_of
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
@@ -77,17 +77,17 @@ def follow(
         LogError: a segment of the log is missing or damaged.
     """
     keep_freed_memory()
-    handover = Handover()
-    engine = LocalEngine(home, stream, owner, handover=handover)
+    sink = Sink()
+    archive = Archive(home, stream, sink)
+    engine = LocalEngine(home, stream, owner, sink=sink)
     for notice in engine.states.notices:
         tell(home, stream.name, notice)
-    with archiving(Archive(home, stream, handover)) as archive:
+    with archiving(archive):
         try:
             attend(engine, owner, archive, until_idle=until_idle)
             engine.close()
         finally:
             engine.abandon()
-            handover.close()
     beat(engine, owner, "idle" if until_idle else "stopped", force=True)
     return engine
 
@@ -100,7 +100,8 @@ def attend(
     while not owner.stop_wanted():
         owner.check()
         archive.check()
-        busy = engine.batch()
+        waits = archive.is_behind
+        busy = waits or engine.batch()
         engine.commit_if_due()
         owner.phase = Phase.WAITING
         beat(engine, owner, "running" if busy else "idle")
@@ -108,6 +109,8 @@ def attend(
         if busy or engine.keep_time():
             owner.phase = Phase.BATCH
             busy_s = time.monotonic()
+            if waits:
+                time.sleep(POLL_S)
             continue
         if until_idle:
             break

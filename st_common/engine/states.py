@@ -143,30 +143,43 @@ class States:
         storage: where the objects lie.
         where: their folder, for people.
         notices: what people should know: states that were damaged, a start from the log's beginning.
+        mends: whether damaged objects are deleted; not by who only reads beside an engine.
+        needed: the segment before which a state has to stay, see `store`; None: none has to.
     """
 
     storage: Storage
     where: Path
     notices: list[str] = field(default_factory=list)
+    mends: bool = True
+    needed: int | None = None
     _last: _Link | None = field(default=None, repr=False)
 
     @staticmethod
-    def of(home: Home, stream: str, generation: int | None = None) -> "States":
+    def of(
+        home: Home,
+        stream: str,
+        generation: int | None = None,
+        *,
+        mends: bool = True,
+    ) -> "States":
         """The states of the local engine of a stream.
 
         Args:
             home: the home folder.
             stream: the name of the stream.
             generation: which one (see `topology`); None for the one in force.
+            mends: whether damaged states are deleted.
         """
         folder = generation_folder(home, stream, generation) / "local" / "states"
-        return States(LocalStorage(folder), folder)
+        return States(LocalStorage(folder), folder, mends=mends)
 
     def store(self, state: State, changed: Changed | None = None) -> None:
         """Keeps a state, durable when this returns, and deletes old ones that are not needed.
 
         With `changed`, only what changed is written, as long as all changes since the last whole state are together no
         larger than that state (or 1 MiB), and no more than 128 of them hang together: a start has to apply each.
+
+        Of the old ones, that from which a start would read on to `needed` stays.
 
         Args:
             state: the state to keep; its place is its `next_segment`. Where an object of that place exists, it stays.
@@ -222,13 +235,22 @@ class States:
 
     def _let_go(self) -> None:
         bases = self._numbers(_SUFFIX)
+        last = bases[-1] if self.needed is None else self.needed
+        base = max((number for number in bases if number <= last), default=-1)
         for number in _spare(bases):
-            self.storage.delete(_name(number))
+            if number != base:
+                self.storage.delete(_name(number))
         # Links up to the last but one whole state are not needed: a start takes a whole state, and what changed since.
         least = bases[-_NEWEST] if len(bases) >= _NEWEST else -1
         for number in self._numbers(_DELTA):
-            if number <= least:
+            if number <= min(least, base):
                 self.storage.delete(_name(number, _DELTA))
+
+    def begins(self) -> int:
+        """The segment before which no start reads the log: that of the newest state up to `needed`, else the oldest."""
+        places = self.places()
+        allowed = [n for n in places if self.needed is None or n <= self.needed]
+        return allowed[-1] if allowed else min(places, default=0)
 
     def places(self) -> list[int]:
         """The next segments of the stored states, rising."""
@@ -314,10 +336,11 @@ class States:
         if _is_whole(data, _SUFFIX if name.endswith(_SUFFIX) else _DELTA):
             return data
         where = self.where / name
-        self.notices.append(
-            f"{where} was damaged and is gone: an older state and the log after it lead to the same"
-        )
-        self.storage.delete(name)
+        if self.mends:
+            self.notices.append(
+                f"{where} was damaged and is gone: an older state and the log after it lead to the same"
+            )
+            self.storage.delete(name)
         return None
 
 

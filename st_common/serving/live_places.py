@@ -22,7 +22,7 @@ from st_common.capture.log import Log
 from st_common.capture.pieces import Piece, pieces
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock
-from st_common.engine.sifting import Sifting
+from st_common.engine.tail import Tail
 from st_common.engine.topology import keyed
 from st_common.home import Home
 from st_common.levels.latest import APP
@@ -105,7 +105,7 @@ class LivePlaces:
             unit_m=stream.unit_m,
             silence_us=None if silence_s is None else round(silence_s * 1e6),
         )
-        self._sifting: Sifting | None = None
+        self._tail: Tail | None = None
         self._waiting: list[Piece] = []
         self._recent: deque[pa.Table] = deque()
         self._next = 0
@@ -222,8 +222,8 @@ class LivePlaces:
         known = self._decided(new)
         self._take_fixes(known)
         self._pass_to(self._clock_of(known))
-        if known and self._sifting is not None:
-            self._sifting.forget(known[-1].segments[-1].number + 1)
+        if known and self._tail is not None:
+            self._tail.reasons.forget(known[-1].segments[-1].number + 1)
 
     def _clock_of(self, known: Sequence[Piece]) -> int | None:
         """The latest event time that clock rows say has come; None where there are none."""
@@ -276,17 +276,15 @@ class LivePlaces:
 
     def _decided(self, new: Sequence[Piece]) -> Sequence[Piece]:
         """Those pieces of which it is known which fixes are filtered; the others wait."""
-        if self._sifting is None:
+        if self._tail is None:
             if all(piece.stream.position_filter is None for piece in new):
                 return new
             start = new[0].segments[0].number
-            self._sifting = Sifting(
-                self._home, self._stream, self._log, start, stores=False
-            )
-        self._sifting.take(new)
+            self._tail = Tail(self._home, self._stream, self._log, start, stores=False)
+        self._tail.take(new)
         waiting = [*self._waiting, *new]
         decided = [
-            one for one in waiting if one.segments[-1].number < self._sifting.decided
+            one for one in waiting if one.segments[-1].number < self._tail.decided
         ]
         self._waiting = waiting[len(decided) :]
         return decided
@@ -294,9 +292,9 @@ class LivePlaces:
     def _accepted(
         self, position: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_] | None:
-        if self._sifting is None:
+        if self._tail is None:
             return None
-        reasons = self._sifting.columns(position)[FILTERED]
+        reasons = self._tail.reasons.columns(position)[FILTERED]
         return np.asarray(reasons.is_null())
 
 

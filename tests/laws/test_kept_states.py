@@ -96,3 +96,38 @@ def test_an_engine_that_starts_from_what_is_stored_tells_what_brute_force_tells(
                 changes = changes.filter(pc.field("position") < position_of(at, 0))
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
     assert told(changes, order) == told_by_oracle(expected.changes)
+
+
+@pytest.mark.spec("S2")
+@tries(25)
+@given(cases(), st.integers(0, 1 << 32), st.data())
+def test_the_state_that_an_archive_behind_needs_stays(case, seed, data):
+    cut, rng = data.draw(segmentations(len(case.rows))), random.Random(seed)
+    segments, _ = packets_of(case, cut, 1)
+    of, stored, needed, let_go = settings_of(case.rules), [0], 0, 0
+    with tempfile.TemporaryDirectory() as home:
+        states = States(LocalStorage(Path(home)), Path(home))
+        state = states.newest(upto=_LAST)
+        changed = Changed.since(state)
+        for (packet,) in segments:
+            done = step(
+                state, [packet], of, lambda *key: ShapelyLayer(case.layers[key])
+            )
+            state = done.state
+            changed.add(done.deltas)
+            if rng.random() < 0.3:
+                needed = rng.randint(needed, state.next_segment)
+            if rng.random() < 0.8:
+                states.needed = needed
+                states.store(state, changed if rng.random() < 0.5 else None)
+                changed = Changed.since(state)
+                stored.append(state.next_segment)
+                again = States(LocalStorage(Path(home)), Path(home))
+                found = again.newest(upto=position_of(needed, 0) - 1).next_segment
+                allowed = [place for place in stored if place <= needed]
+                assert found in allowed
+                assert bool(found) == (len(allowed) > 1)
+                if found:  # what was let go of the log before is not read again
+                    assert found >= let_go
+                    assert states.begins() == found
+                let_go = states.begins()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.engine import sifting
+from st_common.engine import tail
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.geometry.space import PLANE
@@ -163,7 +163,7 @@ def stored(home):
 def test_the_archive_stores_the_reasons_that_brute_force_gives(drawn, store_bytes):
     case, cut, goes = drawn
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sifting, "_STORE_BYTES", store_bytes)
+        patch.setattr(tail, "_STORE_BYTES", store_bytes)
         home, stream = Home(Path(folder)), settings_of("grid", case.rules)
         written = write_log(home.log("grid"), case.rows, cut.cuts)
         archive_in_goes(home, stream, goes)
