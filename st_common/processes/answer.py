@@ -31,7 +31,6 @@ from st_common.server.place import Place
 from st_common.server.replies import error_reply
 from st_common.serving import sql as _sql  # noqa: F401
 
-_NICE = 5
 _LATE_S = 2.0
 _BY_NAME = {(one.method, one.path): one for one in ENDPOINTS}
 
@@ -109,7 +108,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints
-    os.nice(_NICE)
     place = Place(
         home=Home(given.home),
         conf=given.conf,

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import dataclasses
 import json
+import os
 import pickle
 import struct
 import sys
@@ -40,6 +41,8 @@ _PROGRAM = "st_common.processes.answer"
 _HEADERS = ("accept", "if-none-match")
 _MOST_WAITING = 50
 _LOOK_S = 0.25
+_NICE = 10
+"""Ten processes, as many as may compute at once by default, have the share of one that has no such value."""
 _START_S = 60.0
 _ANSWERS = 500
 """Of one process: what it has gathered goes with it."""
@@ -210,6 +213,10 @@ class _Worker:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE
         )
+        with contextlib.suppress(OSError):  # it has ended, and nothing is read from it
+            os.setpriority(
+                os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + _NICE
+            )
         worker = cls(process, memory_mb)
         try:
             async with asyncio.timeout(_START_S):

@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import json
+import os
 import time
 
 import httpx
@@ -141,6 +142,19 @@ def test_what_takes_too_much_memory_is_refused_and_the_next_is_answered(place, t
         assert told.status_code == 400, told.text
         assert "memory" in told.json()["error"]
         assert client.post("/sql", content="SELECT 1 AS n").json()["rows"] == [{"n": 1}]
+
+
+def test_processes_that_answer_give_way_to_the_server_from_their_start_on(place):
+    with served(place) as client, concurrent.futures.ThreadPoolExecutor() as pool:
+        told = pool.submit(client.post, "/sql", content="SELECT 1")
+        until(answering)  # it imports what it needs, for a second at least
+        (process,) = answering()
+        assert process.nice() >= psutil.Process().nice() + 10
+        assert told.result().status_code == 200
+        assert answering() == [process]
+        assert {
+            os.getpriority(os.PRIO_PROCESS, one.id) for one in process.threads()
+        } == {process.nice()}
 
 
 def test_a_question_ends_when_whoever_asked_is_gone(place):
