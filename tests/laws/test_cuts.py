@@ -98,7 +98,6 @@ def assert_same(lines, ends, stream):
     assert fixes_of(captured(batches(lines, ends), stream), stream) == whole
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize(("path", "stream"), RECORDINGS)
 @pytest.mark.parametrize("size", [1, 3, 50])
 def test_a_recording_in_batches_of_so_many_lines_gives_the_same(

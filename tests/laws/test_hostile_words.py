@@ -1,6 +1,5 @@
 """Whatever stands on the command line: an exit code that is known, one line of error, no traceback."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -144,7 +143,6 @@ def test_whatever_stands_on_a_command_line_ends_in_a_line(folder, path, data):
             patch.setenv("FAIRWAY_HOME", str(copied / "home"))
             done = CliRunner().invoke(app, words, input="")
     finally:
-        os.chdir(folder)
         shutil.rmtree(copied)
     assert done.exception is None or isinstance(done.exception, SystemExit), words
     assert done.exit_code in {*CODES, UNHEARD.get(path, 0)}, (words, done.stderr)
