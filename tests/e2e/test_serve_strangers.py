@@ -101,13 +101,15 @@ def test_a_server_that_can_open_no_file_says_503_and_goes_on_when_it_can(server)
     base = f"http://{address[0]}:{address[1]}"
     with httpx.Client(base_url=base, timeout=60) as client:
         assert client.get("/status").is_success  # by a connection that stays
+        known = client.get("/queries").json()
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (8, DESCRIPTORS))
         try:
             for _ in range(3):
                 told = client.post("/streams/ships/fixes", content=FIX)
                 assert told.status_code == 503
                 assert "short of files" in told.json()["error"]
-                assert client.get("/queries").status_code == 503
+                told = client.get("/queries")  # which may need no file
+                assert told.status_code == 503 or told.json() == known
         finally:
             resource.prlimit(
                 process.pid, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS)

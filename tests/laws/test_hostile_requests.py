@@ -317,6 +317,7 @@ WRONG = [
     ("GET", "/answers/q?at=0001-01-01T00:00:00%2B14:00", b""),
     ("GET", "/answers/q?at=9999-12-31T23:59:59-14:00", b""),
     ("GET", "/objects?stream=s&at=0001-01-01", b""),
+    ("GET", "/tiles/zones/%/%/%0A.mvt", b""),
     ("GET", "/objects?stream=s&near=0,0,nan", b""),
     ("GET", "/objects?stream=s&near=0,0,1e30", b""),
     ("GET", "/objects?stream=s&near=0,0,0.5", b""),

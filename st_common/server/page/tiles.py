@@ -102,5 +102,7 @@ def _place(asked: Asked) -> tuple[int, int, int]:
     z = whole_number(parts[0], _DEEPEST)
     x, y = (None if z is None else whole_number(one, (1 << z) - 1) for one in parts[1:])
     if z is None or x is None or y is None:
-        raise ConfigError(f"there is no tile {'/'.join(parts)}", hint="zoom/column/row")
+        raise ConfigError(
+            f"there is no tile {'/'.join(parts)!r}", hint="zoom/column/row"
+        )
     return z, x, y
