@@ -39,17 +39,28 @@ NOWHERE = {"id": "b", "t": 2, "lat": 3}
 TOO_FAR_NORTH = {"id": "c", "t": 3, "lon": 2, "lat": 93.5}
 
 
-@pytest.fixture
-def place(tmp_path):
-    conf = tmp_path / "conf"
+def place_in(root):
+    conf = root / "conf"
     conf.mkdir()
     (conf / "streams.toml").write_text(SETTINGS)
-    return Place(home=Home(tmp_path / "home"), conf=conf)
+    return Place(home=Home(root / "home"), conf=conf)
+
+
+@pytest.fixture
+def place(tmp_path):
+    return place_in(tmp_path)
 
 
 @pytest.fixture
 def client(place):
     with served(place) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory):
+    """A client of a server for requests that are refused, and so leave it as it is."""
+    with served(place_in(tmp_path_factory.mktemp("refusing"))) as client:
         yield client
 
 
@@ -107,10 +118,14 @@ NAMED = pytest.mark.parametrize(
 
 
 @NAMED
-@pytest.mark.parametrize("stream", ["ships", "cars"])
 def test_what_is_accepted_and_what_is_rejected_is_told_of_every_form_of_body(
-    place, client, media, written, stream
+    place, client, media, written
 ):
+    for stream in ("ships", "cars"):
+        check_verdict(place, client, media, written, stream)
+
+
+def check_verdict(place, client, media, written, stream):
     told = send(client, written(GOOD, NOWHERE, TOO_FAR_NORTH), media, stream)
     assert told.status_code == 202
     body = told.json()
@@ -318,13 +333,13 @@ def test_a_body_that_is_too_large_once_it_is_read_hurts_nobody_who_comes_later(c
     ],
 )
 def test_what_is_wrong_in_a_query_stands_at_its_place_in_what_was_sent(
-    client, text, where
+    refusing, text, where
 ):
-    told = client.put("/queries/zone", content=text)
+    told = refusing.put("/queries/zone", content=text)
     assert told.status_code == 400
     assert told.json()["error"].startswith(where), told.text
     with (
-        fairway.connect(str(client.base_url)) as remote,
+        fairway.connect(str(refusing.base_url)) as remote,
         pytest.raises(fairway.QueryError) as wrong,
     ):
         remote.register(text, "zone")
@@ -340,9 +355,9 @@ def test_what_is_wrong_in_a_query_stands_at_its_place_in_what_was_sent(
         (b"\xc3{}", "the body is no JSON, or no UTF-8"),
     ],
 )
-def test_a_body_that_is_no_json_is_told_in_our_own_words(client, body, wrong):
+def test_a_body_that_is_no_json_is_told_in_our_own_words(refusing, body, wrong):
     for path in ("/queries", "/sql", "/explain"):
-        told = client.post(
+        told = refusing.post(
             path, content=body, headers={"content-type": "application/json"}
         )
         assert (told.status_code, told.json()["error"]) == (400, wrong), path
