@@ -21,12 +21,14 @@ from st_common.query.text import parse
 from st_common.spark import resident, resident_engine
 from st_common.spark.exchange import wire
 from st_common.spark.exchange.crew import Crew
+from st_common.spark.exchange.wire import Keys
 from st_common.spark.feed import Feed, tasks_folder
 from st_common.spark.resident import Job, on_spark, states_on
 from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve_partition
 from st_common.storage import make_folder
 from tests.kit.cars import CARS, QUERIES, drive, told
+from tests.kit.on_spark import follow_on
 
 pytestmark = [pytest.mark.spec("S5", "S2"), pytest.mark.timeout(600)]
 
@@ -183,3 +185,23 @@ def test_a_reshard_takes_over_what_tasks_knew(spark, expected, tmp_path):
 def without_places(rows):
     """Rows but for where they stand in a log that has marks of its own."""
     return [{**row, "position": 0, "seq": 0} for row in rows]
+
+
+@pytest.mark.spec("S7")
+def test_the_key_of_a_run_is_in_no_setting_variable_or_file(
+    spark, tmp_path, monkeypatch
+):
+    home, made, make = home_with_cars(tmp_path / "home", 5), [], Keys.made
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(Keys, "made", lambda: made.append(make()) or made[-1])
+    follow_on(spark, home, CARS, shards=2)
+    (keys,) = made
+    shown = [spark.sparkContext.getConf().toDebugString(), repr(os.environ), repr(keys)]
+    status = spark.sparkContext._jsc.sc().statusStore()
+    shown.append(status.environmentInfo().toString())
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) > 20
+    for secret in (keys.password, *keys.key.splitlines()[1:-1]):
+        assert not [text for text in shown if secret in text]
+        assert not [data for data in written if secret.encode() in data]

@@ -255,6 +255,7 @@ class Listener:
         self, host: str, keys: Keys, serve: Callable[[Wire], None], *, name: str
     ) -> None:
         self._keys, self._serve, self._name = keys, serve, name
+        _context(keys, listens=True)  # a disk without room is no stranger's fault
         self._server = socket.create_server((host, 0))
         self.address: Address = self._server.getsockname()[:2]
         self._connections: set[socket.socket] = set()
