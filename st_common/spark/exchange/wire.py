@@ -203,7 +203,8 @@ class Wire:
         sealed = self._connection.recv(_AT_ONCE)
         if not sealed:
             raise EOFError("the other end has closed")
-        self._sealed_in.write(sealed)
+        with self._turn:
+            self._sealed_in.write(sealed)
 
     @property
     def host(self) -> str:
