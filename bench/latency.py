@@ -25,6 +25,7 @@ from st_common.capture.reading import log_for
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.owner import owned
+from st_common.engine.sink import Sink
 from st_common.home import Home
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
@@ -57,11 +58,17 @@ def write_paced(log: Log, segments: list[bytes], arrivals: dict[int, float]) -> 
         arrivals[segment.number] = time.monotonic()
 
 
-def local_commits(home: Home, stream, total: int, commits: dict[int, float]) -> None:  # noqa: ANN001
+def local_commits(
+    home: Home,
+    stream,  # noqa: ANN001
+    total: int,
+    commits: dict[int, float],
+    sink: Sink,
+) -> None:
     """Runs the local engine until it has seen `total` segments."""
     from st_common.engine.local import LocalEngine
 
-    engine = LocalEngine(home, stream)
+    engine = LocalEngine(home, stream, sink=sink)
     while engine.state.next_segment < total:
         before = engine.state.next_segment
         if not engine.batch():
@@ -78,6 +85,7 @@ def spark_commits(
     total: int,
     commits: dict[int, float],
     ready: threading.Event,
+    sink: Sink,
 ) -> None:
     """Runs tasks that stay until they have told `total` segments; a change counts when the journal holds it."""
     from st_common.spark.feed import Feed
@@ -86,7 +94,8 @@ def spark_commits(
 
     with owned(home, stream.name, engine="spark") as owner:
         spark = session("bench", log_file=home.root / "spark.log", extended=False)
-        with engine_on(spark, home, Feed.of(home, stream), owner) as engine:
+        feed = Feed.of(home, stream)
+        with engine_on(spark, home, feed, owner, sink=sink) as engine:
             while engine.next_segment < total:
                 before = engine.next_segment
                 if not engine.batch():
@@ -148,11 +157,13 @@ def main() -> None:
     writer.start()
     if args.engine == "local":
         ready.set()
-    with archiving(Archive(home, stream), every_s=20 if args.archive else 1e9):
+    sink = Sink()
+    archive = Archive(home, stream, sink)
+    with archiving(archive, every_s=20 if args.archive else 1e9):
         if args.engine == "local":
-            local_commits(home, stream, len(segments) + 1, commits)
+            local_commits(home, stream, len(segments) + 1, commits, sink)
         else:
-            spark_commits(home, stream, len(segments) + 1, commits, ready)
+            spark_commits(home, stream, len(segments) + 1, commits, ready, sink)
     writer.join()
     told = {number: at for number, at in commits.items() if number > 0}  # 0 registers
     asked = f"{args.queries} queries{', archive' if args.archive else ''}"

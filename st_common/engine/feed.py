@@ -156,9 +156,11 @@ def packets(
     return next(packets_of(log, [segment], stream, shards=shards))
 
 
-def packet_of(log: Log, piece: Piece, stream: StreamSettings) -> Packet:
-    """The packet with all fixes of a piece of the log, as `packets_of` makes it for one shard."""
-    return _packets_of(log, piece, stream, shards=1)[0]
+def packets_of_piece(
+    log: Log, piece: Piece, stream: StreamSettings, *, shards: int
+) -> list[Packet]:
+    """The packets of a piece of the log, one for each shard, as `packets_of` makes them where nobody follows others."""
+    return _packets_of(log, piece, stream, shards, following=())
 
 
 def _packets_of(

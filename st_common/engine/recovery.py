@@ -10,7 +10,6 @@ from st_common.capture.log import Log
 from st_common.engine.log_identity import ARCHIVE, ENGINE, check_log, positions
 from st_common.engine.owner import owned
 from st_common.engine.states import is_damaged, stored_states
-from st_common.engine.tail import FOLDER as FILTERS
 from st_common.engine.topology import generation_folder, topology_of
 from st_common.errors import FairwayError
 from st_common.feeds.places import Places, stored_sources
@@ -56,13 +55,11 @@ def prepare(home: Home, stream: str) -> None:
 
 def _remove_states_ahead(home: Home, stream: str) -> None:
     """Removes states that have seen what no table holds: they are caches, made again when the tables come there."""
-    reached = {app: max(end, 0) for _, app, end in reversed([*positions(home, stream)])}
+    ends = (end for _, app, end in positions(home, stream) if app == ENGINE)
+    upto = next(ends, 0)
     for folder in sorted(home.stream(stream).glob("[!.]*")):
         if folder.name == LOG_FOLDER or not folder.is_dir():
             continue  # the log has more files than all else
-        upto = reached.get(
-            f"{ARCHIVE}-{stream}" if folder.name == FILTERS else ENGINE, 0
-        )
         for path in stored_states(folder):
             if int(path.stem) > upto:
                 path.unlink(missing_ok=True)

@@ -17,13 +17,12 @@ from st_common.engine.batch.trial import trial_tables
 from st_common.engine.export import export_folder
 from st_common.engine.owner import RESET_FILE, now_us, owned
 from st_common.engine.recovery import OF_STREAM
-from st_common.engine.tail import FOLDER
 from st_common.errors import LogError
 from st_common.home import TOPOLOGY_FILE, Home
 from st_common.ops.records import write_record
 from st_common.ops.status import status_files
 
-_STATE = ("local", "spark", "resident", "g[0-9]*", FOLDER, borders.FOLDER)
+_STATE = ("local", "spark", "resident", "g[0-9]*", "archive", borders.FOLDER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,10 @@ from st_common.decode.decoded import Decoded
 from st_common.decode.joined import Part
 from st_common.engine.pace import BATCH_ROWS
 from st_common.operators.position_filter.filter import Filtered, joined
+from st_common.operators.runtime.stages import Step
+from st_common.operators.state.intern import shards_of
 from st_common.operators.state.limits import REASONS
+from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.position import position_of, segment_of
 
@@ -80,6 +83,16 @@ def decided_by(state: State) -> int:
     """
     held = state.held.position
     return segment_of(int(held.min())) if len(held) else state.next_segment
+
+
+def filtered_by(done: Step, settings: Settings) -> Filtered:
+    """What a step of a shard has filtered of its own objects: of others that it knows, theirs say it."""
+    filtered = joined([Filtered(), *done.filtered])
+    if not len(filtered) or settings.shards == 1:
+        return filtered
+    hashes = done.state.objects.hashes[filtered.object]
+    own = shards_of(hashes, settings.shards) == settings.shard
+    return filtered.take(np.flatnonzero(own))
 
 
 class Sink:
@@ -243,6 +256,10 @@ def _one_of(run: Sequence[Piece]) -> Piece:
 
 def cut(pieces: Collection[Piece], start: int, end: int) -> list[Piece]:
     """Pieces of the log from a segment on, up to another one (not included); some may have been cut in two for that."""
+    if (
+        end <= start
+    ):  # after a restart the engine may hold fixes from before what is archived
+        return []
     return [
         _part_of(one, start, end)
         for one in pieces

@@ -1,20 +1,23 @@
 """Which fixes are filtered, for who reads a part of the log that no engine in this process has stepped (SPEC X11).
 
-He folds the same step over the log, without queries, from the newest state that somebody has stored. States follow
-from the log, so they are caches: without one the log is read from its beginning.
+He folds the same step over the log, without queries, from the newest states that the engine has stored, of all its
+shards. They follow from the log: without any it is read from its beginning.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 from operator import itemgetter
+from pathlib import Path
 
 from st_common.capture.log import Log
 from st_common.capture.pieces import Piece, pieces
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock, End
-from st_common.engine.feed import limits_of, packet_of, step_settings
-from st_common.engine.sink import Reasons, decided_by
-from st_common.engine.states import States
+from st_common.engine.export import seed_folder, seed_path
+from st_common.engine.feed import limits_of, packets_of_piece, step_settings
+from st_common.engine.sink import Reasons, decided_by, filtered_by
+from st_common.engine.states import States, load
+from st_common.engine.topology import generation_folder, topology_of
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.answering import bare
@@ -26,10 +29,11 @@ from st_common.position import position_of
 from st_common.settings import StreamSettings
 from st_common.storage import LocalStorage
 
-FOLDER = "archive"
 _AT_ONCE = 64  # segments
 _BATCH_BYTES = 32 << 20
-_STORE_BYTES = 4 << 20  # of the log, between two states that are stored
+_RETIRE_BYTES = (
+    4 << 20
+)  # of the log, between two times that objects of long ago are forgotten
 
 
 class Tail:
@@ -41,48 +45,34 @@ class Tail:
         known      all   all   but one     all but what is held      next_segment 43, decided 41
 
     Args:
-        home: the home folder; the states lie in `archive` in the stream's folder.
+        home: the home folder, with the states of the stream's engine.
         stream: the stream; rows in its log say which limits hold where.
         log: its log.
-        start: the segment from which on it is asked about fixes. The newest state from before is taken, and the log
+        start: the segment from which on it is asked about fixes. The newest states from before are taken, and the log
             read on to there.
-        stores: whether its states are kept for the next one; whoever only reads keeps none.
 
     Attributes:
         reasons: which fixes from there on are filtered.
     """
 
     def __init__(
-        self,
-        home: Home,
-        stream: StreamSettings,
-        log: Log,
-        start: int,
-        *,
-        stores: bool = True,
+        self, home: Home, stream: StreamSettings, log: Log, start: int
     ) -> None:
-        """Begins at the newest state from before the segment `start`, and catches up."""
-        folder = home.stream(stream.name) / FOLDER
-        self._states = States(LocalStorage(folder), folder)
-        self._log, self._stream, self._stores = log, stream, stores
-        self._settings = step_settings(stream)
-        self._state = self._newest(home, upto=position_of(start, 0) - 1)
-        self.reasons, self._unstored = Reasons(), 0
+        """Begins at the newest states from before the segment `start`, and catches up."""
+        self._log, self._stream = log, stream
+        self._states = newest_states(home, stream.name, upto=position_of(start, 0) - 1)
+        shards = len(self._states)
+        self._settings = [
+            step_settings(stream, shard=shard, shards=shards) for shard in range(shards)
+        ]
+        self.reasons, self._remembered = Reasons(), 0
         self.read_on(start)
         self.reasons.forget(start)
-
-    def _newest(self, home: Home, *, upto: int) -> State:
-        """The newest state that has seen nothing behind a position: of those that were kept, or of the local engine."""
-        kept = self._states.newest(upto=upto)
-        of_engine = States.of(home, self._stream.name, mends=False).newest(upto=upto)
-        if of_engine.next_segment > kept.next_segment:
-            return bare(of_engine)
-        return kept
 
     @property
     def next_segment(self) -> int:
         """The segment that is read next."""
-        return self._state.next_segment
+        return min(state.next_segment for state in self._states)
 
     @property
     def decided(self) -> int:
@@ -90,14 +80,16 @@ class Tail:
 
         Without held fixes it is `next_segment`.
         """
-        return decided_by(self._state)
+        return min(map(decided_by, self._states))
 
     def read_on(self, end: int) -> None:
         """Reads the log on up to a segment (not included), or to the log's end."""
-        while self.next_segment < end:
+        while (start := self.next_segment) < end:
+            # What is decoded together is stepped together: so it ends where another shard's state begins.
+            places = (state.next_segment for state in self._states)
             segments = self._log.segments(
-                self.next_segment,
-                end=end,
+                start,
+                end=min([end, *(place for place in places if place > start)]),
                 max_bytes=_BATCH_BYTES,
                 max_segments=_AT_ONCE,
             )
@@ -124,25 +116,65 @@ class Tail:
             pieces: adjacent, in log order.
         """
         new = [one for one in pieces if one.segments[0].number >= self.next_segment]
-        packets = [self._packet(one) for one in new]
-        done = step(self._state, packets, self._settings, _no_layer)
-        self._state = done.state
-        self.reasons.add(done.filtered)
-        self._unstored += sum(one.size for piece in new for one in piece.segments)
-        if self._unstored >= _STORE_BYTES:
-            self._state = retired(self._state, self._settings, least=LEAST)
-            if self._stores:
-                self._states.store(self._state)
-            self._unstored = 0
+        dealt = [self._packets(one) for one in new]
+        for shard, settings in enumerate(self._settings):
+            state = self._states[shard]
+            own = [
+                one[shard] for one in dealt if one[shard].segment >= state.next_segment
+            ]
+            done = step(state, own, settings, _no_layer)
+            self._states[shard] = done.state
+            self.reasons.add([filtered_by(done, settings)])
+        self._remembered += sum(one.size for piece in new for one in piece.segments)
+        if self._remembered >= _RETIRE_BYTES:
+            self._remembered = 0
+            self._states = [
+                retired(state, settings, least=LEAST)
+                for state, settings in zip(self._states, self._settings, strict=True)
+            ]
 
-    def _packet(self, piece: Piece) -> Packet:
-        """The packet of a piece, without control rows that say nothing of time: queries and layers filter no fix."""
-        packet = packet_of(self._log, piece, self._stream)
+    def _packets(self, piece: Piece) -> list[Packet]:
+        """The packets of a piece, without control rows that say nothing of time: queries and layers filter no fix."""
+        dealt = packets_of_piece(
+            self._log, piece, self._stream, shards=len(self._states)
+        )
         told: list[tuple[int, Clock | End]] = []
-        told += chosen(packet.controls, Clock)
-        told += chosen(packet.controls, End)
+        told += chosen(dealt[0].controls, Clock)
+        told += chosen(dealt[0].controls, End)
         rows = tuple(row for _, row in sorted(told, key=itemgetter(0)))
-        return replace(packet, controls=rows, limits=limits_of(piece.stream))
+        limits = limits_of(piece.stream)
+        return [replace(packet, controls=rows, limits=limits) for packet in dealt]
+
+
+def newest_states(home: Home, stream: str, *, upto: int) -> list[State]:
+    """The newest states of the engine's shards that have seen nothing behind a position, each at a place of its own.
+
+    Args:
+        home: the home folder; nothing in it is changed.
+        stream: the name of the stream.
+        upto: the position.
+
+    Returns:
+        States without queries; one empty state where not all shards have one.
+    """
+    topology = topology_of(home, stream)
+    if topology is None or topology.engine == "local":
+        return [bare(States.of(home, stream, mends=False).newest(upto=upto))]
+    folder = generation_folder(home, stream)
+    for era in sorted((folder / "resident").glob("[0-9]*"), reverse=True):
+        parts = sorted(era.glob("[0-9]*"))
+        kept = [States(LocalStorage(one), one, mends=False) for one in parts]
+        found = [bare(states.newest(upto=upto)) for states in kept]
+        if len(found) == topology.shards and all(one.next_segment for one in found):
+            return found
+    seeds = [seed_path(seed_folder(folder), n) for n in range(topology.shards)]
+    if position_of(topology.start, 0) - 1 <= upto and all(map(_is_there, seeds)):
+        return [bare(load(path)) for path in seeds]
+    return [State()]
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists()
 
 
 def _no_layer(layer: str, version: int) -> Layer:

@@ -280,7 +280,7 @@ class LivePlaces:
             if all(piece.stream.position_filter is None for piece in new):
                 return new
             start = new[0].segments[0].number
-            self._tail = Tail(self._home, self._stream, self._log, start, stores=False)
+            self._tail = Tail(self._home, self._stream, self._log, start)
         self._tail.take(new)
         waiting = [*self._waiting, *new]
         decided = [

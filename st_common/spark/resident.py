@@ -23,6 +23,7 @@ from st_common.engine.export import exported
 from st_common.engine.owner import Owner, now_us, owned, pulsing
 from st_common.engine.recovery import prepare
 from st_common.engine.run import attend, beat, summary
+from st_common.engine.sink import Sink
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
 from st_common.home import Home
@@ -63,11 +64,12 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     with owned(home, stream.name, engine="spark") as owner, pulsing(owner):
         prepare(home, stream.name)
         stream = begin(home, stream, engine="spark", shards=stream.shards)
-        feed = Feed.of(home, stream)
+        feed, sink = Feed.of(home, stream), Sink()
+        archive = Archive(home, feed.stream, sink)
         with (
             _started(feed, owner) as (start, host),
-            _engine(start, home, feed, owner, host=host) as engine,
-            archiving(Archive(home, feed.stream)) as archive,
+            _engine(start, home, feed, owner, host=host, sink=sink) as engine,
+            archiving(archive),
         ):
             attend(engine, owner, archive, until_idle=until_idle)
             engine.close()
@@ -121,9 +123,11 @@ def on_spark(
 
     The log ends before segment `end` if that is given.
     """
+    sink = Sink()
+    archive = Archive(home, feed.stream, sink)
     with (
-        engine_on(spark, home, feed, owner, end=end) as engine,
-        archiving(Archive(home, feed.stream)) as archive,
+        engine_on(spark, home, feed, owner, end=end, sink=sink) as engine,
+        archiving(archive),
     ):
         attend(engine, owner, archive, until_idle=until_idle)
         engine.close()
@@ -138,9 +142,10 @@ def engine_on(
     owner: Owner,
     *,
     end: int | None = None,
+    sink: Sink | None = None,
 ) -> Iterator[ResidentEngine]:
     """An engine with a job of its own in a session; both have ended when this is left."""
-    with _engine(lambda: spark, home, feed, owner, end=end) as engine:
+    with _engine(lambda: spark, home, feed, owner, end=end, sink=sink) as engine:
         yield engine
 
 
@@ -153,6 +158,7 @@ def _engine(
     *,
     host: str | None = None,
     end: int | None = None,
+    sink: Sink | None = None,
 ) -> Iterator[ResidentEngine]:
     """An engine whose tasks come once a session has started; until then this process steps the shards.
 
@@ -163,6 +169,7 @@ def _engine(
         owner: of its lease.
         host: the address that tasks reach; None: the session says it, and is waited for.
         end: the log ends before this segment; None: where it ends.
+        sink: of the archive beside it.
     """
     crew = Crew(feed.stream.shards, host or _host_of(start()))
     work = partial(serve_partition, crew.address, crew.keys, feed)
@@ -170,7 +177,9 @@ def _engine(
         threading.Thread(target=_stand_in, args=(crew, feed), daemon=True).start()
     tasks = min(feed.stream.shards, feed.stream.spark.cores)
     job = Job(start, tasks, work)
-    engine = ResidentEngine(home, feed, crew, owner, check=job.check, end=end)
+    engine = ResidentEngine(
+        home, feed, crew, owner, check=job.check, end=end, sink=sink
+    )
     try:
         yield engine
     finally:

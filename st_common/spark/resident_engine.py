@@ -23,6 +23,7 @@ from st_common.engine.others import (
 )
 from st_common.engine.owner import Owner
 from st_common.engine.pace import Pace
+from st_common.engine.sink import Sink
 from st_common.engine.suspension import tell_failures
 from st_common.engine.timekeeper import Heard, Timekeeper
 from st_common.home import Home
@@ -31,7 +32,16 @@ from st_common.operators.state.fixes import NEVER
 from st_common.operators.turn.part import Counters
 from st_common.position import position_of, segment_of
 from st_common.spark.exchange.crew import Crew, Plan
-from st_common.spark.exchange.eras import Era, begin_era, era_of, knows_guests, wider
+from st_common.spark.exchange.decoded import handed_over
+from st_common.spark.exchange.eras import (
+    Era,
+    begin_era,
+    era_at,
+    era_of,
+    knows_guests,
+    states_of,
+    wider,
+)
 from st_common.spark.exchange.results import Told
 from st_common.spark.feed import Feed, tasks_folder
 from st_common.spark.shard import Ints, failures_in, foreign_in, read_result
@@ -70,6 +80,7 @@ class ResidentEngine(Committing):
         owner: of the stream's lease; without one (in tests) no commit is fenced.
         check: raises when no more tasks will come.
         end: the log ends before this segment; None: where it ends.
+        sink: given what tasks decoded and filtered, for the archive beside the engine, which was made before it.
     """
 
     def __init__(
@@ -81,10 +92,15 @@ class ResidentEngine(Committing):
         *,
         check: Callable[[], None] = lambda: None,
         end: int | None = None,
+        sink: Sink | None = None,
     ) -> None:
         super().__init__(home, feed.stream, owner)
         self.settings = step_settings(feed.stream)
-        self.next_segment = max(segment_of(self.committed + 1), feed.start)
+        self._feed, self._sink = feed, sink
+        make_folder(tasks_folder(home, feed.stream.name))
+        self.next_segment = self._first()
+        if sink is not None:
+            sink.begin(self.next_segment)
         self.committed_event = self._max_event = NEVER
         self._wanted_us: int | None = None
         self._timekeeper = Timekeeper(self.log, feed.stream, start=self.next_segment)
@@ -94,10 +110,28 @@ class ResidentEngine(Committing):
         self._crew, self._check_tasks, self._end = crew, check, end
         if owner is not None:
             owner.helpers = crew.workers
-        make_folder(tasks_folder(home, feed.stream.name))
-        self._feed = feed
-        self.era = era_of(home, feed, committed=self.committed)
+        upto = min(self.committed, self.end)
+        self.era = era_of(home, feed, committed=upto)
         self.open()
+
+    def _first(self) -> int:
+        """The segment to begin with: where the table ends, or the archive, if each shard has a state from before that.
+
+        Where one has none the archive reads what lies between by itself.
+        """
+        done = max(segment_of(self.committed + 1), self._feed.start)
+        if self._sink is None or not self._feed.start <= self._sink.archived < done:
+            return done
+        archived, name = self._sink.archived, self._feed.stream.name
+        upto = position_of(archived, 0) - 1
+        era = era_at(self._home, self._feed, upto=upto)
+        for shard in range(self._feed.shards):
+            states = states_of(self._home, name, era, shard)
+            states.needed = archived
+            begins = states.begins() or self._feed.start
+            if not max(self.log.purged_before(), 1) <= begins <= archived:
+                return done
+        return archived
 
     def _check_all(self) -> None:
         """Raises when another process owns the stream by now, or no more tasks will come."""
@@ -121,11 +155,12 @@ class ResidentEngine(Committing):
         """
         self._relieve()
         begun_s, start = time.monotonic(), self.next_segment
+        ends = [n for n in (self._end, self.counted_until(start)) if n is not None]
         segments = self.log.segments(
             start,
             max_bytes=batch_bytes(self._feed.shards),
             max_segments=self._pace.segments,
-            end=self._end,
+            end=min(ends, default=None),
         )
         if not segments:
             self._crew.listen()
@@ -146,6 +181,7 @@ class ResidentEngine(Committing):
         start, end = segments[0].number, segments[-1].number + 1
         plan = self._plan(start, end, untold=self._rows_for_files(segments))
         blobs = self._crew.step(plan, self._check_all)
+        self._hand_over(plan, segments, blobs)
         results = [read_result(blob) for blob in blobs]
         metas = [meta for _, meta in results]
         if failures := failures_in(metas):
@@ -160,6 +196,14 @@ class ResidentEngine(Committing):
         self.next_segment = end
         self.tell(told)
         return metas
+
+    def _hand_over(
+        self, plan: Plan, segments: list[Segment], blobs: list[bytes]
+    ) -> None:
+        """Puts what tasks decoded and filtered into the sink of the archive."""
+        if self._sink is not None and not plan.is_archived:
+            stream = self._feed.stream
+            self._sink.put(*handed_over(blobs, segments, self.log, stream))
 
     def _tell_kept(
         self, plan: Plan, shards: list[int], told: list[pa.Table], foreign: Ints
@@ -195,6 +239,7 @@ class ResidentEngine(Committing):
             committed=self.committed,
             era=self.era.to_json(),
             untold=untold,
+            is_archived=self._sink is None or end <= self._sink.archived,
         )
 
     def _rows_for_files(self, segments: list[Segment]) -> int | None:
@@ -260,7 +305,8 @@ class ResidentEngine(Committing):
         if self.next_segment > self._feed.start:
             self._store_here()
         era = Era(start=self.next_segment, following=following, by_reach=by_reach)
-        self.era = begin_era(self._home, self._feed, self.era, era)
+        needed = None if self._sink is None else self._sink.archived
+        self.era = begin_era(self._home, self._feed, self.era, era, needed=needed)
 
     def _store_here(self) -> None:
         """Commits, and has all shards store their states at this very place, whoever breaks off meanwhile."""
@@ -317,14 +363,16 @@ class ResidentEngine(Committing):
     def store(self) -> None:
         """Commits, and has the tasks store their states, which then have seen nothing that the table does not hold."""
         self.commit()
-        self._crew.store()
+        self._crew.store(None if self._sink is None else self._sink.archived)
         self._based_s, self._is_storing = time.monotonic(), True
 
     def _let_go(self) -> None:
         """Lets go of the log up to where all states are stored."""
-        stored = self._crew.stored() if self._is_storing else None
-        if stored is not None:
-            self.log.publish(APP, stored)
+        begins = self._crew.begins() if self._is_storing else None
+        if begins is not None:
+            # Else a start takes states of an era before: what it needs was said then.
+            if self._sink is None or self._sink.archived >= self.era.start:
+                self.log.publish(APP, begins)
             self._is_storing = False
             self._crew.renew(after_s=RENEW_S)  # now that others find all that it knows
         elif time.monotonic() - self._based_s >= 6 * BASE_S:

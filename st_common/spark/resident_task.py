@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 
 from st_common.capture.log import Segment
+from st_common.capture.pieces import Piece
 from st_common.contracts import load_contract
 from st_common.engine.export import asked_exports, export_path
 from st_common.engine.others import NOBODY, asking_in, undealt_in
+from st_common.engine.sink import end_of
 from st_common.engine.states import States, save
 from st_common.errors import FairwayError
 from st_common.home import Home
@@ -35,7 +37,8 @@ from st_common.operators.state.difference import Changed
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.ops.workers import Meter
-from st_common.position import start_of
+from st_common.position import position_of, start_of
+from st_common.spark.exchange.decoded import arrays_of
 from st_common.spark.exchange.decoding import PACKETS, Decoding, shared_packets
 from st_common.spark.exchange.eras import Era, newest_state, states_of
 from st_common.spark.exchange.guests import (
@@ -186,7 +189,7 @@ class _Task:
             case "tell":
                 self._tell(head, np.frombuffer(body, np.int64))
             case "store":
-                self._store(head["shards"], head["round"])
+                self._store(head["shards"], head["round"], head["needed"])
             case _:
                 return False
         return True
@@ -224,15 +227,31 @@ class _Task:
         segments = self._log.segments(start, end=head["end"])
         part = LogPart(start=start, end=head["end"], era=self._era)
         made = self._packets(segments, shards)
+        decoded = self._for_archive(head, shards)
         self._guests.reads(part, made)
         for shard in shards:
             packets = self._with_guests(shard, made[shard], part, head["holders"])
             done = self._stepped(shard, packets)
-            yield shard, self._answer(shard, done, packets, head)
+            yield shard, self._answer(shard, done, packets, head, decoded)
+            decoded = []
         self._guests.forget()
 
+    def _for_archive(self, head: Head, shards: Sequence[int]) -> list[Piece]:
+        """What this task hands over of a plan: its share; where each has decoded all, the one with shard 0 does."""
+        decoded = self._decoding.taken(head["start"], head["end"])
+        if head["is_archived"] or not decoded:
+            return []
+        has_all = decoded[0].segments[0].number == head["start"]
+        has_all &= end_of(decoded[-1]) == head["end"]
+        return [] if has_all and 0 not in shards else decoded
+
     def _answer(
-        self, shard: int, done: Step, packets: list[Packet], head: Head
+        self,
+        shard: int,
+        done: Step,
+        packets: list[Packet],
+        head: Head,
+        decoded: Sequence[Piece],
     ) -> bytes:
         """What a shard answers for a plan; what is much to tell it keeps where that may go into files."""
         least, untold = head["untold"], None
@@ -244,7 +263,16 @@ class _Task:
         is_kept = least is not None and not has_others and len(done.changes) >= least
         self._held[shard].untold = untold if is_kept else None
         notes = self._notes(shard, done.state)
-        return result_blob(done, packets, notes, untold=untold, is_kept=is_kept)
+        return result_blob(
+            done,
+            packets,
+            notes,
+            untold=untold,
+            is_kept=is_kept,
+            decoded=({}, {})
+            if head["is_archived"]
+            else arrays_of(done, decoded, self._settings(shard)),
+        )
 
     def _notes(self, shard: int, state: State) -> Notes:
         """What the driver must know of a shard."""
@@ -305,7 +333,8 @@ class _Task:
     def _take(self, shard: int, at: int, committed: int) -> None:
         """Loads the newest state of a shard, and steps it up to a place: what it tells until then is known."""
         states = self._states(shard)
-        state = newest_state(states, self._feed, shard, upto=committed)
+        upto = min(committed, position_of(at, 0) - 1)
+        state = newest_state(states, self._feed, shard, upto=upto)
         self._held[shard] = Held.of(state, states)
         unknown = [None] * self._feed.shards
         while (place := self._place(shard)) < at:
@@ -344,7 +373,7 @@ class _Task:
             following=self._era.following,
         )
 
-    def _store(self, shards: Sequence[int], number: int) -> None:
+    def _store(self, shards: Sequence[int], number: int, needed: int | None) -> None:
         """Stores states in a thread, which takes seconds when they are large; the task goes on meanwhile."""
         if self._storing is not None:
             self._storing.join()
@@ -355,6 +384,7 @@ class _Task:
             # What forgot is stored whole.
             changed = held.changed if state is held.state else None
             held.state, held.changed = state, Changed.since(state)
+            held.states.needed = needed
             kept.append((shard, held.states, state, changed))
         self._storing = threading.Thread(target=self._stored, args=(kept, number))
         self._storing.start()
@@ -364,7 +394,7 @@ class _Task:
             for shard, states, state, changed in kept:
                 states.store(state, changed)
                 place = {"shard": shard, "next": state.next_segment, "round": number}
-                self._wire.send({"is": "stored", **place})
+                self._wire.send({"is": "stored", **place, "begins": states.begins()})
         except FairwayError as error:
             self._wire.send(failure(error))
         except OSError:

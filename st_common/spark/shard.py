@@ -46,6 +46,7 @@ def result_blob(
     *,
     untold: Untold | None = None,
     is_kept: bool = False,
+    decoded: tuple[dict[str, Any], dict[str, Any]] = ({}, {}),
 ) -> bytes:
     """What a shard gives for a batch, as one blob: changes, counters, and what the engine must know beside them.
 
@@ -55,6 +56,7 @@ def result_blob(
         notes: what the driver must know beside.
         untold: what others must know of the changes where shards may write them into files.
         is_kept: whether the shard keeps the changes, which then are not given.
+        decoded: what it hands over for the archive, as `decoded.arrays_of` gives it.
     """
     told = done.changes.slice(0, 0) if is_kept else done.changes
     changes = table_to_blob(told.unify_dictionaries())
@@ -86,7 +88,7 @@ def result_blob(
         "caches": to_json(done.caches),
     }
     arrays = {"changes": pa.array([changes], pa.binary()), "foreign": foreign}
-    return to_blob(arrays, meta)
+    return to_blob(arrays | decoded[0], meta | decoded[1])
 
 
 def read_result(blob: bytes) -> tuple[pa.Table, dict[str, Any]]:

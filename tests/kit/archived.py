@@ -3,11 +3,14 @@
 import numpy as np
 import numpy.typing as npt
 
+from st_common import tables
 from st_common.engine.archive import Archive
 from st_common.home import Home
 from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
+TABLES = (("positions", "grid"), ("rejects",))
+ORDER = [("segment", "ascending"), ("row", "ascending")]
 Floats = npt.NDArray[np.float64]
 
 
@@ -42,3 +45,21 @@ def archive(home: Home, stream: StreamSettings, x: Floats, y: Floats) -> None:
     archived = Archive(home, stream)
     while archived.batch():
         pass
+
+
+def stored(home: Home) -> str:
+    """What both tables hold, in the log's order; of an object that is gone x is NaN."""
+    rows = [
+        tables.read(home.table(*name)).sort_by(ORDER).to_pylist()
+        for name in TABLES
+        if tables.exists(home.table(*name))
+    ]
+    return repr(rows)
+
+
+def archived_alone(home: Home, stream: StreamSettings) -> str:
+    """What an archive stores that no engine hands anything: it reads all of the log."""
+    archive = Archive(home, stream)
+    while archive.batch():
+        pass
+    return stored(home)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from random import Random
 
 from st_common.engine.archive import Archive
+from st_common.engine.sink import Sink
 from st_common.engine.topology import frozen
 from st_common.home import Home
 from st_common.settings import StreamSettings
@@ -64,28 +65,30 @@ def follow_resident(
     rng = None if seed is None else Random(seed)
     keyed = replace(frozen(home, stream, engine="spark", shards=shards), shards=shards)
     feed = Feed.of(home, keyed)
-    crew = Crew(shards, "127.0.0.1")
+    crew, sink = Crew(shards, "127.0.0.1"), Sink()
+    archive = Archive(home, keyed, sink)
     with tasks_of(crew, feed, tasks):
-        engine = ResidentEngine(home, feed, crew)
+        engine = ResidentEngine(home, feed, crew, sink=sink)
         try:
-            _go_on(engine, crew, rng, batches)
+            _go_on(engine, archive, rng, batches)
         finally:
             engine.abandon()
-    archive = Archive(home, keyed)
-    while archive.batch():
+    while batches is None and archive.batch():
         pass
 
 
 def _go_on(
-    engine: ResidentEngine, crew: Crew, rng: Random | None, batches: int | None
+    engine: ResidentEngine, archive: Archive, rng: Random | None, batches: int | None
 ) -> None:
-    done = 0
+    done, crew = 0, engine._crew
     while batches is None or done < batches:
         if rng is not None:
             engine.take_at_most(rng.choice((1, 2, 3, 7)))
             _break_some(engine, crew, rng)
         if not engine.batch():
             break
+        if rng is not None and rng.random() < 0.3:
+            archive.batch()
         done += 1
     if batches is None:
         engine.close()

@@ -395,3 +395,12 @@ def _follow(
         layer=rng.choice((None, "districts")),
     )
     return control(row, position)
+
+
+@st.composite
+def filtered_cases(draw: st.DrawFn) -> Case:
+    """Cases without queries of layers, half of them with a filter from some row on."""
+    case = draw(cases(layers=False))
+    starts = draw(st.sampled_from([(), (0,), (5,)]))
+    found = tuple((start, draw(filters())) for start in starts)
+    return replace(case, rules=replace(case.rules, filters=found))

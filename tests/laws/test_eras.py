@@ -97,9 +97,9 @@ def noting_eras(monkeypatch):
     """The list that takes each era that begins."""
     begun = []
 
-    def noted(home, feed, before, era):
+    def noted(home, feed, before, era, **more):
         begun.append(era)
-        return begin_era(home, feed, before, era)
+        return begin_era(home, feed, before, era, **more)
 
     monkeypatch.setattr("st_common.spark.resident_engine.begin_era", noted)
     return begun

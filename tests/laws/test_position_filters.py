@@ -163,7 +163,7 @@ def stored(home):
 def test_the_archive_stores_the_reasons_that_brute_force_gives(drawn, store_bytes):
     case, cut, goes = drawn
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tail, "_STORE_BYTES", store_bytes)
+        patch.setattr(tail, "_RETIRE_BYTES", store_bytes)
         home, stream = Home(Path(folder)), settings_of("grid", case.rules)
         written = write_log(home.log("grid"), case.rows, cut.cuts)
         archive_in_goes(home, stream, goes)

@@ -11,20 +11,27 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.capture.log import Log
+from st_common.engine import archive
+from st_common.engine.tail import Tail, newest_states
+from st_common.engine.topology import keyed
 from st_common.errors import StateError
 from st_common.home import Home
 from st_common.partition.store import store
+from st_common.position import position_of
 from st_common.spark import resident_engine, resident_task
+from st_common.spark.exchange import decoded
 from st_common.spark.exchange import decoding as shared_decoding
 from st_common.spark_keys import SparkSettings
 from tests.kit import oracle, replays
+from tests.kit.archived import archived_alone, stored
 from tests.kit.effort import tries
 from tests.kit.laws import told, told_by_oracle
 from tests.kit.layer_tables import REGIONS, store_layers
 from tests.kit.log_writer import settings_of, write_log
-from tests.kit.oracle import Fix
+from tests.kit.oracle import Fix, Rules
 from tests.kit.resident import follow_resident
-from tests.kit.strategies import cases, segmentations
+from tests.kit.strategies import cases, filtered_cases, segmentations
 
 pytestmark = [pytest.mark.spec("S5"), pytest.mark.timeout(300)]
 FOLDER = Path(__file__).parents[1] / "replays"
@@ -134,3 +141,80 @@ def test_a_defect_in_a_task_ends_the_run_with_what_it_says(monkeypatch, tmp_path
     monkeypatch.setattr(resident_task, "step", broken)
     with pytest.raises(StateError, match=r"^IndexError: index 3 is out of bounds$"):
         follow_resident(home, stream, shards=1, tasks=1)
+
+
+@pytest.mark.spec("X1", "X11")
+@tries(6)
+@given(
+    filtered_cases(),
+    st.data(),
+    st.sampled_from([(1, 1), (3, 2), (2, 3)]),
+    st.booleans(),
+    st.integers(0, 1 << 32),
+)
+def test_what_tasks_decoded_and_filtered_is_archived_as_what_is_read_anew(
+    case, data, sizes, is_shared, seed
+):
+    """However they break off; with restarts of the whole engine on the way."""
+    cut, stream = (
+        data.draw(segmentations(len(case.rows))),
+        settings_of("grid", case.rules),
+    )
+    shards, tasks = sizes
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        if is_shared:
+            patch.setattr(shared_decoding, "SHARED_FROM_BYTES", 0)
+        alone, both = Home(Path(folder) / "alone"), Home(Path(folder) / "both")
+        for home in (alone, both):
+            write_log(home.log("grid"), case.rows, cut.cuts)
+        for batches in (2, 3, None):
+            follow_resident(
+                both, stream, shards=shards, tasks=tasks, seed=seed, batches=batches
+            )
+        assert stored(both) == archived_alone(alone, stream)
+        start = data.draw(st.integers(0, len(cut.cuts) + 1))
+        found = [filtered_from(home, stream, start) for home in (alone, both)]
+        assert found[0] == found[1]
+
+
+def filtered_from(home, stream, start):
+    """What is filtered from a segment on, by who reads the log from there, whatever states there are."""
+    log = Log(home.log("grid"))
+    tail = Tail(home, keyed(home, stream), log, start)
+    tail.decide(log.end())
+    filtered = tail.reasons._filtered
+    return filtered.position.tolist(), filtered.reason.tolist(), filtered.value.tolist()
+
+
+def test_who_reads_the_tail_of_a_stream_begins_with_what_its_shards_stored(tmp_path):
+    fixes = [
+        Fix(position=0, object=f"o{n % 7}", event_us=n * 1_000_000, x=1.0, y=1.0)
+        for n in range(40)
+    ]
+    home, stream = Home(tmp_path), settings_of("grid", Rules())
+    write_log(home.log("grid"), fixes, range(0, 40, 4))
+    follow_resident(home, stream, shards=3, tasks=2)
+    end = Log(home.log("grid")).end()
+    states = newest_states(home, "grid", upto=position_of(end, 0) - 1)
+    assert [state.next_segment for state in states] == [end] * 3
+    assert sum(len(state.objects) for state in states) == 7
+
+
+def test_the_driver_of_tasks_decodes_nothing(monkeypatch, tmp_path):
+    fixes = [
+        Fix(position=0, object=f"o{n % 7}", event_us=n * 1_000_000, x=1.0, y=1.0)
+        for n in range(40)
+    ]
+    home = Home(tmp_path)
+    write_log(home.log("grid"), fixes, range(0, 40, 4))
+    monkeypatch.setattr(archive, "pieces", None)
+    monkeypatch.setattr(decoded, "pieces", None)
+    for is_shared in (False, True):
+        if is_shared:
+            monkeypatch.setattr(shared_decoding, "SHARED_FROM_BYTES", 0)
+            write_log(home.log("grid"), fixes, range(0, 40, 4))
+        follow_resident(home, settings_of("grid", Rules()), shards=3, tasks=2)
+    assert tables.read(home.table("positions", "grid")).num_rows == 80

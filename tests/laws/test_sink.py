@@ -20,11 +20,11 @@ from st_common.engine.sink import Sink
 from st_common.home import Home
 from st_common.position_filter import PositionFilter
 from st_common.settings import Columns, StreamSettings
+from tests.kit.archived import archived_alone, stored
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log, settings_of, write_log
-from tests.kit.strategies import cases, filters, segmentations
+from tests.kit.strategies import filtered_cases, segmentations
 
-TABLES = (("positions", "grid"), ("rejects",))
 STREAM = StreamSettings(
     name="grid",
     format="csv",
@@ -33,33 +33,6 @@ STREAM = StreamSettings(
     time_unit="s",
     max_ahead_s=None,
 )
-ORDER = [("segment", "ascending"), ("row", "ascending")]
-
-
-@st.composite
-def filtered_cases(draw):
-    """Cases without queries of layers, half of them with a filter from some row on."""
-    case = draw(cases(layers=False))
-    starts = draw(st.sampled_from([(), (0,), (5,)]))
-    found = tuple((start, draw(filters())) for start in starts)
-    return replace(case, rules=replace(case.rules, filters=found))
-
-
-def stored(home):
-    """What both tables hold, in the log's order; of an object that is gone x is NaN."""
-    rows = [
-        tables.read(home.table(*name)).sort_by(ORDER).to_pylist()
-        for name in TABLES
-        if tables.exists(home.table(*name))
-    ]
-    return repr(rows)
-
-
-def archived_alone(home, stream):
-    archive = Archive(home, stream)
-    while archive.batch():
-        pass
-    return stored(home)
 
 
 class Beside:
@@ -244,3 +217,11 @@ def test_a_run_with_room_for_one_piece_archives_all(home, monkeypatch):
     monkeypatch.setattr(sinking, "MOST_BYTES", 1)
     run(home, STREAM, until_idle=True)
     assert rows_of(home) == 610
+
+
+def test_what_is_decided_of_a_piece_may_end_before_what_is_archived_of_it(beside):
+    beside.read()
+    piece = beside.sink.since(0)[0]
+    whole = replace(piece, segments=[*piece.segments] * 3)
+    assert sinking.cut([whole], 2, 1) == []
+    assert sinking.cut([whole], 1, 1) == []

@@ -13,7 +13,7 @@
        |                                              |  <- packets of 180, 181             |   (decoding)
        |                                              |  guests of 1, 3 ->                  |   who is near (guests)
        |                                              |  layers: match these points ->      |   some regions (layers)
-       |  <- stepped 0, 2: changes, notes             |                                     |
+       |  <- stepped 0, 2: changes, notes, its share  |                                     |   what is archived
        |  <- stepped 1, 3 -----------------------------------------------------------       |
        |                                              |                                     |
        |  tell 1: write what you kept -------------------------------------------------->   |   a backlog (results)
@@ -31,7 +31,8 @@ on the same connection, in order. `failed` in the place of an answer is an error
     who dies, or says nothing for 15 s   what becomes of it
     a task                               the driver closes its connection and hears nothing more of it; its shards go to
                                          those that live, which load the newest states and are asked that plan again:
-                                         its answer is the same bytes. Spark starts another task, which says hello
+                                         its answer is the same. Spark starts another task, which says hello. What
+                                         nobody hands over of what was decoded, the driver decodes
     a task that others ask               whoever asks answers for itself, from the log, the tables of layers and the
                                          stored states, until the driver names the members anew
     the driver                           its tasks see their connections close, and end. The next driver begins behind

@@ -55,6 +55,7 @@ class Plan:
     """A part of the log that all shards step: segments from `start` to before `end`, in an era as `Era` has it.
 
     A shard with as many changes as `untold` keeps them until it is asked for them (see `Crew.tell`); None: none does.
+    Tasks hand over what they decoded, unless all of it `is_archived`.
     """
 
     number: int
@@ -63,6 +64,7 @@ class Plan:
     committed: int
     era: Mapping[str, Any] = field(default_factory=dict)
     untold: int | None = None
+    is_archived: bool = True
 
 
 class Crew:
@@ -82,6 +84,7 @@ class Crew:
         self._inbox: queue.SimpleQueue[tuple[_Task, Head, bytes]] = queue.SimpleQueue()
         self._tasks: list[_Task] = []
         self._stored: dict[int, int] = {}
+        self._begins: dict[int, int] = {}
         self._round = 0
         self.keys = Keys.made()
         self._listener = Listener(host, self.keys, self._read, name="driver")
@@ -162,20 +165,27 @@ class Crew:
             ]
             if shards:
                 asked.update(dict.fromkeys(shards, task))
-                part = {"plan": plan.number, "start": plan.start, "end": plan.end}
-                known = {**part, "untold": plan.untold, **self._known(plan)}
+                part: Head = {"plan": plan.number, "start": plan.start}
+                part["end"] = plan.end
+                part |= {"untold": plan.untold, "is_archived": plan.is_archived}
+                known = {**part, **self._known(plan)}
                 self._say(task, {"do": do, "shards": shards, **known}, body)
 
-    def store(self) -> None:
-        """Has all states stored; `stored` says when they are."""
+    def store(self, needed: int | None = None) -> None:
+        """Has all states stored; `stored` says when they are. Old ones that a start from `needed` takes stay."""
         self._round += 1
-        self._stored = {}
+        self._stored, self._begins = {}, {}
+        what: Head = {"do": "store", "round": self._round, "needed": needed}
         for task in list(self._tasks):
             if shards := sorted(task.shards):
-                self._say(task, {"do": "store", "shards": shards, "round": self._round})
+                self._say(task, {**what, "shards": shards})
+
+    def begins(self) -> int | None:
+        """The segment before which no start reads the log, once all is stored; else None."""
+        return None if self.stored() is None else min(self._begins.values())
 
     def stored(self) -> int | None:
-        """The segment before which all that is needed is stored, by the round of `store` that was last; else None."""
+        """The segment before which all is stored, by the round of `store` that was last; None: not all is yet."""
         self.listen()
         is_whole = len(self._stored) == len(self._all)
         return min(self._stored.values()) if is_whole else None
@@ -276,6 +286,7 @@ class Crew:
                 task.worker = head.get("worker")
             case "stored" if head["round"] == self._round:
                 self._stored[head["shard"]] = head["next"]
+                self._begins[head["shard"]] = head["begins"]
         return said
 
     def _deal(self, plan: Plan) -> None:

@@ -9,8 +9,9 @@ Whoever does not answer is decoded for by the one who asks: every task can read 
 """
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -20,9 +21,11 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.capture.log import Segment
+from st_common.capture.pieces import Piece
 from st_common.engine.damage import tell_damage
 from st_common.engine.feed import packets_of
 from st_common.engine.others import Shards
+from st_common.engine.sink import end_of
 from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.spark.exchange.peers import Arrays, Ask, Peers
@@ -33,6 +36,8 @@ PACKETS = "packets"
 SHARED_FROM_BYTES = 1 << 20
 """From so many bytes on a part of the log is shared: below that asking takes longer than decoding."""
 _HELD = 2
+_NEWEST = 4
+"""So many of the parts that were decoded last are kept for the archive, until they are taken."""
 
 Slice = list[list[Packet]]
 """Of each part of some segments that was decoded together: a packet for each shard."""
@@ -50,6 +55,7 @@ class Decoding:
         self._feed, self._log = feed, feed.log()
         self._notice = partial(tell_damage, Home(Path(feed.home)), feed.stream.name)
         self._held: OrderedDict[_Key, Slice] = OrderedDict()
+        self._newest: deque[list[Piece]] = deque(maxlen=_NEWEST)
         self._lock = threading.Lock()
 
     def decoded(self, segments: Sequence[Segment], *, following: Shards) -> Slice:
@@ -72,6 +78,7 @@ class Decoding:
 
     def decode(self, segments: Sequence[Segment], *, following: Shards) -> Slice:
         """The same, of which nothing is kept."""
+        seen: list[Piece] = []
         made = packets_of(
             self._log,
             segments,
@@ -79,8 +86,19 @@ class Decoding:
             shards=self._feed.shards,
             following=following,
             notice=self._notice,
+            seen=seen.append,
         )
-        return list(made)
+        packets = list(made)
+        self._newest.append(seen)
+        return packets
+
+    def taken(self, start: int, end: int) -> list[Piece]:
+        """What this task has decoded of some segments, each piece once: the archive of the driver stores it."""
+        found = [some for some in list(self._newest) if _is_in(some, start, end)]
+        for some in found:
+            with suppress(ValueError):  # it has made room meanwhile
+                self._newest.remove(some)
+        return [piece for some in found for piece in some]
 
     def answer(
         self, asked: Mapping[str, Any], _arrays: Arrays
@@ -102,6 +120,12 @@ class Decoding:
         blobs = [part[shard].to_blob() for shard in shards for part in parts]
         counts = [len(parts)] * len(shards)
         return counts, {PACKETS: pa.array(blobs, pa.large_binary())}
+
+
+def _is_in(some: Sequence[Piece], start: int, end: int) -> bool:
+    return (
+        bool(some) and start <= some[0].segments[0].number and end_of(some[-1]) <= end
+    )
 
 
 def shared_packets(

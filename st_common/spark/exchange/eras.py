@@ -97,6 +97,11 @@ def newest_state(states: States, feed: Feed, shard: int, *, upto: int) -> State:
     return state
 
 
+def era_at(home: Home, feed: Feed, *, upto: int) -> Era:
+    """The era that a position is in, without those that began behind it; see `era_of`."""
+    return _eras(home, feed, upto)[-1]
+
+
 def era_of(home: Home, feed: Feed, *, committed: int) -> Era:
     """The era in which a stream goes on; at its first start one begins.
 
@@ -107,6 +112,13 @@ def era_of(home: Home, feed: Feed, *, committed: int) -> Era:
         feed: the stream.
         committed: the last position that the table has.
     """
+    eras = _eras(home, feed, committed)
+    if eras != _known(home, feed.stream.name):
+        _write(home, feed.stream.name, eras)
+    return eras[-1]
+
+
+def _eras(home: Home, feed: Feed, committed: int) -> list[Era]:
     known = _known(home, feed.stream.name)
     kept = [
         era for era in known[1:] if position_of(era.start, 0) - 1 <= committed
@@ -117,12 +129,12 @@ def era_of(home: Home, feed: Feed, *, committed: int) -> Era:
         has_all = feed.stream.moving and feed.seed is not None
         following = everybody(feed.shards) if has_all else NOBODY
         eras = [Era(start=feed.start, following=following)]
-    if eras != known:
-        _write(home, feed.stream.name, eras)
-    return eras[-1]
+    return eras
 
 
-def begin_era(home: Home, feed: Feed, before: Era, era: Era) -> Era:
+def begin_era(
+    home: Home, feed: Feed, before: Era, era: Era, *, needed: int | None = None
+) -> Era:
     """Begins an era behind another one, from the states that its shards have stored at that place.
 
     A crash leaves the one before in force, or this one: what is under way can be done again.
@@ -132,6 +144,7 @@ def begin_era(home: Home, feed: Feed, before: Era, era: Era) -> Era:
         feed: the stream.
         before: the era that ends.
         era: the new one.
+        needed: the segment from which on a start may read; the era that it is in keeps its states.
 
     Raises:
         StateError: a shard has stored no state at that place.
@@ -142,7 +155,7 @@ def begin_era(home: Home, feed: Feed, before: Era, era: Era) -> Era:
         parts = _split(_stored(home, feed, before, era.start), feed, era)
         for shard, state in enumerate(parts):
             states_of(home, name, era, shard).store(state)
-    _write(home, name, [*_known(home, name), era])
+    _write(home, name, [*_known(home, name), era], needed)
     return era
 
 
@@ -175,9 +188,13 @@ def _known(home: Home, stream: str) -> list[Era]:
     return [Era.from_json(one) for one in record.get("eras", ())]
 
 
-def _write(home: Home, stream: str, eras: Sequence[Era]) -> None:
+def _write(
+    home: Home, stream: str, eras: Sequence[Era], needed: int | None = None
+) -> None:
     """Puts eras in force, and lets go of the states of those long before."""
-    kept = [eras[0], *eras[1:][-_KEPT:]]
+    begun = [n for n, era in enumerate(eras) if needed is None or era.start <= needed]
+    first = min(begun[-1] if begun else 0, len(eras) - _KEPT)
+    kept = [eras[0], *eras[max(first, 1) :]]
     write_record(_path(home, stream), {"eras": [era.to_json() for era in kept]})
     names = {era.folder for era in kept}
     for folder in tasks_folder(home, stream).iterdir():
