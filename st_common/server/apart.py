@@ -16,6 +16,7 @@ import dataclasses
 import json
 import os
 import pickle
+import signal
 import struct
 import sys
 import time
@@ -44,6 +45,10 @@ _LOOK_S = 0.25
 _NICE = 10
 """Ten processes, as many as may compute at once by default, have the share of one that has no such value."""
 _START_S = 60.0
+_END_S = 10.0
+_LOOK_AT_END = os.WEXITED | os.WNOHANG | os.WNOWAIT
+_BY_OTHERS = (-signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP)
+"""What ends a process from outside; who gets no memory ends by another signal, or with 1."""
 _ANSWERS = 500
 """Of one process: what it has gathered goes with it."""
 _IDLE_S = 120.0
@@ -128,6 +133,9 @@ class Apart:
     @contextlib.asynccontextmanager
     async def _worker(self, bounds: Bounds) -> AsyncIterator["_Worker"]:
         """A process that answers nobody else meanwhile."""
+        for one in [one for one in self._idle if one.has_ended]:
+            self._idle.remove(one)
+            await self._end(one)
         mine = [one for one in self._idle if one.memory_mb == bounds.memory_mb]
         if mine:
             worker = mine[-1]
@@ -197,6 +205,20 @@ class _Worker:
         self.is_writing = False
         self.answers = 0
         self.idle_since_s = 0.0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the system, or somebody, has killed it while it had nothing to do."""
+        try:
+            found = os.waitid(os.P_PID, self._process.pid, _LOOK_AT_END)
+        except ChildProcessError:  # asyncio has taken note of it
+            return True
+        return found is not None
+
+    async def result(self) -> int:
+        """How a process ended that answers no more: its exit code, or minus the signal that ended it."""
+        async with asyncio.timeout(_END_S):
+            return await self._process.wait()
 
     @classmethod
     async def started(cls, place: Place, memory_mb: int) -> "_Worker":
@@ -282,7 +304,7 @@ async def _answered(
             head, body = await asking
             return Response(body, head["status"], head["headers"], head["media"])
     except (asyncio.IncompleteReadError, OSError):
-        raise _ended(worker, bounds) from None
+        raise await _ended(worker, bounds) from None
     finally:
         for task in (asking, leaving):
             task.cancel()
@@ -315,12 +337,17 @@ _LESS: Mapping[Kind, str] = {
 }
 
 
-def _ended(worker: _Worker, bounds: Bounds) -> FairwayError:
+async def _ended(worker: _Worker, bounds: Bounds) -> FairwayError:
     """Why a process ended before it answered."""
     if worker.is_writing:
         return TransientError(
             "the registration was ended while it was written",
             hint="GET /queries says what is registered",
+        )
+    if (code := await worker.result()) in _BY_OTHERS:
+        return TransientError(
+            f"the process that answered was ended by signal {-code}",
+            hint="try again; where it goes on like this, the machine lacks memory",
         )
     return QueryError(
         f"{_WHAT[bounds.kind]} takes more than {bounds.memory_mb:,} MB of memory{_UNDONE[bounds.kind]}",

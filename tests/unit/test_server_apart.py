@@ -157,6 +157,23 @@ def test_processes_that_answer_give_way_to_the_server_from_their_start_on(place)
         } == {process.nice()}
 
 
+def test_a_process_that_was_killed_holds_up_nobody_and_is_not_called_too_large(place):
+    with served(place) as client, concurrent.futures.ThreadPoolExecutor() as pool:
+        client.post("/sql", content="SELECT 1")
+        (idle,) = answering()
+        idle.kill()
+        until(lambda: not psutil.pid_exists(idle.pid))
+        told = client.post("/sql", content="SELECT 1")
+        assert told.status_code == 200, told.text
+        slow = pool.submit(client.post, "/sql", content=ENDLESS, timeout=60)
+        (busy,) = answering()
+        until(lambda: busy.status() == psutil.STATUS_RUNNING and busy.num_threads() > 1)
+        busy.kill()
+        told = slow.result()
+        assert (told.status_code, "signal 9" in told.text) == (503, True)
+        assert client.post("/sql", content="SELECT 1").status_code == 200
+
+
 def test_a_question_ends_when_whoever_asked_is_gone(place):
     with served(place) as client:
         client.post("/sql", content="SELECT 1")

@@ -43,6 +43,8 @@ TICK_RANK = (
 )
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+_NONE = pa.array([""])
+"""The dictionary of a column that is null everywhere."""
 SHARD_SCHEMA = pa.schema(
     [
         ("position", pa.int64()),
@@ -142,8 +144,8 @@ def change_rows(
         version[query],
         layers.take(pa.array(query)),
         _texts(query, [q.name for q in used]),
-        _named(objects, names.objects),
-        _named(names.targets.partner[target], names.partners),
+        named(objects, names.objects),
+        named(names.targets.partner[target], names.partners),
         _texts(cause, CAUSES),
         _values(value, len(sign)),
         pa.nulls(len(sign), pa.string()) if fields is None else fields,
@@ -156,14 +158,19 @@ def change_rows(
     )
 
 
-def _named(numbers: np.ndarray, interner: Interner) -> pa.DictionaryArray:
+def named(numbers: np.ndarray, interner: Interner) -> pa.DictionaryArray:
+    """The names of some numbers; null for `NO_PARTNER`.
+
+    Under a null stands the place of a name, too: where Arrow unifies dictionaries it looks up what stands there, and
+    leaves what it reads in front of the names, or behind them, to be looked up the next time.
+    """
     used, code = np.unique(numbers, return_inverse=True)
     is_none = used == NO_PARTNER
-    ids = interner.ids.take(pa.array(used[~is_none]))
+    ids = interner.ids.take(pa.array(used[~is_none])) if not is_none.all() else _NONE
     # NO_PARTNER sorts first, and has no name: without it codes count from 0, with it from -1, which is null.
     codes = code - int(is_none.any())
     return pa.DictionaryArray.from_arrays(
-        pa.array(codes, pa.int32(), mask=codes < 0), ids
+        pa.array(np.maximum(codes, 0), pa.int32(), mask=codes < 0), ids
     )
 
 
