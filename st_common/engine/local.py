@@ -239,7 +239,10 @@ class LocalEngine(Committing):
             if self._sink is not None:
                 self.states.needed = self._sink.archived
             self.states.store(state, changed)
-            self.log.publish(APP, self.states.begins())
+            begins = (
+                self.states.begins() if self._sink is not None else state.next_segment
+            )
+            self.log.publish(APP, begins)
         except Exception as error:  # noqa: BLE001 - raised again in the thread that runs the stream
             self._failure = error
 

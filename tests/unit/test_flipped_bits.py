@@ -185,6 +185,7 @@ def test_a_changed_table_is_found_and_written_again_from_the_log(
 ):
     root, before = tmp_path / "home", told(whole)
     shutil.copytree(whole, root)
+    tables_of(root)
     path = root / "tables" / table / "grid"
     if kind == "checkpoint":
         tables.checkpoint(path)
