@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
+from st_common.capture.control import write_end
 from st_common.capture.log import Log
 from st_common.capture.log_purging import purge_records
 from st_common.cli import app
@@ -80,6 +81,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fairway(root, "run", "grid", "--until-idle")
     (drop / "a.csv").write_text("id,t,x,y,speed\nf,31,1,1,9\n")
     capture(root, load_streams(conf)["grid"])
+    # Else the stream is live, and each run may write what time it is.
+    write_end(bare_log(Home(root).log("grid")), arrival_us=31)
     fairway(root, "run", "grid", "--until-idle")
     fairway(root, "capture", "shadow")
     return root
