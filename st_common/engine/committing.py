@@ -22,6 +22,7 @@ from st_common.operators.state.settings import Settings
 from st_common.operators.turn.changes import settled
 from st_common.position import segment_of
 from st_common.settings import StreamSettings
+from st_common.tables.tail import UNBOUNDED, Tail
 
 APP = ENGINE  # the app transaction under which an engine commits to `changes`: its version is a log position
 COMMIT_S = 1.0
@@ -67,6 +68,7 @@ class Committing(ABC):
         """Opens a journal of its own, empty: once all that an engine begins with is there."""
         epoch = self._owner.lease.epoch if self._owner else 0
         self._journal = Journal(self._home, self._stream.name, epoch=epoch)
+        self._told = self._greatest_stored()
 
     committed_event: int
     settings: Settings
@@ -101,7 +103,10 @@ class Committing(ABC):
         """
         told = self._new_in(changes)
         if len(told):
-            self._journal.append(tables.with_date(told, self._contract))
+            self._journal.append(
+                tables.with_date(told, self._contract), behind=self._told
+            )
+            self._told = int(pc.max(told["position"]).as_py())
             self._pending.append(told)
             self.totals.changes += len(told)
 
@@ -161,6 +166,8 @@ class Committing(ABC):
                     self._behind_committed(changes) for changes in self._pending
                 ]
                 continue
+            if self._files:
+                self._told = self._greatest_stored()
             self.committed, self._pending, self._files = end, [], []
             self._journal.clear()
             self._commits += 1
@@ -180,6 +187,13 @@ class Committing(ABC):
     def _stands_at(self) -> int:
         committed = tables.committed(self._table, APP)
         return -1 if committed is None else committed
+
+    def _greatest_stored(self) -> int:
+        """The position of the last change in the table, as far as its log notes it; -1 without any."""
+        files = Tail(self._table, "position").added(-1)
+        return max(
+            (one.greatest for one in files if one.greatest < UNBOUNDED), default=-1
+        )
 
     def _append(self, end: int) -> None:
         changes = pa.concat_tables(self._pending) if self._pending else settled([])

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 
 from st_common import tables
 from st_common.contracts import load_contract
-from st_common.engine.journal import pending
+from st_common.engine.journal import pending, without_gap
 from st_common.home import Home
 from st_common.levels.purged import require_kept
 from st_common.query.lookup import find, history
@@ -52,20 +52,19 @@ def _moment(home: Home, stream: str) -> tuple[int | None, pa.Table]:
     The journal is read before the table. So a commit in between shows in both, and its rows are left out of the journal
     by their position; the other way round they would show in neither.
     """
-    contract, journal = load_contract("changes"), pending(home, stream)
-    waiting = (
-        contract.arrow_schema().empty_table()
-        if journal is None
-        else tables.fit(journal, contract)
-    )
+    contract, batches = load_contract("changes"), pending(home, stream)
     path = home.table("changes", stream)
-    if not DeltaTable.is_deltatable(str(path)):
-        return None, waiting
-    table = DeltaTable(path)
-    committed = table.transaction_version(_APP)
-    if committed is not None:
-        waiting = waiting.filter(pc.greater(waiting["position"], committed))
-    return table.version(), waiting
+    table = DeltaTable(path) if DeltaTable.is_deltatable(str(path)) else None
+    stored = None if table is None else table.transaction_version(_APP)
+    committed = -1 if stored is None else stored
+    waiting = pa.concat_tables(
+        [
+            contract.arrow_schema().empty_table(),
+            *(tables.fit(rows, contract) for rows in without_gap(batches, committed)),
+        ]
+    )
+    waiting = waiting.filter(pc.greater(waiting["position"], committed))
+    return None if table is None else table.version(), waiting
 
 
 def stream_changes(

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from st_common.capture.log import Log
 from st_common.contracts import load_contract
-from st_common.engine.journal import JournalTail
+from st_common.engine.journal import Batch, JournalTail
 from st_common.home import Home
 from st_common.levels.purged import require_kept
 from st_common.ops.status import read_status
@@ -40,6 +40,7 @@ class Follower:
         (40, last)    rows of 45, 50   up to 40  45, 50 from the journal
         (50, last)    emptied          up to 50  nothing: the table's rows are not behind 50
         (50, last)    rows of 50, 55   up to 50  55: an engine that started again told 50 a second time
+        (20, last)    45, behind 40    up to 20  nothing: 40 was lost, and an engine that starts tells it again
 
     Args:
         home: where the tables lie.
@@ -63,7 +64,7 @@ class Follower:
         require_kept(home, stream, after[0])
         self._after = after
         self._files: list[Added] = []
-        self._waiting: list[pa.Table] = []
+        self._waiting: list[Batch] = []
 
     @property
     def place(self) -> Place:
@@ -78,15 +79,14 @@ class Follower:
         Returns:
             The place behind it.
         """
-        batches, self._files = self._journal.read(), self._table.added(self._after[0])
+        self._waiting += self._journal.read()
+        self._files = self._table.added(self._after[0])
         while self._files and self._files[-1].greatest == UNBOUNDED:
             self._next_part()
-        for position in [
-            *(file.greatest for file in self._files),
-            *map(_greatest, batches),
-        ]:
-            self._move_past(position)
+        for file in self._files:
+            self._move_past(file.greatest)
         self._files = []
+        self._from_journal()
         return self._after
 
     def poll(self) -> pa.Table:
@@ -111,8 +111,7 @@ class Follower:
         while self._files and not sum(len(part) for part in tables):
             tables.append(self._next_part())
         if not self._files:
-            tables += [self._from_journal(batch) for batch in self._waiting]
-            self._waiting = []
+            tables += self._from_journal()
         return pa.concat_tables(tables).sort_by(_ORDER) if tables else self._nothing
 
     def _next_part(self) -> pa.Table:
@@ -134,11 +133,18 @@ class Follower:
         self._move_past(border if border < UNBOUNDED else _greatest(part))
         return part
 
-    def _from_journal(self, batch: pa.Table) -> pa.Table:
-        rows = fit(batch, self._contract)
-        wanted = rows.filter(self._condition())
-        self._move_past(_greatest(rows))
-        return wanted
+    def _from_journal(self) -> list[pa.Table]:
+        """The rows of the batches that wait and go on from the place; those behind a gap wait on."""
+        tables, behind_gap = [], []
+        for batch in self._waiting:
+            if batch.behind > self._after[0]:
+                behind_gap.append(batch)
+                continue
+            rows = fit(batch.rows, self._contract)
+            tables.append(rows.filter(self._condition()))
+            self._move_past(batch.greatest)
+        self._waiting = behind_gap
+        return tables
 
     def _condition(self) -> Any:
         position, seq = self._after

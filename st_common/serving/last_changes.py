@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.contracts import load_contract
-from st_common.engine.journal import pending
+from st_common.engine.journal import pending, without_gap
 from st_common.home import Home
 from st_common.query.lookup import find
 from st_common.serving.changes import streams_of
@@ -69,15 +69,13 @@ def _newest(home: Home, stream: str, query: str | None, count: int) -> pa.Table:
     contract = load_contract("changes")
     schema = contract.arrow_schema()
     keep = pc.field("query").is_valid() if query is None else pc.field("query") == query
-    journal = pending(home, stream)
-    waiting = (
-        schema.empty_table() if journal is None else fit(journal, contract).filter(keep)
-    )
-    outlet, table = (
-        Outlet(home, stream),
-        Tail(home.table("changes", stream), "position"),
-    )
+    batches, outlet = pending(home, stream), Outlet(home, stream)
+    table = Tail(home.table("changes", stream), "position")
     files, taken, border = table.added(-1), 0, -1
+    told = without_gap(batches, files[-1].greatest if files else -1)
+    waiting = pa.concat_tables(
+        [schema.empty_table(), *(fit(rows, contract).filter(keep) for rows in told)]
+    )
     rows = waiting
     while True:
         if taken:

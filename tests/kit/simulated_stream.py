@@ -242,9 +242,9 @@ class _Told(Journal):
         self._machine = machine
         super().__init__(machine.home, STREAM, epoch=epoch)
 
-    def append(self, changes: pa.Table) -> None:
+    def append(self, changes: pa.Table, *, behind: int) -> None:
         """See `Journal.append`."""
-        super().append(changes)
+        super().append(changes, behind=behind)
         self._machine.told += changes.select(settled([]).column_names).to_pylist()
 
 
@@ -266,6 +266,7 @@ def installed(machine: Machine) -> Iterator[None]:
         patch.multiple(
             committing,
             tables=machine.tables,
+            Tail=machine.tables.tail,
             Journal=lambda _home, _stream, *, epoch: _Told(machine, epoch),
         ),
     ):

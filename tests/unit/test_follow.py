@@ -16,6 +16,7 @@ from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.serving.follow import Follower, follow
+from st_common.serving.last_changes import last_changes
 from st_common.settings import Columns, StreamSettings
 from st_common.tables.tail import Tail
 from tests.kit.log_writer import bare_log
@@ -228,16 +229,16 @@ def test_a_journal_is_read_on_after_it_was_emptied(tmp_path):
     journal = Journal(home, "s", epoch=1)
     seen = []
     for number in range(12):
-        journal.append(pa.table({"n": [number]}))
+        journal.append(pa.table({"n": [number]}), behind=-1)
         if number % 3 == 0:
             seen += tail.read()
             assert tail.read() == []
         if number % 6 == 3:
             journal.clear()
-            journal.append(pa.table({"n": [100 + number]}))
+            journal.append(pa.table({"n": [100 + number]}), behind=-1)
     seen += tail.read()
     journal.close()
-    assert [value for batch in seen for value in batch["n"].to_pylist()] == [
+    assert [value for batch in seen for value in batch.rows["n"].to_pylist()] == [
         0,
         1,
         2,
@@ -269,3 +270,42 @@ def test_following_ends_when_the_engine_has_done_what_the_log_holds(tmp_path):
         follow(home, "s", "q", seconds=0.1, until_idle=True)
     )  # the engine has not done that yet
     assert sum(map(len, told)) == 1
+
+
+@pytest.mark.spec("X6", "P6")
+def test_what_a_journal_holds_behind_changes_that_were_lost_waits_for_them(tmp_path):
+    home, log = prepare(tmp_path / "home")
+    table, older = home.table("changes", "s"), tmp_path / "older"
+    engine = LocalEngine(home, STREAM)
+
+    def tells(second: int) -> None:
+        log.append(f"id,t,x,y\no{second},{second},1,1\n".encode(), arrival_us=0)
+        while engine.batch():
+            pass
+
+    tells(1)
+    engine.commit()
+    shutil.copytree(table, older)
+    tells(2)
+    engine.commit()
+    tells(3)
+    tells(4)
+    every = places(stream_changes(home, "s"))
+    engine.abandon()
+    shutil.rmtree(table)
+    shutil.copytree(older, table)  # a power cut took its last version
+    kept = every[: len(every) // 4]
+    follower, newcomer = Follower(home, "s"), Follower(home, "s")
+    assert places(follower.poll()) == kept
+    assert newcomer.skip()[0] == kept[-1][0]
+    assert places(stream_changes(home, "s")) == kept
+    assert places(last_changes(home, stream="s", count=100)) == kept
+    engine = LocalEngine(home, STREAM)
+    while engine.batch():
+        pass
+    assert places(stream_changes(home, "s")) == every
+    assert places(last_changes(home, stream="s", count=100)) == every
+    engine.close()
+    assert places(follower.poll()) == every[len(kept) :]
+    assert places(newcomer.poll()) == every[len(kept) :]
+    assert places(stream_changes(home, "s")) == every

@@ -47,12 +47,12 @@ def test_changes_are_told_from_the_journal_before_and_from_the_table_after_a_com
     log.append(b"id,t,x,y\na,1,1,1\nb,1,9,9\n", arrival_us=0)
     while engine.batch():
         pass
-    assert pending(home, "s").num_rows == 1
+    assert sum(len(one.rows) for one in pending(home, "s")) == 1
     assert [
         (r["object"], r["sign"]) for r in stream_changes(home, "s").to_pylist()
     ] == [("a", 1)]
     engine.commit()
-    assert pending(home, "s") is None
+    assert pending(home, "s") == []
     log.append(b"id,t,x,y\na,2,9,9\nb,2,1,1\n", arrival_us=0)
     while engine.batch():
         pass
@@ -76,5 +76,5 @@ def test_a_batch_that_was_cut_off_is_left_out(tmp_path):
     path = journal_path(home, "s")
     whole = path.read_bytes()
     path.write_bytes(whole[:-3])
-    assert pending(home, "s").num_rows == 1
+    assert sum(len(one.rows) for one in pending(home, "s")) == 1
     engine.close()

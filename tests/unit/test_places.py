@@ -238,7 +238,9 @@ def put_back(begun, folder):
     journal = Journal(home, "s", epoch=99)
     behind = rows.slice(0, 1).select(old.names)
     at = behind.schema.get_field_index("position")
-    journal.append(behind.set_column(at, "position", pa.array([committed + 1])))
+    journal.append(
+        behind.set_column(at, "position", pa.array([committed + 1])), behind=-1
+    )
     journal.close()
     return home
 

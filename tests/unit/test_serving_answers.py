@@ -84,7 +84,7 @@ def store(
 
 def journal(home: Home, stream: str, *rows: dict[str, Any]) -> None:
     kept = Journal(home, stream, epoch=1)
-    kept.append(table(*rows))
+    kept.append(table(*rows), behind=-1)
     kept.close()
 
 

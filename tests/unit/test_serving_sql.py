@@ -99,7 +99,7 @@ def test_changes_of_all_streams_and_of_each(home: Home):
 @pytest.mark.spec("C7")
 def test_the_journal_of_the_local_engine_is_part_of_changes(home: Home):
     kept = Journal(home, "taxis", epoch=1)
-    kept.append(changes("z", position=9))
+    kept.append(changes("z", position=9), behind=-1)
     kept.close()
     assert rows(
         home, "SELECT object FROM changes_taxis WHERE position > 0 ORDER BY position"

@@ -197,7 +197,7 @@ def test_a_change_that_only_the_journal_has_says_so(home):
     ahead = row.set_column(
         row.column_names.index("position"), "position", [[position_of(4, 0)]]
     )
-    journal.append(ahead)
+    journal.append(ahead, behind=-1)
     journal.close()
     found = explained(home, row["object"][0].as_py())
     assert found.change["position"] == position_of(4, 0)
