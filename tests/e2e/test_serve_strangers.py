@@ -61,8 +61,8 @@ def server(home):
                 time.sleep(0.1)
             yield process, ("127.0.0.1", port), home / "serve.log"
         finally:
-            process.kill()
-            process.wait()
+            process.terminate()  # so that it ends the engine that it began
+            assert process.wait(timeout=240) == 0
 
 
 def post(address):
