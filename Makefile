@@ -27,8 +27,8 @@ EDITABLE = $(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 MVN := mvn --quiet --batch-mode --strict-checksums -Dstyle.color=never
 # Tests of DAGs need Airflow, all others need Spark: the two cannot share an environment.
 PYTEST := $(BIN)/python -m pytest --ignore=tests/dags
-# What starts Airflow's processes needs PostgreSQL and a browser, and both cores: a target of its own.
-PYTEST_JOBS := $(PYTEST) --ignore=tests/airflow
+# What `make test` runs: all that has none of the marks of services (SERVICES in tests/conftest.py).
+NO_SERVICES := not spark and not airflow and not browser
 # Side by side on the cores that there are, and one more, for many wait for processes and disks; what starts Spark stays
 # in one process (tests/conftest.py).
 SIDE_BY_SIDE = --numprocesses=$$(($$(nproc) + 1)) --maxprocesses=4 --dist=loadgroup
@@ -157,16 +157,16 @@ check: lint types imports contracts lock-check coverage-check ## every check tha
 # --- tests -------------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: setup ## set up, then every test
-	@code=0; $(MAKE) --no-print-directory test-dags || code=$$?; $(MAKE) --no-print-directory test-airflow || code=$$?; $(MAKE) --no-print-directory test-jobs || code=$$?; exit $$code
+test: setup ## set up, then every test that needs no Spark, no Airflow and no browser; laws try the same cases each time, as in CI
+	@echo "test: library, command line, server, in $(VENV)"; HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} $(PYTEST) $(SIDE_BY_SIDE) -m "$(NO_SERVICES)" $(ARGS)
 
-.PHONY: test-jobs
-test-jobs: setup ## every test but those of DAGs
-	@echo "test: jobs, command line, library, in $(VENV)"; $(PYTEST_JOBS) $(SIDE_BY_SIDE) $(ARGS)
+.PHONY: test-services
+test-services: setup ## set up, then every other test, side by side: Spark and its cluster, DAGs, Airflow on PostgreSQL, the page in a browser
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target test-spark test-browser test-airflow test-dags
 
 .PHONY: test-fast
-test-fast: $(VENV)/.ready ## what runs in seconds: no Spark, no processes, nothing slow
-	@$(PYTEST_JOBS) $(SIDE_BY_SIDE) -m "not spark and not slow and not e2e" $(ARGS)
+test-fast: $(VENV)/.ready ## what runs in seconds: no services, no processes, nothing slow
+	@$(PYTEST) $(SIDE_BY_SIDE) -m "$(NO_SERVICES) and not slow and not e2e" $(ARGS)
 
 ifndef SEED
 SEED := $(shell date +%s)
@@ -174,7 +174,7 @@ endif
 LAW_SECONDS ?= 60
 LAW_NOTES ?= build/laws.jsonl
 .PHONY: test-random
-test-random: $(VENV)/.ready ## laws over cases that nobody has tried, each its share of LAW_SECONDS=60; prints its seed (again: SEED=123)
+test-random: $(VENV)/.ready ## laws over cases that nobody has tried, each its share of LAW_SECONDS=60; prints its seed (again: SEED=123; ARGS="--law-tenth 123": a tenth of them)
 	@echo "laws at random; to replay: make test-random SEED=$(SEED) LAW_SECONDS=$$((10 * $(LAW_SECONDS)))"
 	@HYPOTHESIS_PROFILE=random $(PYTEST) $(SIDE_BY_SIDE) --hypothesis-seed=$(SEED) --law-seconds=$(LAW_SECONDS) -m hypothesis tests/laws $(ARGS)
 
@@ -184,8 +184,12 @@ test-deep: $(VENV)/.ready ## a thousand cases of each law, cheap ones first, for
 	@HYPOTHESIS_PROFILE=deep nice -n 15 $(PYTEST) -p no:xdist --law-notes=$(LAW_NOTES) -m hypothesis tests/laws $(ARGS)
 
 .PHONY: test-spark
-test-spark: $(VENV)/.ready jars/.complete ## what starts Spark
-	@$(PYTEST_JOBS) -m spark $(ARGS)
+test-spark: $(VENV)/.ready jars/.complete jars/kafka/.complete jars/spark-kafka/.complete ## what starts Spark, alone or as a cluster
+	@echo "test: Spark"; $(PYTEST) --numprocesses=2 --dist=loadgroup -m spark tests/spark tests/e2e $(ARGS)
+
+.PHONY: test-browser
+test-browser: $(VENV)/.ready page ## the page in a browser (needs Chromium)
+	@echo "test: the page in a browser"; $(PYTEST) tests/browser $(ARGS)
 
 .PHONY: test-pythons
 test-pythons: $(VENV)/.ready jars/python/.complete ## the wheel on each version of Python that it runs on, without Spark (ARGS="3.14")

@@ -63,7 +63,7 @@ def local_commits(
     stream,  # noqa: ANN001
     total: int,
     commits: dict[int, float],
-    sink: Sink,
+    sink: Sink | None = None,
 ) -> None:
     """Runs the local engine until it has seen `total` segments."""
     from st_common.engine.local import LocalEngine
@@ -85,7 +85,7 @@ def spark_commits(
     total: int,
     commits: dict[int, float],
     ready: threading.Event,
-    sink: Sink,
+    sink: Sink | None = None,
 ) -> None:
     """Runs tasks that stay until they have told `total` segments; a change counts when the journal holds it."""
     from st_common.spark.feed import Feed

@@ -12,6 +12,7 @@ EXTRA_OF = MappingProxyType(
         "py4j": "spark",
         "delta": "spark",
         "sedona": "spark",
+        "cryptography": "spark",
         "great_expectations": "quality",
         "starlette": "server",
         "uvicorn": "server",

@@ -7,30 +7,18 @@ import importlib.util
 import json
 import math
 import os
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
-from tests.kit.shares import (
-    COMMITS,
-    read_seconds,
-    share_of_name,
-    shares_of_files,
-)
 
 pytest.register_assert_rewrite(
     "tests.kit.laws", "tests.kit.telling"
 )  # before anything imports it
 ROOT = Path(__file__).resolve().parents[1]
 UNDER_CI = bool(os.environ.get("CI"))
-TAKE_LONG = frozenset((ROOT / "tests" / "takes_long.txt").read_text().split())
-"""Files of tests/unit, without test_, that take more than a second a test: they start processes, or fold large logs."""
-IN_ONE = shares_of_files(read_seconds((ROOT / "tests" / "whole_files.txt").read_text()))
-"""The shares of files that take long and are run as a whole, for their tests share what was set up."""
-LEFT_TO_OTHERS = pytest.StashKey[int]()
-"""How many tests CI leaves to other commits, or had all their cases in a search before."""
+LEFT_OUT = pytest.StashKey[int]()
+"""How many laws are not of the tenth that is asked for, or had all their cases in a search before."""
 MISSING = pytest.StashKey[dict[str, int]]()
 """How many cases each law has not had yet, where it is noted what they had."""
 SHARE = pytest.StashKey[float]()
@@ -42,6 +30,10 @@ MARKS_OF_FOLDERS = {
     "airflow": "airflow",
     "browser": "browser",
 }
+SERVICES = ("spark", "dags", "airflow", "browser")
+"""Marks of what `make test-services` runs, and `make test` does not."""
+UNMARKED = "/no-spark-without-the-mark-spark"
+"""Where a test that lacks the mark finds Spark: so it fails at once, instead of starting a JVM in `make test`."""
 
 if importlib.util.find_spec(
     "hypothesis"
@@ -55,6 +47,7 @@ if importlib.util.find_spec(
         left_to_try,
         missing,
         read_notes,
+        tenth_of,
     )
 
     # A shared machine makes any deadline and any health check on time a matter of luck.
@@ -92,6 +85,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="SECONDS",
         type=float,
         help="the time of all laws that are run, of which each has an equal share",
+    )
+    parser.addoption(
+        "--law-tenth",
+        metavar="SEED",
+        type=int,
+        help="a tenth of all laws: which, is the seed's choice",
     )
     parser.addoption(
         "--law-notes",
@@ -139,6 +138,19 @@ def shared() -> Path:
             f"no real data at {folder}: under CI nothing may be left out", pytrace=False
         )
     pytest.skip(f"no real data at {folder}")
+
+
+@pytest.fixture(autouse=True)
+def secrets_of_its_own() -> Iterator[None]:
+    """What a test has as a secret is a word like any other to the next one of its process."""
+    from st_common import redaction
+
+    forms, hosts = redaction._forms.copy(), redaction._hosts.copy()
+    yield
+    redaction._forms.clear()
+    redaction._hosts.clear()
+    redaction._forms.update(forms)
+    redaction._hosts.update(hosts)
 
 
 @pytest.fixture
@@ -212,7 +224,8 @@ def pytest_collection_modifyitems(
         raise pytest.UsageError(
             f"no such row in docs/spec-rows.csv: {' '.join(unknown)} (marked by {tests})"
         )
-    _leave_to_others(config, items)
+    if (seed := config.getoption("--law-tenth")) is not None:
+        _leave_nine_tenths(config, items, seed)
     if notes := config.getoption("--law-notes"):
         _leave_what_is_done(config, items, notes)
     if target := config.getoption("--spec-marks"):
@@ -221,19 +234,15 @@ def pytest_collection_modifyitems(
         )
 
 
-def _leave_to_others(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """CI leaves some tests to other commits, by the seed that it prints.
-
-    It runs a fifth of tests that are run in turn, that are slow, and that start Spark, Airflow, a browser or many
-    processes; half of the laws on cases that are the same each time, the other half on others.
-    """
-    seed = os.environ.get("SEED")
-    if not (UNDER_CI and seed):
-        return
-    later = [item for item in items if _is_later(item, int(seed))]
-    config.hook.pytest_deselected(items=later)
-    items[:] = [item for item in items if not _is_later(item, int(seed))]
-    config.stash[LEFT_TO_OTHERS] = len(later)
+def _leave_nine_tenths(
+    config: pytest.Config, items: list[pytest.Item], seed: int
+) -> None:
+    laws = {item.nodeid: item for item in items if _is_law(item)}
+    tenth = tenth_of(laws, seed)
+    left = [item for item in items if item.nodeid not in tenth]
+    config.hook.pytest_deselected(items=left)
+    config.stash[LEFT_OUT] = len(left)
+    items[:] = [laws[law] for law in tenth]
 
 
 def _is_law(item: pytest.Item) -> bool:
@@ -248,7 +257,7 @@ def _leave_what_is_done(
     left = left_to_try(laws, noted)
     config.hook.pytest_deselected(items=[laws[law] for law in laws.keys() - left])
     items[:] = [laws[law] for law in left]
-    config.stash[LEFT_TO_OTHERS] = len(laws) - len(left)
+    config.stash[LEFT_OUT] = len(laws) - len(left)
     config.stash[MISSING] = {law: missing(law, noted) for law in left}
 
 
@@ -284,38 +293,21 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     return True
 
 
+@pytest.hookimpl(tryfirst=True)  # before what a module or the session shares
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if any(item.get_closest_marker(mark) for mark in SERVICES):
+        if os.environ.get("SPARK_HOME") == UNMARKED:
+            del os.environ["SPARK_HOME"]
+    else:
+        os.environ["SPARK_HOME"] = UNMARKED
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """All tests of a section may be another commit's, or done before: that is no error."""
-    left = session.config.stash.get(LEFT_TO_OTHERS, 0)
+    """All laws may have been done before: that is no error."""
+    left = session.config.stash.get(LEFT_OUT, 0)
     if left and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         session.exitstatus = pytest.ExitCode.OK
-
-
-def _is_later(item: pytest.Item, seed: int) -> bool:
-    if _takes_long(item):
-        return _share(item) != seed % COMMITS
-    folder = item.path.relative_to(ROOT / "tests").parts[0]
-    is_chosen = zlib.crc32(item.nodeid.encode()) % 2 == seed % 2
-    return folder == "laws" and is_chosen != (PROFILE == "random")
-
-
-def _share(item: pytest.Item) -> int:
-    file = item.path.relative_to(ROOT / "tests")
-    if file.parts[0] not in {"airflow", "browser", "dags", "e2e"}:
-        return share_of_name(item.nodeid)
-    if file.as_posix() not in IN_ONE:
-        raise pytest.UsageError(
-            f"tests/{file} has no line in tests/whole_files.txt: add it, with the seconds of CPU that it takes"
-        )
-    return IN_ONE[file.as_posix()]
-
-
-def _takes_long(item: pytest.Item) -> bool:
-    marks = {"in_turn", "slow", "spark", "airflow", "e2e", "browser"}
-    if any(mark.name in marks for mark in item.iter_markers()):
-        return True
-    return item.path.stem.removeprefix("test_") in TAKE_LONG
 
 
 def _place(item: pytest.Item) -> int:
@@ -331,7 +323,19 @@ def _groups_of(item: pytest.Item, folder: str) -> list[str]:
         return ["spark"]
     if "lives" in names:  # made once for all tests that look into them
         return ["lives"]
-    return [item.path.stem] if folder in {"e2e", "browser"} else []
+    if folder in {"e2e", "browser"} or _shares_what_is_set_up(item):
+        return [item.path.stem]
+    return []
+
+
+def _shares_what_is_set_up(item: pytest.Item) -> bool:
+    """Whether it takes a fixture of its module: two processes would set that up twice."""
+    known = getattr(item, "_fixtureinfo", None)
+    return known is not None and any(
+        definition.scope == "module"
+        for definitions in known.name2fixturedefs.values()
+        for definition in definitions
+    )
 
 
 def _marks(items: list[pytest.Item]) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from st_common.ops.alerts import read_alerts
 from st_common.ops.status import read_status
 from tests.kit.installation import Installation, wait
 
-pytestmark = [pytest.mark.dags, pytest.mark.in_turn]
+pytestmark = pytest.mark.dags
 RunDag = Callable[..., dict[str, tuple[str, Any]]]
 MEADOW = """{"type": "Feature", "id": "meadow", "properties": {"leisure": "park"}, "geometry": {"type": "Polygon",
 "coordinates": [[[8.49, 47.29], [8.51, 47.29], [8.51, 47.31], [8.49, 47.31], [8.49, 47.29]]]}}"""

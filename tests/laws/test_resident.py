@@ -54,7 +54,6 @@ def follow_recording(monkeypatch, **how):
     )
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize(
     ("name", "shards", "tasks", "seed"),
     [
@@ -79,7 +78,6 @@ def test_recorded_logs_tell_what_they_told(
     assert replays.replay(steps, tmp_path / "home") == TOLD[name]
 
 
-@pytest.mark.in_turn
 @pytest.mark.spec("S7", "X1")
 @pytest.mark.parametrize(
     ("name", "seed", "rows"),

@@ -84,7 +84,6 @@ def test_answers_of_joins_with_a_layer_hold(seed):
     assert_holds_with_layers(case_of(seed, kind="fixes", layers=True))
 
 
-@pytest.mark.in_turn
 @pytest.mark.spec("X1")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_that_is_taken_away_is_found(kind, tmp_path, monkeypatch):
@@ -165,7 +164,6 @@ def lives(tmp_path_factory):
     return life
 
 
-@pytest.mark.in_turn
 @pytest.mark.spec("X1", "X3")
 @pytest.mark.parametrize(
     ("kind", "cause"),

@@ -395,7 +395,6 @@ HALVES = {
 }
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 def test_regions_of_an_older_table_are_of_x_and_y_until_the_group_is_partitioned(
     tmp_path: Path, fairway: Fairway, home: Home, dimensions: int

@@ -17,7 +17,6 @@ def test_every_recording_has_its_record():
     assert len(TOLD) >= 40
 
 
-@pytest.mark.in_turn
 @pytest.mark.parametrize(
     "name", [name for name in TOLD if not needs_spark(RECORDINGS[name])]
 )

@@ -7,7 +7,14 @@ from hypothesis import Phase, assume, example, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.kit.effort import DEEP, FEWEST, Span, tries
-from tests.kit.law_notes import Note, add_note, left_to_try, missing, read_notes
+from tests.kit.law_notes import (
+    Note,
+    add_note,
+    left_to_try,
+    missing,
+    read_notes,
+    tenth_of,
+)
 
 MANY = 10_000
 ANY = st.integers()
@@ -190,3 +197,11 @@ def test_the_cheapest_law_comes_first_and_before_it_those_never_tried():
     }
     laws = ["dear", "done", "new", "cheap", "newer"]
     assert left_to_try(laws, notes) == ["new", "newer", "cheap", "dear"]
+
+
+def test_ten_seeds_have_each_law_once_and_each_seed_about_a_tenth():
+    laws = [f"tests/laws/test_a.py::test_{number}" for number in range(300)]
+    tenths = [tenth_of(laws, seed) for seed in range(4_217, 4_227)]
+    assert sorted(law for tenth in tenths for law in tenth) == sorted(laws)
+    assert all(15 <= len(tenth) <= 45 for tenth in tenths)
+    assert tenth_of(laws, 4_217) == tenth_of(laws, 7)
