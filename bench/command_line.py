@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -85,7 +86,7 @@ def run(home: Home, engine: str) -> float:
     return time.perf_counter() - begun_s
 
 
-def measure(arguments: argparse.Namespace) -> dict[str, object]:
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """The figures; fails when the counts are not those that are known."""
     home = Home(arguments.work / f"home-{time.time_ns()}")
     conf = home.root / "conf"

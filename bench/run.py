@@ -103,6 +103,7 @@ ENGINE_GIVEN = {
         "1",
     ],
     **{f"w1-{q}-local": [*LOCAL_W1, str(q)] for q in (1, 10, 100, 1000, 10000)},
+    "w1-1000-by-script": ["by_script"],
     "latency-local": ["latency", "--engine", "local"],
     "latency-spark": [
         "latency",

@@ -61,6 +61,7 @@ SMALL = {
         "--segment-mb",
         "0.1",
     ),
+    "by_script": ("--replays", "2", "--queries", "10", "--pairs", "1"),
     "scaling": ("--shards", "1,2", "--replays", "1", "--queries", "10"),
     "sharing": ("--queries", "5", "--objects", "50", "--forms", "pairs"),
     "berlinmod9": ("--vehicles", "5", "--each", "60"),
