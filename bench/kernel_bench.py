@@ -24,7 +24,7 @@ import numpy as np
 from st_common.geometry.grid import BoxIndex
 from st_common.layers.index import LayerIndex
 from st_common.layers.kinds import load_kinds
-from st_common.layers.load import read_features
+from st_common.layers.reading import Wanted, read_features
 from st_common.layers.rows import layer_rows
 from st_common.partition.regions import whole
 
@@ -155,7 +155,9 @@ def _taxis(data: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _index(file: Path) -> LayerIndex:
-    rows = layer_rows(read_features(file, load_kinds(ROOT / "conf")), whole("bench"))
+    rows = layer_rows(
+        read_features(file, Wanted(load_kinds(ROOT / "conf"))), whole("bench")
+    )
     wkb = rows.filter(rows["home"]).sort_by("fid")["geometry"]
     return LayerIndex(rows, lambda _region: wkb)
 

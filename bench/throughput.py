@@ -30,7 +30,8 @@ from st_common.controls.rows import Register
 from st_common.controls.writing import payload_of, to_bytes
 from st_common.home import Home
 from st_common.layers.kinds import load_kinds
-from st_common.layers.load import load, read_features
+from st_common.layers.load import load
+from st_common.layers.reading import Wanted, read_features
 from st_common.query.plan import Box, LayerJoin, Plan
 from st_common.settings import Columns, StreamSettings
 
@@ -310,7 +311,7 @@ def bare_join(points: Path) -> dict[str, float]:
     x, y = table["x"].to_numpy(), table["y"].to_numpy()
     conf = load_kinds(ROOT / "conf")
     file = SHARED / "data" / "osm-porto" / "porto-centre-2020-07-20.osm.pbf"
-    shapes = read_features(file, conf, kinds=["building"]).geometries
+    shapes = read_features(file, Wanted(conf, kinds=["building"])).geometries
     shapely.prepare(shapes)
     started_s = time.perf_counter()
     polygon, point = shapely.STRtree(shapely.points(x, y)).query(shapes)

@@ -6,11 +6,13 @@ in the table `quality`. The run is red when a rule of severity error does not ho
 not told; the report is written all the same.
 """
 
-from airflow.sdk import CronDataIntervalTimetable, Param
+from airflow.sdk import CronDataIntervalTimetable
 
 from st_common.airflow.assets import QUALITY
 from st_common.airflow.dag import fairway_dag
+from st_common.airflow.form import form_of
 from st_common.airflow.operator import job_task
+from st_common.programs import REPORT_QUALITY
 
 DAY = "{{ params.day or (data_interval_start | ds if dag_run.run_type == 'backfill' else '') }}"
 
@@ -20,14 +22,6 @@ with fairway_dag(
     tags=("quality", "batch"),
     backfill=True,
     schedule=CronDataIntervalTimetable("0 3 * * *", timezone="UTC"),
-    params={
-        "day": Param(
-            None,
-            type=["null", "string"],
-            format="date",
-            title="Day",
-            description="None: all unchecked",
-        )
-    },
+    params=form_of(REPORT_QUALITY, "day"),
 ) as dag:
     job_task("report", "report_quality", f"--day={DAY}", outlets=[QUALITY])

@@ -15,5 +15,4 @@ with fairway_dag(
     tags=("layer", "batch"),
     schedule=[REGIONS],
 ) as dag:
-    spread = job_task("spread", "spread_layers", outlets=[LAYERS])
-    spread >> job_task("tell", "tell_streams")
+    job_task("spread", "load_layer", "--spread", outlets=[LAYERS])

@@ -5,23 +5,16 @@ data contract go, and so do commits and files of old versions that no reader can
 loses nothing: the next one does the rest.
 """
 
-from airflow.sdk import Param
-
 from st_common.airflow.dag import fairway_dag
+from st_common.airflow.form import form_of, words_of
 from st_common.airflow.operator import job_task
+from st_common.programs import MAINTAIN
 
 with fairway_dag(
     "maintenance",
     doc=__doc__,
     tags=("history", "batch"),
     schedule="30 2 * * *",
-    params={
-        "purge": Param(
-            True,  # noqa: FBT003 - the default
-            type="boolean",
-            title="Purge",
-            description="Take out rows that are older than their retention",
-        )
-    },
+    params=form_of(MAINTAIN, "purge"),
 ) as dag:
-    job_task("maintain", "maintain", "{{ '' if params.purge else '--no-purge' }}")
+    job_task("maintain", "maintain", *words_of(MAINTAIN, "purge"))

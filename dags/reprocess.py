@@ -8,8 +8,10 @@ summary.
 
 from airflow.sdk import CronDataIntervalTimetable
 
-from st_common.airflow.dag import fairway_dag, stream_param
+from st_common.airflow.dag import fairway_dag
+from st_common.airflow.form import form_of, words_of
 from st_common.airflow.operator import job_task
+from st_common.programs import REPROCESS
 
 with fairway_dag(
     "reprocess",
@@ -19,12 +21,12 @@ with fairway_dag(
     # At two, so that the day is closed, and `dq_report` finds what comes of it. The interval of a run begins on the day
     # that it is about, and ends on the next one.
     schedule=CronDataIntervalTimetable("0 2 * * *", timezone="UTC"),
-    params={"stream": stream_param()},
+    params=form_of(REPROCESS, "stream", "engine"),
 ) as dag:
     job_task(
         "reprocess",
         "reprocess",
-        "--stream={{ params.stream }}",
+        *words_of(REPROCESS, "stream", "engine"),
         "--from={{ data_interval_start | ds }}",
         "--to={{ data_interval_end | ds }}",
     )

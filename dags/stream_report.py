@@ -4,14 +4,17 @@ Each morning, and by hand for one stream. The pages are in `HOME/reports/streams
 each is one file that needs no network, as `fairway report` writes it.
 """
 
-from st_common.airflow.dag import fairway_dag, stream_param
+from st_common.airflow.dag import fairway_dag
+from st_common.airflow.form import form_of, words_of
 from st_common.airflow.operator import job_task
+from st_common.programs import REPORT_STREAMS
 
 with fairway_dag(
     "stream_report",
     doc=__doc__,
     tags=("stream", "batch"),
     schedule="0 4 * * *",
-    params={"stream": stream_param()},
+    params=form_of(REPORT_STREAMS, "stream"),
 ) as dag:
-    job_task("draw", "report_streams", "--stream={{ params.stream }}")
+    module = "st_common.processes.report_streams"
+    job_task("draw", module, *words_of(REPORT_STREAMS, "stream"))

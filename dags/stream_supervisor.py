@@ -10,11 +10,11 @@ To let a stream that was given up start again, trigger this DAG with its name in
 
 from datetime import timedelta
 
-from airflow.sdk import Param
-
 from st_common.airflow.alerts import raise_alerts
 from st_common.airflow.dag import TICKS, fairway_dag
+from st_common.airflow.form import form_of, words_of
 from st_common.airflow.operator import job_task
+from st_common.programs import SUPERVISE
 
 with fairway_dag(
     "stream_supervisor",
@@ -23,20 +23,12 @@ with fairway_dag(
     schedule="* * * * *",
     pool=TICKS,
     dagrun_timeout=timedelta(minutes=10),
-    params={
-        "reset": Param(
-            "",
-            type="string",
-            pattern="^((deliveries/)?[a-z][a-z0-9_-]{0,62})?$",
-            title="Start again",
-            description="STREAM or deliveries/DELIVERY that was given up",
-        )
-    },
+    params=form_of(SUPERVISE, "reset"),
 ) as dag:
     tick = job_task(
         "tick",
-        "supervise",
-        "--reset={{ params.reset }}",
+        "st_common.processes.supervise",
+        *words_of(SUPERVISE, "reset"),
         retries=0,
         execution_timeout=timedelta(minutes=5),
     )

@@ -278,7 +278,7 @@ def stop(folder: Path) -> None:
     argv = [
         str(BIN / "python"),
         "-m",
-        "jobs.supervise",
+        "st_common.processes.supervise",
         "--home",
         str(folder),
         "--conf",

@@ -1,57 +1,71 @@
-"""Loads a layer: `python -m jobs.load_layer NAME FILE --home H [--group default] [--kinds park,forest]`."""
+"""Loads a layer: `python -m jobs.load_layer NAME FILE --home H [--engine local]`, or by spark-submit."""
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
+from st_common.errors import ConfigError
 from st_common.home import Home
+from st_common.layers.announce import announce
 from st_common.layers.conversion import crs_of_group
 from st_common.layers.faults import shared_out, told
-from st_common.layers.load import load
+from st_common.layers.load import Engine, LayerReport, load, local
 from st_common.layers.options import FileOptions
+from st_common.layers.spreading import spread_layers
 from st_common.processes.entry import finish, job_parser
+from st_common.programs import LOAD_LAYER
 from st_common.query.created_streams import known_streams
 from st_common.query.layer_following import follow_layers, names_of
 from st_common.settings import conf_dir, has_streams, home_dir
 
 _MORE = ": the table feature_faults names them"
-_OF_FILE = {
-    "table": "which table of a file, or which file of an archive",
-    "id": "the column or property of ids",
-    "source-crs": "in which system coordinates are, as EPSG:25832",
-    "x": "of CSV, the column of longitudes",
-    "y": "of CSV, the column of latitudes",
-    "place": "of CSV, the column of geometries",
-}
 _NAMED = 100  # features of each outcome in the summary; `feature_faults` has all
 
 
 def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Replaces a layer by the features of a file, in one commit, and tells the streams and queries of its features."""
     home = Home(home_dir(arguments.home))
-    kinds = [kind for kind in arguments.kinds.split(",") if kind]
     conf = conf_dir(home.root, arguments.conf)
+    if arguments.spread:
+        return _spread(home, arguments)
+    if arguments.layer is None or arguments.file is None:
+        raise ConfigError(
+            "a layer's name and a file of features are wanted",
+            hint="--spread alone spreads those that are loaded",
+        )
     streams = known_streams(home, conf).values() if has_streams(conf) else ()
-    report = load(
-        home,
-        arguments.layer,
-        arguments.file,
-        group=arguments.group,
-        kinds=kinds or None,
-        crs=crs_of_group(streams, arguments.group),
-        conf=conf,
-        options=_options(arguments),
-        attribution=arguments.attribution or None,
-    )
+    with _engine(home, arguments) as engine:
+        report = load(
+            home,
+            arguments.layer,
+            arguments.file,
+            group=arguments.group,
+            kinds=arguments.kinds or None,
+            crs=crs_of_group(streams, arguments.group),
+            conf=conf,
+            options=_options(arguments),
+            attribution=arguments.attribution or None,
+            engine=engine,
+        )
     rows = follow_layers(home, lambda: known_streams(home, conf))
-    warning = [f"WARNING: {report.warning}"] if report.warning else []
-    for line in (*report.notes, *told(report.faults, more=_MORE), *warning):
-        print(line, file=sys.stderr, flush=True)
+    _say(report)
     faults = shared_out(report.faults, most=_NAMED)
     return {**asdict(report), "faults": faults, **names_of(rows)}
+
+
+@contextmanager
+def _engine(home: Home, arguments: argparse.Namespace) -> Iterator[Engine]:
+    if arguments.engine == "local":
+        yield local
+        return
+    from st_common.spark.layers import SparkLayers
+    from st_common.spark.session import job_session
+
+    with job_session(home, f"fairway layer {arguments.layer}") as spark:
+        yield SparkLayers(spark)
 
 
 def _options(arguments: argparse.Namespace) -> FileOptions:
@@ -65,31 +79,27 @@ def _options(arguments: argparse.Namespace) -> FileOptions:
     )
 
 
+def _say(report: LayerReport) -> None:
+    warning = [f"WARNING: {report.warning}"] if report.warning else []
+    for line in (*report.notes, *told(report.faults, more=_MORE), *warning):
+        print(line, file=sys.stderr, flush=True)
+
+
+def _spread(home: Home, arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Brings each layer's table to the newest regions of its group, then tells the streams."""
+    conf = conf_dir(home.root, arguments.conf)
+    done = spread_layers(home)
+    if done.unknown:
+        names = ", ".join(done.unknown)
+        print(f"WRONG: load again, of no known group: {names}", file=sys.stderr)
+    told_streams = sorted({one.stream for one in announce(home)})
+    rows = follow_layers(home, lambda: known_streams(home, conf))
+    return {**asdict(done), "streams": told_streams, **names_of(rows)}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, loads, gives back the exit code."""
-    parser = job_parser("load_layer", load_layer.__doc__)
-    parser.add_argument("layer", help="the layer's name")
-    parser.add_argument("file", type=Path, help="a file of features: see docs/cli.md")
-    parser.add_argument(
-        "--group", default="default", help="whose regions the layer is spread over"
-    )
-    parser.add_argument(
-        "--kinds",
-        default="",
-        help="kinds of conf/layers.toml, with commas; default: all",
-    )
-    parser.add_argument(
-        "--attribution",
-        default="",
-        help="whose data it is; default: OpenStreetMap's where the ids of features are its own",
-    )
-    for name, text in _OF_FILE.items():
-        parser.add_argument(f"--{name}", default="", help=text)
-    parser.add_argument(
-        "--lat-lon", action="store_true", help="the file has latitude first"
-    )
-    arguments = parser.parse_args(argv)
-    return finish(load_layer, arguments)
+    return finish(load_layer, job_parser(LOAD_LAYER).parse_args(argv))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Maintains everything that a home holds: `python -m jobs.maintain --home H [--no-purge]`."""
+"""Maintains everything that a home holds: `python -m jobs.maintain --home H [--no-purge | --levels]`."""
 
 import argparse
 import sys
@@ -9,19 +9,24 @@ from datetime import UTC, datetime
 from typing import Any
 
 from st_common.home import Home
+from st_common.levels.latest import flush_latest
+from st_common.levels.taking import take_due
 from st_common.lifecycle.leftovers import Cleared, clear_leftovers
 from st_common.lifecycle.log_retention import retain_logs
 from st_common.lifecycle.maintain import maintain
 from st_common.processes.entry import finish, job_parser, streams_of
-from st_common.settings import conf_dir, has_streams, home_dir
+from st_common.programs import MAINTAIN
+from st_common.settings import conf_dir, has_streams, home_dir, stream_of
 
 
 def maintain_home(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Compacts every table, purges what is older than its retention, deletes what no reader can want any more."""
     home = Home(home_dir(arguments.home))
+    if arguments.levels:
+        return _levels(home, arguments)
     now_us = time.time_ns() // 1_000
     today = datetime.fromtimestamp(now_us // 1_000_000, UTC).date()
-    purge = not arguments.no_purge
+    purge = arguments.purge
     conf = conf_dir(home.root, arguments.conf)
     streams = streams_of(home, conf) if purge and has_streams(conf) else {}
     tables = maintain(home, today=today, purge=purge, streams=streams)
@@ -32,16 +37,22 @@ def maintain_home(arguments: argparse.Namespace) -> Mapping[str, Any]:
     return {"tables": done, "logs": kept, "cleared": asdict(cleared)}
 
 
+def _levels(home: Home, arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Flushes `latest` and takes every snapshot that is due, of one stream or of all, also beside a running engine."""
+    streams = streams_of(home, conf_dir(home.root, arguments.conf))
+    if arguments.stream:
+        stream_of(streams, arguments.stream)
+    names = [arguments.stream] if arguments.stream else list(streams)
+    latest = {name: flush_latest(home, streams[name]) for name in names}
+    return {
+        "latest": latest,
+        "snapshots": {name: len(take_due(home, streams[name])) for name in names},
+    }
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, maintains the home, gives back the exit code."""
-    parser = job_parser("maintain", maintain_home.__doc__)
-    parser.add_argument(
-        "--no-purge",
-        action="store_true",
-        help="keep rows that are older than their table's retention",
-    )
-    arguments = parser.parse_args(argv)
-    return finish(maintain_home, arguments)
+    return finish(maintain_home, job_parser(MAINTAIN).parse_args(argv))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,15 @@ from typing import Any
 
 from st_common.home import Home
 from st_common.processes.entry import finish, job_parser, streams_of
+from st_common.programs import PARTITION
+from st_common.serving.regions_page import write_regions_page
 from st_common.settings import conf_dir, home_dir
 from st_common.spark.partitioning import partition_group
 from st_common.spark.rebalance import thresholds_given
 
 
 def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """Divides space into regions of like load and stores them as the group's next version."""
+    """Divides space into regions of like load, stores them as the group's next version, and draws them."""
     home, given = Home(home_dir(arguments.home)), arguments
     conf = conf_dir(home.root, given.conf)
     done = partition_group(
@@ -30,41 +32,13 @@ def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
     )
     for line in done.left_out:
         print(line, file=sys.stderr, flush=True)
-    return done.to_json()
-
-
-def _number(text: str) -> float | None:
-    return float(text) if text else None
+    picture = write_regions_page(home, given.group)
+    return {**done.to_json(), "path": str(picture)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, partitions, gives back the exit code."""
-    parser = job_parser("partition", partition.__doc__)
-    parser.add_argument("group", help="the group of streams and layers")
-    parser.add_argument(
-        "--strategy", choices=["sample", "elements", "thresholds"], default="sample"
-    )
-    parser.add_argument("--upper", type=_number, help="for thresholds: what is split")
-    parser.add_argument("--lower", type=_number, help="what is merged")
-    parser.add_argument("--unit", choices=["rows", "mb"], default="rows")
-    parser.add_argument(
-        "--share",
-        type=_number,
-        help="of the data, for sample; default: .002, and at least 300 rows per region",
-    )
-    parser.add_argument(
-        "--first",
-        type=lambda text: int(text or 10_000),
-        default=10_000,
-        help="rows, for elements",
-    )
-    parser.add_argument("--regions", type=int, default=40)
-    parser.add_argument(
-        "--source",
-        help="stream:NAME, layer:NAME or a file, several with commas; default: the logs of the group's streams",
-    )
-    arguments = parser.parse_args(argv)
-    return finish(partition, arguments)
+    return finish(partition, job_parser(PARTITION).parse_args(argv))
 
 
 if __name__ == "__main__":

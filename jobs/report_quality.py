@@ -4,12 +4,12 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import Any
 
 from st_common.errors import QualityError
 from st_common.home import Home
 from st_common.processes.entry import finish, job_parser, streams_of
+from st_common.programs import REPORT_QUALITY
 from st_common.quality.daily import report_days
 from st_common.settings import conf_dir, home_dir
 
@@ -27,19 +27,14 @@ def report_quality(arguments: argparse.Namespace) -> Mapping[str, Any]:
     }
 
 
+def _code_of(summary: Mapping[str, Any]) -> int:
+    return QualityError.exit_code if summary["breaches"] else 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, checks, gives back the exit code: 0, 2, or 3 when a rule of severity error is broken."""
-    parser = job_parser("report_quality", report_quality.__doc__)
-    parser.add_argument(
-        "--day",
-        type=date.fromisoformat,
-        help="a closed day (UTC); default: all that were not checked",
-    )
-    arguments = parser.parse_args(argv)
     return finish(
-        report_quality,
-        arguments,
-        code_of=lambda summary: QualityError.exit_code if summary["breaches"] else 0,
+        report_quality, job_parser(REPORT_QUALITY).parse_args(argv), code_of=_code_of
     )
 
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from st_common.engine.batch.days import Again, day_of, engine_of
+from st_common.engine.batch.days import Again, engine_of
 from st_common.engine.batch.reprocess import reprocess
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.ops.days import is_closed_before
 from st_common.processes.entry import finish, job_parser, streams_of
+from st_common.programs import REPROCESS
 from st_common.redaction import redacted
 from st_common.settings import StreamSettings, conf_dir, home_dir, stream_of
 from st_common.storage import refused
@@ -21,7 +22,7 @@ def process_again(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Processes days of one stream again, or of all for which they are closed, also beside a running engine."""
     home = Home(home_dir(arguments.home))
     streams = streams_of(home, conf_dir(home.root, arguments.conf))
-    since, until = day_of(arguments.since, "--from"), day_of(arguments.until, "--to")
+    since, until = arguments.from_, arguments.to
     if arguments.stream:
         named = stream_of(streams, arguments.stream)
         again = _reprocess(home, named, since, until, arguments.engine)
@@ -57,20 +58,9 @@ def exit_code(summary: Mapping[str, Any]) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, processes the days, gives back the exit code."""
-    parser = job_parser("reprocess", process_again.__doc__)
-    parser.add_argument(
-        "--stream", help="only this stream; default: all of the settings"
+    return finish(
+        process_again, job_parser(REPROCESS).parse_args(argv), code_of=exit_code
     )
-    parser.add_argument(
-        "--from", dest="since", required=True, help="the first day (UTC)"
-    )
-    parser.add_argument(
-        "--to", dest="until", required=True, help="the day to stop before (UTC)"
-    )
-    parser.add_argument(
-        "--engine", help="spark or local; default: the one that a stream runs on"
-    )
-    return finish(process_again, parser.parse_args(argv), code_of=exit_code)
 
 
 if __name__ == "__main__":

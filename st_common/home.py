@@ -12,7 +12,9 @@ TOPOLOGY_FILE = "topology.json"
 DEFAULT_GROUP = "default"
 """The group of streams and layers that say none."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+NAME_PATTERN = "[a-z][a-z0-9_-]{0,62}"
+"""What streams, layers, groups and deliveries may be called."""
+_NAME = re.compile(NAME_PATTERN)
 
 
 def checked_name(name: str, what: str) -> str:

@@ -86,7 +86,7 @@ class Place:
             [
                 sys.executable,
                 "-m",
-                "jobs.supervise",
+                "st_common.processes.supervise",
                 "--home",
                 self.root,
                 "--conf",

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG
 
 OWNER = "fairway"
 BATCHES = "fairway_batches"
@@ -64,14 +64,3 @@ def _run_types(schedule: Any, *, backfill: bool) -> set[str]:
     if schedule is None:
         return {"manual", "asset_materialization"}
     return {"manual", "scheduled"} | ({"backfill"} if backfill else set())
-
-
-def stream_param() -> Param:
-    """What a form asks for one stream or all: the empty text."""
-    return Param(
-        "",
-        type="string",
-        pattern="^([a-z][a-z0-9_-]{0,62})?$",
-        title="Stream",
-        description="None: all",
-    )

@@ -48,8 +48,9 @@ def place_of(job: str, summary: Mapping[str, object]) -> str | None:
         job: its name.
         summary: what it printed.
     """
+    job = job.rpartition(".")[2]
     if job == "load_layer" and "layer" in summary:
         return urlencode({"tab": "server", "layer": str(summary["layer"])})
-    if job in ("partition", "spread_layers") and summary:
+    if job in ("partition", "load_layer") and summary:
         return urlencode({"tab": "server", "regions": "1"})
     return "tab=queries" if job in ("report_streams", "reprocess") and summary else None

@@ -27,7 +27,7 @@ class Task:
 
     Attributes:
         name: the task's id.
-        job: the program, a module of `jobs/`.
+        job: the program, a file of `jobs/`, or a module with its dots.
         arguments: words of its command line, which may hold templates. An option is one word,
             `--group={{ params.group }}`, so that a value from a form can never become an option of its own; one whose
             value is empty is left out.
@@ -36,6 +36,11 @@ class Task:
     name: str
     job: str
     arguments: tuple[str, ...] = ()
+
+    @property
+    def module(self) -> str:
+        """What Python runs."""
+        return self.job if "." in self.job else f"jobs.{self.job}"
 
     def argv(self, place: Place) -> list[str]:
         """The command line, word by word; no shell reads it.
@@ -51,7 +56,7 @@ class Task:
             if word and not (word.startswith("--") and word.endswith("="))
         ]
         places = ["--home", str(place.home), "--conf", str(place.conf)]
-        return [str(place.python), "-m", f"jobs.{self.job}", *places, *given]
+        return [str(place.python), "-m", self.module, *places, *given]
 
 
 def summary_of(lines: Sequence[str]) -> dict[str, Any]:
@@ -78,7 +83,7 @@ _KEPT_LINES = 50
 
 
 class JobOperator(BaseOperator):
-    """A task that runs `python -m jobs.NAME` and hands on the summary that the job prints last.
+    """A task that runs `python -m jobs.NAME`, or another module, and hands on the summary that the job prints last.
 
         exit code   the task
         0           succeeds
@@ -133,7 +138,7 @@ class JobOperator(BaseOperator):
         context["ti"].xcom_push(key=NOTE, value=line_of(summary, failure))
         if code:
             raised = AirflowFailException if code in _FINAL else AirflowException
-            raise raised(f"jobs.{self.job}: {failure}")
+            raise raised(f"{task.module}: {failure}")
         for outlet in self.outlets:
             context["outlet_events"][outlet].extra = summary
         return summary
@@ -177,11 +182,11 @@ def _refuse_unknown(context: Mapping[str, Any]) -> None:
 
 
 def job_task(name: str, job: str, *arguments: str, **options: Any) -> JobOperator:
-    """A task of the present DAG that runs `jobs.JOB` with these arguments (templates may stand in them).
+    """A task of the present DAG that runs a job with these arguments (templates may stand in them).
 
     Args:
         name: The task's id.
-        job: The program, a module of `jobs/`.
+        job: The program, a file of `jobs/`, or a module with its dots.
         *arguments: Words of its command line; home and conf are added.
         **options: What Airflow's operators take: `outlets`, `retries`, `execution_timeout`, ...
     """

@@ -1,6 +1,7 @@
 """`fairway layer` and `fairway partition`: static layers, and the regions that tables are spread over."""
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -151,6 +152,7 @@ def load(
     """Load a layer, or load it again: running queries go over to the new version."""
     from st_common.layers.faults import SHOWN
     from st_common.layers.load import load as load_layer
+    from st_common.layers.load import local
     from st_common.layers.options import FileOptions
     from st_common.query.layer_following import follow_layers
 
@@ -175,7 +177,7 @@ def load(
             crs=_target(ctx, group, crs, planar=planar),
             options=options,
             attribution=attribution,
-            progress=progress,
+            engine=partial(local, progress=progress),
         )
     _write_loaded(name, report, most=None if all_faults else SHOWN)
     _write_followed(follow_layers(home, lambda: context.streams(ctx)))

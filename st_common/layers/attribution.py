@@ -9,18 +9,29 @@ from st_common.errors import LayerError
 from st_common.home import Home
 
 OPENSTREETMAP = "© OpenStreetMap contributors"
-_OF_OPENSTREETMAP = r"^(node|way|relation)/\d"
+OF_OPENSTREETMAP = r"^(node|way|relation)/\d"
+"""What the ids of its features match, in the regular expressions of Arrow and of Java alike."""
 _MOST = 200
 
 
-def attribution_of(fids: "pa.Array | pa.ChunkedArray", given: str | None) -> str | None:
-    """What a layer says of its source: what is given, or OpenStreetMap's where all ids are such as its features have.
+def is_openstreetmap(fids: "pa.Array | pa.ChunkedArray") -> bool:
+    """Whether there are features, and the ids of all are such as OpenStreetMap's have.
 
-        way/37264739/area, node/319786923   ->   © OpenStreetMap contributors         w1, w2   ->   None
+        way/37264739/area, node/319786923   ->   True         w1, w2   ->   False
 
     Args:
         fids: of all features, text.
+    """
+    matches = pc.match_substring_regex(fids, OF_OPENSTREETMAP)
+    return bool(len(fids)) and bool(pc.all(matches).as_py())
+
+
+def attribution_of(given: str | None, *, is_openstreetmap: bool) -> str | None:
+    """What a layer says of its source: what is given, or OpenStreetMap's where the features are.
+
+    Args:
         given: by whoever loads it; None: nothing was said.
+        is_openstreetmap: the ids of its features say so.
 
     Raises:
         LayerError: what is given is empty, longer than 200 characters, or no line of text.
@@ -32,10 +43,7 @@ def attribution_of(fids: "pa.Array | pa.ChunkedArray", given: str | None) -> str
                 hint=f"at most {_MOST} characters, such as '{OPENSTREETMAP}'",
             )
         return given
-    is_openstreetmap = len(fids) and pc.all(
-        pc.match_substring_regex(fids, _OF_OPENSTREETMAP)
-    )
-    return OPENSTREETMAP if is_openstreetmap and is_openstreetmap.as_py() else None
+    return OPENSTREETMAP if is_openstreetmap else None
 
 
 def attribution(home: Home, layer: str, version: int) -> str | None:
@@ -45,4 +53,5 @@ def attribution(home: Home, layer: str, version: int) -> str | None:
     stored = rows.head(1, columns=["attribution"])["attribution"].to_pylist()
     if any(stored):
         return str(stored[0])
-    return attribution_of(rows.to_table(columns=["fid"])["fid"], None)
+    fids = rows.to_table(columns=["fid"])["fid"]
+    return OPENSTREETMAP if is_openstreetmap(fids) else None

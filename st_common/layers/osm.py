@@ -17,7 +17,7 @@ from st_common.layers.features import Found, Progress
 from st_common.layers.kinds import Kinds
 
 SUFFIXES = (".osm.pbf", ".pbf", ".osm", ".osm.gz", ".osm.bz2", ".osm.xml")
-_AREA_RELATIONS = frozenset({"multipolygon", "boundary"})
+AREA_RELATIONS = frozenset({"multipolygon", "boundary"})
 _REPORT_EVERY = 4096
 
 
@@ -51,22 +51,25 @@ def read_osm(file: Path, kinds: Kinds, *, progress: Progress | None = None) -> F
     Raises:
         LayerError: the file cannot be read as a whole; nothing of it is used then.
     """
-    reading = _Reading(kinds)
+    if not file.is_file():
+        raise LayerError(f"there is no file {file}")
     try:
-        for count, thing in enumerate(_things(file, kinds), start=1):
-            _take(reading, thing)
-            if progress and count % _REPORT_EVERY == 0:
-                progress("reading", len(reading.found.fids))
+        return found_in(str(file), kinds, progress=progress)
     except (RuntimeError, OSError, ValueError) as error:
-        message = " ".join(str(error).split()) or type(error).__name__
-        hint = (
-            "sort it first, with osmium sort"
-            if "out of order" in message
-            else "is the file complete?"
-        )
-        raise LayerError(
-            f"{file} cannot be read as OSM: {message}", hint=hint
-        ) from None
+        raise cannot_be_read(file, error) from None
+
+
+def found_in(source: Any, kinds: Kinds, *, progress: Progress | None = None) -> Found:
+    """The same of anything that osmium reads: the name of a file, or bytes in an `osmium.io.FileBuffer`.
+
+    Raises:
+        RuntimeError, OSError, ValueError: osmium cannot read it.
+    """
+    reading = _Reading(kinds)
+    for count, thing in enumerate(_things(source, kinds), start=1):
+        _take(reading, thing)
+        if progress and count % _REPORT_EVERY == 0:
+            progress("reading", len(reading.found.fids))
     for fid, reason in reading.areas.items():
         if reason is not None:
             reading.found.reject(reason, fid)
@@ -74,10 +77,19 @@ def read_osm(file: Path, kinds: Kinds, *, progress: Progress | None = None) -> F
     return reading.found
 
 
-def _things(file: Path, kinds: Kinds) -> Iterator[Any]:
-    if not file.is_file():
-        raise LayerError(f"there is no file {file}")
-    processor = osmium.FileProcessor(str(file)).with_locations().with_areas()
+def cannot_be_read(file: Path, error: Exception | str) -> LayerError:
+    """What is told of a file that is cut off, damaged, or not sorted."""
+    message = " ".join(str(error).split()) or type(error).__name__
+    hint = (
+        "sort it first, with osmium sort"
+        if "out of order" in message
+        else "is the file complete?"
+    )
+    return LayerError(f"{file} cannot be read as OSM: {message}", hint=hint)
+
+
+def _things(source: Any, kinds: Kinds) -> Iterator[Any]:
+    processor = osmium.FileProcessor(source).with_locations().with_areas()
     processor.with_filter(osmium.filter.KeyFilter(*sorted(kinds.keys())))
     return iter(processor)
 
@@ -89,7 +101,7 @@ def _take(reading: _Reading, thing: Any) -> None:
         _take_way(reading, thing)
     elif thing.is_node():
         _take_node(reading, thing)
-    elif thing.tags.get("type") in _AREA_RELATIONS and reading.kinds.of(
+    elif thing.tags.get("type") in AREA_RELATIONS and reading.kinds.of(
         dict(thing.tags), "area"
     ):
         reading.areas.setdefault(f"relation/{thing.id}/area", "no_area")

@@ -12,7 +12,7 @@ from st_common.home import Home
 from st_common.layers.announce import newest_version
 from st_common.layers.features import MORE, lines_of
 from st_common.layers.kinds import Kinds
-from st_common.layers.load import read_features
+from st_common.layers.reading import Wanted, read_features
 from st_common.partition.sample import Floats, PointSource
 
 
@@ -22,7 +22,7 @@ def file_points(file: Path, rules: Kinds) -> PointSource:
     Raises:
         LayerError: the file cannot be read.
     """
-    features = read_features(file, rules)
+    features = read_features(file, Wanted(rules))
     bounds = shapely.bounds(features.geometries)
     middles = (bounds[:, :2] + bounds[:, 2:]) / 2
     lines = lines_of(features, more=MORE)

@@ -53,6 +53,23 @@ def layer_rows(
     )
 
 
+def features_in(rows: pa.Table) -> Features:
+    """The features of rows, one each, with what `layer_rows` needs.
+
+    Args:
+        rows: sorted by fid, with the columns `fid`, `kind`, `tags` and `geometry`, and each feature once.
+    """
+    tags = np.empty(len(rows), object)
+    tags[:] = [dict(one) for one in rows["tags"].to_pylist()]
+    return Features(
+        fids=rows["fid"].to_numpy(zero_copy_only=False),
+        kinds=rows["kind"].to_numpy(zero_copy_only=False),
+        tags=tags,
+        geometries=shapely.from_wkb(rows["geometry"].to_numpy(zero_copy_only=False)),
+        wanted=len(rows),
+    )
+
+
 def _places(
     features: Features, bounds: npt.NDArray[np.float64], regions: Regions
 ) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:

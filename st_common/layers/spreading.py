@@ -2,10 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-import pyarrow as pa
-import shapely
-
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.home import Home
@@ -15,8 +11,7 @@ from st_common.layers.announce import (
     newest_version,
     spread_by,
 )
-from st_common.layers.features import Features
-from st_common.layers.rows import layer_rows
+from st_common.layers.rows import features_in, layer_rows
 from st_common.partition.groups import require_layer_in
 from st_common.partition.store import current
 
@@ -83,20 +78,6 @@ def _spread_layer(home: Home, layer: str) -> tuple[str | None, int | None]:
         contract = load_contract("layers")
         rows = tables.read(path, filters=[("home", "=", True)], contract=contract)
         source = rows["attribution"][0].as_py() if len(rows) else None
-        features = _features(rows.sort_by("fid"))
+        features = features_in(rows.sort_by("fid"))
         spread = layer_rows(features, regions, attribution=source)
         return group, tables.replace(path, spread, contract)
-
-
-def _features(rows: pa.Table) -> Features:
-    """The features of the rows in which they are home, sorted by fid."""
-    tags = [dict(one) for one in rows["tags"].to_pylist()]
-    held = np.empty(len(rows), object)
-    held[:] = tags
-    return Features(
-        fids=rows["fid"].to_numpy(zero_copy_only=False),
-        kinds=rows["kind"].to_numpy(zero_copy_only=False),
-        tags=held,
-        geometries=shapely.from_wkb(rows["geometry"].to_numpy(zero_copy_only=False)),
-        wanted=len(rows),
-    )

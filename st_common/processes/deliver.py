@@ -1,4 +1,4 @@
-"""Delivers changes until it is asked to stop: `python -m jobs.deliver NAME --home H --conf C [--until-idle]`."""
+"""Delivers changes until it is asked to stop: `python -m st_common.processes.deliver NAME --home H [--until-idle]`."""
 
 import argparse
 import sys
@@ -11,6 +11,7 @@ from st_common.delivery.settings import delivery_of
 from st_common.home import Home
 from st_common.ops.status import failure_recorded
 from st_common.processes.entry import finish, job_parser
+from st_common.programs import DELIVER
 from st_common.query.created_streams import known_streams
 from st_common.settings import conf_dir, home_dir
 
@@ -34,14 +35,7 @@ def _deliver(arguments: argparse.Namespace, home: Home) -> Mapping[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, delivers, gives back the exit code: 0, 2, 4 or 75."""
-    parser = job_parser("deliver", deliver.__doc__)
-    parser.add_argument("delivery", help="the delivery's name")
-    parser.add_argument(
-        "--until-idle",
-        action="store_true",
-        help="end when all that is committed is delivered",
-    )
-    return finish(deliver, parser.parse_args(argv), is_told=False)
+    return finish(deliver, job_parser(DELIVER).parse_args(argv), is_told=False)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from st_common.extras import missing, of_spark
 from st_common.home import Home
 from st_common.lineage.telling import Ending, telling
 from st_common.log_lines import log_in_lines
+from st_common.parameters import Program
+from st_common.programs import PLACES
 from st_common.query.created_streams import known_streams
 from st_common.redaction import redacted
 from st_common.settings import Streams, conf_dir, home_dir
@@ -21,19 +24,10 @@ from st_common.storage import refused
 _ABOUT = ("stream", "layer", "group")
 
 
-def job_parser(name: str, description: str | None) -> argparse.ArgumentParser:
-    """The command line of `python -m jobs.NAME`, with the options that all jobs have."""
+def job_parser(program: Program) -> argparse.ArgumentParser:
+    """The command line of a program, with the options that all have."""
     log_in_lines()
-    parser = argparse.ArgumentParser(
-        prog=f"python -m jobs.{name}", description=description
-    )
-    parser.set_defaults(job=name)
-    parser.add_argument("--home", help="the home folder; default: FAIRWAY_HOME")
-    parser.add_argument(
-        "--conf",
-        help="the folder of the settings; default: FAIRWAY_CONF, else HOME/conf, else ./conf",
-    )
-    return parser
+    return replace(program, parameters=(*PLACES, *program.parameters)).parser()
 
 
 def streams_of(home: Home, conf: Path) -> Streams:

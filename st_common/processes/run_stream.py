@@ -10,6 +10,7 @@ from st_common.home import Home
 from st_common.lineage.telling import telling_stream
 from st_common.ops.status import failure_recorded
 from st_common.processes.entry import finish, job_parser
+from st_common.programs import RUN_STREAM
 from st_common.query.created_streams import known_streams
 from st_common.settings import conf_dir, home_dir, stream_of
 
@@ -36,14 +37,7 @@ def _run(arguments: argparse.Namespace, home: Home) -> Mapping[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, runs the stream, gives back the exit code: 0, 2, 4 or 75."""
-    parser = job_parser("run_stream", run_stream.__doc__)
-    parser.add_argument("stream")
-    parser.add_argument("--engine", choices=["spark", "local"])
-    parser.add_argument(
-        "--until-idle", action="store_true", help="end when the log holds nothing more"
-    )
-    arguments = parser.parse_args(argv)
-    return finish(run_stream, arguments, is_told=False)
+    return finish(run_stream, job_parser(RUN_STREAM).parse_args(argv), is_told=False)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Ticks of the supervisor: `python -m jobs.supervise --home H --conf C [--reset STREAM | --every 60]`."""
+"""Ticks of the supervisor: `python -m st_common.processes.supervise --home H [--reset STREAM | --every 60]`."""
 
 import argparse
 import signal
@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -14,6 +13,7 @@ from st_common.delivery.look import look_after
 from st_common.home import Home
 from st_common.ops.forgiving import retry
 from st_common.processes.entry import finish, job_parser, streams_of
+from st_common.programs import SUPERVISE
 from st_common.settings import conf_dir, home_dir
 
 
@@ -57,22 +57,7 @@ def supervise_on(arguments: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, ticks once or on and on, gives back the exit code."""
-    parser = job_parser("supervise", supervise.__doc__)
-    parser.add_argument(
-        "--reset", metavar="STREAM", help="let a stream that was given up start at once"
-    )
-    parser.add_argument(
-        "--every",
-        type=float,
-        metavar="SECONDS",
-        help="tick again and again, so far apart, until SIGTERM",
-    )
-    parser.add_argument(
-        "--beat",
-        type=Path,
-        metavar="FILE",
-        help="with --every: a file that is touched after each tick that went well",
-    )
+    parser = job_parser(SUPERVISE)
     arguments = parser.parse_args(argv)
     if arguments.every is None:
         return finish(supervise, arguments, is_told=False)

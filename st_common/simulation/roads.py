@@ -17,7 +17,7 @@ from st_common.home import Home
 from st_common.layers.announce import layer_names, newest_version
 from st_common.layers.features import MORE, lines_of
 from st_common.layers.kinds import load_kinds
-from st_common.layers.load import read_features
+from st_common.layers.reading import Wanted, read_features
 from st_common.query.problem import did_you_mean
 from st_common.simulation.network import (
     Limits,
@@ -83,7 +83,7 @@ def roads_of(
     if path.is_dir():
         drawn = _of_folder(path)
     elif path.exists():
-        features = read_features(path, load_kinds(conf), space=space)
+        features = read_features(path, Wanted(load_kinds(conf), space=space))
         left_out = lines_of(features, more=MORE)
         drawn = network_of_lines(features.geometries, features.tags, space=space)
     else:

@@ -5,12 +5,14 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from st_common.errors import ConfigError
 from st_common.extras import java_line
+from st_common.home import Home
 from st_common.ops.doctor import jars_problem, java_problem
 from st_common.ops.standalone import UnreachableError
 from st_common.settings import jars_dir
@@ -26,6 +28,8 @@ _EXTENDED = {
 STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 """The one state store in which a stateful processor can keep variables."""
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"  # of the JVM that spark-submit has begun
+_PARTITIONS = "spark.sql.shuffle.partitions"
 _FIXED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",  # it may not change the partitions that state lies in
@@ -102,6 +106,55 @@ def session(
     with _printing_to(log_file), _refused_in_a_line(app, place, log_file):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+@contextlib.contextmanager
+def job_session(home: Home, app: str) -> Iterator[SparkSession]:
+    """The session that a job works in, for as long as the block runs.
+
+        spark-submit jobs/load_layer.py ..   ->   as spark-submit was told: master, memory, ..; it ends with the program
+        in a notebook that has a session     ->   that one, which goes on
+        python -m jobs.load_layer ..         ->   one in this process, on all its cores, with 2 GB
+
+    Args:
+        home: the home folder; what a session of this process prints goes to a file there.
+        app: the name, for people.
+
+    Raises:
+        ConfigError: there is no Java or no jars, or a session that exists lacks Delta or Sedona.
+    """
+    if found := SparkSession.getActiveSession():
+        yield _extended(found)
+        return
+    if _SUBMITTED in os.environ:
+        spark = SparkSession.builder.appName(app).getOrCreate()
+        yield _extended(spark)
+        return
+    cores = os.cpu_count() or 1
+    place = SparkSettings(cores=cores, memory="2g")
+    log = home.root / "logs" / "jobs.log"
+    more: dict[str, Any] = {_PARTITIONS: 4 * cores}
+    spark = session(app, place=place, log_file=log, **more)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _extended(spark: SparkSession) -> SparkSession:
+    """The session, which somebody else has begun, if it can read and write Delta.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    given = spark.conf.get("spark.sql.extensions", "") or ""
+    for name in _EXTENDED["spark.sql.extensions"].split(","):
+        if name not in given:
+            raise ConfigError(
+                f"this Spark session lacks {name}",
+                hint="docs/spark.md says with which packages and settings to submit",
+            )
     return spark
 
 

@@ -29,7 +29,7 @@ from st_common.tables.recovery import (
 )
 from st_common.tables.shape import fit, with_date
 from st_common.tables.versions import Dropped, drop_versions
-from st_common.tables.writing import append, begin_anew, replace
+from st_common.tables.writing import append, begin_anew, replace, settle
 
 __all__ = [
     "PURGED",
@@ -59,6 +59,7 @@ __all__ = [
     "recover",
     "replace",
     "schema",
+    "settle",
     "sizes",
     "stored",
     "vacuum",

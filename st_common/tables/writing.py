@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,9 +13,11 @@ from deltalake.transaction import AddAction
 
 from st_common.contracts import Contract
 from st_common.errors import ConflictError, ContractError, TransientError
+from st_common.observed import note_written
 from st_common.storage import refused_at
 from st_common.tables.active import commit
 from st_common.tables.creation import made
+from st_common.tables.durable import sync_files, sync_log
 from st_common.tables.files import write_files
 from st_common.tables.handle import forget, required
 from st_common.tables.lock import locked
@@ -138,6 +141,21 @@ def replace(
         return required(path).version()
 
     return _committed(path, once)
+
+
+def settle(path: Path) -> None:
+    """Makes durable what another program has committed to a table, such as delta-spark; nobody may rely on it before.
+
+    Call it inside `locked(path)`.
+
+    Args:
+        path: the table's folder.
+    """
+    forget(path)
+    names = pa.table(required(path).get_add_actions())["path"].to_pylist()
+    sync_files([path / unquote(name) for name in names], path)
+    sync_log(path)
+    note_written(path, required(path).version())
 
 
 def begin_anew(path: Path, *, app: str, predicate: str) -> None:

@@ -62,7 +62,7 @@ def test_a_stream_that_joins_objects_is_started_watched_restarted_and_stopped(
     """Start, watch, restart, stop, alert; the stream outlives each run of the DAG, and no answer is lost or doubled."""
     file = installation.home.root / "parks.geojson"
     file.write_text(f'{{"type": "FeatureCollection", "features": [{MEADOW}]}}')
-    installation.job("jobs.load_layer", "parks", str(file))
+    installation.job("jobs.load_layer", "parks", str(file), "--engine=local")
     installation.register(JOINS)
     installation.arrives(
         "a,2024-03-09T23:59:30Z,8.5,47.3",
@@ -243,8 +243,7 @@ def test_space_is_partitioned_by_the_form_and_a_layer_by_these_regions(
         assert f">{made['std_deviation_workers']:,.1f}</td>" in page
     assert not re.search(r"(src|href)=\W*(http|//)", page)
     assert states(run("prepartition", group="monaco", source="absent.csv")) == {
-        "partition": "failed",
-        "picture": "upstream_failed",
+        "partition": "failed"
     }
     loaded = parks_loaded(run, group="monaco", file=str(osm))
     assert loaded["rows"] >= loaded["features"] > 10
@@ -258,8 +257,8 @@ def test_space_is_partitioned_by_the_form_and_a_layer_by_these_regions(
 def partitioned(run: RunDag, source: dict[str, str], **how: Any) -> tuple[Any, str]:
     """What a run of `prepartition` says of its regions, and the page with their picture."""
     ran = run("prepartition", **source, **how)
-    assert states(ran) == {"partition": "success", "picture": "success"}
-    return ran["partition"][1], Path(ran["picture"][1]["path"]).read_text()
+    assert states(ran) == {"partition": "success"}
+    return ran["partition"][1], Path(ran["partition"][1]["path"]).read_text()
 
 
 def parks_loaded(run: RunDag, **source: str) -> Any:

@@ -16,8 +16,8 @@ FILES = sorted(path.stem for path in DAGS.glob("*.py") if path.stem != "__init__
 
 TASKS = {
     "osm_static_load": {"load_layer": set()},
-    "prepartition": {"partition": {"picture"}, "picture": set()},
-    "layers_reload": {"spread": {"tell"}, "tell": set()},
+    "prepartition": {"partition": set()},
+    "layers_reload": {"spread": set()},
     "stream_supervisor": {"tick": {"raise_alerts"}, "raise_alerts": set()},
     "maintenance": {"maintain": set()},
     "history_snapshots": {"snapshot": set()},
@@ -146,6 +146,7 @@ def test_a_layer_needs_a_name_and_a_file_and_no_value_becomes_an_option(
         "group": "a b",
         "source_crs": "utm 32",
         "lat_lon": "perhaps",
+        "engine": "flink",
     }.items():
         with pytest.raises(Exception, match="Failed validating"):
             params.get_param(name).resolve(value)
@@ -158,7 +159,9 @@ def test_every_field_of_a_layer_reaches_the_job(dagbag: Any) -> None:
     dag = dagbag.dags["osm_static_load"]
     given = " ".join(dag.get_task("load_layer").arguments)
     assert {name for name in dag.params if f"params.{name}" in given} == {*dag.params}
-    assert {"table", "id", "source_crs", "x", "y", "place", "lat_lon"} <= {*dag.params}
+    assert {"table", "id", "source_crs", "x", "y", "place", "lat_lon", "engine"} <= {
+        *dag.params
+    }
 
 
 PARSE = """

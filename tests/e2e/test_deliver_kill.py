@@ -72,7 +72,7 @@ def start(home: Home, *options: str) -> subprocess.Popen[bytes]:
     command = [
         sys.executable,
         "-m",
-        "jobs.deliver",
+        "st_common.processes.deliver",
         "hook",
         "--home",
         str(home.root),

@@ -346,7 +346,14 @@ def test_the_job_takes_what_is_due_and_nothing_twice(tmp_path):
     while engine.batch() or archive.batch():
         pass
     engine.close()
-    command = [sys.executable, "-m", "jobs.snapshot", "--home", str(home.root)]
+    command = [
+        sys.executable,
+        "-m",
+        "jobs.maintain",
+        "--levels",
+        "--home",
+        str(home.root),
+    ]
     told = [
         json.loads(
             subprocess.run(

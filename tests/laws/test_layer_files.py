@@ -12,7 +12,7 @@ from st_common.geometry.space import GLOBE, PLANE
 from st_common.home import Home
 from st_common.layers.faults import REJECTED, WORDS, told
 from st_common.layers.kinds import Kinds
-from st_common.layers.load import read_features
+from st_common.layers.reading import Wanted, read_features
 from st_common.layers.rows import layer_rows
 from st_common.partition.store import current
 from tests.kit.effort import tries
@@ -117,7 +117,7 @@ def test_each_feature_of_geojson_is_loaded_or_named(
 ):
     given_features = [GOOD, *features]
     file = written(place / "a.geojson", given_features, encoding, by_line=by_line)
-    read = read_features(file, Kinds(()), space=space)
+    read = read_features(file, Wanted(Kinds(()), space=space))
     rejected = [one for one in read.faults if one.outcome == REJECTED]
     assert len(read.fids) + len(rejected) == read.wanted == len(given_features)
     assert len(rejected) == sum(read.rejected.values())
@@ -167,7 +167,7 @@ def test_each_line_of_csv_is_loaded_or_named_or_the_file_is_refused(
     file = place / "a.csv"
     file.write_bytes(line_end.join([header, *lines, ""]).encode(encoding))
     try:
-        read = read_features(file, Kinds(()))
+        read = read_features(file, Wanted(Kinds(())))
     except FairwayError:
         return
     rejected = [one for one in read.faults if one.outcome == REJECTED]

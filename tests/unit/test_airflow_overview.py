@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from jobs import supervise
 from st_common.airflow.overview import overview
 from st_common.home import Home
 from st_common.ops.alerts import Alert, alerts_file
 from st_common.ops.records import append_record
 from st_common.ops.status import StreamStatus, write_status
+from st_common.processes import supervise
 from st_common.serving.templates import templates_in
 
 PAGES = Path(__file__).resolve().parents[2] / "st_common" / "airflow" / "pages"

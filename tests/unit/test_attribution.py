@@ -12,7 +12,7 @@ from st_common.contracts import load_contract
 from st_common.errors import LayerError
 from st_common.home import Home
 from st_common.layers.announce import newest_version
-from st_common.layers.attribution import OPENSTREETMAP, attribution_of
+from st_common.layers.attribution import OPENSTREETMAP, attribution_of, is_openstreetmap
 from st_common.layers.load import load
 from st_common.layers.spreading import spread_layers
 from st_common.layers.summary import summary
@@ -47,7 +47,8 @@ def file_of(folder: Path, *fids: str) -> Path:
     ],
 )
 def test_ids_of_openstreetmap_say_whose_data_they_are(fids: list[str], said: str):
-    assert attribution_of(pa.array(fids, pa.string()), None) == said
+    known = is_openstreetmap(pa.array(fids, pa.string()))
+    assert attribution_of(None, is_openstreetmap=known) == said
 
 
 @pytest.mark.parametrize("given", ["", " ", "a\nb", "x" * 201, "a\x1b[2Jb"])

@@ -313,7 +313,7 @@ def test_a_wrong_setting_is_named(tmp_path, line, message):
 
 
 def command(home: Home, *before: str) -> list[str]:
-    code = [*before, "from jobs.deliver import main", "main()"]
+    code = [*before, "from st_common.processes.deliver import main", "main()"]
     options = ["archive", "--home", str(home.root), "--until-idle"]
     return [sys.executable, "-c", "; ".join(code), *options]
 

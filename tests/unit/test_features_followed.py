@@ -275,7 +275,7 @@ def test_the_command_and_the_job_say_which_queries_followed_and_which_cannot(
     put(home, w1=NEW)  # the loader alone tells no query
     places = [f"--home={home.root}", f"--conf={home.root / 'conf'}"]
     file = str(home.root / "parks.geojson")
-    assert load_layer.main(["parks", file, *places]) == 0
+    assert load_layer.main(["parks", file, "--engine=local", *places]) == 0
     said = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (said["followed"], said["suspended"]) == (["a"], ["b"])
     put(home, w1=OLD)

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from deltalake import Schema as DeltaSchema
 from typer.testing import CliRunner
 
-from jobs import partition, report_regions
+from jobs import partition
 from st_common import tables
 from st_common.cli import app
 from st_common.contracts import load_contract
@@ -21,7 +21,7 @@ from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions
 from st_common.partition.store import current, store
 from st_common.quality.home_check import check_now
-from st_common.serving.regions_page import partitions
+from st_common.serving.regions_page import partitions, write_regions_page
 
 pytestmark = [
     pytest.mark.spec("B2"),
@@ -460,8 +460,7 @@ def test_the_report_draws_each_rectangle_once(
     assert len(shown.cells) == (4 if dimensions == 3 else 8)
     covered = sum(cell.width * cell.height for cell in shown.cells)
     assert covered == pytest.approx(shown.width * shown.height, rel=1e-2)
-    assert report_regions.main([f"--home={home.root}", "g"]) == 0
-    page = (home.root / "reports" / "regions" / "g.html").read_text()
+    page = write_regions_page(home, "g").read_text()
     assert page.count("<rect") == len(shown.cells)
     assert "8 regions" in page
     assert ("3 dimensions" in page) == (dimensions == 3)

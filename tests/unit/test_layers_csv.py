@@ -11,8 +11,8 @@ import shapely
 from jobs import load_layer
 from st_common.errors import LayerError
 from st_common.layers.kinds import Kinds
-from st_common.layers.load import read_features
 from st_common.layers.options import FileOptions
+from st_common.layers.reading import Wanted, read_features
 
 NONE = Kinds(())
 STOPS = """stop_id,stop_name,stop_lat,stop_lon,location_type
@@ -30,7 +30,7 @@ B,11,21,2
 
 def read(file: Path, text: str, encoding: str = "utf-8", **options):
     file.write_bytes(text.encode(encoding))
-    return read_features(file, NONE, options=FileOptions(**options))
+    return read_features(file, Wanted(NONE, options=FileOptions(**options)))
 
 
 def points(features):
@@ -84,10 +84,10 @@ def test_a_feed_of_gtfs_gives_its_stops_and_its_shapes_where_they_are_named(tmp_
         archive.writestr("agency.txt", "agency_id,agency_name\n1,A\n")
         archive.writestr("shapes.txt", SHAPES)
         archive.writestr("stops.txt", STOPS)
-    features = read_features(file, NONE)
+    features = read_features(file, Wanted(NONE))
     assert features.fids.tolist() == ["S0", "S1"]
     assert "--table shapes" in features.notes[0]
-    lines = read_features(file, NONE, options=FileOptions(table="shapes"))
+    lines = read_features(file, Wanted(NONE, options=FileOptions(table="shapes")))
     assert lines.fids.tolist() == ["A", "B"]
 
 
@@ -170,7 +170,7 @@ def test_a_srid_must_be_that_of_the_file_or_of_the_layer(tmp_path):
         read(file, text, crs="EPSG:3857")
     told = read(file, text, crs="EPSG:25832")
     assert told.geometries[0].bounds[:2] == pytest.approx((9, 0), abs=1e-9)
-    in_it = read_features(file, NONE, crs="EPSG:25832")
+    in_it = read_features(file, Wanted(NONE, crs="EPSG:25832"))
     assert in_it.geometries[0].wkt == "POINT (500000 0)"
 
 
@@ -251,7 +251,7 @@ def test_the_job_takes_what_the_command_takes(tmp_path, capsys, monkeypatch):
     file.write_text("code;e;n;c\nA;500000;0;7\nB;500000;x;8\n")
     told = ("--id", "c", "--source-crs", "EPSG:25832", "--x", "e", "--y", "n")
     home = ("--home", str(tmp_path / "home"))
-    assert load_layer.main(["depots", str(file), *told, *home]) == 0
+    assert load_layer.main(["depots", str(file), "--engine=local", *told, *home]) == 0
     said = capsys.readouterr()
     summary = json.loads(said.out)
     assert (summary["wanted"], summary["features"]) == (2, 1)
@@ -262,10 +262,10 @@ def test_the_job_takes_what_the_command_takes(tmp_path, capsys, monkeypatch):
 def test_packed_files_are_read_as_well(tmp_path):
     file = tmp_path / "stops.csv.gz"
     file.write_bytes(gzip.compress(STOPS.encode()))
-    assert read_features(file, NONE).fids.tolist() == ["S0", "S1"]
+    assert read_features(file, Wanted(NONE)).fids.tolist() == ["S0", "S1"]
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("folder/depots.csv", DEPOTS)
-    assert len(read_features(tmp_path / "a.zip", NONE).fids) == 2
+    assert len(read_features(tmp_path / "a.zip", Wanted(NONE)).fids) == 2
 
 
 def test_the_kind_is_a_column_and_a_header_is_not_needed(tmp_path):

@@ -15,7 +15,7 @@ from st_common.geometry.space import GLOBE, PLANE
 from st_common.layers.features import checked
 from st_common.layers.geojson import read_geojson
 from st_common.layers.kinds import load_kinds
-from st_common.layers.load import read_features
+from st_common.layers.reading import Wanted, read_features
 
 KINDS = load_kinds(Path(__file__).resolve().parents[2] / "conf")
 POINT = {"type": "Point", "coordinates": [1.0, 2.0]}
@@ -252,7 +252,7 @@ def test_good_files_of_others_are_read_and_bad_ones_never_fail_in_another_way(sh
         *folder.glob("r5py/*.geojson"),
     ]:
         try:
-            features = read_features(file, KINDS)
+            features = read_features(file, Wanted(KINDS))
         except LayerError as error:
             outcomes[file.stem] = str(error)
         else:
@@ -286,7 +286,10 @@ def test_kinds_choose_among_features_and_rules(tmp_path):
         for i, p in enumerate([{"kind": "hospital"}, {"highway": "bus_stop"}, {}])
     ]
     file.write_text(json.dumps(collection(*features)))
-    hospitals = read_features(file, KINDS, kinds=["hospital"])
+    hospitals = read_features(file, Wanted(KINDS, kinds=["hospital"]))
     assert (hospitals.fids.tolist(), hospitals.wanted) == (["0"], 1)
-    assert read_features(file, KINDS, kinds=["stop"]).fids.tolist() == ["1"]
-    assert read_features(file, KINDS, kinds=["other"]).fids.tolist() == ["1", "2"]
+    assert read_features(file, Wanted(KINDS, kinds=["stop"])).fids.tolist() == ["1"]
+    assert read_features(file, Wanted(KINDS, kinds=["other"])).fids.tolist() == [
+        "1",
+        "2",
+    ]

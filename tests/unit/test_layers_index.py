@@ -18,7 +18,7 @@ from st_common.layers.features import checked
 from st_common.layers.geojson import read_geojson
 from st_common.layers.index import LayerIndex
 from st_common.layers.kinds import Kinds, load_kinds
-from st_common.layers.load import read_features
+from st_common.layers.reading import Wanted, read_features
 from st_common.layers.rows import layer_rows
 from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions, assign, touching
@@ -346,7 +346,7 @@ def taxi(shared):
 def porto(shared):
     features = read_features(
         shared / "data" / "osm-porto" / "porto-centre-2020-07-20.osm.pbf",
-        load_kinds(CONF),
+        Wanted(load_kinds(CONF)),
     )
     bounds = shapely.bounds(features.geometries)
     split = median_split((bounds[:, :2] + bounds[:, 2:]) / 2, 11)
@@ -390,7 +390,9 @@ def test_aircraft_over_the_forests_of_liechtenstein(shared):
             (record["longitude"], record["latitude"]) for record in json.load(source)
         ]
     file = shared / "data" / "osm-liechtenstein" / "liechtenstein-2022-07-24.osm.pbf"
-    index, _, _ = index_of(read_features(file, load_kinds(CONF), kinds=["forest"]))
+    index, _, _ = index_of(
+        read_features(file, Wanted(load_kinds(CONF), kinds=["forest"]))
+    )
     x, y = np.array(places, float).T
     assert len(index.fids) == 567
     assert len(index.match(x.copy(), y.copy())[0]) == 111
@@ -471,7 +473,7 @@ def test_features_with_a_side_of_two_readings_are_rejected_and_the_others_counte
     ]
     file = tmp_path / "some.geojson"
     file.write_text(json.dumps({"type": "FeatureCollection", "features": records}))
-    found = read_features(file, Kinds(()))
+    found = read_features(file, Wanted(Kinds(())))
     assert found.rejected == {"crosses_180": 2}
     assert found.fids.tolist() == ["2", "3"]
-    assert len(read_features(file, Kinds(()), space=PLANE).fids) == 4
+    assert len(read_features(file, Wanted(Kinds(()), space=PLANE)).fids) == 4

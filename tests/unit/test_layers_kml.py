@@ -8,8 +8,8 @@ import shapely
 
 from st_common.errors import LayerError
 from st_common.layers.kinds import Kinds
-from st_common.layers.load import read_features
 from st_common.layers.options import FileOptions
+from st_common.layers.reading import Wanted, read_features
 
 NONE = Kinds(())
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
@@ -43,7 +43,7 @@ def folder(name: str, *parts: str) -> str:
 
 def test_a_placemark_with_holes_is_called_by_its_name(tmp_path):
     yard = folder("depots", placemark("yard", SHELL, *HOLES))
-    features = read_features(write(tmp_path / "a.kml", yard), NONE)
+    features = read_features(write(tmp_path / "a.kml", yard), Wanted(NONE))
     holes = [
         shapely.box(11, 1, 12, 2).exterior,
         shapely.box(13, 3, 13.5, 3.5).exterior,
@@ -67,20 +67,20 @@ def test_all_folders_are_read_and_one_where_it_is_named(tmp_path):
         f"<Document>{placemark('a')}"
         f"{folder('outer', placemark('b', more=data), inner)}</Document>",
     )
-    features = read_features(file, NONE)
+    features = read_features(file, Wanted(NONE))
     assert features.fids.tolist() == ["a", "b", "c"]
     assert [one["folder"] for one in features.tags] == ["a", "outer", "inner"]
     assert features.kinds.tolist() == ["other", "depot", "other"]
     assert features.tags[1]["gate"] == "7"
-    one = read_features(file, NONE, options=FileOptions(table="inner"))
+    one = read_features(file, Wanted(NONE, options=FileOptions(table="inner")))
     assert one.fids.tolist() == ["c"]
     with pytest.raises(LayerError, match="no table 'other'"):
-        read_features(file, NONE, options=FileOptions(table="other"))
+        read_features(file, Wanted(NONE, options=FileOptions(table="other")))
 
 
 def test_names_that_repeat_are_no_ids_and_that_is_told(tmp_path):
     file = write(tmp_path / "a.kml", f"<Document>{placemark('a') * 2}</Document>")
-    features = read_features(file, NONE)
+    features = read_features(file, Wanted(NONE))
     assert features.fids.tolist() == ["#1", "#2"]
     assert "values of name repeat" in features.notes[0]
 
@@ -91,10 +91,10 @@ def test_a_kmz_is_read_by_its_main_file(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.kmz", "w") as archive:
         archive.write(main, "doc.kml")
         archive.write(other, "files/other.kml")
-    assert read_features(tmp_path / "a.kmz", NONE).fids.tolist() == ["a"]
+    assert read_features(tmp_path / "a.kmz", Wanted(NONE)).fids.tolist() == ["a"]
     (tmp_path / "b.kmz").write_bytes(b"PK\x03\x04 cut")
     with pytest.raises(LayerError, match="cannot be unpacked"):
-        read_features(tmp_path / "b.kmz", NONE)
+        read_features(tmp_path / "b.kmz", Wanted(NONE))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_coordinates_that_are_none_end_the_load_with_their_line(
         tmp_path / "a.kml", "<Document>\n", placemark("a", places), "</Document>"
     )
     with pytest.raises(LayerError, match="line 2: ") as raised:
-        read_features(file, NONE)
+        read_features(file, Wanted(NONE))
     assert wrong.split(",")[-1] in str(raised.value)
 
 
@@ -122,7 +122,7 @@ def test_a_placemark_whose_geometry_cannot_be_read_is_named(tmp_path):
     point = "<Placemark><name>no place</name></Placemark>"
     parts = (placemark("good"), placemark("open", "10,0 14,0 14,4 10,4"), point)
     features = read_features(
-        write(tmp_path / "a.kml", "<Document>", *parts, "</Document>"), NONE
+        write(tmp_path / "a.kml", "<Document>", *parts, "</Document>"), Wanted(NONE)
     )
     assert (features.fids.tolist(), features.wanted) == (["good"], 3)
     assert [(one.fid, one.where) for one in features.faults] == [
@@ -136,7 +136,7 @@ def test_links_to_other_files_are_told_and_never_followed(tmp_path):
         "<NetworkLink><Link><href>http://127.0.0.1:9/a.kml</href></Link></NetworkLink>"
     )
     file = write(tmp_path / "a.kml", f"<Document>{link}{placemark('a')}</Document>")
-    assert "1 NetworkLink" in read_features(file, NONE).notes[0]
+    assert "1 NetworkLink" in read_features(file, Wanted(NONE)).notes[0]
 
 
 @pytest.mark.parametrize("end", ["kml", "gpx", "topojson", "shp", "gpkg", "fgb"])
@@ -145,7 +145,7 @@ def test_an_error_has_no_words_of_the_library_that_reads(tmp_path, end):
         file = tmp_path / f"a.{end}"
         file.write_bytes(content)
         with pytest.raises(LayerError) as raised:
-            read_features(file, NONE)
+            read_features(file, Wanted(NONE))
         said = str(raised.value)
         assert f"a.{end} cannot be read as " in said or "has no table" in said
         assert "ERROR" not in said
@@ -159,15 +159,15 @@ POINT = "<wpt lat='48' lon='11'><name>depot</name></wpt>"
 def test_waypoints_and_tracks_of_gpx_are_layers(tmp_path):
     file = tmp_path / "a.gpx"
     file.write_text(GPX.format(POINT))
-    features = read_features(file, NONE)
+    features = read_features(file, Wanted(NONE))
     assert (features.fids.tolist(), features.geometries[0].wkt) == (
         ["depot"],
         "POINT (11 48)",
     )
     file.write_text(GPX.format(POINT + TRACK))
     with pytest.raises(LayerError, match="several tables: waypoints, tracks"):
-        read_features(file, NONE)
-    track = read_features(file, NONE, options=FileOptions(table="tracks"))
+        read_features(file, Wanted(NONE))
+    track = read_features(file, Wanted(NONE, options=FileOptions(table="tracks")))
     assert track.geometries[0].wkt == "MULTILINESTRING ((11 48, 11 49))"
 
 
@@ -179,19 +179,19 @@ TOPOLOGY = """{"type": "Topology", "arcs": [[[10, 0], [12, 0], [12, 2], [10, 0]]
 def test_topojson_is_read_by_its_name_and_named_by_another(tmp_path):
     file = tmp_path / "a.topojson"
     file.write_text(TOPOLOGY)
-    features = read_features(file, NONE)
+    features = read_features(file, Wanted(NONE))
     assert (features.fids.tolist(), features.kinds.tolist()) == (["z1"], ["zone"])
     assert features.geometries[0].bounds == (10, 0, 12, 2)
     called = file.rename(tmp_path / "a.json")
     with pytest.raises(LayerError, match="is TopoJSON, and no GeoJSON"):
-        read_features(called, NONE)
+        read_features(called, Wanted(NONE))
 
 
 def test_json_of_esri_is_refused_by_its_name(tmp_path):
     file = tmp_path / "a.json"
     file.write_text('{"geometryType": "esriGeometryPoint", "features": []}')
     with pytest.raises(LayerError, match="is Esri JSON") as raised:
-        read_features(file, NONE)
+        read_features(file, Wanted(NONE))
     assert "ogr2ogr" in raised.value.hint
 
 
@@ -208,5 +208,5 @@ def test_what_is_not_read_is_named_with_the_way_out(tmp_path, end, what, way):
     file = tmp_path / f"a.{end}"
     file.write_text("anything")
     with pytest.raises(LayerError, match=f"not read from {what}") as raised:
-        read_features(file, NONE)
+        read_features(file, Wanted(NONE))
     assert way in raised.value.hint

@@ -14,8 +14,9 @@ from st_common.errors import LayerError
 from st_common.home import Home
 from st_common.layers.faults import WORDS
 from st_common.layers.kinds import Kinds
-from st_common.layers.load import load, read_features
+from st_common.layers.load import load
 from st_common.layers.options import FileOptions
+from st_common.layers.reading import Wanted, read_features
 from st_common.layers.summary import summary
 from st_common.server.place import Place
 from tests.kit.serving_http import served
@@ -119,7 +120,8 @@ def test_the_job_names_them_on_standard_error_and_in_its_summary(
 ):
     monkeypatch.chdir(tmp_path)
     file = write(tmp_path / "zones.geojson", *ZONES)
-    assert load_layer.main(["zones", str(file), "--home", str(tmp_path / "home")]) == 0
+    home = ("--engine", "local", "--home", str(tmp_path / "home"))
+    assert load_layer.main(["zones", str(file), *home]) == 0
     said = capsys.readouterr()
     assert "rejected feature 1, id 'fiji': crosses_180" in said.err
     told = json.loads(said.out)
@@ -179,7 +181,7 @@ def test_the_server_names_what_loads_left_out(run, tmp_path):
 
 def test_a_hole_outside_of_its_area_is_left_out_and_holes_in_it_stay(tmp_path):
     file = write(tmp_path / "a.geojson", feature(polygon(SQUARE, HOLE, OUTER_HOLE)))
-    features = read_features(file, NONE)
+    features = read_features(file, Wanted(NONE))
     expected = shapely.Polygon(SQUARE, [HOLE])
     assert features.geometries[0].equals(expected)
     assert [one.reason for one in features.faults] == ["hole_outside"]
@@ -189,7 +191,7 @@ def test_a_hole_outside_of_its_area_is_left_out_and_holes_in_it_stay(tmp_path):
 def test_a_hole_that_reaches_over_its_shell_takes_what_they_share(tmp_path):
     over = [[11, 1], [13, 1], [13, 1.5], [11, 1.5], [11, 1]]
     file = write(tmp_path / "a.geojson", feature(polygon(SQUARE, over)))
-    features = read_features(file, NONE)
+    features = read_features(file, Wanted(NONE))
     expected = shapely.Polygon(SQUARE) - shapely.Polygon(over)
     assert features.geometries[0].equals(expected)
     assert [one.reason for one in features.faults] == ["made_valid"]
@@ -200,7 +202,9 @@ def test_outer_holes_of_one_part_leave_the_others_as_they_are(tmp_path):
     far_hole = [[x + 20, y] for x, y in HOLE]
     parts = [[SQUARE, OUTER_HOLE, HOLE], [far, far_hole]]
     geometry = {"type": "MultiPolygon", "coordinates": parts}
-    features = read_features(write(tmp_path / "a.geojson", feature(geometry)), NONE)
+    features = read_features(
+        write(tmp_path / "a.geojson", feature(geometry)), Wanted(NONE)
+    )
     expected = shapely.MultiPolygon([(SQUARE, [HOLE]), (far, [far_hole])])
     assert features.geometries[0].equals(expected)
 
@@ -218,7 +222,7 @@ EMPTY = [
 @pytest.mark.parametrize("geometry", EMPTY, ids=lambda one: json.dumps(one)[:60])
 def test_an_empty_part_or_hole_is_left_out_and_the_rest_is_loaded(tmp_path, geometry):
     file = write(tmp_path / "a.geojson", feature(geometry, "a"), feature(EMPTY[0], "b"))
-    features = read_features(file, NONE)
+    features = read_features(file, Wanted(NONE))
     assert features.fids.tolist() == ["a", "b"]
     assert features.geometries[0].equals(shapely.Polygon(SQUARE))
     told = [(one.fid, one.outcome, one.reason) for one in features.faults]
@@ -232,7 +236,7 @@ def test_an_empty_part_of_a_line_is_left_out_and_one_of_a_collection(tmp_path):
     lines = {"type": "MultiLineString", "coordinates": [[], [[0, 0], [1, 1]]]}
     several = {"type": "GeometryCollection", "geometries": [lines, EMPTY[0]]}
     features = read_features(
-        write(tmp_path / "a.geojson", feature(lines), feature(several)), NONE
+        write(tmp_path / "a.geojson", feature(lines), feature(several)), Wanted(NONE)
     )
     assert (len(features.fids), features.repaired) == (2, 2)
 
@@ -251,7 +255,7 @@ def test_an_empty_part_of_a_line_is_left_out_and_one_of_a_collection(tmp_path):
 def test_a_feature_of_nothing_but_empty_parts_is_rejected(tmp_path, geometry):
     good = feature(polygon(SQUARE), "good")
     file = write(tmp_path / "a.geojson", feature(geometry, "empty"), good)
-    features = read_features(file, NONE)
+    features = read_features(file, Wanted(NONE))
     assert (features.fids.tolist(), features.repaired) == (["good"], 0)
     assert [(one.fid, one.reason) for one in features.faults] == [
         ("empty", "degenerate")
@@ -271,7 +275,7 @@ def test_lines_are_named_by_their_numbers(tmp_path):
     file = tmp_path / "a.geojsonl"
     good = json.dumps(feature(polygon(SQUARE), "good"))
     file.write_text(f"{good}\n\n{{oops\n{json.dumps(ZONES[2])}\n")
-    features = read_features(file, NONE)
+    features = read_features(file, Wanted(NONE))
     assert [(one.where, one.fid, one.reason) for one in features.faults] == [
         ("line 3", "#2", "bad_json"),
         ("line 4", "open", "ring_not_closed"),
@@ -291,7 +295,7 @@ def test_coordinates_in_the_wrong_order_are_asked_about(run, tmp_path):
     with pytest.raises(LayerError, match="--lat-lon reads them so"):
         load(Home(tmp_path / "home"), "zones", file, group="default")
     assert run("layer", "load", "zones", file, "--lat-lon").startswith("layer zones")
-    told = read_features(file, NONE, options=FileOptions(lat_lon=True))
+    told = read_features(file, Wanted(NONE, options=FileOptions(lat_lon=True)))
     assert told.geometries[0].bounds == (100.9, 60.1, 101, 60.2)
 
 
@@ -306,10 +310,10 @@ UTM = ("urn:ogc:def:crs:EPSG::25832", "EPSG:25832", "urn:ogc:def:crs:EPSG:9.6:25
 def test_the_member_crs_says_the_system_of_a_file(tmp_path, name):
     point = feature({"type": "Point", "coordinates": [500_000, 0]}, "a")
     file = write(tmp_path / "a.geojson", point, **crs(name))
-    features = read_features(file, NONE)
+    features = read_features(file, Wanted(NONE))
     assert features.geometries[0].bounds[:2] == pytest.approx((9, 0), abs=1e-9)
     assert name in features.notes[0]
-    planar = read_features(file, NONE, crs="EPSG:25832")
+    planar = read_features(file, Wanted(NONE, crs="EPSG:25832"))
     assert planar.geometries[0].bounds[:2] == (500_000, 0)
 
 
@@ -325,7 +329,9 @@ def test_the_member_crs_says_the_system_of_a_file(tmp_path, name):
 )
 def test_degrees_stay_degrees_whatever_the_member_calls_them(tmp_path, member):
     point = feature({"type": "Point", "coordinates": [11, 48]}, "a")
-    features = read_features(write(tmp_path / "a.geojson", point, **member), NONE)
+    features = read_features(
+        write(tmp_path / "a.geojson", point, **member), Wanted(NONE)
+    )
     assert features.geometries[0].wkt == "POINT (11 48)"
 
 
@@ -344,11 +350,11 @@ def test_a_member_that_nobody_knows_is_named_with_the_option(tmp_path, member, s
     point = feature({"type": "Point", "coordinates": [691_000, 5_334_000]}, "a")
     file = write(tmp_path / "a.geojson", point, **member)
     with pytest.raises(LayerError, match="system of coordinates") as raised:
-        read_features(file, NONE)
+        read_features(file, Wanted(NONE))
     assert shown in str(raised.value)
     assert "--source-crs" in raised.value.hint
     told = FileOptions(crs="EPSG:25832")
-    assert read_features(file, NONE, options=told).fids.tolist() == ["a"]
+    assert read_features(file, Wanted(NONE, options=told)).fids.tolist() == ["a"]
 
 
 def test_lines_of_two_systems_are_refused(tmp_path):
@@ -357,13 +363,13 @@ def test_lines_of_two_systems_are_refused(tmp_path):
     lines = [{**point, **crs(name)} for name in ("EPSG:25832", "EPSG:3857")]
     file.write_text("\n".join(map(json.dumps, lines)))
     with pytest.raises(LayerError, match=r"several systems .*: EPSG:25832, EPSG:3857"):
-        read_features(file, NONE)
+        read_features(file, Wanted(NONE))
 
 
 def test_a_property_names_features_where_it_is_asked_for(tmp_path):
     good = feature(polygon(SQUARE), 7, code="A1")
     file = write(tmp_path / "a.geojson", good, feature(polygon(SQUARE), 8))
-    features = read_features(file, NONE, options=FileOptions(ids="code"))
+    features = read_features(file, Wanted(NONE, options=FileOptions(ids="code")))
     assert features.fids.tolist() == ["A1"]
     assert features.rejected == {"bad_id": 1}
 
@@ -373,7 +379,7 @@ def test_an_empty_part_of_any_format_is_left_out_and_told(tmp_path):
     area = "MULTIPOLYGON (EMPTY, ((0 0, 1 0, 1 1, 0 0)))"
     several = "GEOMETRYCOLLECTION (POINT (1 1), GEOMETRYCOLLECTION (POINT EMPTY))"
     file.write_text(f"id;wkt\na;{area}\nb;{several}\nc;MULTIPOINT EMPTY\n")
-    features = read_features(file, NONE)
+    features = read_features(file, Wanted(NONE))
     assert [one.wkt for one in features.geometries] == [
         "MULTIPOLYGON (((0 0, 1 0, 1 1, 0 0)))",
         "GEOMETRYCOLLECTION (POINT (1 1))",
@@ -389,7 +395,7 @@ def test_an_empty_part_of_any_format_is_left_out_and_told(tmp_path):
 def test_geojson_is_read_in_each_encoding_of_json(tmp_path, encoding):
     file = write(tmp_path / "a.geojson", feature(polygon(SQUARE), "Köln"))
     file.write_bytes(file.read_text().encode(encoding))
-    assert read_features(file, NONE).fids.tolist() == ["Köln"]
+    assert read_features(file, Wanted(NONE)).fids.tolist() == ["Köln"]
 
 
 def test_a_document_that_is_cut_is_refused_and_not_read_in_part(tmp_path):
@@ -397,7 +403,7 @@ def test_a_document_that_is_cut_is_refused_and_not_read_in_part(tmp_path):
     lines = file.read_text().replace('{"type": "Feature"', '\n{"type": "Feature"')
     file.write_text(lines[: len(lines) // 2])
     with pytest.raises(LayerError, match="is no GeoJSON"):
-        read_features(file, NONE)
+        read_features(file, Wanted(NONE))
 
 
 def said_by(*words):

@@ -1,6 +1,7 @@
 """Loading layers: one commit, one control row per stream, and what happens when a load dies in between."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from st_common.errors import ConfigError, LayerError
 from st_common.home import Home
 from st_common.layers import load as loading
 from st_common.layers.announce import announce, newest_version
-from st_common.layers.load import load
+from st_common.layers.load import load, local
 from st_common.layers.stored import load_index
 from st_common.layers.summary import summaries, summary
 from st_common.partition.kdtree import median_split
@@ -83,7 +84,7 @@ def test_a_load_writes_a_row_for_each_region_in_one_version_that_meets_the_contr
         file,
         group="default",
         conf=CONF,
-        progress=lambda what, count: seen.append((what, count)),
+        engine=partial(local, progress=lambda what, count: seen.append((what, count))),
     )
     table = home.table("layers", "parks")
     rows = tables.read(table)

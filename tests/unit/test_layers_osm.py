@@ -14,8 +14,8 @@ from st_common.errors import LayerError
 from st_common.layers.faults import counted
 from st_common.layers.features import checked
 from st_common.layers.kinds import Kinds, Rule, load_kinds
-from st_common.layers.load import read_features
 from st_common.layers.osm import read_osm
+from st_common.layers.reading import Wanted, read_features
 
 KINDS = load_kinds(Path(__file__).resolve().parents[2] / "conf")
 MARKED = Kinds((Rule(kind="marked", geometry="area", tags=(("test:section", None),)),))
@@ -123,7 +123,7 @@ def test_the_tags_of_a_relation_decide_not_those_of_its_ways(shared):
 
 
 def counts(file, kinds=KINDS, **chosen):
-    features = read_features(file, kinds, **chosen)
+    features = read_features(file, Wanted(kinds, **chosen))
     return Counter(features.kinds.tolist()), features
 
 
@@ -209,7 +209,7 @@ def wanted_in(file, kinds):
 )
 def test_what_is_loaded_and_what_is_rejected_are_together_what_was_wanted(shared, name):
     file = shared / "data" / f"{name}.osm.pbf"
-    features = read_features(file, KINDS)
+    features = read_features(file, Wanted(KINDS))
     assert (
         len(features.fids) + sum(features.rejected.values())
         == features.wanted
@@ -220,7 +220,7 @@ def test_what_is_loaded_and_what_is_rejected_are_together_what_was_wanted(shared
 def test_an_area_that_was_built_before_its_relation_was_read_is_not_rejected(shared):
     features = read_features(
         shared / "data" / "osm-liechtenstein" / "liechtenstein-2013-08-03.osm.pbf",
-        KINDS,
+        Wanted(KINDS),
     )
     assert sum(fid.startswith("relation/") for fid in features.fids) == 4
     assert features.rejected == {"no_area": 1}
@@ -239,7 +239,7 @@ def test_the_law_of_counts_holds_for_every_case_of_the_grid(shared):
 @pytest.mark.slow
 def test_forests_of_liechtenstein_come_from_ways_and_from_relations(shared):
     file = shared / "data" / "osm-liechtenstein" / "liechtenstein-2022-07-24.osm.pbf"
-    features = read_features(file, KINDS, kinds=["forest"])
+    features = read_features(file, Wanted(KINDS, kinds=["forest"]))
     assert len(features.fids) == 567
     assert sum(fid.startswith("relation/") for fid in features.fids) == 41
 
@@ -253,7 +253,7 @@ def test_a_cut_extract_keeps_the_known_stretches_of_its_lines(shared):
         0,
     )
     file = shared / "data" / "osm-helsinki" / "Helsinki.osm.pbf"
-    roads = read_features(file, KINDS, kinds=["road"])
+    roads = read_features(file, Wanted(KINDS, kinds=["road"]))
     assert len(roads.fids) + roads.rejected["missing_nodes"] == 2650
     assert roads.repaired > 50
     assert features.repaired >= roads.repaired
@@ -263,7 +263,7 @@ def test_real_ways_without_their_nodes_are_counted(shared):
     file = (
         shared / "data" / "malformed" / "osm" / "campo-grande-ways-missing-nodes.osm.gz"
     )
-    roads = read_features(file, KINDS, kinds=["road"])
+    roads = read_features(file, Wanted(KINDS, kinds=["road"]))
     assert len(roads.fids) + roads.rejected["missing_nodes"] == 4129
     assert roads.rejected["missing_nodes"] > 0
 
@@ -371,12 +371,12 @@ def _varint(value):
 
 def test_files_that_are_no_layers_are_refused(tmp_path):
     with pytest.raises(LayerError, match="there is no file"):
-        read_features(tmp_path / "none.osm.pbf", KINDS)
+        read_features(tmp_path / "none.osm.pbf", Wanted(KINDS))
     (tmp_path / "changes.osc").write_text("<osmChange/>")
     with pytest.raises(LayerError, match="no known format"):
-        read_features(tmp_path / "changes.osc", KINDS)
+        read_features(tmp_path / "changes.osc", Wanted(KINDS))
     (tmp_path / "unsorted.osm").write_text(
         OSM.format(NODES + way(2, [1, 2]) + way(1, [1, 2]))
     )
     with pytest.raises(LayerError, match="sort it first"):
-        read_features(tmp_path / "unsorted.osm", KINDS)
+        read_features(tmp_path / "unsorted.osm", Wanted(KINDS))

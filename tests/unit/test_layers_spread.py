@@ -8,7 +8,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs import load_layer, spread_layers, tell_streams
+from jobs import load_layer
 from st_common import tables
 from st_common.contracts import load_contract, require_match
 from st_common.home import Home
@@ -21,6 +21,7 @@ from st_common.partition.regions import Regions, whole
 from st_common.partition.store import current, store
 from tests.kit.effort import tries
 
+LOCAL = ("--engine", "local")
 CONF = Path(__file__).resolve().parents[2] / "conf"
 POINTS = st.lists(
     st.tuples(st.integers(-50, 50), st.integers(-50, 50), st.integers(1, 30)),
@@ -97,13 +98,15 @@ def test_the_jobs_say_that_regions_are_missing_and_tell_streams_of_the_new_versi
     home = Home(tmp_path / "home")
     home.stream("cars").mkdir(parents=True)
     places = ["--home", str(home.root), "--conf", str(CONF)]
-    assert load_layer.main([*places, "parks", str(file), "--group", "g"]) == 0
+    assert load_layer.main([*places, "parks", str(file), "--group", "g", *LOCAL]) == 0
     assert "group 'g' has no regions yet" in capsys.readouterr().err
     regions_of(home, np.array([[0.0, 0], [4, 4]]), 2)
-    assert spread_layers.main(places) == 0
-    assert '"versions": {"parks": 2}' in capsys.readouterr().out
-    for told in ('"streams": ["cars"]', '"streams": []'):
-        assert tell_streams.main(places) == 0
+    done = (
+        '"versions": {"parks": 2}, "kept": [], "unknown": [], "streams": ["cars"]',
+        '"versions": {}, "kept": ["parks"], "unknown": [], "streams": []',
+    )
+    for told in done:
+        assert load_layer.main([*places, "--spread"]) == 0
         assert told in capsys.readouterr().out
-    assert load_layer.main([*places, "parks", str(file), "--group", "g"]) == 0
+    assert load_layer.main([*places, "parks", str(file), "--group", "g", *LOCAL]) == 0
     assert capsys.readouterr().err == ""

@@ -21,8 +21,8 @@ from st_common.cli import app
 from st_common.errors import ConfigError, LayerError
 from st_common.home import Home
 from st_common.layers.kinds import Kinds, load_kinds
-from st_common.layers.load import read_features
 from st_common.layers.options import FileOptions
+from st_common.layers.reading import Wanted, read_features
 
 NONE = Kinds(())
 WRITTEN_BY = {
@@ -88,10 +88,10 @@ def test_each_format_gives_the_features_that_the_geojson_file_has(
     shared, tmp_path, name, features, repaired
 ):
     source = natural_earth(shared, name)
-    expected = read_features(source, NONE)
+    expected = read_features(source, Wanted(NONE))
     assert (expected.wanted, expected.repaired) == (features, repaired)
     for end in ("shp", "gpkg", "fgb", "parquet"):
-        got = read_features(as_file(source, tmp_path / f"world.{end}"), NONE)
+        got = read_features(as_file(source, tmp_path / f"world.{end}"), Wanted(NONE))
         assert (got.wanted, got.repaired, got.rejected) == (
             features,
             repaired,
@@ -112,12 +112,12 @@ def test_coordinates_come_in_the_system_that_is_asked_for(tmp_path, end):
         crs=UTM,
         kind=["park"],
     )
-    as_it_is = read_features(planar, NONE, crs=UTM)
+    as_it_is = read_features(planar, Wanted(NONE, crs=UTM))
     assert as_it_is.geometries[0].bounds[:2] == pytest.approx(corner, abs=1e-6)
-    degrees = read_features(planar, NONE)
+    degrees = read_features(planar, Wanted(NONE))
     assert degrees.kinds.tolist() == ["park"]
     assert degrees.geometries[0].bounds[2] == pytest.approx(10.0141, abs=1e-4)
-    assert read_features(planar, NONE, crs="planar").geometries[0].area == (
+    assert read_features(planar, Wanted(NONE, crs="planar")).geometries[0].area == (
         pytest.approx(1e6)
     )
 
@@ -125,7 +125,7 @@ def test_coordinates_come_in_the_system_that_is_asked_for(tmp_path, end):
 def test_degrees_of_geojson_become_metres_of_the_streams(tmp_path):
     file = tmp_path / "a.geojson"
     file.write_text('{"type": "Point", "coordinates": [9, 0]}')
-    point = read_features(file, NONE, crs=UTM).geometries[0]
+    point = read_features(file, Wanted(NONE, crs=UTM)).geometries[0]
     assert (point.x, point.y) == pytest.approx((500_000, 0), abs=1e-6)
 
 
@@ -143,7 +143,7 @@ def test_degrees_of_openstreetmap_become_metres_of_the_streams(tmp_path):
         f'<way id="2">{area}<tag k="leisure" v="park"/></way></osm>'
     )
     rules = load_kinds(Path(__file__).resolve().parents[2] / "conf")
-    features = read_features(file, rules, crs=UTM)
+    features = read_features(file, Wanted(rules, crs=UTM))
     assert features.fids.tolist() == ["way/1", "way/2/area"]
     for geometry in features.geometries:
         assert geometry.bounds[:2] == pytest.approx((500_000, 0), abs=1e-6)
@@ -152,35 +152,35 @@ def test_degrees_of_openstreetmap_become_metres_of_the_streams(tmp_path):
 def test_what_has_no_place_in_the_new_system_is_rejected(tmp_path):
     points = [shapely.Point(500_000, 5e6), shapely.Point(9e99, 0), shapely.Point()]
     file = write(tmp_path / "a.parquet", [*points, None], crs=UTM, name=[*"abcd"])
-    features = read_features(file, NONE, options=FileOptions(ids="name"))
+    features = read_features(file, Wanted(NONE, options=FileOptions(ids="name")))
     assert features.fids.tolist() == ["a"]
     assert features.rejected == {"degenerate": 1, "no_geometry": 1, "out_of_crs": 1}
     beyond = write(tmp_path / "b.gpkg", [shapely.Point(0, 91), shapely.Point(1, 1)])
-    assert read_features(beyond, NONE).rejected == {"out_of_crs": 1}
+    assert read_features(beyond, Wanted(NONE)).rejected == {"out_of_crs": 1}
 
 
 def test_a_file_that_does_not_say_its_system_needs_to_be_told(tmp_path):
     file = write(tmp_path / "a.shp", [SQUARE], name=["a"])
     file.with_suffix(".prj").unlink()
     with pytest.raises(LayerError, match="does not say in which system") as raised:
-        read_features(file, NONE)
+        read_features(file, Wanted(NONE))
     assert "--source-crs" in str(raised.value.hint)
     told = FileOptions(crs="EPSG:4326")
-    assert read_features(file, NONE, options=told).geometries[0].equals(SQUARE)
+    assert read_features(file, Wanted(NONE, options=told)).geometries[0].equals(SQUARE)
     with pytest.raises(ConfigError, match="no system of coordinates"):
-        read_features(file, NONE, crs="EPSG:99", options=told)
+        read_features(file, Wanted(NONE, crs="EPSG:99", options=told))
     with pytest.raises(LayerError, match="its system of coordinates is not known"):
-        read_features(file, NONE, options=FileOptions(crs="EPSG:99"))
+        read_features(file, Wanted(NONE, options=FileOptions(crs="EPSG:99")))
 
 
 def test_a_column_names_features_and_its_gaps_and_repeats_are_rejected(tmp_path):
     squares = [shapely.box(n, 0, n + 1, 1) for n in range(4)]
     file = write(tmp_path / "a.gpkg", squares, code=["b", "a", "", "a"])
-    features = read_features(file, NONE, options=FileOptions(ids="code"))
+    features = read_features(file, Wanted(NONE, options=FileOptions(ids="code")))
     assert features.fids.tolist() == ["a", "b"]
     assert features.rejected == {"bad_id": 1, "duplicate_fid": 1}
     with pytest.raises(LayerError, match="no column 'name' of ids"):
-        read_features(file, NONE, options=FileOptions(ids="name"))
+        read_features(file, Wanted(NONE, options=FileOptions(ids="name")))
 
 
 def test_of_several_tables_one_is_named(tmp_path):
@@ -197,10 +197,10 @@ def test_of_several_tables_one_is_named(tmp_path):
         append=True,
     )
     with pytest.raises(LayerError, match="several tables: a, stops"):
-        read_features(file, NONE)
+        read_features(file, Wanted(NONE))
     with pytest.raises(LayerError, match="no table 'b'"):
-        read_features(file, NONE, options=FileOptions(table="b"))
-    stops = read_features(file, NONE, options=FileOptions(table="stops"))
+        read_features(file, Wanted(NONE, options=FileOptions(table="b")))
+    stops = read_features(file, Wanted(NONE, options=FileOptions(table="stops")))
     assert stops.geometries[0].wkt == "POINT (1 2)"
 
 
@@ -211,12 +211,12 @@ def test_files_may_be_packed(tmp_path, end):
     with zipfile.ZipFile(archive, "w") as packed:
         for part in tmp_path.glob("a.*"):
             packed.write(part, f"folder/{part.name}")
-    assert read_features(archive, NONE).geometries[0].equals(SQUARE)
+    assert read_features(archive, Wanted(NONE)).geometries[0].equals(SQUARE)
     if end == "shp":  # is several files
         return
     packed_file = tmp_path / f"b.{end}.gz"
     packed_file.write_bytes(gzip.compress(file.read_bytes()))
-    assert read_features(packed_file, NONE).geometries[0].equals(SQUARE)
+    assert read_features(packed_file, Wanted(NONE)).geometries[0].equals(SQUARE)
 
 
 def test_of_an_archive_of_several_files_one_is_named(shared, tmp_path):
@@ -228,13 +228,13 @@ def test_of_an_archive_of_several_files_one_is_named(shared, tmp_path):
         packed.write(ports, ports.name)
         packed.write(reefs, reefs.name)
     with pytest.raises(LayerError, match=r"several layer files: ne_10m_ports\.geojson"):
-        read_features(archive, NONE)
+        read_features(archive, Wanted(NONE))
     chosen = FileOptions(table="ne_10m_ports")
-    assert read_features(archive, NONE, options=chosen).wanted == 1081
+    assert read_features(archive, Wanted(NONE, options=chosen)).wanted == 1081
     empty = tmp_path / "empty.zip"
     zipfile.ZipFile(empty, "w").close()
     with pytest.raises(LayerError, match="holds no layer file"):
-        read_features(empty, NONE)
+        read_features(empty, Wanted(NONE))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_a_file_that_was_cut_is_refused_or_read_whole(tmp_path, name):
         shutil.copytree(whole, folder)
         (folder / name).write_bytes(content[:cut])
         with contextlib.suppress(LayerError):
-            features = read_features(folder / name, NONE)
+            features = read_features(folder / name, Wanted(NONE))
             rejected = sum(features.rejected.values())
             assert features.wanted == len(features.fids) + rejected == 50
 
@@ -266,7 +266,7 @@ def test_parquet_without_geometries_is_refused(tmp_path):
     file = tmp_path / "a.parquet"
     pq.write_table(pa.table({"x": [1.0]}), file)
     with pytest.raises(LayerError, match="is no GeoParquet"):
-        read_features(file, NONE)
+        read_features(file, Wanted(NONE))
 
 
 STREAM = """

@@ -164,7 +164,7 @@ def test_a_layer_that_is_loaded_comes_from_its_file_with_the_columns_of_its_cont
         lineage(
             place, f'to = "http"\nurl = "{receiver.url}"\ntoken_env = "OUR_LINEAGE"'
         )
-        words = ("load_layer", "parks", str(file))
+        words = ("load_layer", "parks", str(file), "--engine=local")
         process = in_process(place, *words, OUR_LINEAGE=SECRET)
         out, err = process.communicate(timeout=PATIENCE_S)
         events = received(receiver)
@@ -231,18 +231,18 @@ def test_of_a_job_that_is_killed_the_next_run_tells_that_it_was_aborted(
     process = in_process(place, "run_stream", "taxis")
     try:
         wait(lambda: len(in_file(place)) == 1, "the stream said that it starts")
-        assert job(place, "snapshot") == 0
+        assert job(place, "maintain", "--levels") == 0
         of_stream = [e for e in told(in_file(place)) if e[0] == "run_stream.taxis"]
         assert of_stream == [("run_stream.taxis", "START")], "it lives"
     finally:
         process.kill()
         process.communicate(timeout=PATIENCE_S)
-    assert job(place, "snapshot") == 0
+    assert job(place, "maintain", "--levels") == 0
     events = [e for e in in_file(place) if e["job"]["name"] == "run_stream.taxis"]
     assert [event["eventType"] for event in events] == ["START", "ABORT"]
     assert events[0]["run"]["runId"] == events[1]["run"]["runId"]
     assert "killed" in events[1]["run"]["facets"]["errorMessage"]["message"]
-    assert job(place, "snapshot") == 0
+    assert job(place, "maintain", "--levels") == 0
     assert told(in_file(place)).count(("run_stream.taxis", "ABORT")) == 1
 
 

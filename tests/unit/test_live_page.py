@@ -72,5 +72,7 @@ def test_only_a_page_of_fairway_answers():
 def test_what_a_job_made_is_seen_at_its_place():
     assert place_of("load_layer", {"layer": "a&b"}) == "tab=server&layer=a%26b"
     assert place_of("partition", {"version": 1}) == "tab=server&regions=1"
-    assert place_of("report_streams", {"pages": []}) == "tab=queries"
+    assert (
+        place_of("st_common.processes.report_streams", {"pages": []}) == "tab=queries"
+    )
     assert place_of("partition", {}) is place_of("maintain", {"files": 1}) is None

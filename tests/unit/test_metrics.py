@@ -13,7 +13,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
 
-from jobs.supervise import main as supervise
 from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.controls.rows import Register
@@ -22,6 +21,7 @@ from st_common.delivery.settings import wanted
 from st_common.errors import StorageError
 from st_common.home import Home
 from st_common.ops.alerts import tell
+from st_common.processes.supervise import main as supervise
 from st_common.query.plan import Box, Plan
 from st_common.serving import metrics as metrics_module
 from st_common.serving.latency import latency_s

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from jobs.supervise import main as supervise
 from st_common.cli import app
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
+from st_common.processes.supervise import main as supervise
 from st_common.serving.answers import answer
 from tests.kit.log_writer import bare_log
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from jobs.supervise import main
 from st_common.delivery import alerting
 from st_common.delivery.alerting import alert_settings, begin_alerting, notify
 from st_common.delivery.webhook import WebhookSink
@@ -23,6 +22,7 @@ from st_common.ops.alerts import (
 from st_common.ops.health import Limits
 from st_common.ops.records import write_record
 from st_common.ops.settings import limits_of, notifier_of
+from st_common.processes.supervise import main
 from tests.kit.http_receiver import Answer, HttpReceiver, http_receiver
 
 REPOSITORY = Path(__file__).resolve().parents[2]

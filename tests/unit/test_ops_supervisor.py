@@ -14,7 +14,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jobs.supervise import main
 from st_common.errors import ConfigError, FencedError
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
@@ -26,6 +25,7 @@ from st_common.ops.launcher import find, launch, recorded
 from st_common.ops.process import kill_session, lives, this_process
 from st_common.ops.status import read_exit, read_status
 from st_common.ops.supervisor import Engines, Supervisor, tick
+from st_common.processes.supervise import main
 from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 

@@ -189,10 +189,8 @@ def test_the_jobs_load_a_layer_and_partition_by_it_with_the_arguments_that_dags_
     file = tmp_path / "stops.geojson"
     file.write_text(json.dumps({"type": "FeatureCollection", "features": stops}))
     common = [f"--home={home}", f"--conf={conf}"]
-    assert (
-        load_layer.main(["stops", str(file), "--group=default", "--kinds=", *common])
-        == 0
-    )
+    layer = ["stops", str(file), "--engine=local"]
+    assert load_layer.main([*layer, "--group=default", "--kinds=", *common]) == 0
     loaded = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (loaded["features"], loaded["by_kind"]) == (50, {"stop": 50})
     options = [
@@ -206,9 +204,11 @@ def test_the_jobs_load_a_layer_and_partition_by_it_with_the_arguments_that_dags_
     done = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (done["regions"], done["chosen"], done["rows"]) == (4, 40, 10)
     assert len(current(Home(home), "default").region_id) == 4
-    assert load_layer.main(["stops", str(file), "--kinds=stop", *common]) == 0
+    assert load_layer.main([*layer, "--kinds=stop", *common]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["rows"] >= 50
-    assert load_layer.main(["stops", str(tmp_path / "none.pbf"), *common]) == 2
+    assert (
+        load_layer.main(["stops", str(tmp_path / "none.pbf"), *layer[2:], *common]) == 2
+    )
     assert (
         capsys.readouterr().err == f"error: there is no file {tmp_path / 'none.pbf'}\n"
     )

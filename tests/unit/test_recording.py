@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from jobs.report_streams import main as report_streams
 from st_common.cli import app
 from st_common.engine.run import run
 from st_common.home import Home
+from st_common.processes.report_streams import main as report_streams
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.server.recording import MOMENTS, moments_of, path_of, tiles_of

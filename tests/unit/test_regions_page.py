@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs import report_regions
+from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.partition.regions import Regions
 from st_common.partition.store import store
-from st_common.serving.regions_page import partitions
+from st_common.serving.regions_page import partitions, write_regions_page
 
 INF = np.inf
 QUARTERS = np.array(
@@ -88,18 +88,17 @@ def test_regions_between_thresholds_are_shown_too(tmp_path: Path) -> None:
     assert shown.counted == "all rows of the source"
 
 
-def test_the_job_writes_a_page_that_needs_no_network_or_says_what_is_missing(
-    home: Home, capsys: pytest.CaptureFixture[str]
+def test_the_page_needs_no_network_and_a_group_without_regions_has_none(
+    home: Home,
 ) -> None:
-    places = ["--home", str(home.root)]
-    assert report_regions.main([*places, "g"]) == 0
-    page = (home.root / "reports" / "regions" / "g.html").read_text()
+    path = write_regions_page(home, "g")
+    assert path == home.root / "reports" / "regions" / "g.html"
+    page = path.read_text()
     assert page.count("<rect") == 8
     assert not re.search(r"(src|href)=\W*(http|//)", page)
-    capsys.readouterr()
     for group, said in (("other", "'other' has no regions"), ("../g", "../g")):
-        assert report_regions.main([*places, group]) == 2
-        assert said in capsys.readouterr().err
+        with pytest.raises(ConfigError, match=said):
+            write_regions_page(home, group)
 
 
 def test_a_group_of_one_region_has_a_picture_too(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Reports of streams as pages: `python -m jobs.report_streams --home H --conf C [--stream S] [--hours 24]`."""
+"""Reports of streams as pages: `python -m st_common.processes.report_streams --home H [--stream S] [--hours 24]`."""
 
 import argparse
 import sys
@@ -9,6 +9,7 @@ from typing import Any
 
 from st_common.home import Home
 from st_common.processes.entry import finish, job_parser, streams_of
+from st_common.programs import REPORT_STREAMS
 from st_common.server.place import Place
 from st_common.server.report import has_fixes, report_home
 from st_common.settings import conf_dir, home_dir, stream_of
@@ -41,24 +42,9 @@ def _write(home: Home, conf: Path, stream: str, span: timedelta) -> dict[str, st
     }
 
 
-def _hours(text: str) -> float:
-    hours = float(text)
-    if not 0 < hours <= 24 * 366:
-        raise ValueError(text)
-    return hours
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, writes, gives back the exit code."""
-    parser = job_parser("report_streams", report.__doc__)
-    parser.add_argument("--stream", help="only this stream; default: all with fixes")
-    parser.add_argument(
-        "--hours",
-        type=_hours,
-        default=24.0,
-        help="how long before its newest fix a page begins; default: 24",
-    )
-    return finish(report, parser.parse_args(argv))
+    return finish(report, job_parser(REPORT_STREAMS).parse_args(argv))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,295 @@
+"""Layers on Spark: features of a file found by tasks, spread over regions, and committed by Delta.
+
+    blobs of a .osm.pbf -- decoded -->  places of nodes, things      columns: `layers.osm_blobs`
+                        -- joined  -->  parts, each with all that its features name
+                        -- read    -->  features, faults             rows of `DRAFTS`, kept on the disks of the workers
+    any other file      -- read by one task ------^
+    features            -- spread  -->  rows of the layer's table, one commit by delta-spark
+
+No feature passes through the driver; what a file has wrong does, for each of these is named in a table.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import shapely
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from st_common import tables
+from st_common.contracts import load_contract
+from st_common.errors import LayerError
+from st_common.layers.attribution import OF_OPENSTREETMAP
+from st_common.layers.conversion import DEGREES
+from st_common.layers.faults import Fault, in_order
+from st_common.layers.features import Features
+from st_common.layers.load import Read
+from st_common.layers.osm_blobs import (
+    BEFORE_ALL,
+    DECODED,
+    NODE,
+    PLACE,
+    RELATION,
+    WAY,
+    Run,
+    decoded,
+    decoded_whole,
+    out_of_order,
+    read_part,
+    runs_of,
+)
+from st_common.layers.reading import Wanted, is_osm, read_features
+from st_common.layers.rows import features_in, layer_rows
+from st_common.partition.regions import Regions
+from st_common.spark.causes import cause_of
+
+Batches = Iterable[pa.RecordBatch]
+
+RUN_BYTES = 1 << 20
+"""Of blobs that a task decodes at once: some 130,000 nodes."""
+_PART_BYTES = 2 << 20  # of the file, for each part that is read at once
+_BLOCK = (
+    1024  # things with ids that follow each other lie near each other, and share nodes
+)
+_PBF = ".pbf"
+_NOTE = "note"
+DRAFTS = pa.schema(
+    [
+        ("outcome", pa.string()),  # null: a feature; of a fault its own; or `note`
+        ("fid", pa.string()),
+        ("kind", pa.string()),
+        ("tags", pa.map_(pa.string(), pa.string())),
+        ("geometry", pa.binary()),
+        ("place", pa.string()),
+        ("reason", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkLayers:
+    """Reads layers and writes them on Spark; an `Engine` of `layers.load`.
+
+    Attributes:
+        spark: a session with Delta, whose workers reach the file and the home folder.
+    """
+
+    spark: SparkSession
+
+    def __call__(self, file: Path, wanted: Wanted) -> Read:
+        """Reads a file; its features are the same as those of `layers.load.local`.
+
+        Raises:
+            LayerError: the file cannot be read, its name does not say what it is, or a file of OpenStreetMap is not
+                sorted.
+            ConfigError: a kind is unknown.
+        """
+        if not file.is_file():
+            raise LayerError(f"there is no file {file}")
+        try:
+            found = _osm if is_osm(file) else _whole
+            drafts = found(self.spark, file.absolute(), wanted)
+            drafts = drafts.persist(StorageLevel.DISK_ONLY)
+            return _read(drafts)
+        except PySparkException as error:
+            raise cause_of(error) from error
+
+
+def _read(drafts: DataFrame) -> Read:
+    """What the report of a load says of drafts; they are found once, and kept."""
+    features = drafts.where("outcome IS NULL")
+    of_osm = F.col("fid").rlike(OF_OPENSTREETMAP)
+    by_kind = (
+        features.groupBy("kind")
+        .agg(F.count("*").alias("count"), F.every(of_osm).alias("is_osm"))
+        .orderBy("kind")
+        .collect()
+    )
+    others = drafts.where("outcome IS NOT NULL")
+    told = others.select("outcome", "fid", "place", "reason").collect()
+    return Read(
+        by_kind={row["kind"]: row["count"] for row in by_kind},
+        faults=in_order(Fault(*row) for row in told if row["outcome"] != _NOTE),
+        notes=tuple(row["reason"] for row in told if row["outcome"] == _NOTE),
+        is_openstreetmap=bool(by_kind) and all(row["is_osm"] for row in by_kind),
+        replace=partial(_replace, features),
+    )
+
+
+# --- any file by one task ---------------------------------------------------------------------------------------------
+
+
+def _whole(spark: SparkSession, file: Path, wanted: Wanted) -> DataFrame:
+    def work(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield from _drafts(read_features(file, wanted)).to_batches()
+
+    one = spark.range(0, 1, 1, 1)
+    return one.mapInArrow(work, from_arrow_schema(DRAFTS))
+
+
+def _drafts(features: Features) -> pa.Table:
+    """Features, faults and notes as rows of `DRAFTS`."""
+    count, faults, notes = len(features.fids), features.faults, features.notes
+    of_features = {
+        "outcome": pa.nulls(count, pa.string()),
+        "fid": features.fids,
+        "kind": features.kinds,
+        "tags": [list(one.items()) for one in features.tags],
+        "geometry": shapely.to_wkb(features.geometries),
+    }
+    of_faults = {
+        "outcome": [one.outcome for one in faults] + [_NOTE] * len(notes),
+        "fid": [one.fid for one in faults] + [""] * len(notes),
+        "place": [one.where for one in faults] + [""] * len(notes),
+        "reason": [one.reason for one in faults] + list(notes),
+    }
+    return pa.concat_tables([_table(of_features, count), _table(of_faults)])
+
+
+def _table(columns: dict[str, Any], count: int | None = None) -> pa.Table:
+    """The columns as rows of `DRAFTS`, whose other columns are null."""
+    count = len(columns["outcome"]) if count is None else count
+    arrays = [
+        pa.array(columns[field.name], field.type)
+        if field.name in columns
+        else pa.nulls(count, field.type)
+        for field in DRAFTS
+    ]
+    return pa.table(arrays, schema=DRAFTS)
+
+
+# --- OpenStreetMap by blobs -------------------------------------------------------------------------------------------
+
+
+def _osm(spark: SparkSession, file: Path, wanted: Wanted) -> DataFrame:
+    kinds = wanted.of_osm
+    parts = int(max(file.stat().st_size // _PART_BYTES, 2 * _cores(spark)))
+
+    def work(rows: pa.Table) -> pa.Table:
+        return _drafts(wanted.shaped(read_part(rows, kinds), DEGREES, file=file))
+
+    spark.sparkContext.setJobDescription(f"{file.name}: blobs decoded")
+    things = _decoded(spark, file, wanted).persist(StorageLevel.DISK_ONLY)
+    _require_sorted(file, things)
+    spark.sparkContext.setJobDescription(f"{file.name}: features")
+    grouped = _parts(things, parts).groupBy("part")
+    drafts = grouped.applyInArrow(work, from_arrow_schema(DRAFTS))
+    drafts = drafts.persist(StorageLevel.DISK_ONLY)
+    drafts.count()
+    things.unpersist()
+    return drafts
+
+
+def _cores(spark: SparkSession) -> int:
+    return int(spark.sparkContext.defaultParallelism)
+
+
+def _decoded(spark: SparkSession, file: Path, wanted: Wanted) -> DataFrame:
+    """Rows of `DECODED`, and of which run of the file they are; a file that is no `.osm.pbf` is one run."""
+    kinds = wanted.of_osm
+    header, runs = (
+        runs_of(file, RUN_BYTES)
+        if file.name.lower().endswith(_PBF)
+        else (None, [Run(0, 0)])
+    )
+
+    def work(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                rows = (
+                    decoded(file, header, runs[number], kinds)
+                    if header
+                    else decoded_whole(file, kinds)
+                )
+                run = pa.repeat(pa.scalar(number, pa.int32()), len(rows))
+                yield rows.append_column("run", run)
+
+    schema = from_arrow_schema(DECODED.append(pa.field("run", pa.int32())))
+    numbers = spark.range(0, len(runs), 1, min(len(runs), 4 * _cores(spark)))
+    return numbers.mapInArrow(work, schema)
+
+
+def _require_sorted(file: Path, things: DataFrame) -> None:
+    """Raises a LayerError where things of one run belong before those of a run before it."""
+    order = F.expr(f"IF(id > 0, id, abs(id) - {BEFORE_ALL})")
+    ends = (
+        things.where(F.col("sort") != NODE)
+        .groupBy("run", "sort")
+        .agg(F.min(order).alias("first"), F.max(order).alias("last"))
+        .collect()
+    )
+    ranks = {sort: rank for rank, sort in enumerate((PLACE, WAY, RELATION))}
+    ordered = sorted(ends, key=lambda row: (row["run"], ranks[row["sort"]]))
+    for before, after in itertools.pairwise(ordered):
+        one, two = ranks[before["sort"]], ranks[after["sort"]]
+        if two < one or (one == two and after["first"] <= before["last"]):
+            raise out_of_order(file, f"blobs, at {after['first']}")
+
+
+def _parts(things: DataFrame, parts: int) -> DataFrame:
+    """Things and places by the parts that need them, with the column `part`; see `osm_blobs.read_part`.
+
+    way 7: nodes 1, 2           part 3:  way 7,  place of 1, place of 2
+    relation 9: ways 7, 8   ->  part 5:  relation 9,  way 7, way 8,  places of 1, 2, 3
+    """
+    number = F.pmod(F.xxhash64("sort", F.floor(F.col("id") / _BLOCK)), F.lit(parts))
+    own = things.where("is_own").withColumn("part", number.cast("int"))
+    members = F.expr(f"regexp_extract_all(opl, '[M,]{WAY}(-?[0-9]+)@', 1)")
+    of_relations = own.where(F.col("sort") == RELATION)
+    named = of_relations.select("part", F.explode(members).alias("id"))
+    ways = things.where(F.col("sort") == WAY).withColumn("is_own", F.expr("false"))
+    needed = named.withColumn("id", F.col("id").cast("long")).join(ways, "id")
+    columns = [*DECODED.names, "part"]
+    rows = own.select(columns).unionByName(needed.select(columns))
+    nodes = F.explode(F.split(F.regexp_extract("opl", " N(.*)$", 1), ","))
+    refs = (
+        rows.where(F.col("sort") == WAY)
+        .select("part", nodes.alias("ref"))
+        .where("ref <> ''")
+        .select("part", F.expr("CAST(substring(ref, 2) AS BIGINT)").alias("id"))
+    )
+    places = things.where(F.col("sort") == PLACE)
+    return rows.unionByName(refs.join(places, "id").select(columns))
+
+
+# --- rows of the table ------------------------------------------------------------------------------------------------
+
+
+def _replace(
+    drafts: DataFrame, path: Path, regions: Regions, attribution: str | None
+) -> None:
+    """Puts the features in the place of all rows of a layer's table, in one commit; see `layers.load.Read`."""
+    contract = load_contract("layers")
+    schema = contract.arrow_schema()
+
+    def work(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in filter(len, batches):
+            found = features_in(pa.table(batch).sort_by("fid"))
+            rows = layer_rows(found, regions, attribution=attribution)
+            yield from rows.cast(schema).to_batches()
+
+    tables.create(path, contract)
+    spark = drafts.sparkSession
+    spark.sparkContext.setJobDescription(f"{path.name}: rows by region, one commit")
+    rows = drafts.where("outcome IS NULL").mapInArrow(work, from_arrow_schema(schema))
+    by = list(contract.partition_by)
+    (
+        rows.repartition(min(len(regions.region_id), 4 * _cores(spark)), *by)
+        .sortWithinPartitions(*by, "fid")
+        .write.format("delta")
+        .mode("overwrite")
+        .option("txnAppId", f"load {path.name}")
+        .option("txnVersion", (tables.version(path) or 0) + 1)
+        .save(str(path))
+    )
+    tables.settle(path)
+    drafts.unpersist()

@@ -1,0 +1,264 @@
+"""Layers by both engines: a file read in one process, and by tasks of Spark, leave equal tables (SPEC C2, B2)."""
+
+import random
+from pathlib import Path
+
+import osmium
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from st_common import tables
+from st_common.contracts import load_contract
+from st_common.errors import LayerError
+from st_common.home import Home
+from st_common.layers.kinds import load_kinds
+from st_common.layers.load import load
+from st_common.layers.options import FileOptions
+from st_common.layers.points import file_points
+from st_common.layers.stored_faults import stored_faults
+from st_common.partition.kdtree import median_split
+from st_common.partition.store import store
+from st_common.spark import layers
+from st_common.spark.layers import SparkLayers
+from st_common.spark.prepartition import counted, regions_of
+
+pytestmark = [pytest.mark.spark, pytest.mark.spec("C2")]
+
+CONF = Path(__file__).parents[2] / "conf"
+EXTRACTS = (
+    "osm-helsinki/Helsinki.osm.pbf",
+    "osm-liechtenstein/liechtenstein-2022-07-24.osm.pbf",
+    "osm-monaco/monaco-2021-04-21-lz4.osm.pbf",
+    "osm-porto/porto-metro-roads-2015.osm.pbf",
+    "malformed/osm/campo-grande-ways-missing-nodes.osm.gz",
+    "polygons-naturalearth/ne_110m_admin_0_countries.geojson",
+)
+_STATISTICS = ("minx", "miny", "maxx", "maxy", "region_version", "fid", "kind")
+
+
+def loaded(home, name, file, engine, **options):
+    """What a load says, but for the layer's name, its rows and the statistics of its files by region."""
+    given = {"engine": engine} if engine else {}
+    report = load(home, name, file, group="default", conf=CONF, **given, **options)
+    path, contract = home.table("layers", name), load_contract("layers")
+    rows = tables.read(path, contract=contract)
+    by_row = [("region_id", "ascending"), ("fid", "ascending")]
+    said = {
+        field: getattr(report, field)
+        for field in type(report).__dataclass_fields__
+        if field not in ("layer", "streams", "faults")
+    }
+    said["faults"] = sorted(map(str, stored_faults(home, name)))
+    assert said["faults"] == sorted(map(str, report.faults))
+    return said, rows.sort_by(by_row), statistics(path)
+
+
+def statistics(path):
+    """How many rows the files of each region have, and the least and greatest values that Delta keeps of them."""
+    actions = pa.table(DeltaTable(path).get_add_actions(flatten=True))
+    names = [f"{end}.{name}" for name in _STATISTICS for end in ("min", "max")]
+    chosen = actions.select(["partition.region_id", "num_records", *names])
+    return chosen.sort_by("partition.region_id").to_pylist()
+
+
+def partitioned(home, file, regions):
+    """Gives the group as many regions as are asked for, by the places of a file's features."""
+    source = file_points(file, load_kinds(CONF))
+    points = next(source.read())
+    made = regions_of("default", median_split(points, regions))
+    store(home, made, counted(made, [points], lambda *_: None), "elements, median")
+
+
+def require_equal(home, file, spark, **options):
+    local = loaded(home, "local", file, None, **options)
+    told = loaded(home, "spark", file, SparkLayers(spark), **options)
+    assert told[0] == local[0]
+    assert told[1].equals(local[1])
+    assert told[2] == local[2]
+    return told
+
+
+@pytest.mark.parametrize("name", EXTRACTS)
+def test_both_engines_leave_equal_tables(spark, shared, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(layers, "RUN_BYTES", 100_000)
+    file, home = shared / "data" / name, Home(tmp_path)
+    partitioned(home, file, 7)
+    said, rows, files = require_equal(home, file, spark)
+    assert said["features"] > 100
+    assert len(files) == len(set(rows["region_id"].to_pylist())) == 7
+
+
+@pytest.mark.parametrize("crs", ["EPSG:3857", "planar"])
+def test_both_engines_convert_alike_and_take_the_kinds_that_are_asked_for(
+    spark, shared, tmp_path, crs
+):
+    file = shared / "data" / "osm-monaco" / "monaco-2023-12-26.osm.pbf"
+    options = {"crs": crs, "kinds": ["building", "park"]}
+    said, *_ = require_equal(Home(tmp_path), file, spark, **options)
+    assert set(said["by_kind"]) == {"building", "park"}
+
+
+def some_osm(seed, folder):
+    """A random .osm.pbf of several blobs: ways that share nodes or lack them, rings, relations of ways far apart."""
+    rng, things = random.Random(seed), osmium.osm.mutable
+    tags = (
+        {"highway": "path"},
+        {"building": "yes"},
+        {"landuse": "forest"},
+        {},
+        {"a b,=": "%@ é"},
+    )
+    nodes = list(range(1, 400))
+    ways = list(range(1, 200))
+    pieces = []
+    for number, sort in enumerate("nnwwrr"):
+        path = folder / f"{number}.osm.pbf"
+        with osmium.SimpleWriter(str(path)) as out:
+            half = slice(None, None)
+            own = nodes if sort == "n" else ways if sort == "w" else list(range(1, 60))
+            half = own[: len(own) // 2] if number % 2 == 0 else own[len(own) // 2 :]
+            for one in half:
+                given = dict(rng.choice(tags))
+                if sort == "n":
+                    if rng.random() < 0.05:
+                        continue  # what lies beyond the border of an extract
+                    at = (
+                        None
+                        if rng.random() < 0.02
+                        else (one % 20 / 100, one // 20 / 100)
+                    )
+                    stop = {"highway": "bus_stop"} if rng.random() < 0.1 else given
+                    out.add_node(things.Node(id=one, location=at, tags=stop, version=1))
+                elif sort == "w":
+                    refs = [rng.choice(nodes) for _ in range(rng.randint(1, 7))]
+                    if rng.random() < 0.6:
+                        corner = rng.choice(nodes[:-25])
+                        refs = [corner, corner + 1, corner + 21, corner + 20, corner]
+                    out.add_way(things.Way(id=one, nodes=refs, tags=given, version=1))
+                else:
+                    kind = rng.choice(["multipolygon", "boundary", "route"])
+                    members = [
+                        (
+                            rng.choice("wwwn"),
+                            rng.choice(ways),
+                            rng.choice(["outer", "inner", "", "a,w5@b"]),
+                        )
+                        for _ in range(rng.randint(1, 3))
+                    ]
+                    out.add_relation(
+                        things.Relation(
+                            id=one,
+                            members=members,
+                            tags={"type": kind, **given},
+                            version=1,
+                        )
+                    )
+        pieces.append(path)
+    return joined(pieces, folder / f"some-{seed}.osm.pbf")
+
+
+def joined(pieces, file):
+    """One file of the blobs of several."""
+    from st_common.layers.osm_blobs import runs_of
+
+    with file.open("wb") as out:
+        for number, piece in enumerate(pieces):
+            header, _ = runs_of(piece, 1)
+            out.write(piece.read_bytes()[0 if number == 0 else header.length :])
+    return file
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_both_engines_read_random_files_alike(spark, tmp_path, monkeypatch, seed):
+    monkeypatch.setattr(layers, "RUN_BYTES", 1)
+    monkeypatch.setattr(layers, "_BLOCK", 8)
+    file, home = some_osm(seed, tmp_path), Home(tmp_path / "home")
+    partitioned(home, file, 5)
+    said, *_ = require_equal(home, file, spark)
+    assert said["features"] > 50
+    assert {"no_area", "missing_nodes"} <= set(said["rejected"])
+
+
+def test_a_file_that_is_not_sorted_is_refused_and_the_layer_stays(
+    spark, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(layers, "RUN_BYTES", 1)
+    good, home = some_osm(1, tmp_path), Home(tmp_path / "home")
+    loaded(home, "map", good, SparkLayers(spark))
+    pieces = [tmp_path / f"{number}.osm.pbf" for number in (0, 1, 3, 2, 4, 5)]
+    late = [tmp_path / f"{number}.osm.pbf" for number in (2, 3, 0, 1, 4, 5)]
+    twice = [tmp_path / f"{number}.osm.pbf" for number in (0, 1, 2, 2, 4)]
+    for name, order in (("ways", pieces), ("twice", twice), ("nodes", late)):
+        file = joined(order, tmp_path / f"{name}.osm.pbf")
+        with pytest.raises(LayerError, match=r"out of order.*sort it first"):
+            load(
+                home, "map", file, group="default", conf=CONF, engine=SparkLayers(spark)
+            )
+    assert tables.version(home.table("layers", "map")) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["bitflip-middle", "empty", "truncated-after-header", "truncated-mid-blob"]
+)
+def test_a_damaged_file_is_refused_in_a_line_by_both(spark, shared, tmp_path, name):
+    file = shared / "data" / "malformed" / "osm-derived" / f"{name}.osm.pbf"
+    home = Home(tmp_path)
+    for given in ({}, {"engine": SparkLayers(spark)}):
+        with pytest.raises(LayerError) as refused:
+            load(home, "map", file, group="default", conf=CONF, **given)
+        assert "\n" not in str(refused.value)
+    assert not tables.exists(home.table("layers", "map"))
+
+
+def test_a_load_is_one_commit_by_delta_spark_that_names_itself(spark, shared, tmp_path):
+    file = shared / "data" / "osm-monaco" / "monaco-2023-12-26.osm.pbf"
+    home = Home(tmp_path)
+    for version in (1, 2):
+        said, rows, _ = loaded(home, "map", file, SparkLayers(spark))
+        assert said["version"] == version
+    table = DeltaTable(home.table("layers", "map"))
+    assert [one["operation"] for one in table.history()] == [
+        "WRITE",
+        "WRITE",
+        "CREATE TABLE",
+    ]
+    assert "Delta-Lake" in table.history(1)[0]["engineInfo"]
+    assert table.transaction_version("load map") == 2
+    by_spark = spark.read.format("delta").load(str(home.table("layers", "map")))
+    assert by_spark.count() == len(rows)
+    contract = load_contract("layers")
+    assert table.metadata().configuration == dict(contract.properties)
+    assert table.metadata().partition_columns == list(contract.partition_by)
+
+
+def test_features_do_not_pass_through_the_driver(spark, shared, tmp_path, monkeypatch):
+    """Rows that are collected are counts, and what a file has wrong."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    collected = []
+    collect = DataFrame.collect
+
+    def noted(frame):
+        rows = collect(frame)
+        collected.append((frame.columns, len(rows)))
+        return rows
+
+    monkeypatch.setattr(DataFrame, "collect", noted)
+    for name in ("toArrow", "toPandas", "toLocalIterator", "take"):
+        monkeypatch.delattr(DataFrame, name)
+    file = shared / "data" / "osm-monaco" / "monaco-2023-12-26.osm.pbf"
+    said, *_ = loaded(Home(tmp_path), "map", file, SparkLayers(spark))
+    faults = len(said["faults"])
+    assert all(count <= max(20, faults) for _, count in collected)
+    assert not any("geometry" in columns for columns, _ in collected)
+
+
+def test_options_of_the_file_count_on_spark_too(spark, tmp_path):
+    file = tmp_path / "places.csv"
+    file.write_text("code;name;x;y\na;A;7,5;47,5\nb;B;8,5;47,5\nb;B;9;9\n")
+    options = {"options": FileOptions(ids="code"), "attribution": "© me"}
+    said, rows, _ = require_equal(Home(tmp_path / "home"), file, spark, **options)
+    assert rows["fid"].to_pylist() == ["a", "b"]
+    assert said["notes"]
+    assert said["rejected"] == {"duplicate_fid": 1}
