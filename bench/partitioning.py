@@ -25,9 +25,11 @@ import pyarrow.parquet as pq
 from st_common import tables
 from st_common.home import Home
 from st_common.partition.sample import Floats, PointSource
+from st_common.partition.splitting import PointEngine
 from st_common.simulation.network import read_network
 from st_common.simulation.traffic import PLACE, rounds
-from st_common.spark.prepartition import ELEMENTS, SAMPLE, prepartition
+from st_common.spark.partitioning import engine_of
+from st_common.spark.prepartition import ELEMENTS, LOCAL, SAMPLE, prepartition
 
 Points = tuple[Floats, Floats]
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -109,13 +111,20 @@ STREAMS: dict[str, Callable[[], Points]] = {
 
 
 def spread(
-    home: Home, points: Points, *, strategy: str, regions: int, first: int = 1
+    home: Home,
+    points: Points,
+    engine: PointEngine = LOCAL,
+    *,
+    strategy: str,
+    regions: int,
+    first: int = 1,
 ) -> Spread:
     """Partitions a group by a stream, and counts the stream in its regions.
 
     Args:
         home: takes the regions, as the next version of the group `bench`.
         points: x and y of all elements, in the order of the stream.
+        engine: reads them and splits space.
         strategy: `sample` or `elements`.
         regions: how many are wanted.
         first: how many elements make them, for `elements`.
@@ -137,6 +146,7 @@ def spread(
         share=SHARE,
         elements=first,
         workers=NODES,
+        engine=engine,
     )
     counted_from = first if strategy == ELEMENTS else 0
     per_region = recounted(home, points, counted_from, done.version)
@@ -171,7 +181,8 @@ def spreads(home: Home, points: Points) -> list[Spread]:
         for first in FIRST
         for regions in REGIONS
     ]
-    sampled = spread(home, points, strategy=SAMPLE, regions=SAMPLED_REGIONS)
+    with engine_of(home, "bench", "spark") as engine:
+        sampled = spread(home, points, engine, strategy=SAMPLE, regions=SAMPLED_REGIONS)
     return [*by_elements, sampled]
 
 

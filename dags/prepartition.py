@@ -1,6 +1,6 @@
 """Divides space into regions of like load before a stream begins, and stores them as a new version of a group.
 
-- **sample**: Sedona's KD-tree over a share of the data.
+- **sample**: Sedona's KD-tree, or its quadtree, over a share of the data, on Spark.
 - **elements**: median splits over the first elements of a stream, when it cannot be sampled.
 - **thresholds**: the regions that there are; what holds more than the upper one is split, siblings that hold less than
   the lower one are merged.

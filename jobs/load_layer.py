@@ -37,7 +37,9 @@ def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
             hint="--spread alone spreads those that are loaded",
         )
     streams = known_streams(home, conf).values() if has_streams(conf) else ()
-    with _engine(home, arguments) as engine:
+    members = [one for one in streams if one.group == arguments.group]
+    is_flat = all(one.columns.dimensions == 2 for one in members)
+    with _engine(home, arguments, makes_regions=is_flat) as engine:
         report = load(
             home,
             arguments.layer,
@@ -57,7 +59,9 @@ def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 @contextmanager
-def _engine(home: Home, arguments: argparse.Namespace) -> Iterator[Engine]:
+def _engine(
+    home: Home, arguments: argparse.Namespace, *, makes_regions: bool
+) -> Iterator[Engine]:
     if arguments.engine == "local":
         yield local
         return
@@ -65,7 +69,7 @@ def _engine(home: Home, arguments: argparse.Namespace) -> Iterator[Engine]:
     from st_common.spark.session import job_session
 
     with job_session(home, f"fairway layer {arguments.layer}") as spark:
-        yield SparkLayers(spark)
+        yield SparkLayers(spark, makes_regions)
 
 
 def _options(arguments: argparse.Namespace) -> FileOptions:

@@ -150,6 +150,20 @@ PARTITION = Program(
             "stream:NAME, layer:NAME or a file, several with commas; none: the logs of the group's streams",
             pattern="[^-].*",
         ),
+        Parameter(
+            "tree",
+            "text",
+            "of Sedona's, that parts a sample on Spark",
+            default="kdtree",
+            choices=("kdtree", "quadtree"),
+        ),
+        Parameter(
+            "engine",
+            "text",
+            "what reads the sources and splits space; local splits at medians",
+            default="spark",
+            choices=ENGINES,
+        ),
     ),
 )
 

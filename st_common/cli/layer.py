@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -349,6 +349,16 @@ _WORKERS = Annotated[
 ]
 
 
+_TREE = Annotated[
+    Literal["kdtree", "quadtree"],
+    typer.Option(help="Of Sedona's, that parts a sample on Spark."),
+]
+_ENGINE = Annotated[
+    Literal["spark", "local"],
+    typer.Option(help="What reads and splits; local splits at medians."),
+]
+
+
 @told_as("partition", about="group")
 def partition(
     ctx: typer.Context,
@@ -363,13 +373,18 @@ def partition(
     upper: _UPPER = None,
     lower: _LOWER = None,
     unit: _UNIT = "rows",
+    tree: _TREE = "kdtree",
+    engine: _ENGINE = "local",
 ) -> None:
     """Divide space into regions of like load, and store them as the group's next version."""
-    from st_common.spark.partitioning import partition_group
+    from st_common.spark.partitioning import engine_of, partition_group
     from st_common.spark.rebalance import thresholds_given
 
     home, conf = context.home(ctx), context.conf(ctx)
-    with progress_of_stages(f"group {group}", "rows") as progress:
+    with (
+        progress_of_stages(f"group {group}", "rows") as progress,
+        engine_of(home, group, engine, tree) as reader,
+    ):
         done = partition_group(
             home,
             conf,
@@ -382,6 +397,7 @@ def partition(
             elements=first,
             thresholds=thresholds_given(upper, lower, unit),
             workers=workers,
+            engine=reader,
             stage=progress,
         )
     _tell(done, workers)

@@ -48,6 +48,7 @@ class Read:
         faults: what was left out and what was mended.
         notes: what was guessed or taken from the file.
         is_openstreetmap: there are features, and the ids of all are such as OpenStreetMap's have.
+        divided: gives the group of the layer regions, by what was read; None: it stays without.
         replace: puts the features in the place of all rows of a layer's table: the table's folder, the regions of its
             group and whose data it is are given to it, under the table's lock.
     """
@@ -57,6 +58,7 @@ class Read:
     notes: tuple[str, ...]
     is_openstreetmap: bool
     replace: Callable[[Path, Regions, str | None], None]
+    divided: Callable[[Home, str], Regions] | None = None
 
 
 Engine = Callable[[Path, Wanted], Read]
@@ -182,6 +184,8 @@ def load(
     table = home.table("layers", layer)
     with tables.locked(table):
         regions = current(home, group)
+        if not regions.version and read.divided is not None:
+            regions = read.divided(home, group)
         after = (newest_version(home, layer) or 0) + 1
         # What was left out stands in its table before the layer: a load that dies in between is not to be seen.
         store_faults(home, layer, after, read.faults)

@@ -56,4 +56,9 @@ def layer_points(home: Home, layer: str) -> PointSource:
         minx, miny, maxx, maxy = (rows[name].to_numpy() for name in columns[2:])
         yield np.column_stack([(minx + maxx) / 2, (miny + maxy) / 2])
 
-    return PointSource(name=f"layer {layer!r}", dimensions=2, read=read)
+    return PointSource(
+        name=f"layer {layer!r}",
+        dimensions=2,
+        read=read,
+        layer=(str(home.table("layers", layer)), version),
+    )

@@ -25,24 +25,32 @@ class PointSource:
         dimensions: how many coordinates each has.
         read: each call gives all points again, in batches of float64[n, dimensions].
         left_out: gives a line for people about each thing of it that is no point, as far as it was read.
+        divided: gives its parts; None: it is read as one.
+        layer: the folder and version of the table in which the points are features; None: they are none.
     """
 
     name: str
     dimensions: int
     read: Callable[[], Iterator[Floats]]
     left_out: Callable[[], Sequence[str]] = tuple
+    divided: Callable[[], Sequence["PointSource"]] | None = None
+    layer: tuple[str, int] | None = None
+
+    def parts(self) -> Sequence["PointSource"]:
+        """Sources that can be read side by side, and that together are this one, in its order."""
+        return (self,) if self.divided is None else self.divided()
 
 
-def shortage(points: Floats, regions: int) -> str:
+def shortage(rows: int, regions: int) -> str:
     """Why a sample is too small for a tree of so many regions, for people; "" when it is large enough.
 
     Args:
-        points: float64[k, d], the sample.
-        regions: how many are wanted; each needs 20 points.
+        rows: of the sample.
+        regions: how many are wanted; each needs 20 rows.
     """
-    if len(points) >= ROWS_PER_REGION * regions:
+    if rows >= ROWS_PER_REGION * regions:
         return ""
-    return f"{len(points)} rows are too few for {regions} regions of {ROWS_PER_REGION}"
+    return f"{rows} rows are too few for {regions} regions of {ROWS_PER_REGION}"
 
 
 def known(points: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """Points to partition by: from the logs of streams and from CSV files."""
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, groupby
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from st_common.partition.sample import Floats, PointSource, known
 from st_common.settings import StreamSettings
 
 _READ_BYTES = 64 << 20  # of a log at once
+_PART_BYTES = 16 << 20  # of a log, for a task
 
 
 def log_points(
@@ -29,13 +31,39 @@ def log_points(
         streams: whose logs are read, each time anew.
         dimensions: that all of them have. Elements that lack a coordinate are left out.
     """
+    names = ", ".join(repr(stream.name) for stream in streams)
+    name = f"stream {names}"
 
     def read() -> Iterator[Floats]:
         for stream in streams:
-            yield from _log_points(Log(home.log(stream.name)), stream, dimensions)
+            log = Log(home.log(stream.name))
+            yield from _log_points(log, stream, dimensions, 0, log.end())
 
-    names = ", ".join(repr(stream.name) for stream in streams)
-    return PointSource(name=f"stream {names}", dimensions=dimensions, read=read)
+    def part(stream: StreamSettings, start: int, end: int) -> PointSource:
+        log = home.log(stream.name)
+        return PointSource(
+            name=name,
+            dimensions=dimensions,
+            read=lambda: _log_points(Log(log), stream, dimensions, start, end),
+        )
+
+    def divided() -> list[PointSource]:
+        return [
+            part(stream, start, end)
+            for stream in streams
+            for start, end in _runs(Log(home.log(stream.name)))
+        ]
+
+    return PointSource(name=name, dimensions=dimensions, read=read, divided=divided)
+
+
+def _runs(log: Log) -> list[tuple[int, int]]:
+    """Numbers of adjacent segments, each run about `_PART_BYTES` of the log."""
+    segments = log.segments(0, end=log.end())
+    sizes = accumulate(segment.size for segment in segments)
+    cut = groupby(zip(segments, sizes, strict=True), lambda one: one[1] // _PART_BYTES)
+    runs = [[segment.number for segment, _ in of] for _, of in cut]
+    return [(run[0], run[-1] + 1) for run in runs]
 
 
 def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:
@@ -87,10 +115,12 @@ def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:
     return PointSource(name=str(file), dimensions=2, read=read, left_out=left_out)
 
 
-def _log_points(log: Log, stream: StreamSettings, dimensions: int) -> Iterator[Floats]:
-    start, end = 0, log.end()
+def _log_points(
+    log: Log, stream: StreamSettings, dimensions: int, start: int, end: int
+) -> Iterator[Floats]:
+    """The middles of the elements in some segments."""
     while start < end:
-        segments = log.segments(start, max_bytes=_READ_BYTES)
+        segments = log.segments(start, max_bytes=_READ_BYTES, end=end)
         for piece in pieces(log, segments, stream):
             if piece.part is not None:
                 fixes = piece.part.decoded.fixes

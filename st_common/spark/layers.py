@@ -11,7 +11,7 @@ No feature passes through the driver; what a file has wrong does, for each of th
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
+from st_common.home import Home
 from st_common.layers.attribution import OF_OPENSTREETMAP
 from st_common.layers.conversion import DEGREES
 from st_common.layers.faults import Fault, in_order
@@ -49,7 +50,11 @@ from st_common.layers.osm_blobs import (
 from st_common.layers.reading import Wanted, is_osm, read_features
 from st_common.layers.rows import features_in, layer_rows
 from st_common.partition.regions import Regions
+from st_common.partition.sample import SAMPLED_PER_REGION, PointSource
+from st_common.partition.store import stored
 from st_common.spark.causes import cause_of
+from st_common.spark.points import FramePoints
+from st_common.spark.prepartition import SAMPLE, prepartition
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -61,6 +66,7 @@ _BLOCK = (
 )
 _PBF = ".pbf"
 _NOTE = "note"
+_MOST_REGIONS = 40  # of a group that has none, as `partition` makes
 DRAFTS = pa.schema(
     [
         ("outcome", pa.string()),  # null: a feature; of a fault its own; or `note`
@@ -79,10 +85,12 @@ class SparkLayers:
     """Reads layers and writes them on Spark; an `Engine` of `layers.load`.
 
     Attributes:
-        spark: a session with Delta, whose workers reach the file and the home folder.
+        spark: a session with Delta and Sedona, whose workers reach the file and the home folder.
+        makes_regions: a group without regions gets some by Sedona's tree over the features.
     """
 
     spark: SparkSession
+    makes_regions: bool = False
 
     def __call__(self, file: Path, wanted: Wanted) -> Read:
         """Reads a file; its features are the same as those of `layers.load.local`.
@@ -98,9 +106,36 @@ class SparkLayers:
             found = _osm if is_osm(file) else _whole
             drafts = found(self.spark, file.absolute(), wanted)
             drafts = drafts.persist(StorageLevel.DISK_ONLY)
-            return _read(drafts)
+            read = _read(drafts)
         except PySparkException as error:
             raise cause_of(error) from error
+        count = sum(read.by_kind.values())
+        regions = min(count // SAMPLED_PER_REGION, _MOST_REGIONS)
+        if not self.makes_regions or regions < 2:
+            return read
+        return replace(read, divided=partial(_divided, drafts, regions))
+
+
+def _divided(drafts: DataFrame, wanted: int, home: Home, group: str) -> Regions:
+    """Regions of like load by the middles of the features' boxes, stored as the first version of their group."""
+    features = drafts.where("outcome IS NULL").select(
+        "fid", F.expr("ST_GeomFromWKB(geometry)").alias("shape")
+    )
+    middle = "array((ST_XMin(shape) + ST_XMax(shape)) / 2, (ST_YMin(shape) + ST_YMax(shape)) / 2)"
+    frame = features.select(
+        F.lit(0).alias("part"),
+        F.xxhash64("fid").alias("row"),
+        F.expr(middle).alias("point"),
+        F.lit(None).cast("string").alias("line"),
+    )
+    source = PointSource(name="features", dimensions=2, read=lambda: iter(()))
+    engine = FramePoints(lambda: drafts.sparkSession, frame=frame)
+    done = prepartition(
+        home, group, source, strategy=SAMPLE, regions=wanted, engine=engine
+    )
+    regions = stored(home, group, done.version)
+    assert regions is not None  # noqa: S101 - it was just made
+    return regions
 
 
 def _read(drafts: DataFrame) -> Read:

@@ -1,18 +1,21 @@
 """What `fairway partition` and its job do: find a group's regions anew, or keep them between thresholds."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from st_common.home import Home
 from st_common.layers.spreading import layers_of
 from st_common.partition.groups import Member, members_of
 from st_common.partition.sample import PointSource
+from st_common.partition.splitting import PointEngine, Stage
 from st_common.partition.thresholds import Thresholds
 from st_common.settings import StreamSettings
 from st_common.spark.prepartition import (
+    LOCAL,
     Partitioned,
-    Stage,
     prepartition,
     require_same,
     sources_of,
@@ -33,6 +36,7 @@ def partition_group(
     elements: int = 10_000,
     thresholds: Thresholds | None = None,
     workers: int = 2,
+    engine: PointEngine = LOCAL,
     stage: Stage = lambda _what, _rows: None,
 ) -> Partitioned:
     """Divides space into regions by what sources hold, and stores them as the group's next version.
@@ -49,6 +53,7 @@ def partition_group(
         elements: likewise.
         thresholds: see `rebalance`.
         workers: for the deviation over workers alone.
+        engine: reads the sources, and splits space.
         stage: told what is being done, and how many rows of it are done.
 
     Raises:
@@ -59,11 +64,12 @@ def partition_group(
         held = weighed(home, conf, streams, source, group=group)
         sources = [one for one, _ in held]
         _require_one_group(home, streams, group, sources)
-        done = rebalance(home, group, held, thresholds, workers=workers, stage=stage)
-        return _with_left_out(done, sources)
+        return rebalance(
+            home, group, held, thresholds, workers=workers, engine=engine, stage=stage
+        )
     points, *beside = sources_of(home, conf, streams, source, group=group)
     _require_one_group(home, streams, group, [points, *beside])
-    done = prepartition(
+    return prepartition(
         home,
         group,
         points,
@@ -73,14 +79,28 @@ def partition_group(
         share=share,
         elements=elements,
         workers=workers,
+        engine=engine,
         stage=stage,
     )
-    return _with_left_out(done, [points, *beside])
 
 
-def _with_left_out(done: Partitioned, sources: Sequence[PointSource]) -> Partitioned:
-    lines = [line for source in sources for line in source.left_out()]
-    return replace(done, left_out=tuple(lines))
+@contextmanager
+def engine_of(
+    home: Home, group: str, engine: str, tree: Literal["kdtree", "quadtree"] = "kdtree"
+) -> Iterator[PointEngine]:
+    """What reads sources and splits space while a block runs: `local`, or Spark, whose session begins when it is asked.
+
+    A ConfigError is raised then where Java or the jars are missing, or a session that exists lacks Delta or Sedona.
+    """
+    if engine == "local":
+        yield LOCAL
+        return
+    from st_common.spark.points import SparkPoints
+    from st_common.spark.session import job_session
+
+    with ExitStack() as stack:
+        begun = job_session(home, f"fairway regions of {group}")
+        yield SparkPoints(cache(lambda: stack.enter_context(begun)), tree)
 
 
 def _require_one_group(

@@ -1,12 +1,9 @@
 """Partitions a group before its streams begin: by a sample of the data, or by the first elements of a stream."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +13,7 @@ from st_common.home import Home, checked_name
 from st_common.layers.kinds import load_kinds
 from st_common.layers.points import file_points, layer_points
 from st_common.observed import note_read
-from st_common.partition.balance import rows_per_region, rows_per_worker, std_deviation
+from st_common.partition.balance import rows_per_worker, std_deviation
 from st_common.partition.groups import Member, common_dimensions, members_of
 from st_common.partition.kdtree import Split, median_split
 from st_common.partition.regions import Regions
@@ -24,23 +21,13 @@ from st_common.partition.sample import (
     ROWS_PER_REGION,
     SAMPLED_PER_REGION,
     PointSource,
-    after,
-    first,
-    mixed,
-    sampled,
-    shortage,
 )
 from st_common.partition.sources import csv_points, log_points
+from st_common.partition.splitting import Chosen, LocalPoints, PointEngine, Stage
 from st_common.partition.store import store
 from st_common.settings import StreamSettings
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-Floats = npt.NDArray[np.float64]
-Stage = Callable[
-    [str, int], None
-]  # what is being done, and how many rows of it are done
+LOCAL = LocalPoints()
 SAMPLE, ELEMENTS = "sample", "elements"
 _SHARE = 0.002
 """Of the data in a sample, as in the paper (BBoxDB Streams, section 5.4)."""
@@ -84,25 +71,25 @@ class Partitioned:
         stored: Regions,
         rows: npt.NDArray[np.int64],
         strategy: str,
-        tree: str,
+        chosen: Chosen,
         *,
-        chosen: int,
         workers: int,
-        note: str = "",
+        left_out: Sequence[str] = (),
     ) -> "Partitioned":
         """What is told of regions that were stored, and of the rows that each of them has."""
         return Partitioned(
             group=stored.group,
             version=stored.version,
             strategy=strategy,
-            tree=tree,
+            tree=chosen.tree,
             dimensions=stored.dimensions,
             regions=len(rows),
-            chosen=chosen,
+            chosen=chosen.rows,
             rows=int(rows.sum()),
             std_deviation=std_deviation(rows),
             std_deviation_workers=std_deviation(rows_per_worker(rows, workers)),
-            note=note,
+            note=chosen.note,
+            left_out=tuple(left_out),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -121,14 +108,14 @@ def prepartition(
     share: float | None = None,
     elements: int = 10_000,
     workers: int = 2,
-    session: "SparkSession | None" = None,
+    engine: PointEngine = LOCAL,
     stage: Stage = lambda _what, _rows: None,
 ) -> Partitioned:
     """Finds regions, counts the rows of a source in them and stores them as the group's next version (SPEC B3).
 
-    `sample` takes a share of the data (without one .2 %, and at least 300 rows per region) and Sedona's KDB tree on
-    Spark, or the own median split where Sedona cannot, as in other than two dimensions; `elements` takes the first rows
-    and the own median split. What is stored as `strategy` says both, such as "sample, sedona". Regions have the
+    `sample` takes a share of the data (without one .2 %, and at least 300 rows per region) and, on Spark, a tree of
+    Sedona's, or the own median split where Sedona cannot, as in other than two dimensions; `elements` takes the first
+    rows and the own median split. What is stored as `strategy` says both, such as "sample, sedona". Regions have the
     dimensions of the source.
 
     Args:
@@ -143,7 +130,7 @@ def prepartition(
             at least 300.
         elements: how many first rows.
         workers: for the deviation over workers alone.
-        session: a Spark session; None: one is started when it is needed, and stopped again.
+        engine: reads and splits.
         stage: told what is being done, and how many rows of it are done.
 
     Raises:
@@ -151,41 +138,46 @@ def prepartition(
             dimensions.
     """
     _check(strategy, regions=regions, share=share, elements=elements, workers=workers)
-    require_same(group, [source, *beside])
+    sources = [source, *beside]
+    require_same(group, sources)
     stage("reading", 0)
     if strategy == SAMPLE:
-        chosen, rest = _sample([source, *beside], share, regions)
+        chosen, skip = _by_sample(engine, sources, share, regions), 0
     elif beside:
         raise ConfigError(
             "elements are those of one stream",
             hint=f"--strategy {SAMPLE} takes several sources",
         )
     else:
-        chosen, rest = first(source, elements), partial(after, source, elements)
-    require_points(chosen, group)
-    stage("splitting", len(chosen))
-    split, tree, note = _split(
-        home, chosen, regions, by_sedona=strategy == SAMPLE, session=session
-    )
-    made = regions_of(group, split)
-    rows = counted(made, rest(), stage)
-    stored = store(home, made, rows, f"{strategy}, {tree}")
+        chosen, skip = _by_elements(engine, source, elements, regions), elements
+    require_points(chosen.rows, group)
+    stage("splitting", chosen.rows)
+    assert chosen.split is not None  # noqa: S101 - there are rows
+    made = regions_of(group, chosen.split)
+    rows, lines = engine.counted(sources, made, skip, stage)
+    stored = store(home, made, rows, f"{strategy}, {chosen.tree}")
     return Partitioned.of(
-        stored, rows, strategy, tree, chosen=len(chosen), workers=workers, note=note
+        stored, rows, strategy, chosen, workers=workers, left_out=lines
     )
 
 
-def _sample(
-    sources: Sequence[PointSource], share: float | None, regions: int
-) -> tuple[Floats, Callable[[], Iterator[Floats]]]:
-    """Points of all sources, of each as many; and what gives all that they have."""
-    if share is None:
-        share, per_region = _SHARE, SAMPLED_PER_REGION
-    else:
-        per_region = ROWS_PER_REGION
+def _by_sample(
+    engine: PointEngine,
+    sources: Sequence[PointSource],
+    share: float | None,
+    regions: int,
+) -> Chosen:
+    per_region = ROWS_PER_REGION if share else SAMPLED_PER_REGION
     at_least = -(-per_region * regions // len(sources))
-    samples = [sampled(one, share=share, at_least=at_least)[0] for one in sources]
-    return mixed(samples), lambda: chain.from_iterable(one.read() for one in sources)
+    return engine.split_sample(sources, share or _SHARE, at_least, regions)
+
+
+def _by_elements(
+    engine: PointEngine, source: PointSource, elements: int, regions: int
+) -> Chosen:
+    points = engine.first(source, elements)
+    split = median_split(points, regions) if len(points) else None
+    return Chosen(split, len(points), "median")
 
 
 def require_same(
@@ -200,13 +192,13 @@ def require_same(
     return common_dimensions(group, [*others, *members])
 
 
-def require_points(points: Floats, group: str) -> None:
+def require_points(rows: int, group: str) -> None:
     """Makes sure that sources have points.
 
     Raises:
         ConfigError: they have none.
     """
-    if not len(points):
+    if not rows:
         hint = "--source names a file, layer or stream"
         raise ConfigError(f"group {group!r}: the source has no points", hint=hint)
 
@@ -219,17 +211,6 @@ def regions_of(group: str, split: Split) -> Regions:
         region_id=split.paths,
         bounds=split.bounds,
     )
-
-
-def counted(
-    regions: Regions, points: Iterable[Floats], stage: Stage
-) -> npt.NDArray[np.int64]:
-    """How many points lie in each region; int64[m]. `stage` is told how many are counted so far."""
-    rows = np.zeros(len(regions.region_id), np.int64)
-    for part in points:
-        rows += rows_per_region(regions, part)
-        stage("counting", int(rows.sum()))
-    return rows
 
 
 def sources_of(
@@ -320,49 +301,3 @@ def _check(
     ):
         if value < 1:
             raise ConfigError(f"{name} is {value}", hint="at least 1")
-
-
-def _split(
-    home: Home,
-    points: Floats,
-    regions: int,
-    *,
-    by_sedona: bool,
-    session: "SparkSession | None",
-) -> tuple[Split, str, str]:
-    """The split, who made it, and why it was not Sedona if it should have been."""
-    if not by_sedona or regions == 1:
-        return median_split(points, regions), "median", ""
-    if points.shape[1] != 2:
-        dimensions = f"its tree has 2 dimensions, the group {points.shape[1]}"
-        return median_split(points, regions), "median", dimensions
-    if too_few := shortage(points, regions):
-        return median_split(points, regions), "median", too_few
-    from st_common.spark.regions import sedona_split
-
-    with _session(home, session) as spark:
-        split = sedona_split(spark, points, regions)
-    return (
-        (median_split(points, regions), "median", split)
-        if isinstance(split, str)
-        else (split, "sedona", "")
-    )
-
-
-@contextmanager
-def _session(home: Home, given: "SparkSession | None") -> "Iterator[SparkSession]":
-    if given is not None:
-        yield given
-        return
-    from st_common.spark.session import session
-    from st_common.spark_keys import SparkSettings
-
-    spark = session(
-        "fairway partition",
-        place=SparkSettings(memory="2g"),
-        log_file=home.root / "logs" / "partition.log",
-    )
-    try:
-        yield spark
-    finally:
-        spark.stop()

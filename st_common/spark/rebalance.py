@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +12,14 @@ from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.partition.kdtree import Split
 from st_common.partition.regions import whole
-from st_common.partition.sample import SAMPLED_PER_REGION, PointSource, sampled
+from st_common.partition.sample import SAMPLED_PER_REGION, PointSource
+from st_common.partition.splitting import Chosen, PointEngine, Stage
 from st_common.partition.store import current, store, thresholds_of
 from st_common.partition.thresholds import MB, Thresholds, balanced
 from st_common.settings import StreamSettings
 from st_common.spark.prepartition import (
+    LOCAL,
     Partitioned,
-    Stage,
-    counted,
     regions_of,
     require_points,
     require_same,
@@ -43,6 +42,7 @@ def rebalance(
     thresholds: Thresholds | None = None,
     *,
     workers: int = 2,
+    engine: PointEngine = LOCAL,
     stage: Stage = lambda _what, _rows: None,
 ) -> Partitioned:
     """Splits regions of a group that hold too much, merges siblings that hold too little, and stores the next version.
@@ -56,6 +56,7 @@ def rebalance(
         sources: points, and how many bytes hold all of them.
         thresholds: when regions are split and merged; None: those by which its regions were made.
         workers: for the deviation over workers alone.
+        engine: reads the sources.
         stage: told what is being done, and how many rows of it are done.
 
     Raises:
@@ -70,24 +71,26 @@ def rebalance(
     thresholds.check()
     dimensions = require_same(group, [source for source, _ in sources])
     stage("reading", 0)
-    points, weights = _sampled(sources, thresholds)
-    require_points(points, group)
+    points, weights = _sampled(engine, sources, thresholds)
+    require_points(len(points), group)
     stage("splitting", len(points))
     before = current(home, group)
     if before.dimensions != dimensions:
         before = whole(group, dimensions)
     split = Split(paths=before.region_id, bounds=before.bounds)
     made = regions_of(group, balanced(split, points, weights, thresholds))
-    points_of = chain.from_iterable(one.read() for one, _ in sources)
-    rows = counted(made, points_of, stage)
+    rows, lines = engine.counted([one for one, _ in sources], made, 0, stage)
     stored = store(home, made, rows, f"{THRESHOLDS}, median", thresholds)
+    chosen = Chosen(None, len(points), "median")
     return Partitioned.of(
-        stored, rows, THRESHOLDS, "median", chosen=len(points), workers=workers
+        stored, rows, THRESHOLDS, chosen, workers=workers, left_out=lines
     )
 
 
 def _sampled(
-    sources: Sequence[tuple[PointSource, Bytes]], thresholds: Thresholds
+    engine: PointEngine,
+    sources: Sequence[tuple[PointSource, Bytes]],
+    thresholds: Thresholds,
 ) -> tuple[Floats, Floats]:
     """A sample of all points, and how much each stands for, in the unit of the thresholds."""
     points: list[Floats] = []
@@ -95,7 +98,7 @@ def _sampled(
     for source, nbytes in sources:
         row = _row_mb(source, nbytes) if thresholds.unit == MB else 1.0
         share = min(SAMPLED_PER_REGION * row / thresholds.upper, 1.0)
-        chosen, total = sampled(source, share=share, at_least=SAMPLED_PER_REGION)
+        chosen, total = engine.sampled(source, share, SAMPLED_PER_REGION)
         points.append(chosen)
         weights.append(np.full(len(chosen), row * total / max(len(chosen), 1)))
     if not points:

@@ -119,6 +119,8 @@ def test_the_form_of_prepartition_offers_strategies_and_refuses_nonsense(
         "first": 10_000,
         "regions": 40,
         "source": None,
+        "tree": "kdtree",
+        "engine": "spark",
     }
     wrong = {
         "strategy": "guess",

@@ -93,9 +93,11 @@ def cluster_at(
     """A master at a port, its REST interface at another, and workers; all end with the body of a `with`."""
     page = free_port()
     options = f"-Dspark.master.rest.enabled=true -Dspark.master.rest.port={rest}"
-    master = ("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1")
+    master: tuple[str, ...] = ("org.apache.spark.deploy.master.Master",)
+    master += ("--host", "127.0.0.1")
     master += ("--port", str(port), "--webui-port", str(page))
-    worker = ("org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1")
+    worker: tuple[str, ...] = ("org.apache.spark.deploy.worker.Worker",)
+    worker += ("--host", "127.0.0.1")
     worker += ("--webui-port", "0", "--cores", "3", "--memory", "3g")
     worker += ("--work-dir", str(folder / "work"), f"spark://127.0.0.1:{port}")
     with ExitStack() as stack:

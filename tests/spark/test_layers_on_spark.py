@@ -18,10 +18,10 @@ from st_common.layers.options import FileOptions
 from st_common.layers.points import file_points
 from st_common.layers.stored_faults import stored_faults
 from st_common.partition.kdtree import median_split
-from st_common.partition.store import store
+from st_common.partition.store import current, store
 from st_common.spark import layers
 from st_common.spark.layers import SparkLayers
-from st_common.spark.prepartition import counted, regions_of
+from st_common.spark.prepartition import LOCAL, regions_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.spec("C2")]
 
@@ -67,7 +67,8 @@ def partitioned(home, file, regions):
     source = file_points(file, load_kinds(CONF))
     points = next(source.read())
     made = regions_of("default", median_split(points, regions))
-    store(home, made, counted(made, [points], lambda *_: None), "elements, median")
+    rows, _ = LOCAL.counted([source], made, 0, lambda *_: None)
+    store(home, made, rows, "elements, median")
 
 
 def require_equal(home, file, spark, **options):
@@ -230,6 +231,29 @@ def test_a_load_is_one_commit_by_delta_spark_that_names_itself(spark, shared, tm
     contract = load_contract("layers")
     assert table.metadata().configuration == dict(contract.properties)
     assert table.metadata().partition_columns == list(contract.partition_by)
+
+
+@pytest.mark.spec("B2", "B3")
+def test_a_group_without_regions_gets_them_by_sedonas_tree_over_the_features(
+    spark, shared, tmp_path
+):
+    file = shared / "data" / "osm-monaco" / "monaco-2023-12-26.osm.pbf"
+    home = Home(tmp_path)
+    said, rows, files = loaded(
+        home, "map", file, SparkLayers(spark, makes_regions=True)
+    )
+    assert said["region_version"] == 1
+    regions = current(home, "default")
+    assert len(files) == len(regions.region_id) == said["features"] // 300
+    by_region = rows.filter(rows["home"])["region_id"].value_counts()
+    counts = [one["counts"] for one in by_region.to_pylist()]
+    assert max(counts) < 3 * sum(counts) / len(counts)
+    strategies = set(tables.read(home.table("regions"))["strategy"].to_pylist())
+    assert strategies == {"sample, sedona"}
+    local = loaded(home, "local", file, None)
+    assert local[1].equals(rows)
+    again, *_ = loaded(home, "map", file, SparkLayers(spark, makes_regions=True))
+    assert again["region_version"] == 1, "they stay"
 
 
 def test_features_do_not_pass_through_the_driver(spark, shared, tmp_path, monkeypatch):

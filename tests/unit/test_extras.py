@@ -90,7 +90,11 @@ def test_a_stream_on_spark_without_spark_says_what_to_do_and_runs_on_nothing_els
 @pytest.mark.parametrize(
     ("module", "extra", "words"),
     [
-        ("pyspark", "spark", ["partition", "default", "--source", "points.csv"]),
+        (
+            "pyspark",
+            "spark",
+            ["partition", "default", "--source=points.csv", "--engine=spark"],
+        ),
         ("confluent_kafka", "feeds", ["deliver", "out", "--until-idle"]),
     ],
 )

@@ -262,6 +262,8 @@ def test_a_supervisor_killed_between_start_and_record_leads_to_no_second_engine(
 ) -> None:
     orphan = subprocess.Popen(stage.command, start_new_session=True)
     try:  # no record of it yet, and no lease: it is only in the process table
+        # Linux tells that a program has begun a moment before it shows its words.
+        stage.until(psutil.Process(orphan.pid).cmdline)
         assert stage.tick() == []
         assert recorded(stage.folder).pid == orphan.pid
         stage.until(stage.speaks)

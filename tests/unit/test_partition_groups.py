@@ -88,15 +88,11 @@ def test_the_first_elements_split_and_the_rest_of_the_stream_is_counted(tmp_path
 
 
 @pytest.mark.spec("B4")
-def test_too_small_a_source_for_sedona_is_split_at_medians_and_says_so(tmp_path, conf):
+def test_a_share_is_raised_as_far_as_each_region_needs(tmp_path, conf):
     home = Home(tmp_path / "home")
     source = source_of(home, conf, [], str(csv_of(tmp_path, 100)), group="cars")
     done = prepartition(home, "cars", source, strategy="sample", share=0.01, regions=40)
-    assert (done.regions, done.tree, done.note) == (
-        40,
-        "median",
-        "100 rows are too few for 40 regions of 20",
-    )
+    assert (done.regions, done.tree, done.note) == (40, "median", "")
     assert (done.chosen, done.rows) == (
         100,
         100,
@@ -120,7 +116,7 @@ def test_regions_of_several_sources_share_out_the_load_of_each(tmp_path, conf):
         source,
         beside=beside,
         strategy="sample",
-        regions=16,  # for which Sedona wants more places: no Spark is started
+        regions=16,
     )
     regions = current(home, "cars")
     east = regions.bounds[:, 0] > 9
@@ -194,6 +190,7 @@ def test_the_jobs_load_a_layer_and_partition_by_it_with_the_arguments_that_dags_
     loaded = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (loaded["features"], loaded["by_kind"]) == (50, {"stop": 50})
     options = [
+        "--engine=local",
         "--strategy=elements",
         "--share=",
         "--first=40",

@@ -61,8 +61,8 @@ def test_a_share_is_a_share_and_the_whole_is_everything():
         sampled(source_of(points, 7_000), share=0.01, at_least=0)[0]
     ) == pytest.approx(1_000, rel=0.1)
     assert len(sampled(source_of(points, 7_000), share=1.0, at_least=0)[0]) == 100_000
-    assert shortage(points[:99], 5) == "99 rows are too few for 5 regions of 20"
-    assert shortage(points[:100], 5) == ""
+    assert shortage(99, 5) == "99 rows are too few for 5 regions of 20"
+    assert shortage(100, 5) == ""
 
 
 @given(st.integers(0, 60), st.integers(1, 20), st.integers(0, 70))
