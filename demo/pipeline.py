@@ -132,25 +132,16 @@ def perform(demo: Demo, folder: Path, *, by_event_time: bool) -> None:
 
 
 def load_layers(demo: Demo, runs: Runs) -> None:
-    """Layers, then regions made from them, then the layers again: a new version, now by region."""
-
-    def load(what: str) -> None:
-        for name, kinds in LAYERS.items():
-            form = {
-                "layer": name,
-                "file": str(demo.made.extract.path),
-                "group": GROUP,
-                "kinds": list(kinds),
-            }
-            dag(
-                demo,
-                runs,
-                "osm_static_load",
-                f"{what} {name}: {', '.join(kinds)}",
-                **form,
-            )
-
-    load("layer")
+    """Layers, then regions made from them, then the same layers by these regions: a new version of each."""
+    for name, kinds in LAYERS.items():
+        form = {
+            "layer": name,
+            "file": str(demo.made.extract.path),
+            "group": GROUP,
+            "kinds": list(kinds),
+        }
+        what = f"layer {name}, by Spark into Delta: {', '.join(kinds)}"
+        dag(demo, runs, "osm_static_load", what, **form)
     form = {
         "group": GROUP,
         "strategy": "sample",
@@ -158,14 +149,9 @@ def load_layers(demo: Demo, runs: Runs) -> None:
         "regions": REGIONS,
         "source": "layer:streets",
     }
-    dag(
-        demo,
-        runs,
-        "prepartition",
-        f"{REGIONS} regions by a KD-tree over a sample of the streets",
-        **form,
-    )
-    load("by region,")
+    what = f"{REGIONS} regions by Sedona's KD-tree over a sample of the streets, read by Spark from Delta"
+    dag(demo, runs, "prepartition", what, **form)
+    dag(demo, runs, "layers_reload", "both layers by the new regions, told to streams")
 
 
 def dag(demo: Demo, runs: Runs, name: str, what: str, **form: object) -> None:
