@@ -4,11 +4,11 @@ The layer becomes a Delta table partitioned by the regions of its group. Loading
 readers and running queries see the old version or the new one. Which tags make which kind is set in `conf/layers.toml`.
 """
 
-from st_common.airflow.assets import LAYERS
+from st_common.airflow.assets import LAYERS, REGIONS
 from st_common.airflow.dag import fairway_dag
 from st_common.airflow.form import form_of, words_of
 from st_common.airflow.operator import job_task
-from st_common.programs import LOAD_LAYER
+from st_common.programs import LOAD_LAYER, PARTITION
 
 ASKED = [one.name for one in LOAD_LAYER.parameters if one.name != "spread"]
 
@@ -18,6 +18,10 @@ with fairway_dag(
     tags=("layer", "batch"),
     params=form_of(LOAD_LAYER, *ASKED),
 ) as dag:
-    job_task(
+    load = job_task(
         "load_layer", "load_layer", *words_of(LOAD_LAYER, *ASKED), outlets=[LAYERS]
+    )
+    engine = words_of(PARTITION, "engine")
+    load >> job_task(
+        "rebalance", "partition", "--rebalance", *engine, outlets=[REGIONS]
     )

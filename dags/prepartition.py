@@ -16,7 +16,7 @@ from st_common.airflow.form import form_of, words_of
 from st_common.airflow.operator import job_task
 from st_common.programs import PARTITION
 
-ASKED = [one.name for one in PARTITION.parameters]
+ASKED = [one.name for one in PARTITION.parameters if one.name != "rebalance"]
 
 with fairway_dag(
     "prepartition",

@@ -51,6 +51,7 @@ RUNNING_DAGS = (
     "reprocess",
     "dq_report",
     "layers_reload",
+    "rebalance",
     "stream_report",
 )
 

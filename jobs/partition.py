@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from st_common.home import Home
+from st_common.partition.store import current
+from st_common.partition.store import groups_between_thresholds as groups
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import PARTITION
 from st_common.serving.regions_page import write_regions_page
 from st_common.settings import conf_dir, home_dir
-from st_common.spark.partitioning import engine_of, partition_group
+from st_common.spark.partitioning import engine_of, partition_group, rebalance_groups
 from st_common.spark.rebalance import thresholds_given
 
 
@@ -18,6 +20,8 @@ def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Divides space into regions of like load, stores them as the group's next version, and draws them."""
     home, given = Home(home_dir(arguments.home)), arguments
     conf = conf_dir(home.root, given.conf)
+    if given.rebalance:
+        return _rebalanced(home, given)
     with engine_of(home, given.group, given.engine, given.tree) as engine:
         done = partition_group(
             home,
@@ -38,9 +42,31 @@ def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
     return {**done.to_json(), "path": str(picture)}
 
 
+def _rebalanced(home: Home, given: argparse.Namespace) -> Mapping[str, Any]:
+    """Keeps all groups that have thresholds between them, and draws those whose regions are others now."""
+    conf = conf_dir(home.root, given.conf)
+    before = {name: current(home, name).version for name in groups(home)}
+    with engine_of(home, "all groups", given.engine) as engine:
+        streams = list(streams_of(home, conf).values())
+        done, failed = rebalance_groups(home, conf, streams, engine)
+    changed = [name for name in done if done[name].version != before[name]]
+    for name in changed:
+        write_regions_page(home, name)
+    for name, why in failed.items():
+        print(f"FAILED: {name}: {why}", file=sys.stderr, flush=True)
+    told = {name: one.to_json() for name, one in done.items()}
+    return {"groups": told, "changed": changed, "failed": failed}
+
+
+def _code_of(summary: Mapping[str, Any]) -> int:
+    """2 when a group could not be done: those behind it were."""
+    return 2 if summary.get("failed") else 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, partitions, gives back the exit code."""
-    return finish(partition, job_parser(PARTITION).parse_args(argv))
+    arguments = job_parser(PARTITION).parse_args(argv)
+    return finish(partition, arguments, code_of=_code_of)
 
 
 if __name__ == "__main__":

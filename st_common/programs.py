@@ -113,7 +113,7 @@ PARTITION = Program(
         Parameter(
             "upper",
             "number",
-            "for thresholds: what holds more is split; none: as the group was made",
+            "what holds more is split, by thresholds and by --rebalance; none: as the group was made",
             title="Upper threshold",
             above=0,
         ),
@@ -163,6 +163,11 @@ PARTITION = Program(
             "what reads the sources and splits space; local splits at medians",
             default="spark",
             choices=ENGINES,
+        ),
+        Parameter(
+            "rebalance",
+            "flag",
+            "instead, without group: keep all groups that have thresholds between them",
         ),
     ),
 )

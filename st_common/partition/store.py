@@ -100,6 +100,16 @@ def thresholds_of(home: Home, group: str) -> Thresholds | None:
     return None if upper is None else Thresholds(upper=upper, lower=lower, unit=unit)
 
 
+def groups_between_thresholds(home: Home) -> list[str]:
+    """The groups whose newest regions have thresholds, by name."""
+    path = home.table("regions")
+    if not tables.exists(path):
+        return []
+    rows = tables.read(path, columns=["group"], contract=load_contract("regions"))
+    groups = sorted(set(rows["group"].to_pylist()))
+    return [one for one in groups if thresholds_of(home, one) is not None]
+
+
 def store(
     home: Home,
     regions: Regions,

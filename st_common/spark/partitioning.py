@@ -6,12 +6,15 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.layers.spreading import layers_of
 from st_common.partition.groups import Member, members_of
 from st_common.partition.sample import PointSource
 from st_common.partition.splitting import PointEngine, Stage
+from st_common.partition.store import groups_between_thresholds
 from st_common.partition.thresholds import Thresholds
+from st_common.redaction import redacted
 from st_common.settings import StreamSettings
 from st_common.spark.prepartition import (
     LOCAL,
@@ -21,6 +24,7 @@ from st_common.spark.prepartition import (
     sources_of,
 )
 from st_common.spark.rebalance import THRESHOLDS, rebalance, weighed
+from st_common.storage import refused
 
 
 def partition_group(
@@ -36,6 +40,7 @@ def partition_group(
     elements: int = 10_000,
     thresholds: Thresholds | None = None,
     workers: int = 2,
+    only_changed: bool = False,
     engine: PointEngine = LOCAL,
     stage: Stage = lambda _what, _rows: None,
 ) -> Partitioned:
@@ -53,6 +58,7 @@ def partition_group(
         elements: likewise.
         thresholds: see `rebalance`.
         workers: for the deviation over workers alone.
+        only_changed: see `rebalance`.
         engine: reads the sources, and splits space.
         stage: told what is being done, and how many rows of it are done.
 
@@ -65,7 +71,14 @@ def partition_group(
         sources = [one for one, _ in held]
         _require_one_group(home, streams, group, sources)
         return rebalance(
-            home, group, held, thresholds, workers=workers, engine=engine, stage=stage
+            home,
+            group,
+            held,
+            thresholds,
+            workers=workers,
+            only_changed=only_changed,
+            engine=engine,
+            stage=stage,
         )
     points, *beside = sources_of(home, conf, streams, source, group=group)
     _require_one_group(home, streams, group, [points, *beside])
@@ -78,10 +91,44 @@ def partition_group(
         regions=regions,
         share=share,
         elements=elements,
+        thresholds=thresholds,
         workers=workers,
         engine=engine,
         stage=stage,
     )
+
+
+def rebalance_groups(
+    home: Home, conf: Path, streams: Sequence[StreamSettings], engine: PointEngine
+) -> tuple[dict[str, Partitioned], dict[str, str]]:
+    """Keeps each group that has thresholds between them, by all its streams and layers; the others are left alone.
+
+    A group whose regions all stay what they are keeps its version.
+
+    Returns:
+        What was done, by group; and what went wrong, by group, which does not keep the others from being done.
+    """
+    done: dict[str, Partitioned] = {}
+    failed: dict[str, str] = {}
+    for group in groups_between_thresholds(home):
+        sources = [f"stream:{one.name}" for one in streams if one.group == group]
+        sources += [f"layer:{name}" for name in layers_of(home, group)]
+        if not sources:
+            continue
+        try:
+            done[group] = partition_group(
+                home,
+                conf,
+                streams,
+                group,
+                ",".join(sources),
+                strategy=THRESHOLDS,
+                only_changed=True,
+                engine=engine,
+            )
+        except (FairwayError, OSError) as error:
+            failed[group] = redacted(str(refused(error)))
+    return done, failed
 
 
 @contextmanager

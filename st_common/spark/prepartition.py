@@ -25,6 +25,7 @@ from st_common.partition.sample import (
 from st_common.partition.sources import csv_points, log_points
 from st_common.partition.splitting import Chosen, LocalPoints, PointEngine, Stage
 from st_common.partition.store import store
+from st_common.partition.thresholds import Thresholds
 from st_common.settings import StreamSettings
 
 LOCAL = LocalPoints()
@@ -107,6 +108,7 @@ def prepartition(
     regions: int = 40,
     share: float | None = None,
     elements: int = 10_000,
+    thresholds: Thresholds | None = None,
     workers: int = 2,
     engine: PointEngine = LOCAL,
     stage: Stage = lambda _what, _rows: None,
@@ -129,6 +131,7 @@ def prepartition(
         share: of the points in a sample, above 0 and at most 1; at least 20 rows per region are taken. None: .002, and
             at least 300.
         elements: how many first rows.
+        thresholds: between which `rebalance` will keep the regions; None: it will not.
         workers: for the deviation over workers alone.
         engine: reads and splits.
         stage: told what is being done, and how many rows of it are done.
@@ -138,6 +141,8 @@ def prepartition(
             dimensions.
     """
     _check(strategy, regions=regions, share=share, elements=elements, workers=workers)
+    if thresholds is not None:
+        thresholds.check()
     sources = [source, *beside]
     require_same(group, sources)
     stage("reading", 0)
@@ -155,7 +160,7 @@ def prepartition(
     assert chosen.split is not None  # noqa: S101 - there are rows
     made = regions_of(group, chosen.split)
     rows, lines = engine.counted(sources, made, skip, stage)
-    stored = store(home, made, rows, f"{strategy}, {chosen.tree}")
+    stored = store(home, made, rows, f"{strategy}, {chosen.tree}", thresholds)
     return Partitioned.of(
         stored, rows, strategy, chosen, workers=workers, left_out=lines
     )

@@ -42,6 +42,7 @@ def rebalance(
     thresholds: Thresholds | None = None,
     *,
     workers: int = 2,
+    only_changed: bool = False,
     engine: PointEngine = LOCAL,
     stage: Stage = lambda _what, _rows: None,
 ) -> Partitioned:
@@ -56,6 +57,7 @@ def rebalance(
         sources: points, and how many bytes hold all of them.
         thresholds: when regions are split and merged; None: those by which its regions were made.
         workers: for the deviation over workers alone.
+        only_changed: no version is stored where all regions stay what they are, or nothing lies in them.
         engine: reads the sources.
         stage: told what is being done, and how many rows of it are done.
 
@@ -72,15 +74,20 @@ def rebalance(
     dimensions = require_same(group, [source for source, _ in sources])
     stage("reading", 0)
     points, weights = _sampled(engine, sources, thresholds)
-    require_points(len(points), group)
-    stage("splitting", len(points))
     before = current(home, group)
+    if not only_changed or not before.version:
+        require_points(len(points), group)
+    stage("splitting", len(points))
     if before.dimensions != dimensions:
         before = whole(group, dimensions)
     split = Split(paths=before.region_id, bounds=before.bounds)
     made = regions_of(group, balanced(split, points, weights, thresholds))
     rows, lines = engine.counted([one for one, _ in sources], made, 0, stage)
-    stored = store(home, made, rows, f"{THRESHOLDS}, median", thresholds)
+    stays = made.region_id == before.region_id or not len(points)
+    if only_changed and before.version and stays:
+        stored = before
+    else:
+        stored = store(home, made, rows, f"{THRESHOLDS}, median", thresholds)
     chosen = Chosen(None, len(points), "median")
     return Partitioned.of(
         stored, rows, THRESHOLDS, chosen, workers=workers, left_out=lines

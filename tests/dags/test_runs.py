@@ -250,7 +250,8 @@ def test_space_is_partitioned_by_the_form_and_a_layer_by_these_regions(
     folders = list(installation.home.table("layers", "green").glob("region_id=*"))
     assert 1 < len(folders) <= by_sample["regions"]
     assert states(run("osm_static_load", layer="green", file="absent.osm.pbf")) == {
-        "load_layer": "failed"
+        "load_layer": "failed",
+        "rebalance": "upstream_failed",
     }
 
 
@@ -265,7 +266,7 @@ def parks_loaded(run: RunDag, **source: str) -> Any:
     """What a run of `osm_static_load` says of the parks and forests that it loaded."""
     kinds = ["park", "forest"]
     ran = run("osm_static_load", layer="green", kinds=kinds, **source)
-    assert states(ran) == {"load_layer": "success"}
+    assert states(ran) == {"load_layer": "success", "rebalance": "success"}
     loaded = ran["load_layer"][1]
     assert set(loaded["by_kind"]) <= set(kinds)
     return loaded

@@ -15,7 +15,8 @@ DAGS = ROOT / "dags"
 FILES = sorted(path.stem for path in DAGS.glob("*.py") if path.stem != "__init__")
 
 TASKS = {
-    "osm_static_load": {"load_layer": set()},
+    "osm_static_load": {"load_layer": {"rebalance"}, "rebalance": set()},
+    "rebalance": {"rebalance": set()},
     "prepartition": {"partition": set()},
     "layers_reload": {"spread": set()},
     "stream_supervisor": {"tick": {"raise_alerts"}, "raise_alerts": set()},
@@ -28,6 +29,7 @@ TASKS = {
 SCHEDULED = {
     "stream_supervisor": "* * * * *",
     "maintenance": "30 2 * * *",
+    "rebalance": "40 * * * *",
     "history_snapshots": "10 * * * *",
     "dq_report": "0 3 * * *",
     "reprocess": "0 2 * * *",

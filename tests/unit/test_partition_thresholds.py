@@ -1,10 +1,13 @@
 """Regions between two thresholds: split where too much lies, merged where too little does, and else as they were."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs import partition
 from st_common import tables
 from st_common.errors import ConfigError
 from st_common.home import Home
@@ -14,6 +17,7 @@ from st_common.partition.sample import PointSource
 from st_common.partition.store import current, thresholds_of
 from st_common.partition.thresholds import Thresholds, balanced
 from st_common.spark.rebalance import rebalance, thresholds_given
+from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("B2")
 
@@ -130,3 +134,53 @@ def test_the_command_line_splits_by_a_file(tmp_path, command_line):
     said = command_line(*words, "--upper", "1200")
     assert "group city, version 1: 4 regions by thresholds" in said.output
     assert "version 2: 4 regions" in command_line(*words).output
+
+
+def test_groups_with_thresholds_are_kept_between_them_by_the_job_and_others_left(
+    tmp_path, capsys
+):
+    home, conf = Home(tmp_path / "home"), tmp_path / "conf"
+    conf.mkdir()
+    (conf / "streams.toml").write_text(
+        "".join(
+            f'[streams.{name}]\nformat = "csv"\ncrs = "planar"\ngroup = "{group}"\n'
+            'columns = { object = "id", x = "x", y = "y" }\n'
+            for name, group in (("cars", "city"), ("ships", "sea"), ("kites", "air"))
+        )
+    )
+
+    def arrive(stream, points):
+        lines = [f"a,{x},{y}" for x, y in points.tolist()]
+        text = "\n".join(["id,x,y", *lines, ""])
+        bare_log(home.log(stream)).append(text.encode(), arrival_us=1)
+
+    places = [f"--home={home.root}", f"--conf={conf}", "--engine=local"]
+
+    def rebalanced():
+        assert partition.main(["--rebalance", *places]) == 0
+        return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+    assert rebalanced() == {"groups": {}, "changed": [], "failed": {}}
+    arrive("cars", place(900, 0))
+    arrive("ships", place(900, 0))
+    by_elements = ["--strategy=elements", "--regions=4", *places]
+    assert partition.main(["city", "--upper=400", "--lower=100", *by_elements]) == 0
+    assert partition.main(["sea", *by_elements]) == 0
+    assert thresholds_of(home, "city") == Thresholds(upper=400, lower=100)
+    assert thresholds_of(home, "sea") is None
+    capsys.readouterr()
+    same = rebalanced()
+    assert (same["changed"], list(same["groups"])) == ([], ["city"])
+    assert current(home, "city").version == 1, "in between nothing changes"
+    before = set(current(home, "city").region_id)
+    arrive("cars", place(2_000, 8, seed=2))
+    more = rebalanced()
+    assert more["changed"] == ["city"]
+    after = current(home, "city")
+    assert after.version == 2
+    assert len(after.region_id) > len(before)
+    assert before & set(after.region_id), "what holds as much as before stays"
+    assert thresholds_of(home, "city") == Thresholds(upper=400, lower=100)
+    assert current(home, "sea").version == 1
+    assert (home.reports / "regions" / "city.html").exists()
+    assert rebalanced()["changed"] == []
