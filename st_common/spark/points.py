@@ -149,11 +149,14 @@ class SparkPoints:
                 for number in batch.column(0).to_pylist():
                     yield from _rows(number, parts[number])
 
-        numbers = self.begin().range(0, len(parts), 1, max(len(parts), 1))
+        spark = self.begin()
+        spark.sparkContext.setJobDescription(f"points of {source.name}")
+        numbers = spark.range(0, len(parts), 1, max(len(parts), 1))
         return numbers.mapInArrow(work, _POINTS)
 
     def _of_layer(self, path: str, version: int) -> DataFrame:
         """The middles of the boxes of a layer's features, read by Delta."""
+        self.begin().sparkContext.setJobDescription(f"points of {path}")
         reader = self.begin().read.format("delta").option("versionAsOf", version)
         home = reader.load(path).where("home")
         return home.select(

@@ -59,7 +59,7 @@ def pairs_on_spark(stream: StreamSettings, join: RegionJoin) -> pa.Table:
     """
     check_master(stream.name, stream.spark)
     log = Home(join.home).stream(stream.name) / _FOLDER / "spark.log"
-    name = f"fairway-join-{stream.name}"
+    name = f"fairway-join-{stream.name}-{join.layer}"
     spark = session(name, place=stream.spark, log_file=log, extended=False)
     try:
         return joined_on_spark(spark, join).toArrow().cast(PAIRS)

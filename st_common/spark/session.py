@@ -22,6 +22,8 @@ _CLASSES = ("delta-", "sedona-")
 _EXTENDED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,org.apache.sedona.sql.SedonaSqlExtensions",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # A sum for each version of a table; who commits without Spark writes none, so that it holds nothing together.
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.sedona.core.serde.SedonaKryoRegistrator",
 }
@@ -106,6 +108,7 @@ def session(
     with _printing_to(log_file), _refused_in_a_line(app, place, log_file):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    spark.sparkContext.setJobDescription(app)  # until somebody says more
     return spark
 
 

@@ -144,7 +144,9 @@ def replace(
 
 
 def settle(path: Path) -> None:
-    """Makes durable what another program has committed to a table, such as delta-spark; nobody may rely on it before.
+    """Makes durable what delta-spark has committed to a table; nobody may rely on it before.
+
+    What Hadoop puts beside each file, `.NAME.crc`, goes: nothing would delete it together with its file.
 
     Call it inside `locked(path)`.
 
@@ -154,6 +156,8 @@ def settle(path: Path) -> None:
     forget(path)
     names = pa.table(required(path).get_add_actions())["path"].to_pylist()
     sync_files([path / unquote(name) for name in names], path)
+    for beside in path.rglob(".*.crc"):
+        beside.unlink(missing_ok=True)
     sync_log(path)
     note_written(path, required(path).version())
 

@@ -228,6 +228,7 @@ def test_a_load_is_one_commit_by_delta_spark_that_names_itself(spark, shared, tm
     assert table.transaction_version("load map") == 2
     by_spark = spark.read.format("delta").load(str(home.table("layers", "map")))
     assert by_spark.count() == len(rows)
+    assert not list(home.root.rglob("*.crc"))
     contract = load_contract("layers")
     assert table.metadata().configuration == dict(contract.properties)
     assert table.metadata().partition_columns == list(contract.partition_by)
