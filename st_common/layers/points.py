@@ -60,5 +60,5 @@ def layer_points(home: Home, layer: str) -> PointSource:
         name=f"layer {layer!r}",
         dimensions=2,
         read=read,
-        layer=(str(home.table("layers", layer)), version),
+        layer=(str(home.table("layers", layer).absolute()), version),
     )

@@ -61,9 +61,7 @@ Batches = Iterable[pa.RecordBatch]
 RUN_BYTES = 1 << 20
 """Of blobs that a task decodes at once: some 130,000 nodes."""
 _PART_BYTES = 2 << 20  # of the file, for each part that is read at once
-_BLOCK = (
-    1024  # things with ids that follow each other lie near each other, and share nodes
-)
+_BLOCK = 1024  # ids: things of one block lie near each other, and share nodes
 _PBF = ".pbf"
 _NOTE = "note"
 _MOST_REGIONS = 40  # of a group that has none, as `partition` makes
@@ -150,12 +148,14 @@ def _read(drafts: DataFrame) -> Read:
     )
     others = drafts.where("outcome IS NOT NULL")
     told = others.select("outcome", "fid", "place", "reason").collect()
+    if not by_kind:
+        drafts.unpersist()  # nobody will write any of it
     return Read(
         by_kind={row["kind"]: row["count"] for row in by_kind},
         faults=in_order(Fault(*row) for row in told if row["outcome"] != _NOTE),
         notes=tuple(row["reason"] for row in told if row["outcome"] == _NOTE),
         is_openstreetmap=bool(by_kind) and all(row["is_osm"] for row in by_kind),
-        replace=partial(_replace, features),
+        replace=partial(_replace, drafts),
     )
 
 
@@ -317,14 +317,19 @@ def _replace(
     spark.sparkContext.setJobDescription(f"{path.name}: rows by region, one commit")
     rows = drafts.where("outcome IS NULL").mapInArrow(work, from_arrow_schema(schema))
     by = list(contract.partition_by)
-    (
-        rows.repartition(min(len(regions.region_id), 4 * _cores(spark)), *by)
+    tasks = min(len(regions.region_id), 4 * _cores(spark))
+    writer = (
+        rows.repartition(tasks, *by)
         .sortWithinPartitions(*by, "fid")
         .write.format("delta")
         .mode("overwrite")
         .option("txnAppId", f"load {path.name}")
         .option("txnVersion", (tables.version(path) or 0) + 1)
-        .save(str(path))
     )
+    try:
+        writer.save(str(path.absolute()))
+    except PySparkException as error:
+        raise cause_of(error) from error
+    finally:
+        drafts.unpersist()
     tables.settle(path)
-    drafts.unpersist()

@@ -1,6 +1,9 @@
 """Layers by both engines: a file read in one process, and by tasks of Spark, leave equal tables (SPEC C2, B2)."""
 
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from pathlib import Path
 
 import osmium
@@ -13,10 +16,12 @@ from st_common.contracts import load_contract
 from st_common.errors import LayerError
 from st_common.home import Home
 from st_common.layers.kinds import load_kinds
-from st_common.layers.load import load
+from st_common.layers.load import load, local
 from st_common.layers.options import FileOptions
 from st_common.layers.points import file_points
+from st_common.layers.reading import Wanted, read_features
 from st_common.layers.stored_faults import stored_faults
+from st_common.lifecycle.maintain import maintain
 from st_common.partition.kdtree import median_split
 from st_common.partition.store import current, store
 from st_common.spark import layers
@@ -215,9 +220,12 @@ def test_a_damaged_file_is_refused_in_a_line_by_both(spark, shared, tmp_path, na
 def test_a_load_is_one_commit_by_delta_spark_that_names_itself(spark, shared, tmp_path):
     file = shared / "data" / "osm-monaco" / "monaco-2023-12-26.osm.pbf"
     home = Home(tmp_path)
+    kept = spark.sparkContext._jsc.getPersistentRDDs
+    before = kept().size()
     for version in (1, 2):
         said, rows, _ = loaded(home, "map", file, SparkLayers(spark))
         assert said["version"] == version
+    assert kept().size() == before, "a session that goes on keeps nothing of them"
     table = DeltaTable(home.table("layers", "map"))
     assert [one["operation"] for one in table.history()] == [
         "WRITE",
@@ -287,3 +295,52 @@ def test_options_of_the_file_count_on_spark_too(spark, tmp_path):
     assert rows["fid"].to_pylist() == ["a", "b"]
     assert said["notes"]
     assert said["rejected"] == {"duplicate_fid": 1}
+
+
+@pytest.mark.spec("S7")
+def test_loads_by_both_engines_and_maintenance_in_a_race_lose_no_commit(
+    spark, tmp_path
+):
+    """Each commit is a version, and each version holds every feature once, whoever reads it and when."""
+    home, file = Home(tmp_path / "home"), some_osm(2, tmp_path)
+    partitioned(home, file, 4)
+    committed, seen, ended = [], [], threading.Event()
+    fids = set(read_features(file, Wanted(load_kinds(CONF))).fids)
+
+    def loads(engine, times):
+        for _ in range(times):
+            report = load(home, "map", file, group="default", conf=CONF, engine=engine)
+            committed.append(report.version)
+
+    def maintains():
+        while not ended.is_set():
+            list(maintain(home, today=date(2024, 1, 1)))
+            ended.wait(0.2)  # nobody is next in turn for a lock
+
+    def reads():
+        path, contract = home.table("layers", "map"), load_contract("layers")
+        while not ended.is_set():
+            version = tables.version(path)
+            if version:
+                rows = tables.read(path, version=version, contract=contract)
+                seen.append(rows.filter(rows["home"])["fid"].to_pylist())
+
+    with ThreadPoolExecutor(4) as pool:
+        beside = [pool.submit(maintains), pool.submit(reads)]
+        racing = [
+            pool.submit(loads, SparkLayers(spark), 5),
+            pool.submit(loads, local, 60),
+        ]
+        try:
+            for one in racing:
+                one.result(timeout=300)
+        finally:
+            ended.set()
+        for one in beside:
+            one.result(timeout=60)
+    assert sorted(committed) == list(range(1, 66))
+    assert tables.version(home.table("layers", "map")) == 65
+    assert len(seen) > 10
+    for rows in seen:
+        assert len(rows) == len(fids)
+        assert set(rows) == fids
