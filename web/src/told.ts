@@ -47,8 +47,9 @@ function isBehind(): boolean {
     const { state, told, period, stream, isDrawing } = asking.get();
     const isSeen = app.get().tab === 'ask' && !document.hidden;
     if (!isSeen || isDrawing || isAsking || waiting !== undefined) return false;
-    if (state !== 'told' || told === null || performance.now() < again_ms) return false;
+    if (state !== 'told' || told === null) return false;
     if (askedBy !== app.get().clock) return true; // its days begin at other times
+    if (performance.now() < again_ms) return false;
     return intervalOf(period, answeredUntil_ms(stream))[1] !== told.until_ms;
 }
 
