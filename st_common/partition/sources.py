@@ -1,7 +1,6 @@
 """Points to partition by: from the logs of streams and from CSV files."""
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, groupby
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ from pyarrow import csv
 
 from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
+from st_common.capture.segment import runs_of
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.partition.middles import middles
@@ -58,12 +58,7 @@ def log_points(
 
 
 def _runs(log: Log) -> list[tuple[int, int]]:
-    """Numbers of adjacent segments, each run about `_PART_BYTES` of the log."""
-    segments = log.segments(0, end=log.end())
-    sizes = accumulate(segment.size for segment in segments)
-    cut = groupby(zip(segments, sizes, strict=True), lambda one: one[1] // _PART_BYTES)
-    runs = [[segment.number for segment, _ in of] for _, of in cut]
-    return [(run[0], run[-1] + 1) for run in runs]
+    return runs_of(log.segments(0, end=log.end()), _PART_BYTES)
 
 
 def csv_points(file: Path, *, x: str = "x", y: str = "y") -> PointSource:

@@ -7,7 +7,6 @@ copy, and has grown since, is another log.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from pyspark.sql.types import StructType
 
 from st_common.capture.log import Log, Segment
 from st_common.capture.pieces import Piece, pieces
+from st_common.capture.segment import runs_of
 from st_common.decode.decoded import fixes_schema
 from st_common.engine.damage import tell_damage
 from st_common.engine.log_identity import departure
@@ -135,12 +135,8 @@ class _Place:
         self.log.sync(
             segments
         )  # what is told of them may follow from durable rows alone
-        sizes = accumulate(segment.size for segment in segments)
-        cut = groupby(
-            zip(segments, sizes, strict=True), lambda one: one[1] // PART_BYTES
-        )
-        runs = [[segment.number for segment, _ in of] for _, of in cut]
-        return [_Part(start=run[0], end=run[-1] + 1) for run in runs]
+        runs = runs_of(segments, PART_BYTES)
+        return [_Part(start=first, end=end) for first, end in runs]
 
     def read(self, part: "_Part") -> Iterator[pa.RecordBatch]:
         """The fixes of a part."""

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from st_common.partition.balance import rows_per_region
 from st_common.partition.kdtree import median_split
@@ -35,6 +36,7 @@ _SCHEMA = pa.schema(
         ("line", pa.string()),
     ]
 )
+_COUNTED = pa.schema([("rows", pa.list_(pa.int64())), ("lines", pa.list_(pa.string()))])
 _LUCK = "shiftrightunsigned(xxhash64(part, row), 11) / 9007199254740992D"
 """Of a point, from 0 to 1, the same each time: a larger share contains a smaller one."""
 
@@ -110,21 +112,23 @@ class SparkPoints:
 
         def work(batches: Batches) -> Iterator[pa.RecordBatch]:
             rows = np.zeros(len(regions.region_id), np.int64)
-            for batch in batches:
+            lines: list[str] = []
+            for batch in batches:  # a list that is null has no numbers
                 points = _array(batch.column("point"), regions.dimensions)
                 rows += rows_per_region(regions, points)
-            yield pa.RecordBatch.from_pydict({"rows": [rows.tolist()]})
+                lines += batch.column("line").drop_null().to_pylist()
+            told = {"rows": [rows.tolist()], "lines": [lines]}
+            yield pa.RecordBatch.from_pydict(told, _COUNTED)
 
         counts = np.zeros(len(regions.region_id), np.int64)
         lines: list[str] = []
         for source in sources:
             frame = self._frame(source)
-            points = frame.where("line IS NULL")
             if skip:
-                points = _behind(points, skip)
-            told = points.mapInArrow(work, "rows array<long>").collect()
+                frame = _behind(frame, skip)
+            told = frame.mapInArrow(work, from_arrow_schema(_COUNTED)).collect()
             counts += sum((np.array(one["rows"], np.int64) for one in told), 0)
-            lines += [one["line"] for one in frame.where("line IS NOT NULL").collect()]
+            lines += [line for one in told for line in one["lines"]]
             stage("counting", int(counts.sum()))
         return counts, lines
 
@@ -133,10 +137,11 @@ class SparkPoints:
         frame = (
             self._frame(source).where("line IS NULL").withColumn("luck", F.expr(_LUCK))
         )
-        lucky = frame.where(F.col("luck") < share)
-        if share < 1 and lucky.count() < at_least:
-            lucky = frame.orderBy("luck").limit(at_least)
-        return lucky.select("point", "luck").cache()
+        lucky = frame.where(F.col("luck") < share).select("point", "luck").cache()
+        if share >= 1 or lucky.count() >= at_least:
+            return lucky
+        lucky.unpersist()
+        return frame.orderBy("luck").limit(at_least).select("point", "luck").cache()
 
     def _frame(self, source: PointSource) -> DataFrame:
         """All points of a source, and lines about what is none."""
@@ -228,14 +233,14 @@ def _repeated(frame: DataFrame, most: int, count: int) -> DataFrame:
     return again.union(frame.orderBy("luck").limit(rest).select("point"))
 
 
-def _behind(points: DataFrame, skip: int) -> DataFrame:
-    """The points without the first ones: those of the part in which these end, behind them, and of all parts after."""
-    by_part = {
-        one["part"]: one["count"] for one in points.groupBy("part").count().collect()
-    }
+def _behind(frame: DataFrame, skip: int) -> DataFrame:
+    """All but the first points: those of the part in which these end, behind them, and of parts after; all lines."""
+    is_line = F.col("line").isNotNull()
+    counts = frame.where(~is_line).groupBy("part").count().collect()
+    by_part = {one["part"]: one["count"] for one in counts}
     for part in sorted(by_part):
         if skip < by_part[part]:
             later = (F.col("part") == part) & (F.col("row") >= skip)
-            return points.where((F.col("part") > part) | later)
+            return frame.where((F.col("part") > part) | later | is_line)
         skip -= by_part[part]
-    return points.limit(0)
+    return frame.where(is_line)
