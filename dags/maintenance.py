@@ -15,6 +15,6 @@ with fairway_dag(
     doc=__doc__,
     tags=("history", "batch"),
     schedule="30 2 * * *",
-    params=form_of(MAINTAIN, "purge"),
+    params=form_of(MAINTAIN, "purge", "engine"),
 ) as dag:
-    job_task("maintain", "maintain", *words_of(MAINTAIN, "purge"))
+    job_task("maintain", "maintain", *words_of(MAINTAIN, "purge", "engine"))

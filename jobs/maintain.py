@@ -3,17 +3,20 @@
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from st_common import tables
 from st_common.home import Home
 from st_common.levels.latest import flush_latest
 from st_common.levels.taking import take_due
 from st_common.lifecycle.leftovers import Cleared, clear_leftovers
 from st_common.lifecycle.log_retention import retain_logs
-from st_common.lifecycle.maintain import maintain
+from st_common.lifecycle.maintain import Upkeep, by_delta_rs, maintain
+from st_common.lifecycle.stored import Stored
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import MAINTAIN
 from st_common.settings import conf_dir, has_streams, home_dir, stream_of
@@ -29,12 +32,29 @@ def maintain_home(arguments: argparse.Namespace) -> Mapping[str, Any]:
     purge = arguments.purge
     conf = conf_dir(home.root, arguments.conf)
     streams = streams_of(home, conf) if purge and has_streams(conf) else {}
-    tables = maintain(home, today=today, purge=purge, streams=streams)
-    done = [each.to_json() for each in tables]
+    with _upkeep(home, arguments.engine) as upkeep_of:
+        maintained = maintain(
+            home, today=today, purge=purge, streams=streams, upkeep_of=upkeep_of
+        )
+        done = [each.to_json() for each in maintained]
     logs = retain_logs(home, streams, now_us=now_us)
     cleared = clear_leftovers(home, conf, today=today) if purge else Cleared()
     kept = [each.to_json() for each in logs]
     return {"tables": done, "logs": kept, "cleared": asdict(cleared)}
+
+
+@contextmanager
+def _upkeep(home: Home, engine: str) -> Iterator[Callable[[Stored], Upkeep]]:
+    """Who keeps each table in order."""
+    if engine == "local":
+        yield by_delta_rs
+        return
+    from st_common.spark.session import late_session
+    from st_common.spark.upkeep import WRITTEN, SparkUpkeep
+
+    with late_session(home, "fairway maintain") as spark_of:
+        by_spark = SparkUpkeep(spark_of)
+        yield lambda one: by_spark if one.contract.name in WRITTEN else tables
 
 
 def _levels(home: Home, arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -188,6 +188,13 @@ MAINTAIN = Program(
             "instead: bring `latest` up to date and take the snapshots that are due",
         ),
         Parameter("stream", "name", "with --levels: only this stream"),
+        Parameter(
+            "engine",
+            "text",
+            "what keeps the tables that no stream appends to; the others are kept without Spark",
+            default="spark",
+            choices=ENGINES,
+        ),
     ),
 )
 

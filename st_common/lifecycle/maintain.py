@@ -4,10 +4,13 @@ Each step is a commit of its own or deletes what nothing names any more, so a ru
 the next one does the rest. It may run beside engines, readers and another run.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
 
 from st_common import tables
 from st_common.engine.tidy import OPEN_MB
@@ -17,6 +20,40 @@ from st_common.lifecycle.retention import Retained, kept_days, retain
 from st_common.lifecycle.stored import Size, Stored, size_of, stored_tables
 from st_common.ops.days import open_since
 from st_common.settings import StreamSettings
+from st_common.tables.purging import Mask
+
+
+class Upkeep(Protocol):
+    """Keeps a table in order: `st_common.tables` by delta-rs, `st_common.spark.upkeep.SparkUpkeep` by delta-spark."""
+
+    def compact(
+        self,
+        path: Path,
+        *,
+        before: date | None,
+        zorder: tuple[str, ...] | None = None,
+        cluster: str | None = None,
+        target_mb: int = 64,
+    ) -> dict[str, int]:
+        """Makes few files of many; see `tables.compact`."""
+
+    def purge(
+        self,
+        path: Path,
+        is_gone: Callable[[pa.Table], Mask],
+        *,
+        before: int | None = None,
+        dry: bool = False,
+    ) -> tables.Purged:
+        """Takes rows out that are kept no longer; see `tables.purge`."""
+
+    def vacuum(self, path: Path, *, retention_h: int | None = None) -> int:
+        """Deletes files of old versions; see `tables.vacuum`."""
+
+
+def by_delta_rs(stored: Stored) -> Upkeep:  # noqa: ARG001 - whatever the table
+    """Who keeps a table in order without a JVM."""
+    return tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +99,7 @@ def maintain(
     today: date,
     purge: bool = True,
     streams: Mapping[str, StreamSettings] | None = None,
+    upkeep_of: Callable[[Stored], Upkeep] = by_delta_rs,
 ) -> Iterator[Maintained]:
     """Maintains every table of a home, also beside running streams.
 
@@ -74,22 +112,25 @@ def maintain(
         today: the day (UTC) by the wall clock.
         purge: whether rows go that are older than their table's retention.
         streams: the settings by name; None: all is kept as the contracts say.
+        upkeep_of: who keeps each table in order.
 
     Yields:
         What was done to each table, as soon as it is done.
     """
     needed = needed_versions(home) if purge else None
     for stored in stored_tables(home):
-        before = size_of(stored.path)
-        joined = compact(home, stored, today=today)
+        before, upkeep = size_of(stored.path), upkeep_of(stored)
+        joined = compact(home, stored, today=today, upkeep=upkeep)
         if stored.contract.name == "layers":
             retained, deleted = _layer(home, stored, needed, today=today)
         else:
             retained = Retained()
             if purge:
                 days = kept_days(stored, streams or {})
-                retained = retain(home, stored, today=today, days=days)
-            deleted = tables.vacuum(stored.path)
+                retained = retain(
+                    home, stored, today=today, days=days, purge=upkeep.purge
+                )
+            deleted = upkeep.vacuum(stored.path)
             tables.checkpoint(stored.path)
         yield Maintained(
             table=stored.label,
@@ -112,7 +153,7 @@ def _layer(
     return Retained(held_by=done.held_by), done.dropped.files
 
 
-def compact(home: Home, stored: Stored, *, today: date) -> int:
+def compact(home: Home, stored: Stored, *, today: date, upkeep: Upkeep = tables) -> int:
     """Compacts the days of one table, the closed ones and the open ones; gives how many files were written again.
 
     A day of a stream's table is closed when the clock of every job that writes it has passed its end; of others when it
@@ -124,14 +165,14 @@ def compact(home: Home, stored: Stored, *, today: date) -> int:
     closed = today if stored.part is None else open_since(home, stored.part)
     joined = 0
     if closed is not None:
-        done = tables.compact(
+        done = upkeep.compact(
             stored.path,
             before=closed,
             zorder=contract.zorder_by or None,
             cluster=contract.cluster_by,
         )
         joined = done["files_before"]
-    done = tables.compact(
+    done = upkeep.compact(
         stored.path, before=None, cluster=contract.cluster_by, target_mb=OPEN_MB
     )
     return joined + done["files_before"]

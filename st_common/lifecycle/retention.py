@@ -9,7 +9,7 @@ behind a snapshot that serves the oldest time which is kept, and behind whoever 
     purged          files of days before 100, all of whose rows stand before 5,500; the delivery holds the others
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -30,6 +30,8 @@ from st_common.tables.handle import required
 from st_common.tables.purging import Mask
 
 _PLACES = {"changes": "max.position", "positions": "max.segment"}
+
+Purge = Callable[..., tables.Purged]
 
 _SOME = 1  # the place that says of a table whose rows go by the day alone that some are gone
 
@@ -65,7 +67,13 @@ def kept_days(stored: Stored, streams: Mapping[str, StreamSettings]) -> int | No
 
 
 def retain(
-    home: Home, stored: Stored, *, today: date, days: int | None, dry: bool = False
+    home: Home,
+    stored: Stored,
+    *,
+    today: date,
+    days: int | None,
+    dry: bool = False,
+    purge: Purge = tables.purge,
 ) -> Retained:
     """Takes out of a table what is older than some days.
 
@@ -75,6 +83,7 @@ def retain(
         today: the day (UTC) by the wall clock, by which tables go that are of no stream.
         days: how many are kept, see `kept_days`; None: all.
         dry: only say what would go.
+        purge: takes rows out of tables to which no stream appends, see `tables.purge`.
 
     Returns:
         What went; nothing where all is kept, or no day of the stream is closed.
@@ -88,7 +97,7 @@ def retain(
     if stored.part is not None and stored.contract.name == "snapshots":
         purged = _thin(home, stored.part, stored.path, since, dry=dry)
     else:
-        purged = tables.purge(
+        purged = purge(
             stored.path,
             lambda files: _old(files, stored, since),
             before=_SOME,

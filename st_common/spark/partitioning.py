@@ -1,8 +1,7 @@
 """What `fairway partition` and its job do: find a group's regions anew, or keep them between thresholds."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import cache
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -143,11 +142,10 @@ def engine_of(
         yield LOCAL
         return
     from st_common.spark.points import SparkPoints
-    from st_common.spark.session import job_session
+    from st_common.spark.session import late_session
 
-    with ExitStack() as stack:
-        begun = job_session(home, f"fairway regions of {group}")
-        yield SparkPoints(cache(lambda: stack.enter_context(begun)), tree)
+    with late_session(home, f"fairway regions of {group}") as spark_of:
+        yield SparkPoints(spark_of, tree)
 
 
 def _require_one_group(

@@ -3,7 +3,8 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,10 @@ _FIXED = {
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.python.authenticate.socketTimeout": "240s",  # on a busy machine a worker takes minutes to start
 }
+_PACKED = {
+    f"spark.{what}.compress": "true" for what in ("shuffle", "shuffle.spill", "rdd")
+}
+"""What a job puts on the disks of workers are rows, not packets: a layer takes a third of the space."""
 _LOOPBACK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -137,12 +142,19 @@ def job_session(home: Home, app: str) -> Iterator[SparkSession]:
     cores = os.cpu_count() or 1
     place = SparkSettings(cores=cores, memory="2g")
     log = home.root / "logs" / "jobs.log"
-    more: dict[str, Any] = {_PARTITIONS: 4 * cores}
+    more: dict[str, Any] = {_PARTITIONS: 4 * cores, **_PACKED}
     spark = session(app, place=place, log_file=log, **more)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+@contextlib.contextmanager
+def late_session(home: Home, app: str) -> Iterator[Callable[[], SparkSession]]:
+    """Gives `job_session` when it is asked for first, the same from then on: there may be nothing to do for it."""
+    with contextlib.ExitStack() as stack:
+        yield cache(lambda: stack.enter_context(job_session(home, app)))
 
 
 def _extended(spark: SparkSession) -> SparkSession:

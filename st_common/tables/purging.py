@@ -52,23 +52,49 @@ def purge(
         FairwayError: there is no table.
     """
     with locked(path):
-        table = required(path)
-        actions = pa.table(table.get_add_actions(flatten=True))
-        gone = actions.filter(pa.array(is_gone(actions)))
-        if not len(gone):
-            return Purged()
-        purged = Purged(
-            files=len(gone),
-            rows=sum(gone["num_records"].to_pylist()),
-            bytes=sum(gone["size_bytes"].to_pylist()),
-        )
-        if not dry:
-            names = set(gone["path"].to_pylist())
+        _, gone, purged = purgeable(path, is_gone)
+        if len(gone) and not dry:
+            table, names = required(path), set(gone["path"].to_pylist())
             files = [file for file in active_files(table) if file.path in names]
-            marks = [Transaction(PURGED_ROWS, purged_rows(path) + purged.rows)]
-            marks += [] if before is None else [Transaction(PURGED, before)]
+            marks = _marks(path, purged.rows, before)
             commit(table, removals(files, data_change=True), marks)
     return purged
+
+
+def purgeable(
+    path: Path, is_gone: Callable[[pa.Table], Mask]
+) -> tuple[pa.Table, pa.Table, Purged]:
+    """The add actions of a table, those whose files go, and what these come to; see `purge`.
+
+    Raises:
+        FairwayError: there is no table.
+    """
+    actions = pa.table(required(path).get_add_actions(flatten=True))
+    gone = actions.filter(pa.array(is_gone(actions)))
+    purged = Purged(
+        files=len(gone),
+        rows=sum(gone["num_records"].to_pylist()),
+        bytes=sum(gone["size_bytes"].to_pylist()),
+    )
+    return actions, gone, purged
+
+
+def mark_purged(path: Path, rows: int, before: int | None) -> None:
+    """Notes in a commit of its own that rows go, as `purge` does in the one that takes them.
+
+    Call it inside `locked(path)`.
+
+    Args:
+        path: the table's folder.
+        rows: how many.
+        before: as for `purge`.
+    """
+    commit(required(path), [], _marks(path, rows, before))
+
+
+def _marks(path: Path, rows: int, before: int | None) -> list[Transaction]:
+    marks = [Transaction(PURGED_ROWS, purged_rows(path) + rows)]
+    return marks if before is None else [*marks, Transaction(PURGED, before)]
 
 
 def checkpoint(path: Path, *, keeps_commits: bool = False) -> None:

@@ -115,7 +115,9 @@ def test_tasks_end_and_others_take_their_place_without_a_gap(
             engine.store()
         engine.commit_if_due()
         names.extend(name for name in engine._crew.names if name not in names)
-        known = {int(name.split("-")[0]) for name in engine._crew.names}  # others may have come
+        known = {
+            int(name.split("-")[0]) for name in engine._crew.names
+        }  # others may have come
         for one in engine._crew.workers():
             assert (one["role"], one["pid"] in known) == ("task", True)
             assert min(one["memory_bytes"], one["disk_free_bytes"]) > 0

@@ -108,7 +108,8 @@ def lineage(place: Installation, text: str) -> None:
 def job(place: Installation, name: str, *words: str) -> int:
     """Runs a job in this process; gives its exit code."""
     module = importlib.import_module(f"jobs.{name}")
-    return int(module.main([*words, "--home", str(place.home.root)]))
+    local = ["--engine=local"] if name == "maintain" else []
+    return int(module.main([*words, *local, "--home", str(place.home.root)]))
 
 
 def in_process(
