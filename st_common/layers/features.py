@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -122,6 +122,26 @@ class Found:
         return f"{self.counts} {number}" if number else ""
 
 
+class Outside(NamedTuple):
+    """How many features a file has, how many reach out of their system, and how many of these would not if swapped.
+
+    Counts of parts of a file add up; of all of it they say whether its axes are in doubt.
+    """
+
+    features: int = 0
+    outside: int = 0
+    swapped: int = 0
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What to ask where most geometries reach out, and none would, had they the second coordinate first."""
+        is_most = 2 * self.outside > self.features
+        return (_AXES,) if is_most and self.swapped == self.outside else ()
+
+
+_NONE_OUTSIDE = Outside()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
     """Features with valid, non-empty geometries, one row each, sorted by fid; every fid stands once.
@@ -134,6 +154,7 @@ class Features:
         wanted: how many the file has of the kinds that were asked for: features and rejected ones together.
         faults: what was left out and what was mended, as the file has them.
         notes: what was guessed or taken from the file, for whoever loads it.
+        reach: how many reach out of their system.
     """
 
     fids: npt.NDArray[np.object_]
@@ -143,6 +164,7 @@ class Features:
     wanted: int
     faults: tuple[Fault, ...] = ()
     notes: tuple[str, ...] = ()
+    reach: Outside = _NONE_OUTSIDE
 
     @property
     def rejected(self) -> dict[str, int]:
@@ -197,8 +219,7 @@ def checked(drafts: Found, *, space: Space = GLOBE) -> Features:
         np.array(drafts.geometries, dtype=object), on_invalid="ignore"
     )[order]
     outside = _reaching_out(geometries, space)
-    is_most = 2 * outside.sum() > len(outside)
-    question = _axes_question(geometries[outside], space) if is_most else []
+    reach = _reach(geometries, outside, space)
     geometries[outside] = _NOTHING  # nothing more is asked of them
     leaping = np.zeros(len(geometries), bool) if space.is_flat else _leaping(geometries)
     geometries, mended = _repaired(geometries)
@@ -220,7 +241,8 @@ def checked(drafts: Found, *, space: Space = GLOBE) -> Features:
         geometries=geometries[keep],
         wanted=drafts.wanted,
         faults=_faults(drafts, left_out, mended, order, keep),
-        notes=(*drafts.notes, *question),
+        notes=(*drafts.notes, *reach.questions),
+        reach=reach,
     )
 
 
@@ -269,14 +291,13 @@ def _reaching_out(geometries: Geometries, space: Space) -> Mask:
     return outside
 
 
-def _axes_question(outside: Geometries, space: Space) -> list[str]:
-    """What to ask where all geometries that reach out would not, had they the second coordinate first."""
-    places = shapely.get_coordinates(outside)
-    if space.is_flat or not len(places):
-        return []
-    if not space.contains(places[:, 1], places[:, 0]).all():
-        return []
-    return [_AXES]
+def _reach(geometries: Geometries, outside: Mask, space: Space) -> Outside:
+    """How many reach out, and how many of these would not, had they the second coordinate first."""
+    reaching = geometries[outside]
+    places, owner = shapely.get_coordinates(reaching, return_index=True)
+    fits = np.full(len(reaching), not space.is_flat)
+    fits[owner[~space.contains(places[:, 1], places[:, 0])]] = False
+    return Outside(len(geometries), len(reaching), int(fits.sum()))
 
 
 def _leaping(geometries: Geometries) -> Mask:

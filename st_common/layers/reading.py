@@ -13,6 +13,7 @@ from st_common.layers.features import Features, Found, Progress, checked
 from st_common.layers.kinds import Kinds
 from st_common.layers.options import FileOptions
 from st_common.layers.unpacked import STOPS, unpacked
+from st_common.layers.vector import Slice
 from st_common.stream_keys import PLANAR
 
 _AS_IT_SAYS = FileOptions()
@@ -127,6 +128,26 @@ def read_features(
         return wanted.shaped(found, said, file=inner)
 
 
+def slices_of(file: Path, wanted: Wanted, size: int) -> list[Slice]:
+    """A file in slices of about so many bytes that `read_slice` reads; none where it is read as a whole.
+
+    Raises:
+        LayerError: as of `read_features`.
+    """
+    if not file.name.lower().endswith(vector.SUFFIXES):
+        return []
+    read_slice(file, wanted, vector.NOTHING)
+    return vector.slices_of(file, wanted.options, size)
+
+
+def read_slice(file: Path, wanted: Wanted, part: Slice) -> tuple[Found, str | None]:
+    """The features of a slice as the file has them, and their system, for `Wanted.shaped`.
+
+    Ids may stand in other slices, too: of features of one id the first of the file counts.
+    """
+    return _read(file, wanted, None, part=part)
+
+
 def is_osm(file: Path) -> bool:
     """Whether a file's name says that it is one of OpenStreetMap."""
     return file.name.lower().endswith(osm.SUFFIXES)
@@ -142,7 +163,7 @@ def _readable_file(file: Path, options: FileOptions) -> AbstractContextManager[P
 
 
 def _read(
-    file: Path, wanted: Wanted, progress: Progress | None
+    file: Path, wanted: Wanted, progress: Progress | None, part: Slice | None = None
 ) -> tuple[Found, str | None]:
     """The features of the wanted kinds, and the system of their coordinates; None: nobody says it."""
     if is_osm(file):
@@ -150,7 +171,9 @@ def _read(
     name, options = file.name.lower(), wanted.options
     rules = _some(wanted.rules, wanted.kinds)
     if name.endswith(vector.SUFFIXES):
-        found, said = vector.read_vector(file, rules, options, progress=progress)
+        found, said = vector.read_vector(
+            file, rules, options, part=part, progress=progress
+        )
     elif name.removesuffix(".gz").endswith(geojson.SUFFIXES):
         found, said = geojson.read_geojson(file, rules, options, progress=progress)
         if said is not None:

@@ -5,8 +5,9 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -23,16 +24,19 @@ _DEGREES_BY_NAME = (".topojson",)  # GDAL gives them no system: RFC 7946 does
 _OWN_IDS = {kml.SUFFIX: ("name", "id"), ".gpx": ("name",), ".topojson": ("id",)}
 """Columns that name features where all of their values differ, by the ends of files."""
 _POINTS_OF_GPX = ("route_points", "track_points")  # of lines that are there as wholes
-GDAL_SUFFIXES = (".shp", ".gpkg", ".fgb", kml.SUFFIX, ".gpx", ".topojson")
+_SHAPEFILE, _FLATGEOBUF = ".shp", ".fgb"
+_DELETED = ord("*")  # how the record of a deleted feature begins
+_CUT = (_SHAPEFILE, ".gpkg", _FLATGEOBUF)
+GDAL_SUFFIXES = (_SHAPEFILE, ".gpkg", _FLATGEOBUF, kml.SUFFIX, ".gpx", ".topojson")
 PARQUET_SUFFIXES = (".parquet", ".geoparquet")
 SUFFIXES = (*GDAL_SUFFIXES, *PARQUET_SUFFIXES)
 _LONGITUDE_LATITUDE = "OGC:CRS84"  # what GeoParquet has where it says nothing
 DEGREES = "EPSG:4326"
 _GEOMETRY = "wkb_geometry"  # as GDAL calls a column that has no name
 _WRITTEN_AS = {
-    ".shp": "a Shapefile",
+    _SHAPEFILE: "a Shapefile",
     ".gpkg": "a GeoPackage",
-    ".fgb": "FlatGeobuf",
+    _FLATGEOBUF: "FlatGeobuf",
     kml.SUFFIX: "KML",
     ".gpx": "GPX",
     ".topojson": "TopoJSON",
@@ -40,6 +44,8 @@ _WRITTEN_AS = {
     ".geoparquet": "GeoParquet",
 }
 _AT_ONCE = 4096  # features
+# GDAL's own columns of FlatGeobuf are broken behind a feature without a geometry: other shapes, or the process ends.
+pyogrio.set_gdal_config_options({"OGR_FLATGEOBUF_STREAM_BASE_IMPL": "YES"})
 _BROKEN = (RuntimeError, ValueError, OSError, pa.ArrowException)
 
 
@@ -57,11 +63,77 @@ class _Table:
     notes: tuple[str, ...] = ()
 
 
+class Slice(NamedTuple):
+    """Features of a file that follow each other: the place of the first, from 0, and how many there are.
+
+    `groups` are the row groups of a Parquet file that hold them, and nothing else.
+    """
+
+    start: int
+    features: int
+    groups: tuple[int, ...] = ()
+
+
+NOTHING = Slice(0, 0)
+"""No feature: what is read of a file then is what it says of itself."""
+
+
+def slices_of(file: Path, options: FileOptions, size: int) -> list[Slice]:
+    """A file in slices of about so many bytes, which can be read side by side; one where it is read as a whole.
+
+    Files are cut whose features stand in an order and name themselves: .shp, .gpkg, .fgb, .parquet and .geoparquet.
+
+    Args:
+        file: one that `read_vector` has read, if only `NOTHING` of it.
+        options: which table of the file.
+        size: bytes of the file for each slice.
+    """
+    if file.name.lower().endswith(PARQUET_SUFFIXES):
+        return _by_row_groups(pq.ParquetFile(file).metadata, size)
+    if _suffix(file) not in _CUT:
+        return []
+    layer = _one_of(_names_in(file), options.table, file)
+    about = pyogrio.read_info(file, layer=layer, force_feature_count=True)
+    count = int(about["features"])
+    if _suffix(file) == _SHAPEFILE and _has_deleted(file):
+        return []  # they have places, which count where a slice begins and not where it ends
+    at_once = max(count * size // max(file.stat().st_size, 1), 1)
+    return [
+        Slice(start, min(at_once, count - start)) for start in range(0, count, at_once)
+    ]
+
+
+def _by_row_groups(metadata: pq.FileMetaData, size: int) -> list[Slice]:
+    slices: list[Slice] = []
+    start, room = 0, 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        if not slices or group.total_byte_size > room:
+            slices.append(Slice(start, 0))
+            room = size
+        last = slices[-1]
+        count = last.features + group.num_rows
+        slices[-1] = Slice(last.start, count, (*last.groups, number))
+        start, room = start + group.num_rows, room - group.total_byte_size
+    return slices
+
+
+def _has_deleted(file: Path) -> bool:
+    """Whether a Shapefile's table has records that are marked as deleted; or nobody knows, for there is no table."""
+    beside = file.with_suffix(".dbf")
+    if not beside.is_file():
+        return True
+    data = np.memmap(beside, np.uint8, "r")
+    header, record = (int(data[at]) + 256 * int(data[at + 1]) for at in (8, 10))
+    return bool((data[header::record] == _DELETED).any())
+
+
 def read_vector(
     file: Path,
     kinds: Kinds,
     options: FileOptions,
     *,
+    part: Slice | None = None,
     progress: Progress | None = None,
 ) -> tuple[Found, str | None]:
     """The features of a file, and the system of their coordinates as pyproj understands it; None: it does not say.
@@ -73,6 +145,7 @@ def read_vector(
         file: .shp (with .shx, .dbf and .prj beside it), .gpkg, .fgb, .kml, .gpx, .topojson, .parquet or .geoparquet.
         kinds: the rules.
         options: which table of the file, and which of its columns holds ids.
+        part: which of the features; None: all.
         progress: told now and then how many features were read.
 
     Raises:
@@ -80,7 +153,11 @@ def read_vector(
     """
     is_parquet = file.name.lower().endswith(PARQUET_SUFFIXES)
     try:
-        table = _of_parquet(file) if is_parquet else _of_gdal(file, options.table)
+        table = (
+            _of_parquet(file, part)
+            if is_parquet
+            else _of_gdal(file, options.table, part)
+        )
     except _BROKEN:
         raise LayerError(
             f"{file} cannot be read as {_WRITTEN_AS[_suffix(file)]}",
@@ -94,7 +171,8 @@ def read_vector(
             f"{file} has no column {options.ids!r} of ids", hint=f"it has {known}"
         )
     ids = options.ids or table.ids
-    return _found(table, kinds, ids, progress), table.crs
+    first = 1 if part is None else part.start + 1
+    return _found(table, kinds, ids, progress, first=first), table.crs
 
 
 def _suffix(file: Path) -> str:
@@ -120,19 +198,41 @@ def _with_own_ids(table: _Table, names: tuple[str, ...]) -> _Table:
     return replace(table, notes=(*table.notes, note))
 
 
-def _of_gdal(file: Path, wanted: str | None) -> _Table:
+def _of_gdal(file: Path, wanted: str | None, part: Slice | None) -> _Table:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rings and the like: they are judged here
-        names = [str(name) for name, kind in pyogrio.list_layers(file) if kind]
+        names = _names_in(file)
         if _suffix(file) == kml.SUFFIX:
             return _of_kml(file, names, wanted)
         if _suffix(file) == ".gpx":
             names = [name for name in names if _holds_lines_of(file, name)]
-        meta, rows = pyogrio.read_arrow(file, layer=_one_of(names, wanted, file))
+        bounds = {} if part is None else _bounds(part)
+        layer = _one_of(names, wanted, file)
+        meta, rows = pyogrio.read_arrow(file, layer=layer, **bounds)
+        if _suffix(file) == _FLATGEOBUF:
+            _require_whole(file, layer, rows, part)
     geometry = meta["geometry_name"] or _GEOMETRY
     is_in_degrees = _suffix(file) in _DEGREES_BY_NAME
     crs = _LONGITUDE_LATITUDE if is_in_degrees else meta["crs"]
     return _Table(rows=rows, geometry=geometry, crs=crs)
+
+
+def _require_whole(file: Path, layer: str, rows: pa.Table, part: Slice | None) -> None:
+    """Raises a ValueError where a FlatGeobuf ends before the features that its head counts: GDAL says nothing."""
+    about = pyogrio.read_info(file, layer=layer, force_feature_count=True)
+    wanted = about["features"] if part is None else part.features
+    if len(rows) < wanted:
+        raise ValueError(f"{len(rows)} of {wanted} features")
+
+
+def _names_in(file: Path) -> list[str]:
+    """The tables of a file that have geometries."""
+    return [str(name) for name, kind in pyogrio.list_layers(file) if kind]
+
+
+def _bounds(part: Slice) -> dict[str, int]:
+    """A slice as GDAL is told of it."""
+    return {"skip_features": part.start, "max_features": part.features}
 
 
 def _holds_lines_of(file: Path, table: str) -> bool:
@@ -175,13 +275,15 @@ def _one_of(names: list[str], wanted: str | None, file: Path) -> str:
     return wanted or names[0]
 
 
-def _of_parquet(file: Path) -> _Table:
+def _of_parquet(file: Path, part: Slice | None) -> _Table:
     """A GeoParquet file: its metadata name the column of geometries and their system.
 
     Raises:
         LayerError: it has no such metadata, or geometries that are not WKB.
     """
-    rows = pq.read_table(file)
+    opened = pq.ParquetFile(file)
+    groups = range(opened.num_row_groups) if part is None else part.groups
+    rows = opened.read_row_groups(list(groups))
     said = json.loads((rows.schema.metadata or {}).get(b"geo", b"{}"))
     geometry = said.get("primary_column")
     about = said.get("columns", {}).get(geometry, {})
@@ -196,10 +298,16 @@ def _of_parquet(file: Path) -> _Table:
 
 
 def _found(
-    table: _Table, kinds: Kinds, ids: str | None, progress: Progress | None
+    table: _Table,
+    kinds: Kinds,
+    ids: str | None,
+    progress: Progress | None,
+    *,
+    first: int,
 ) -> Found:
     found = Found(notes=list(table.notes))
-    for number, (row, geometry, kind_of_geometry) in enumerate(_rows(table), start=1):
+    rows = enumerate(_rows(table), start=first)
+    for number, (row, geometry, kind_of_geometry) in rows:
         found.wanted += 1
         fid = f"#{number}" if ids is None else _text(row[ids])
         if geometry is None:

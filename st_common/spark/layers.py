@@ -3,20 +3,22 @@
     blobs of a .osm.pbf -- decoded -->  places of nodes, things      columns: `layers.osm_blobs`
                         -- joined  -->  parts, each with all that its features name
                         -- read    -->  features, faults             rows of `DRAFTS`, kept on the disks of the workers
-    any other file      -- read by one task ------^
+    slices of a file    -- read    -->  things by id, each with its place in the file -- checked --^
+    any other file      -- read and checked by one task --------------------------------------------^
     features            -- spread  -->  rows of the layer's table, one commit by delta-spark
 
 No feature passes through the driver; what a file has wrong does, for each of these is named in a table.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import shapely
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
@@ -31,7 +33,7 @@ from st_common.home import Home
 from st_common.layers.attribution import OF_OPENSTREETMAP
 from st_common.layers.conversion import DEGREES
 from st_common.layers.faults import Fault, in_order
-from st_common.layers.features import Features
+from st_common.layers.features import Features, Found, Outside
 from st_common.layers.load import Read
 from st_common.layers.osm_blobs import (
     BEFORE_ALL,
@@ -47,27 +49,43 @@ from st_common.layers.osm_blobs import (
     read_part,
     runs_of,
 )
-from st_common.layers.reading import Wanted, is_osm, read_features
+from st_common.layers.reading import (
+    Wanted,
+    is_osm,
+    read_features,
+    read_slice,
+    slices_of,
+)
 from st_common.layers.rows import features_in, layer_rows
+from st_common.layers.vector import NOTHING, Slice
 from st_common.partition.regions import Regions
 from st_common.partition.sample import SAMPLED_PER_REGION, PointSource
 from st_common.partition.store import stored
 from st_common.spark.causes import cause_of
 from st_common.spark.points import FramePoints
 from st_common.spark.prepartition import SAMPLE, prepartition
+from st_common.spark.session import PARTITIONS, configured
 
 Batches = Iterable[pa.RecordBatch]
 
+SLICE_BYTES = 4 << 20
+"""Of a GeoPackage and the like that a task reads at once."""
 RUN_BYTES = 1 << 20
 """Of blobs that a task decodes at once: some 130,000 nodes."""
 _PART_BYTES = 2 << 20  # of the file, for each part that is read at once
+_PIECE_BYTES = (
+    8 << 20
+)  # for each partition: a million nodes, of which a sort takes some 100 MB
 _BLOCK = 1024  # ids: things of one block lie near each other, and share nodes
 _PBF = ".pbf"
-_NOTE = "note"
+_NOTE, _REACH = "note", "reach"
 _MOST_REGIONS = 40  # of a group that has none, as `partition` makes
 DRAFTS = pa.schema(
     [
-        ("outcome", pa.string()),  # null: a feature; of a fault its own; or `note`
+        (
+            "outcome",
+            pa.string(),
+        ),  # null: a feature; of a fault its own; `note` or `reach`
         ("fid", pa.string()),
         ("kind", pa.string()),
         ("tags", pa.map_(pa.string(), pa.string())),
@@ -76,6 +94,10 @@ DRAFTS = pa.schema(
         ("reason", pa.string()),
     ]
 )
+
+_OF_OTHERS = ("outcome", "fid", "place", "reason")
+_Told = tuple[str, str, str, str]
+_NUMBERED = DRAFTS.append(pa.field("number", pa.int64()))  # the place in the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +123,7 @@ class SparkLayers:
         if not file.is_file():
             raise LayerError(f"there is no file {file}")
         try:
-            found = _osm if is_osm(file) else _whole
-            drafts = found(self.spark, file.absolute(), wanted)
+            drafts = _drafts_of(self.spark, file.absolute(), wanted)
             drafts = drafts.persist(StorageLevel.DISK_ONLY)
             read = _read(drafts)
         except PySparkException as error:
@@ -147,22 +168,37 @@ def _read(drafts: DataFrame) -> Read:
         .collect()
     )
     others = drafts.where("outcome IS NOT NULL")
-    told = others.select("outcome", "fid", "place", "reason").collect()
+    told = others.select(*_OF_OTHERS).collect()
+    reach = [row["place"].split() for row in told if row["outcome"] == _REACH]
+    outside = Outside(*(sum(map(int, counts)) for counts in zip(*reach, strict=True)))
     if not by_kind:
         drafts.unpersist()  # nobody will write any of it
     return Read(
         by_kind={row["kind"]: row["count"] for row in by_kind},
-        faults=in_order(Fault(*row) for row in told if row["outcome"] != _NOTE),
-        notes=tuple(row["reason"] for row in told if row["outcome"] == _NOTE),
+        faults=in_order(
+            Fault(*row) for row in told if row["outcome"] not in (_NOTE, _REACH)
+        ),
+        notes=(
+            *(row["reason"] for row in told if row["outcome"] == _NOTE),
+            *outside.questions,
+        ),
         is_openstreetmap=bool(by_kind) and all(row["is_osm"] for row in by_kind),
         replace=partial(_replace, drafts),
     )
 
 
-# --- any file by one task ---------------------------------------------------------------------------------------------
+# --- any other file ---------------------------------------------------------------------------------------------------
 
 
-def _whole(spark: SparkSession, file: Path, wanted: Wanted) -> DataFrame:
+def _drafts_of(spark: SparkSession, file: Path, wanted: Wanted) -> DataFrame:
+    """Rows of `DRAFTS`: what a file holds."""
+    if is_osm(file):
+        return _osm(spark, file, wanted)
+    spark.sparkContext.setJobDescription(f"{file.name}: features")
+    slices = slices_of(file, wanted, SLICE_BYTES)
+    if len(slices) > 1:
+        return _sliced(spark, file, wanted, slices)
+
     def work(batches: Batches) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             yield from _drafts(read_features(file, wanted)).to_batches()
@@ -171,28 +207,91 @@ def _whole(spark: SparkSession, file: Path, wanted: Wanted) -> DataFrame:
     return one.mapInArrow(work, from_arrow_schema(DRAFTS))
 
 
-def _drafts(features: Features) -> pa.Table:
-    """Features, faults and notes as rows of `DRAFTS`."""
-    count, faults, notes = len(features.fids), features.faults, features.notes
-    of_features = {
-        "outcome": pa.nulls(count, pa.string()),
-        "fid": features.fids,
-        "kind": features.kinds,
-        "tags": [list(one.items()) for one in features.tags],
-        "geometry": shapely.to_wkb(features.geometries),
-    }
-    of_faults = {
-        "outcome": [one.outcome for one in faults] + [_NOTE] * len(notes),
-        "fid": [one.fid for one in faults] + [""] * len(notes),
-        "place": [one.where for one in faults] + [""] * len(notes),
-        "reason": [one.reason for one in faults] + list(notes),
-    }
-    return pa.concat_tables([_table(of_features, count), _table(of_faults)])
+def _sliced(
+    spark: SparkSession, file: Path, wanted: Wanted, slices: Sequence[Slice]
+) -> DataFrame:
+    """Slices read side by side, then all features of an id checked together: the first of them counts."""
+    empty, said = read_slice(file, wanted, NOTHING)
+    wanted.shaped(empty, said, file=file)  # raises where nobody knows the system
+
+    def read(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                found, _ = read_slice(file, wanted, slices[number])
+                yield from _of_slice(found).to_batches()
+
+    def check(rows: pa.Table) -> pa.Table:
+        return _drafts(wanted.shaped(_found(rows.sort_by("number")), said, file=file))
+
+    numbers = spark.range(0, len(slices), 1, len(slices))
+    rows = numbers.mapInArrow(read, from_arrow_schema(_NUMBERED))
+    part = F.pmod(F.xxhash64("fid"), F.lit(len(slices))).cast("int")
+    grouped = rows.withColumn("part", part).groupBy("part")
+    return grouped.applyInArrow(check, from_arrow_schema(DRAFTS))
 
 
-def _table(columns: dict[str, Any], count: int | None = None) -> pa.Table:
+def _of_slice(found: Found) -> pa.Table:
+    """Features and faults as rows of `_NUMBERED`, before anybody looked at geometries."""
+    features = {
+        "fid": found.fids,
+        "kind": found.kinds,
+        "tags": found.tags,
+        "geometry": found.geometries,
+    }
+    numbers = [*found.numbers, *[0] * len(found.faults)]
+    rows = _rows(features, map(_told, found.faults))
+    return rows.append_column("number", pa.array(numbers, pa.int64()))
+
+
+def _found(rows: pa.Table) -> Found:
+    """What `_of_slice` has of several slices, in the order of the rows."""
+    is_feature = pc.is_null(rows["outcome"])
+    features, faults = rows.filter(is_feature), rows.filter(pc.invert(is_feature))
+    columns = (faults[name].to_pylist() for name in _OF_OTHERS)
+    return Found(
+        fids=features["fid"].to_pylist(),
+        kinds=features["kind"].to_pylist(),
+        tags=[dict(one) for one in features["tags"].to_pylist()],
+        geometries=features["geometry"].to_pylist(),
+        numbers=features["number"].to_pylist(),
+        faults=[Fault(*one) for one in zip(*columns, strict=True)],
+        wanted=len(rows),
+    )
+
+
+def _drafts(found: Features) -> pa.Table:
+    """Features, faults and notes as rows of `DRAFTS`; a note on what reaches out is made at the end, of counts."""
+    features = {
+        "fid": found.fids,
+        "kind": found.kinds,
+        "tags": found.tags,
+        "geometry": shapely.to_wkb(found.geometries),
+    }
+    own = [one for one in found.notes if one not in found.reach.questions]
+    reach = (_REACH, "", " ".join(map(str, found.reach)), "")
+    notes = [(_NOTE, "", "", one) for one in own]
+    return _rows(features, [*map(_told, found.faults), *notes, reach])
+
+
+def _told(fault: Fault) -> _Told:
+    return fault.outcome, fault.fid, fault.where, fault.reason
+
+
+def _rows(features: dict[str, Any], others: Iterable[_Told]) -> pa.Table:
+    """Features, then what is told of others, as rows of `DRAFTS`."""
+    count, told = len(features["fid"]), list(others)
+    pairs = [list(one.items()) for one in features["tags"]]
+    columns = zip(*told, strict=True) if told else ([], [], [], [])
+    return pa.concat_tables(
+        [
+            _table({**features, "tags": pairs}, count),
+            _table(dict(zip(_OF_OTHERS, map(list, columns), strict=True)), len(told)),
+        ]
+    )
+
+
+def _table(columns: dict[str, Any], count: int) -> pa.Table:
     """The columns as rows of `DRAFTS`, whose other columns are null."""
-    count = len(columns["outcome"]) if count is None else count
     arrays = [
         pa.array(columns[field.name], field.type)
         if field.name in columns
@@ -212,16 +311,23 @@ def _osm(spark: SparkSession, file: Path, wanted: Wanted) -> DataFrame:
     def work(rows: pa.Table) -> pa.Table:
         return _drafts(wanted.shaped(read_part(rows, kinds), DEGREES, file=file))
 
-    spark.sparkContext.setJobDescription(f"{file.name}: blobs decoded")
-    things = _decoded(spark, file, wanted).persist(StorageLevel.DISK_ONLY)
-    _require_sorted(file, things)
-    spark.sparkContext.setJobDescription(f"{file.name}: features")
-    grouped = _parts(things, parts).groupBy("part")
-    drafts = grouped.applyInArrow(work, from_arrow_schema(DRAFTS))
-    drafts = drafts.persist(StorageLevel.DISK_ONLY)
-    drafts.count()
+    pieces = _pieces(spark, file)
+    with configured(spark, {PARTITIONS: str(pieces)}):
+        spark.sparkContext.setJobDescription(f"{file.name}: blobs decoded")
+        things = _decoded(spark, file, wanted).persist(StorageLevel.DISK_ONLY)
+        _require_sorted(file, things)
+        spark.sparkContext.setJobDescription(f"{file.name}: features")
+        grouped = _parts(things, parts).groupBy("part")
+        drafts = grouped.applyInArrow(work, from_arrow_schema(DRAFTS))
+        drafts = drafts.persist(StorageLevel.DISK_ONLY)
+        drafts.count()
     things.unpersist()
     return drafts
+
+
+def _pieces(spark: SparkSession, file: Path) -> int:
+    """In how many partitions a file is handled: what is sorted at once must fit into the memory of a task."""
+    return max(4 * _cores(spark), file.stat().st_size // _PIECE_BYTES)
 
 
 def _cores(spark: SparkSession) -> int:
@@ -249,7 +355,7 @@ def _decoded(spark: SparkSession, file: Path, wanted: Wanted) -> DataFrame:
                 yield rows.append_column("run", run)
 
     schema = from_arrow_schema(DECODED.append(pa.field("run", pa.int32())))
-    numbers = spark.range(0, len(runs), 1, min(len(runs), 4 * _cores(spark)))
+    numbers = spark.range(0, len(runs), 1, min(len(runs), _pieces(spark, file)))
     return numbers.mapInArrow(work, schema)
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 """The one state store in which a stateful processor can keep variables."""
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"  # of the JVM that spark-submit has begun
-_PARTITIONS = "spark.sql.shuffle.partitions"
+PARTITIONS = "spark.sql.shuffle.partitions"
 _FIXED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",  # it may not change the partitions that state lies in
@@ -142,7 +142,7 @@ def job_session(home: Home, app: str) -> Iterator[SparkSession]:
     cores = os.cpu_count() or 1
     place = SparkSettings(cores=cores, memory="2g")
     log = home.root / "logs" / "jobs.log"
-    more: dict[str, Any] = {_PARTITIONS: 4 * cores, **_PACKED}
+    more: dict[str, Any] = {PARTITIONS: 4 * cores, **_PACKED}
     spark = session(app, place=place, log_file=log, **more)
     try:
         yield spark
@@ -155,6 +155,22 @@ def late_session(home: Home, app: str) -> Iterator[Callable[[], SparkSession]]:
     """Gives `job_session` when it is asked for first, the same from then on: there may be nothing to do for it."""
     with contextlib.ExitStack() as stack:
         yield cache(lambda: stack.enter_context(job_session(home, app)))
+
+
+@contextlib.contextmanager
+def configured(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """Settings of a session that count inside of a block, and not behind it: the session may be somebody else's."""
+    before: dict[str, str | None] = {key: spark.conf.get(key, None) for key in conf}
+    for key, value in conf.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
 
 
 def _extended(spark: SparkSession) -> SparkSession:

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from st_common import tables
 from st_common.spark.causes import cause_of
+from st_common.spark.session import configured
 from st_common.tables.active import active_files, day_column
 from st_common.tables.handle import required
 from st_common.tables.purging import Mask, Purged, mark_purged, purgeable
@@ -115,7 +116,8 @@ class SparkUpkeep:
             there = _data_files(path)
             with self._committing(path, "files of old versions deleted") as spark:
                 hours = None if retention_h is None else float(retention_h)
-                with _set(spark, _VACUUM | ({} if hours is None else _AT_ONCE)):
+                conf = _VACUUM | ({} if hours is None else _AT_ONCE)
+                with configured(spark, conf):
                     DeltaTable.forPath(spark, str(path.absolute())).vacuum(hours)
             return len(there - _data_files(path))
 
@@ -130,7 +132,7 @@ class SparkUpkeep:
         with (
             tables.locked(path),
             self._committing(path, "few files of many") as spark,
-            _set(spark, sizes),
+            configured(spark, sizes),
         ):
             table = DeltaTable.forPath(spark, str(path.absolute()))
             builder = table.optimize().where(where)
@@ -181,19 +183,3 @@ def _data_files(path: Path) -> set[Path]:
         for file in path.rglob("*.parquet")
         if not file.relative_to(path).parts[0].startswith("_")
     }
-
-
-@contextmanager
-def _set(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Settings of a session that count inside of a block: it may be somebody else's."""
-    before: dict[str, str | None] = {key: spark.conf.get(key, None) for key in conf}
-    for key, value in conf.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)

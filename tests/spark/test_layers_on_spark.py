@@ -1,5 +1,6 @@
 """Layers by both engines: a file read in one process, and by tasks of Spark, leave equal tables (SPEC C2, B2)."""
 
+import json
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -8,8 +9,13 @@ from pathlib import Path
 
 import osmium
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pyogrio
+import pyproj
 import pytest
+import shapely
 from deltalake import DeltaTable
+from shapely import Polygon, box
 
 from st_common import tables
 from st_common.contracts import load_contract
@@ -19,7 +25,7 @@ from st_common.layers.kinds import load_kinds
 from st_common.layers.load import load, local
 from st_common.layers.options import FileOptions
 from st_common.layers.points import file_points
-from st_common.layers.reading import Wanted, read_features
+from st_common.layers.reading import Wanted, read_features, slices_of
 from st_common.layers.stored_faults import stored_faults
 from st_common.lifecycle.maintain import maintain
 from st_common.partition.kdtree import median_split
@@ -184,6 +190,118 @@ def test_both_engines_read_random_files_alike(spark, tmp_path, monkeypatch, seed
     said, *_ = require_equal(home, file, spark)
     assert said["features"] > 50
     assert {"no_area", "missing_nodes"} <= set(said["rejected"])
+
+
+WRITERS = {
+    "gpkg": "GPKG",
+    "shp": "ESRI Shapefile",
+    "fgb": "FlatGeobuf",
+}
+
+
+def some_table(seed, count=300):
+    """Random features with ids that repeat, and geometries that are missing, broken, without area or out of degrees."""
+    rng = random.Random(seed)
+
+    def shape():
+        x, y = rng.uniform(-9, 9), rng.uniform(41, 43)
+        ring = [(x, y), (x + 0.1, y), (x + 0.1, y + 0.1), (x, y + 0.1)]
+        odd = rng.random()
+        if odd < 0.05:
+            return None
+        if odd < 0.1:
+            return Polygon([ring[0], ring[2], ring[1], ring[3]])  # a bow tie
+        if odd < 0.15:
+            return Polygon([ring[0], ring[1], ring[0]])
+        if odd < 0.2:
+            return Polygon([(x, y + 90) for x, y in ring])
+        hole = [(x + 0.02, y + 0.02), (x + 0.04, y + 0.02), (x + 0.04, y + 0.04)]
+        return Polygon(ring, [hole] if odd < 0.4 else [])
+
+    ids = [f"r{rng.randrange(count)}" for _ in range(count)]
+    columns = {
+        "ref": pa.array([None if rng.random() < 0.02 else one for one in ids]),
+        "kind": pa.array([rng.choice(["park", "yard", None]) for _ in range(count)]),
+        "n": pa.array(range(count)),
+        "len": pa.array([round(rng.random(), 3) for _ in range(count)]),
+    }
+    return pa.table(columns), [shape() for _ in range(count)]
+
+
+def written(folder, suffix, rows, shapes, crs="EPSG:4326"):
+    """A file of a format, with the shapes of rows."""
+    file = folder / f"some.{suffix}"
+    wkb = pa.array([one and shapely.to_wkb(one) for one in shapes], pa.binary())
+    rows = rows.append_column("geometry", wkb)
+    if suffix == "parquet":
+        said = pyproj.CRS(crs).to_json_dict()
+        column = {"encoding": "WKB", "geometry_types": [], "crs": said}
+        about = {"primary_column": "geometry", "columns": {"geometry": column}}
+        rows = rows.replace_schema_metadata({"geo": json.dumps(about)})
+        pq.write_table(rows, file, row_group_size=17)
+    else:
+        index = (
+            {"SPATIAL_INDEX": "NO"} if suffix == "fgb" else {}
+        )  # else no shape is missing
+        given = {"geometry_name": "geometry", "geometry_type": "Polygon", "crs": crs}
+        pyogrio.write_arrow(rows, file, driver=WRITERS[suffix], **given, **index)
+    return file
+
+
+@pytest.mark.spec("S13")
+@pytest.mark.parametrize("suffix", [*WRITERS, "parquet"])
+def test_files_that_are_read_in_slices_are_read_alike(
+    spark, tmp_path, monkeypatch, suffix
+):
+    monkeypatch.setattr(layers, "SLICE_BYTES", 3000)
+    rows, shapes = some_table(WRITERS.get(suffix, suffix))
+    file, home = written(tmp_path, suffix, rows, shapes), Home(tmp_path / "home")
+    rules = Wanted(load_kinds(CONF))
+    assert len(slices_of(file, rules, 3000)) > 3
+    partitioned(home, file, 4)
+    said, *_ = require_equal(home, file, spark)
+    assert said["features"] > 200
+    assert {"no_geometry", "out_of_crs"} <= set(said["rejected"])
+    by_ref = {"options": FileOptions(ids="ref"), "kinds": ["park"]}
+    said, found, _ = require_equal(home, file, spark, **by_ref)
+    assert {"bad_id", "duplicate_fid"} <= set(said["rejected"])
+    assert set(found["kind"].to_pylist()) == {"park"}
+
+
+def test_a_system_that_the_file_names_and_axes_in_doubt_are_told_alike(
+    spark, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(layers, "SLICE_BYTES", 3000)
+    rows, _ = some_table(1)
+    home = Home(tmp_path / "home")
+    meters = [box(5e5 + n, 5e6, 5e5 + n + 9, 5e6 + 9) for n in range(len(rows))]
+    file = written(tmp_path, "gpkg", rows, meters, crs="EPSG:32632")
+    said, found, _ = require_equal(home, file, spark)
+    assert said["features"] == len(rows)
+    assert 8 < found["minx"].to_pylist()[0] < 10
+    swapped = [box(120, n % 50, 121, n % 50 + 1) for n in range(len(rows))]
+    swapped = [shapely.transform(one, lambda at: at[:, ::-1]) for one in swapped]
+    file = written(tmp_path, "parquet", rows, [*swapped[1:], box(1, 1, 2, 2)])
+    said, *_ = require_equal(home, file, spark)
+    assert any("--lat-lon" in note for note in said["notes"])
+    assert (said["features"], said["rejected"]) == (1, {"out_of_crs": 299})
+
+
+def test_a_shapefile_of_which_features_were_deleted_is_read_as_a_whole(
+    spark, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(layers, "SLICE_BYTES", 3000)
+    rows, _ = some_table(2)
+    file = written(
+        tmp_path, "shp", rows, [box(n / 9, 1, n / 9 + 1, 2) for n in range(300)]
+    )
+    header = int.from_bytes(file.with_suffix(".dbf").read_bytes()[8:10], "little")
+    with file.with_suffix(".dbf").open("r+b") as table:
+        table.seek(header)
+        table.write(b"*")  # as editors delete the first record
+    assert slices_of(file, Wanted(load_kinds(CONF)), 3000) == []
+    said, *_ = require_equal(Home(tmp_path / "home"), file, spark)
+    assert said["features"] == 299
 
 
 def test_a_file_that_is_not_sorted_is_refused_and_the_layer_stays(
