@@ -10,7 +10,7 @@ from airflow.sdk import CronDataIntervalTimetable
 
 from st_common.airflow.assets import QUALITY
 from st_common.airflow.dag import fairway_dag
-from st_common.airflow.form import form_of
+from st_common.airflow.form import form_of, words_of
 from st_common.airflow.operator import job_task
 from st_common.programs import REPORT_QUALITY
 
@@ -22,6 +22,12 @@ with fairway_dag(
     tags=("quality", "batch"),
     backfill=True,
     schedule=CronDataIntervalTimetable("0 3 * * *", timezone="UTC"),
-    params=form_of(REPORT_QUALITY, "day"),
+    params=form_of(REPORT_QUALITY, "day", "engine"),
 ) as dag:
-    job_task("report", "report_quality", f"--day={DAY}", outlets=[QUALITY])
+    job_task(
+        "report",
+        "report_quality",
+        f"--day={DAY}",
+        *words_of(REPORT_QUALITY, "engine"),
+        outlets=[QUALITY],
+    )

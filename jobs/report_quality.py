@@ -1,9 +1,11 @@
-"""Checks closed days against their contracts: `python -m jobs.report_quality --home H [--day 2024-01-31]`."""
+"""Checks closed days: `python -m jobs.report_quality --home H [--day D] [--engine local]`, or by spark-submit."""
 
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from st_common.errors import QualityError
@@ -11,6 +13,7 @@ from st_common.home import Home
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import REPORT_QUALITY
 from st_common.quality.daily import report_days
+from st_common.quality.engines import LOCAL, Engine
 from st_common.settings import conf_dir, home_dir
 
 
@@ -19,12 +22,27 @@ def report_quality(arguments: argparse.Namespace) -> Mapping[str, Any]:
     home = Home(home_dir(arguments.home))
     streams = streams_of(home, conf_dir(home.root, arguments.conf))
     reports = report_days(
-        home, streams, arguments.day, checked_us=time.time_ns() // 1000
+        home,
+        streams,
+        arguments.day,
+        checked_us=time.time_ns() // 1000,
+        begin=partial(_engine, home, arguments.engine),
     )
     return {
         "days": [report.to_json() for report in reports],
         "breaches": sum(report.breaches for report in reports),
     }
+
+
+@contextmanager
+def _engine(home: Home, name: str) -> Iterator[Engine]:
+    if name == "local":
+        yield LOCAL
+        return
+    from st_common.spark.quality import spark_engine
+
+    with spark_engine(home) as engine:
+        yield engine
 
 
 def _code_of(summary: Mapping[str, Any]) -> int:

@@ -217,7 +217,16 @@ REPROCESS = Program(
 REPORT_QUALITY = Program(
     "report_quality",
     "Checks one day, or every closed day that was not checked, and writes a report and the results of each.",
-    (Parameter("day", "day", "a closed day (UTC); none: all that were not checked"),),
+    (
+        Parameter("day", "day", "a closed day (UTC); none: all that were not checked"),
+        Parameter(
+            "engine",
+            "text",
+            "what reads and judges the rows, and writes the results",
+            default="spark",
+            choices=ENGINES,
+        ),
+    ),
 )
 
 RUN_STREAM = Program(

@@ -1,8 +1,10 @@
 """Checks one closed day of one stream: the rules of its tables' contracts, and what happened to its records."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
+from typing import Any
 
 from st_common.home import Home
 from st_common.ops.days import is_closed, open_since
@@ -11,12 +13,14 @@ from st_common.quality.data_check import (
     DataCheck,
     check_data,
 )
+from st_common.quality.engines import LOCAL, Engine
 from st_common.quality.finding import COUNTED, DAY_IS_CLOSED, Finding, data_label
 from st_common.quality.table_check import check_table
 from st_common.quality.tally import Tally, tally
 from st_common.settings import StreamSettings
 
 _BY_DAY = ("positions", "changes", "visits", "differences")
+_BY_TIME = {"snapshots": "snapshot_ts", "latest": "event_ts"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +47,9 @@ class StreamDay:
         return [finding for finding in self.findings if finding.is_breach]
 
 
-def check_day(home: Home, stream: StreamSettings, day: date) -> StreamDay:
+def check_day(
+    home: Home, stream: StreamSettings, day: date, engine: Engine = LOCAL
+) -> StreamDay:
     """Checks one day (UTC) of a stream: its data against its own contract, its tables against theirs.
 
     Nothing is written. Of `positions`, `changes`, `visits` and `differences` the rows of that day are looked at, of
@@ -54,23 +60,19 @@ def check_day(home: Home, stream: StreamSettings, day: date) -> StreamDay:
         home: where the tables lie.
         stream: the settings of the stream.
         day: it should be closed (`ops.days.is_closed`): of an open one the findings are of that moment.
+        engine: reads and judges the rows.
     """
-    counted = tally(home, stream, day)
-    data = check_data(home, stream, day, counted)
+    counted = tally(home, stream, day, engine)
+    data = check_data(home, stream, day, counted, engine)
     findings = [
         _closed(home, stream.name, day),
         *data.findings,
-        *_of_day(home, stream.name, day),
-        *_rejects(home, stream.name, day),
-        *_timed(
-            home.table("snapshots", stream.name),
-            "snapshots",
-            "snapshot_ts",
-            stream.name,
-            day,
-        ),
-        *_timed(
-            home.table("latest", stream.name), "latest", "event_ts", stream.name, day
+        *(
+            finding
+            for path, name, bounds in _tables(home, stream.name, day)
+            for finding in check_table(
+                path, name, f"{name}/{stream.name}", bounds, engine
+            )
         ),
         *_counts(counted, stream.name),
     ]
@@ -99,33 +101,18 @@ def _closed(home: Home, stream: str, day: date) -> Finding:
     )
 
 
-def _of_day(home: Home, stream: str, day: date) -> list[Finding]:
-    """The tables of which each row is of one day."""
-    of_day = [("event_date", "=", day)]
-    return [
-        finding
-        for name in _BY_DAY
-        for finding in check_table(
-            home.table(name, stream), name, f"{name}/{stream}", of_day
-        )
-    ]
-
-
-def _timed(
-    path: Path, contract_name: str, column: str, stream: str, day: date
-) -> list[Finding]:
+def _tables(
+    home: Home, stream: str, day: date
+) -> Iterator[tuple[Path, str, list[tuple[str, str, Any]]]]:
+    """Folder and name of each table of a stream, and which of its rows are of the day."""
+    for name in _BY_DAY:
+        yield home.table(name, stream), name, [("event_date", "=", day)]
+    came = [("ingest_date", "=", day), ("stream", "=", stream)]
+    yield home.table("rejects"), "rejects", came
     start = datetime.combine(day, time(), UTC)
-    return check_table(
-        path,
-        contract_name,
-        f"{contract_name}/{stream}",
-        [(column, ">=", start), (column, "<", start + timedelta(days=1))],
-    )
-
-
-def _rejects(home: Home, stream: str, day: date) -> list[Finding]:
-    bounds = [("ingest_date", "=", day), ("stream", "=", stream)]
-    return check_table(home.table("rejects"), "rejects", f"rejects/{stream}", bounds)
+    for name, column in _BY_TIME.items():
+        bounds = [(column, ">=", start), (column, "<", start + timedelta(days=1))]
+        yield home.table(name, stream), name, bounds
 
 
 def _counts(counted: Tally, stream: str) -> list[Finding]:

@@ -1,6 +1,7 @@
 """The quality reports that are due: which days, of which streams, written and recorded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -11,6 +12,7 @@ from st_common.home import Home
 from st_common.ops.alerts import tell_once
 from st_common.quality.check import check_day
 from st_common.quality.due import Due
+from st_common.quality.engines import Engine, local
 from st_common.quality.finding import Finding
 from st_common.quality.home_check import check_heartbeats, check_now
 from st_common.quality.index_page import write_index
@@ -54,6 +56,7 @@ def report_days(
     day: date | None,
     *,
     checked_us: int,
+    begin: Callable[[], AbstractContextManager[Engine]] = local,
 ) -> list[DayReport]:
     """Checks days and writes their reports and results; doing it again replaces both.
 
@@ -64,29 +67,39 @@ def report_days(
         streams: the settings by name.
         day: this day alone; None: every day that is due and was not checked yet, oldest first.
         checked_us: now, us UTC; stands beside the results.
+        begin: begins what reads and judges the rows; called once there is something to check.
 
     Raises:
         ConfigError: `day` is due for no stream.
     """
     due = Due(home, streams, now_us=checked_us)
     days = [day] if day else due.unchecked_days()
-    shared: list[Finding] = []  # a look at layers and queries serves all days
-    reports = []
-    try:
-        for each in days:
-            names = [name for name in streams if due.is_due(name, each)]
-            if not names:
-                raise ConfigError(
-                    f"{each} is not closed for any stream",
-                    hint=due.said_open() or "there is no stream",
+    due_streams = {
+        each: [one for name, one in streams.items() if due.is_due(name, each)]
+        for each in days
+    }
+    for each, wanted in due_streams.items():
+        if not wanted:
+            raise ConfigError(
+                f"{each} is not closed for any stream",
+                hint=due.said_open() or "there is no stream",
+            )
+    reports: list[DayReport] = []
+    if not days:
+        return reports
+    with begin() as engine:
+        try:
+            shared = check_now(home, engine)  # one look serves all days
+            for each, wanted in due_streams.items():
+                of_day = [*shared, *check_heartbeats(home, each, engine)]
+                reports.append(
+                    _report(
+                        home, wanted, each, of_day, checked_us=checked_us, engine=engine
+                    )
                 )
-            shared = shared or check_now(home)
-            of_day = [*shared, *check_heartbeats(home, each)]
-            wanted = [streams[name] for name in names]
-            reports.append(_report(home, wanted, each, of_day, checked_us=checked_us))
-    finally:
-        if reports:
-            write_index(home)
+        finally:
+            if reports:
+                write_index(home)
     return reports
 
 
@@ -97,10 +110,11 @@ def _report(
     shared: Sequence[Finding],
     *,
     checked_us: int,
+    engine: Engine,
 ) -> DayReport:
-    stream_days = [check_day(home, stream, day) for stream in streams]
+    stream_days = [check_day(home, stream, day, engine) for stream in streams]
     findings = [*shared, *(one for each in stream_days for one in each.findings)]
-    record(home, day, findings, checked_us=checked_us)
+    record(home, day, findings, checked_us=checked_us, engine=engine)
     path = write_report(home, day, stream_days, shared)
     for stream_day in stream_days:
         _alert(home, stream_day.stream, day, stream_day.findings, path)

@@ -4,13 +4,18 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
+from st_common import tables
 from st_common.contracts import DataRule, StreamContract, load_stream_contract
 from st_common.contracts.kinds import ATTRIBUTE_KINDS
 from st_common.errors import ContractError, FairwayError, LogError
 from st_common.home import Home
-from st_common.quality.day_data import gather
+from st_common.quality.day_data import NO_FIXES, columns_of, gather
+from st_common.quality.engines import LOCAL, Engine
 from st_common.quality.finding import (
     AS_PROMISED,
     CAN_BE_CHECKED,
@@ -46,7 +51,11 @@ NO_DATA_CHECK = DataCheck()
 
 
 def check_data(
-    home: Home, stream: StreamSettings, day: date, tally: Tally
+    home: Home,
+    stream: StreamSettings,
+    day: date,
+    tally: Tally,
+    engine: Engine = LOCAL,
 ) -> DataCheck:
     """Judges the data of a day by the stream's contract; nothing is written.
 
@@ -55,6 +64,7 @@ def check_data(
         stream: the settings of the stream.
         day: the day (UTC); it may have no data at all.
         tally: what happened to its records.
+        engine: reads the day's fixes and takes the measures.
 
     Returns:
         No findings where the stream has no contract; one broken rule where the contract or the log cannot be read.
@@ -63,13 +73,12 @@ def check_data(
         contract = load_stream_contract(stream.name, home.root)
         if contract is None:
             return NO_DATA_CHECK
-        data = gather(home, stream, contract, day, tally)
-        observed = {rule.name: observe(data, rule) for rule in contract.rules}
+        observed = _measured(home, stream, contract, day, tally, engine)
     except (ContractError, LogError) as error:
         return DataCheck(findings=(_unreadable(stream.name, error),))
     judged = judge(contract, observed)
     findings = [
-        _finding(rule, observed[rule.name], judged.kept, stream.name, data.shape.fixes)
+        _finding(rule, observed[rule.name], judged.kept, stream.name, tally.fixes)
         for rule in contract.rules
     ]
     return DataCheck(
@@ -78,6 +87,42 @@ def check_data(
         result=judged.result,
         page=judged.page,
     )
+
+
+def _measured(
+    home: Home,
+    stream: StreamSettings,
+    contract: StreamContract,
+    day: date,
+    tally: Tally,
+    engine: Engine,
+) -> dict[str, Observed]:
+    """What each rule measures, by its name: where the engine has all fixes of the day together."""
+    path = home.table("positions", stream.name)
+    measure = partial(_observed, home, stream, contract, day, tally)
+    if not tables.exists(path):
+        return measure(NO_FIXES)
+    (observed,) = engine.each_part(
+        path,
+        columns_of(path, filter(None, (rule.column for rule in contract.rules))),
+        [("event_date", "=", day)],
+        measure,
+        label=data_label(stream.name),
+        whole=True,
+    )
+    return observed
+
+
+def _observed(
+    home: Home,
+    stream: StreamSettings,
+    contract: StreamContract,
+    day: date,
+    tally: Tally,
+    fixes: pa.Table,
+) -> dict[str, Observed]:
+    data = gather(home, stream, day, tally, fixes)
+    return {rule.name: observe(data, rule) for rule in contract.rules}
 
 
 def _unreadable(stream: str, error: FairwayError) -> Finding:

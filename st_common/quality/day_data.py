@@ -1,5 +1,6 @@
 """All that the rules on the data of a day look at, read once."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -11,7 +12,6 @@ import pyarrow as pa
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.capture.log_purging import arrived_before
-from st_common.contracts import StreamContract
 from st_common.home import Home
 from st_common.quality.shape import (
     US_PER_DAY,
@@ -25,7 +25,18 @@ from st_common.quality.tally import Tally
 from st_common.quality.usual import Usual, usual_of
 from st_common.settings import StreamSettings
 
-_NEEDED = ("object", "event_ts", "x", "y", "segment")
+_NEEDED = ("object", "event_ts", "x", "y", "segment", "row")
+NO_FIXES = pa.schema(
+    {
+        "object": pa.string(),
+        "event_ts": pa.timestamp("us", "UTC"),
+        "x": pa.float64(),
+        "y": pa.float64(),
+        "segment": pa.int64(),
+        "row": pa.int32(),
+    }.items()
+).empty_table()
+"""The fixes of a stream that has stored none yet."""
 _SAMPLED_SEGMENTS = 500
 _ROUNDING_S = 1.0  # event times that are told to the second
 
@@ -106,22 +117,18 @@ class DayData:
 
 
 def gather(
-    home: Home,
-    stream: StreamSettings,
-    contract: StreamContract,
-    day: date,
-    tally: Tally,
+    home: Home, stream: StreamSettings, day: date, tally: Tally, fixes: pa.Table
 ) -> DayData:
-    """Reads the fixes that a contract's rules look at; the rest is read when a rule asks for it.
+    """The fixes in the order of the log, which decides between equal times; the rest is read when a rule asks for it.
 
     Args:
         home: where the tables and the log lie.
         stream: the settings of the stream.
-        contract: only the columns that it names are read.
         day: the day (UTC).
         tally: what happened to the day's records.
+        fixes: those of the day in any order, with the columns of `columns_of`.
     """
-    fixes = _fixes(home, stream.name, contract, day)
+    fixes = fixes.sort_by([("segment", "ascending"), ("row", "ascending")])
     order = ordered(fixes)
     return DayData(
         day=day,
@@ -134,16 +141,15 @@ def gather(
     )
 
 
-def _fixes(home: Home, stream: str, contract: StreamContract, day: date) -> pa.Table:
-    path = home.table("positions", stream)
-    named = [rule.column for rule in contract.rules if rule.column is not None]
-    if not tables.exists(path):
-        empty = {"object": pa.string(), "event_ts": pa.timestamp("us", "UTC")}
-        empty |= {"x": pa.float64(), "y": pa.float64(), "segment": pa.int64()}
-        return pa.schema(empty.items()).empty_table()
+def columns_of(path: Path, named: Iterable[str]) -> list[str]:
+    """The columns of `positions` that measures need: those of any fix, and those that are named and there.
+
+    Args:
+        path: the table's folder.
+        named: by rules, or the attributes of the stream.
+    """
     there = tables.dataset(path).schema.names
-    columns = [name for name in dict.fromkeys((*_NEEDED, *named)) if name in there]
-    return tables.read(path, columns=columns, filters=[("event_date", "=", day)])
+    return [name for name in dict.fromkeys((*_NEEDED, *named)) if name in there]
 
 
 def _arrived(log: Log, path: Path, day: date) -> int | None:

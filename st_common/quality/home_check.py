@@ -1,27 +1,33 @@
 """The tables that no stream has for itself: layers, regions, queries and the heartbeats of a day."""
 
+import heapq
 import json
 from datetime import date
+from itertools import chain
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import shapely
 
 from st_common import tables
+from st_common.contracts.judging import EXAMPLES
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.layers.announce import layer_names
+from st_common.quality.engines import LOCAL, Engine
 from st_common.quality.finding import Finding
 from st_common.quality.table_check import check_table
 
 _LEAST, _MOST = 0.5, 2.0  # features, of as many as in the version before
 
 
-def check_now(home: Home) -> list[Finding]:
+def check_now(home: Home, engine: Engine = LOCAL) -> list[Finding]:
     """Checks layers, regions and queries, as they are now, against the contracts of the tables; nothing is written.
 
     Args:
         home: where the tables lie.
+        engine: reads and judges the rows.
 
     Returns:
         None of a table that does not exist yet.
@@ -29,46 +35,55 @@ def check_now(home: Home) -> list[Finding]:
     findings = [
         finding
         for name in layer_names(home)
-        for finding in _layer(home.table("layers", name), f"layers/{name}")
+        for finding in _layer(home.table("layers", name), f"layers/{name}", engine)
     ]
     for name in ("regions", "queries", "feature_faults"):
-        findings += check_table(home.table(name), name, name)
+        findings += check_table(home.table(name), name, name, engine=engine)
     return findings
 
 
-def check_heartbeats(home: Home, day: date) -> list[Finding]:
+def check_heartbeats(home: Home, day: date, engine: Engine = LOCAL) -> list[Finding]:
     """Checks the heartbeats of a day (UTC); none where there is no table of them yet."""
     return check_table(
         home.table("stream_status"),
         "stream_status",
         "stream_status",
         [("date", "=", day)],
+        engine,
     )
 
 
-def _layer(path: Path, label: str) -> list[Finding]:
-    findings = check_table(path, "layers", label)
+def _layer(path: Path, label: str, engine: Engine) -> list[Finding]:
+    findings = check_table(path, "layers", label, engine=engine)
     if not findings:
         return []
-    return [*findings, _geometries(path, label), _count(path, label)]
+    return [*findings, _geometries(path, label, engine), _count(path, label)]
 
 
-def _geometries(path: Path, label: str) -> Finding:
+def _geometries(path: Path, label: str, engine: Engine) -> Finding:
     """Whether the surfaces and lines of a layer are valid, each feature once, where it is home."""
-    rows = tables.read(path, columns=["fid", "geometry"], filters=[("home", "=", True)])
-    shapes = shapely.from_wkb(rows["geometry"].to_numpy(zero_copy_only=False))
-    valid = shapely.is_valid(shapes)
-    broken = rows["fid"].filter(pc.invert(valid)) if len(rows) else rows["fid"]
+    is_home = [("home", "=", True)]
+    parts = engine.each_part(path, ["fid", "geometry"], is_home, _invalid, label=label)
+    rows, broken = sum(part[0] for part in parts), sum(part[1] for part in parts)
+    first = heapq.nsmallest(EXAMPLES, chain.from_iterable(part[2] for part in parts))
     return Finding(
         table=label,
         rule="geometry_is_valid",
         severity="error",
-        passed=not len(broken),
-        observed=float(len(broken)),
+        passed=not broken,
+        observed=float(broken),
         expected="geometries are valid by the rules of OGC",
-        rows=len(rows),
-        details=json.dumps(broken.slice(0, 3).to_pylist()) if len(broken) else "",
+        rows=rows,
+        details=json.dumps(first) if broken else "",
     )
+
+
+def _invalid(rows: pa.Table) -> tuple[int, int, list[str]]:
+    """How many features there are, how many of them are invalid, and the first of these by their ids."""
+    shapes = shapely.from_wkb(rows["geometry"].to_numpy(zero_copy_only=False))
+    broken = rows["fid"].filter(pa.array(~shapely.is_valid(shapes)))
+    first = broken.combine_chunks().sort().slice(0, EXAMPLES)
+    return len(rows), len(broken), first.to_pylist()
 
 
 def _count(path: Path, label: str) -> Finding:
@@ -93,9 +108,7 @@ def _features(path: Path, version: int) -> int | None:
     if version < 0:
         return None
     try:
-        rows = tables.read(
-            path, version=version, columns=["fid"], filters=[("home", "=", True)]
-        )
+        stored = tables.dataset(path, version=version)
+        return int(stored.count_rows(filter=pc.field("home")))
     except FairwayError:
         return None
-    return len(rows)

@@ -197,7 +197,8 @@ def _clock_off_objects_share(data: DayData, arguments: Arguments) -> Observed:
     is_sampled = data.sampled[place] == segment
     lag_us = data.arrival_us[place[is_sampled]] - data.order.ts_us[is_sampled]
     lags = pa.table({"code": data.order.code[is_sampled], "lag_us": lag_us})
-    by_object = lags.group_by("code").aggregate([("lag_us", "approximate_median")])
+    medians = lags.group_by("code").aggregate([("lag_us", "approximate_median")])
+    by_object = medians.sort_by("code")
     lag_s = by_object["lag_us_approximate_median"].to_numpy() / 1e6
     code = by_object["code"].to_numpy()
     off = np.abs(lag_s) > arguments["at_most_s"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 
-from st_common.contracts import Attribute, DataRule, StreamContract
+from st_common import tables
 from st_common.contracts.kinds import ATTRIBUTE_KINDS, KINDS
 from st_common.contracts.measures import MEASURES
 from st_common.contracts.stream_reading import (
@@ -22,7 +22,7 @@ from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.ops.days import is_closed
 from st_common.ops.history import days_of
-from st_common.quality.day_data import DayData, gather
+from st_common.quality.day_data import DayData, columns_of, gather
 from st_common.quality.measuring import MEASURED, Observed
 from st_common.quality.tally import tally
 from st_common.settings import StreamSettings
@@ -127,17 +127,13 @@ def propose(home: Home, stream: StreamSettings, *, replace: bool) -> Path:
 
 def _gathered(home: Home, stream: StreamSettings, day: date) -> DayData:
     """A day with every attribute that the stream declares."""
-    columns = ["x", "y", *stream.attributes]
-    wanted = StreamContract(
-        name=stream.name,
-        version="0.0.0",
-        is_daily=False,
-        attributes=tuple(Attribute(name=name, type="") for name in stream.attributes),
-        rules=tuple(
-            DataRule(name=name, measure="null_share", column=name) for name in columns
-        ),
+    path = home.table("positions", stream.name)
+    fixes = tables.read(
+        path,
+        columns=columns_of(path, stream.attributes),
+        filters=[("event_date", "=", day)],
     )
-    return gather(home, stream, wanted, day, tally(home, stream, day))
+    return gather(home, stream, day, tally(home, stream, day), fixes)
 
 
 def _document(stream: StreamSettings, seen: Sequence[DayData]) -> dict[str, Any]:

@@ -7,11 +7,17 @@ from st_common import tables
 from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.observed import Verdict, note_verdicts
+from st_common.quality.engines import LOCAL, Engine
 from st_common.quality.finding import COUNTED, Finding, as_rows, data_label
 
 
 def record(
-    home: Home, day: date, findings: Sequence[Finding], *, checked_us: int
+    home: Home,
+    day: date,
+    findings: Sequence[Finding],
+    *,
+    checked_us: int,
+    engine: Engine = LOCAL,
 ) -> None:
     """Puts findings into the table `quality` in place of earlier ones of that day and these tables; none: nothing.
 
@@ -20,6 +26,7 @@ def record(
         day: the day that was checked (UTC).
         findings: what was found.
         checked_us: when, us since 1970.
+        engine: writes the table.
     """
     if not findings:
         return
@@ -27,7 +34,7 @@ def record(
     rows = as_rows(list(findings), day=day, checked_us=checked_us)
     # Findings of streams that were not checked now stay.
     predicate = f"date = '{day.isoformat()}' AND \"table\" IN ({names})"
-    tables.replace(
+    engine.replace(
         home.table("quality"), rows, load_contract("quality"), predicate=predicate
     )
     for finding in findings:

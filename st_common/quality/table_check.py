@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from st_common import tables
 from st_common.contracts import load_contract, matches
+from st_common.quality.engines import LOCAL, Engine
 from st_common.quality.expectations import validate
 from st_common.quality.finding import Finding
 
@@ -16,6 +15,7 @@ def check_table(
     contract_name: str,
     label: str,
     filters: list[tuple[str, str, Any]] | None = None,
+    engine: Engine = LOCAL,
 ) -> list[Finding]:
     """Whether a table is as its contract promises: its schema, then every rule on its rows.
 
@@ -24,6 +24,7 @@ def check_table(
         contract_name: its contract.
         label: what the findings call the table.
         filters: (column, operator, value), which rows are looked at; None: all.
+        engine: reads and judges the rows.
 
     Returns:
         The findings; none when there is no table.
@@ -33,12 +34,8 @@ def check_table(
 
     contract = load_contract(contract_name)
 
-    def read(columns: tuple[str, ...]) -> pa.Table:
-        return tables.read(
-            path, columns=list(columns), filters=filters, contract=contract
-        )
-
-    rules = validate(contract, read, table=label)
+    rows = engine.rows(path, contract, filters or [], label)
+    rules = validate(contract, rows, table=label)
     return [_schema_finding(path, contract_name, label), *rules]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from st_common.asking import asking
 from st_common.home import Home
 from st_common.levels.stored import FILTERED, has_filtered
 from st_common.ops.history import days_of
+from st_common.quality.engines import LOCAL, Engine
 from st_common.rejects.replay import rejects_of
 from st_common.settings import StreamSettings
 
@@ -67,7 +69,9 @@ def _later(path: Path, own: pa.Table, day: date) -> pa.Table:
     )
 
 
-def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
+def tally(
+    home: Home, stream: StreamSettings, day: date, engine: Engine = LOCAL
+) -> Tally:
     """Counts one day of a stream.
 
     Late and double are judged as the engine judges them, against the order of the log: without lateness a fix against
@@ -78,6 +82,7 @@ def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
         home: where the tables lie.
         stream: the settings; its lateness counts here.
         day: the day (UTC).
+        engine: reads and counts the fixes.
     """
     rejects = rejects_of(home, stream.name, columns=["reason"], day=day)
     counts: dict[str, Any] = {
@@ -87,20 +92,31 @@ def tally(home: Home, stream: StreamSettings, day: date) -> Tally:
     path = home.table("positions", stream.name)
     if day not in days_of(path):
         return Tally(fixes=0, objects=0, late=0, double=0, **counts)
-    filtered = [FILTERED] if has_filtered(path) else []
-    own = tables.read(
-        path, columns=[*_COLUMNS, *filtered], filters=[("event_date", "=", day)]
+    columns = [*_COLUMNS, *([FILTERED] if has_filtered(path) else [])]
+    (of_fixes,) = engine.each_part(
+        path,
+        columns,
+        [("event_date", "=", day)],
+        partial(_of_fixes, path, day, round(stream.lateness_s * 1e6)),
+        label=f"positions/{stream.name}",
+        whole=True,
     )
+    return Tally(**of_fixes, **counts)
+
+
+def _of_fixes(path: Path, day: date, lateness_us: int, own: pa.Table) -> dict[str, Any]:
+    """What a tally says of the fixes of a day."""
     together = pa.concat_tables([own.select(_COLUMNS), _later(path, own, day)])
-    late, double = _late_and_double(together, day, round(stream.lateness_s * 1e6))
-    return Tally(
-        fixes=len(own),
-        objects=pc.count_distinct(own["object"]).as_py(),
-        late=late,
-        double=double,
-        filtered=_counted(own[FILTERED].drop_null() if filtered else None),
-        **counts,
-    )
+    late, double = _late_and_double(together, day, lateness_us)
+    return {
+        "fixes": len(own),
+        "objects": pc.count_distinct(own["object"]).as_py(),
+        "late": late,
+        "double": double,
+        "filtered": _counted(
+            own[FILTERED].drop_null() if FILTERED in own.column_names else None
+        ),
+    }
 
 
 def _counted(reasons: pa.ChunkedArray | None) -> dict[str, int]:
@@ -122,8 +138,7 @@ def _late_and_double(fixes: pa.Table, day: date, lateness_us: int) -> tuple[int,
 
 def _changes(home: Home, stream: str, day: date) -> int:
     path = home.table("changes", stream)
-    return (
-        len(tables.read(path, columns=["sign"], filters=[("event_date", "=", day)]))
-        if tables.exists(path)
-        else 0
-    )
+    if not tables.exists(path):
+        return 0
+    of_day = pc.field("event_date") == day
+    return int(tables.dataset(path).count_rows(filter=of_day))

@@ -140,8 +140,8 @@ def _usual_objects(shapes: Sequence[Shape]) -> tuple[pa.Array, np.ndarray]:
     )
     kept = by_name.filter(
         pa.compute.greater_equal(by_name["gap_s_count"], len(shapes) / 2)
-    ).combine_chunks()
-    gap_s = kept["gap_s_approximate_median"].to_numpy()
+    ).sort_by("name")
+    gap_s = kept["gap_s_approximate_median"].combine_chunks().to_numpy()
     return kept["name"].combine_chunks(), gap_s
 
 

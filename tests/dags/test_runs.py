@@ -176,7 +176,7 @@ def test_a_run_about_a_closed_day_processes_it_again_and_names_streams_where_it_
 def test_a_closed_day_gets_its_report_and_an_open_one_an_error(
     run: RunDag, installation: Installation
 ) -> None:
-    ran = run("dq_report")
+    ran = run("dq_report", engine="local")
     assert states(ran) == {"report": "success"}
     (report,) = ran["report"][1]["days"]
     assert (report["day"], report["streams"], report["breaches"]) == (
@@ -187,7 +187,9 @@ def test_a_closed_day_gets_its_report_and_an_open_one_an_error(
     page = Path(report["path"]).read_text()
     assert "positions/taxis" in page
     assert not re.search(r"(src|href)=\W*(http|//)", page)
-    assert states(run("dq_report", day="2024-03-11")) == {"report": "failed"}
+    assert states(run("dq_report", day="2024-03-11", engine="local")) == {
+        "report": "failed"
+    }
 
 
 @pytest.mark.spec("C8")
@@ -214,7 +216,7 @@ def test_a_backfill_reports_the_day_of_each_of_its_intervals_anew(
         ended = datetime(2024, 3, day + 1, 3, tzinfo=UTC)
         # The form is empty: `test` keeps in the DAG what an earlier one was filled with.
         result = dagbag.dags["dq_report"].test(
-            logical_date=ended, run_conf={"day": None}
+            logical_date=ended, run_conf={"day": None, "engine": "local"}
         )
         (ti,) = result.get_task_instances()
         assert str(ti.state) == "success"

@@ -104,6 +104,17 @@ def test_work_is_tried_again_but_a_tick_is_not(dagbag: Any, dag_id: str) -> None
         assert task.retries == (0 if dag_id == "stream_supervisor" else 2)
 
 
+@pytest.mark.spec("C8")
+def test_the_form_of_dq_report_offers_engines_and_hands_on_the_chosen_one(
+    dagbag: Any,
+) -> None:
+    dag = dagbag.dags["dq_report"]
+    assert dag.params.dump() == {"day": None, "engine": "spark"}
+    assert dag.params.get_param("engine").schema["enum"] == ["spark", "local"]
+    words = dag.get_task("report").arguments
+    assert "--engine={{ params.engine }}" in words
+
+
 @pytest.mark.spec("C3")
 def test_the_form_of_prepartition_offers_strategies_and_refuses_nonsense(
     dagbag: Any,

@@ -222,10 +222,8 @@ def _jobs(home: Home) -> Iterator[_Job]:
         until = _closed(home)
         since = max(T0.date(), until - 2 * _DAY)
         days = (f"--from={since}", f"--to={until}", f"--stream={NAME}")
-        last = f"--day={until - _DAY}"
-        for name, words in zip(
-            _JOBS, (days, ("--engine=local",), (last,)), strict=True
-        ):
+        last = (f"--day={until - _DAY}", "--engine=local")
+        for name, words in zip(_JOBS, (days, ("--engine=local",), last), strict=True):
             process = _started(f"jobs.{name}", *words, home=home)
             # a report below what a contract promises is one all the same
             fine = (0, 3) if name == "report_quality" else (0,)

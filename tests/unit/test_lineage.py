@@ -272,7 +272,8 @@ def test_a_day_that_was_checked_says_of_each_table_which_promises_hold(
     lineage(place, 'to = "file"')
     place.arrives("a,2024-05-01T00:00:00Z,24.5,60.5", "a,2024-05-02T00:01:00Z,9,9")
     assert job(place, "run_stream", "taxis", "--until-idle") == 0
-    process = in_process(place, "report_quality", "--day", "2024-05-01")
+    words = ("--day", "2024-05-01", "--engine", "local")
+    process = in_process(place, "report_quality", *words)
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     end = in_file(place)[-1]

@@ -323,17 +323,19 @@ def test_the_job_ends_with_3_when_a_promise_is_broken_and_has_written_the_report
     (home.root / "conf" / "streams.toml").write_text(f"[streams.taxis]\n{columns}\n")
     nowhere = fixes([(5, 1, "c", -2)], x=[float("inf")])
     tables.append(home.table("positions", "taxis"), nowhere, load_contract("positions"))
-    assert main(["--home", str(home.root), "--day", str(DAY)]) == 3
+    assert main(["--engine=local", "--home", str(home.root), "--day", str(DAY)]) == 3
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert summary["breaches"] == 1
     assert "1 broken" in Path(summary["days"][0]["path"]).read_text()
-    assert main(["--home", str(home.root), "--day", "2024-03-11"]) == 2
-    assert main(["--home", str(home.root)]) == 0
+    assert (
+        main(["--engine=local", "--home", str(home.root), "--day", "2024-03-11"]) == 2
+    )
+    assert main(["--engine=local", "--home", str(home.root)]) == 0
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert [report["day"] for report in summary["days"]] == ["2024-03-10"], (
         "on that open day rejects came"
     )
-    assert main(["--home", str(home.root)]) == 0
+    assert main(["--engine=local", "--home", str(home.root)]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["days"] == []
 
 

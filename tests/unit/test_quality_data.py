@@ -284,7 +284,7 @@ def test_the_job_judges_a_day_on_which_nothing_came_ends_with_3_and_alerts(
     streams = load_streams(home.root / "conf")
     now_us = int(datetime(2024, 3, 10, 3, tzinfo=UTC).timestamp()) * 1_000_000
     assert Due(home, streams, now_us=now_us).unchecked_days()[-1] == DAY
-    assert main(["--home", str(home.root), "--day", str(DAY)]) == 3
+    assert main(["--engine=local", "--home", str(home.root), "--day", str(DAY)]) == 3
     summary = json.loads(capsys.readouterr().out.splitlines()[-1])
     page = Path(summary["days"][0]["path"]).read_text()
     assert "volume" in page
@@ -306,7 +306,7 @@ def test_the_job_judges_a_day_on_which_nothing_came_ends_with_3_and_alerts(
     (alert,) = read_alerts(home)
     assert (alert.stream, alert.level) == ("taxis", "error")
     assert "volume, objects, usual_objects, hours, gap, fresh broken" in alert.text
-    assert main(["--home", str(home.root), "--day", str(DAY)]) == 3
+    assert main(["--engine=local", "--home", str(home.root), "--day", str(DAY)]) == 3
     assert len(read_alerts(home)) == 1, "the same is told once"
     assert DAY not in Due(home, streams, now_us=now_us).unchecked_days()
     rows = tables.read(home.table("quality"), filters=[("rule", "=", "speed_between")])
