@@ -26,7 +26,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from st_common import tables
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
 from st_common.home import Home
@@ -65,6 +64,7 @@ from st_common.spark.causes import cause_of
 from st_common.spark.points import FramePoints
 from st_common.spark.prepartition import SAMPLE, prepartition
 from st_common.spark.session import PARTITIONS, configured
+from st_common.spark.writing import replace_rows
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -418,24 +418,13 @@ def _replace(
             rows = layer_rows(found, regions, attribution=attribution)
             yield from rows.cast(schema).to_batches()
 
-    tables.create(path, contract)
     spark = drafts.sparkSession
     spark.sparkContext.setJobDescription(f"{path.name}: rows by region, one commit")
     rows = drafts.where("outcome IS NULL").mapInArrow(work, from_arrow_schema(schema))
     by = list(contract.partition_by)
     tasks = min(len(regions.region_id), 4 * _cores(spark))
-    writer = (
-        rows.repartition(tasks, *by)
-        .sortWithinPartitions(*by, "fid")
-        .write.format("delta")
-        .mode("overwrite")
-        .option("txnAppId", f"load {path.name}")
-        .option("txnVersion", (tables.version(path) or 0) + 1)
-    )
+    placed = rows.repartition(tasks, *by).sortWithinPartitions(*by, "fid")
     try:
-        writer.save(str(path.absolute()))
-    except PySparkException as error:
-        raise cause_of(error) from error
+        replace_rows(spark, placed, path, contract, app=f"load {path.name}")
     finally:
         drafts.unpersist()
-    tables.settle(path)

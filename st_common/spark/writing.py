@@ -18,10 +18,10 @@ def replace_rows(
     path: Path,
     contract: Contract,
     *,
-    predicate: str,
+    predicate: str | None = None,
     app: str,
 ) -> None:
-    """Puts rows in the place of those of a table that keep a predicate, in one commit that is durable then.
+    """Puts rows in the place of those of a table that keep a predicate, or of all, in one commit that is durable then.
 
     The table is made by delta-rs from its contract, as all are, and its lock is held meanwhile (ADR 6).
 
@@ -30,7 +30,7 @@ def replace_rows(
         rows: all of the contract's columns, with its types, in its order.
         path: the table's folder.
         contract: of the table.
-        predicate: which rows go, as Spark's SQL; each new row must keep it.
+        predicate: which rows go, as Spark's SQL; each new row must keep it. None: all go.
         app: the name of the app transaction that the commit carries.
 
     Raises:
@@ -44,7 +44,7 @@ def replace_rows(
         writer = (
             frame.write.format("delta")
             .mode("overwrite")
-            .option("replaceWhere", predicate)
+            .options(**({} if predicate is None else {"replaceWhere": predicate}))
             .option("txnAppId", app)
             .option("txnVersion", (tables.version(path) or 0) + 1)
         )
