@@ -1,12 +1,11 @@
-"""Processes closed days again: `python -m jobs.reprocess --home H --from D --to D [--stream S]`."""
+"""Processes closed days again: `python -m jobs.reprocess --home H --from T --to T [--stream S]`."""
 
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import Any
 
-from st_common.engine.batch.days import Again, engine_of
+from st_common.engine.batch.days import Again, WholeDays, engine_of, whole_days
 from st_common.engine.batch.reprocess import reprocess
 from st_common.errors import FairwayError
 from st_common.home import Home
@@ -19,36 +18,41 @@ from st_common.storage import refused
 
 
 def process_again(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """Processes days of one stream again, or of all for which they are closed, also beside a running engine."""
+    """Processes days of one stream again, or of all for which they are closed, also beside a running engine.
+
+    Raises:
+        ConfigError: there is no such stream, or nothing lies between the two times.
+    """
     home = Home(home_dir(arguments.home))
     streams = streams_of(home, conf_dir(home.root, arguments.conf))
-    since, until = arguments.from_, arguments.to
+    days = whole_days(arguments.from_, arguments.to)
+    note = {"note": days.note} if days.note else {}
     if arguments.stream:
         named = stream_of(streams, arguments.stream)
-        again = _reprocess(home, named, since, until, arguments.engine)
-        return {"streams": {named.name: again.to_json()}}
-    closed = [name for name in streams if is_closed_before(home, name, until)]
+        again = _reprocess(home, named, days, arguments.engine)
+        return {"streams": {named.name: again.to_json()}, **note}
+    closed = [name for name in streams if is_closed_before(home, name, days.until)]
     done: dict[str, Any] = {}
     failed: dict[str, str] = {}
     for name in closed:
         try:
-            again = _reprocess(home, streams[name], since, until, arguments.engine)
+            again = _reprocess(home, streams[name], days, arguments.engine)
             done[name] = again.to_json()
         except (FairwayError, OSError) as error:
             failed[name] = redacted(str(refused(error)))
             print(f"FAILED: {name}: {failed[name]}", file=sys.stderr, flush=True)
     still_open = [name for name in streams if name not in closed]
-    return {"streams": done, "open": still_open, "failed": failed}
+    return {"streams": done, "open": still_open, "failed": failed, **note}
 
 
 def _reprocess(
-    home: Home, stream: StreamSettings, since: date, until: date, engine: str | None
+    home: Home, stream: StreamSettings, days: WholeDays, engine: str | None
 ) -> Again:
     if engine_of(home, stream.name, engine) == "local":
-        return reprocess(home, stream, since, until)
+        return reprocess(home, stream, days.since, days.until)
     from st_common.spark.batch_days import reprocess_on_spark
 
-    return reprocess_on_spark(home, stream, since, until)
+    return reprocess_on_spark(home, stream, days.since, days.until)
 
 
 def exit_code(summary: Mapping[str, Any]) -> int:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -18,7 +18,22 @@ from typing import Any, Literal
 from st_common.errors import ConfigError
 from st_common.home import NAME_PATTERN
 
-Kind = Literal["text", "name", "whole", "number", "flag", "day", "file", "names"]
+Kind = Literal[
+    "text", "name", "whole", "number", "flag", "day", "time", "file", "names"
+]
+TIME_PATTERN = r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:\d\d))?"
+"""How a form knows a day, or a time with its zone."""
+
+
+def _time(text: str) -> datetime:
+    """The beginning of a day (UTC), or a time in UTC; one without a zone stays without."""
+    try:
+        return datetime.combine(date.fromisoformat(text), time(tzinfo=UTC))
+    except ValueError:
+        at = datetime.fromisoformat(text)
+    return at if at.tzinfo is None else at.astimezone(UTC)
+
+
 _OF_KIND: Mapping[Kind, Callable[[str], Any]] = MappingProxyType(
     {
         "text": str,
@@ -26,6 +41,7 @@ _OF_KIND: Mapping[Kind, Callable[[str], Any]] = MappingProxyType(
         "whole": int,
         "number": float,
         "day": date.fromisoformat,
+        "time": _time,
         "file": Path,
         "names": lambda text: [one.strip() for one in text.split(",") if one.strip()],
     }
@@ -37,6 +53,7 @@ _WORDS: Mapping[Kind, str] = MappingProxyType(
         "whole": "a whole number",
         "number": "a number",
         "day": "a day such as 2024-01-31",
+        "time": "a day such as 2024-01-31 (UTC), or a time with its zone such as 2024-01-31T10:00Z",
         "file": "a file",
         "names": "names with commas between them",
     }
@@ -108,6 +125,11 @@ class Parameter:
             raise self._wrong(text)
         if self.kind in ("whole", "number") and not self._is_within(value):
             raise self._wrong(text)
+        if isinstance(value, datetime) and value.tzinfo is None:
+            raise ConfigError(
+                f"{self.name} is {text!r}, a time without its zone",
+                hint=f"{text}Z for UTC, or another zone, as {text}+02:00",
+            )
         return value
 
     def _is_within(self, value: float) -> bool:

@@ -200,11 +200,11 @@ MAINTAIN = Program(
 
 REPROCESS = Program(
     "reprocess",
-    "Processes days of one stream again, or of all for which they are closed, also beside a running engine.",
+    "Processes the days that an interval touches again, of one stream, or of all for which they are closed.",
     (
         _STREAM,
-        Parameter("from", "day", "the first day (UTC)", is_required=True),
-        Parameter("to", "day", "the day to stop before (UTC)", is_required=True),
+        Parameter("from", "time", "the beginning", is_required=True),
+        Parameter("to", "time", "the end, not in it", is_required=True),
         Parameter(
             "engine",
             "text",

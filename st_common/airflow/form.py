@@ -2,25 +2,32 @@
 
 import math
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 from airflow.sdk import Param
 
 from st_common.home import NAME_PATTERN
-from st_common.parameters import Parameter, Program
+from st_common.parameters import TIME_PATTERN, Parameter, Program
 
 _TYPES = {"whole": "integer", "number": "number", "flag": "boolean", "names": "array"}
 
 
-def form_of(program: Program, *names: str) -> dict[str, Param]:
+def form_of(
+    program: Program, *names: str, known: Collection[str] = ()
+) -> dict[str, Param]:
     """The form of a DAG that runs a program: a field for each of the parameters, checked as the program does.
 
     Args:
         program: the job.
         *names: of the parameters that the form asks for.
+        known: those of them that the DAG knows itself where the form is left empty.
     """
     chosen = [program[name] for name in names]
-    return {one.key: _param(one) for one in chosen}
+    return {
+        one.key: _param(replace(one, is_required=False) if one.name in known else one)
+        for one in chosen
+    }
 
 
 def words_of(program: Program, *names: str) -> list[str]:
@@ -50,7 +57,8 @@ def _param(one: Parameter) -> Param:
     is_optional = one.default is None and not is_needed
     schema: dict[str, Any] = {"type": ["null", kind] if is_optional else kind}
     schema["title"] = one.title or one.name.capitalize()
-    schema["description"] = f"{one.text[0].upper()}{one.text[1:]}"
+    text = f"{one.text}: {one.takes}" if one.kind == "time" else one.text
+    schema["description"] = f"{text[0].upper()}{text[1:]}"
     if one.choices:
         schema["enum"] = [*one.choices, *([None] if is_optional else [])]
     elif kind == "string":
@@ -76,6 +84,8 @@ def _of_text(one: Parameter) -> dict[str, str]:
     """What a text must look like; never an option."""
     if one.kind == "day":
         return {"format": "date"}
+    if one.kind == "time":
+        return {"pattern": f"^({TIME_PATTERN})?$"}
     pattern = NAME_PATTERN if one.kind == "name" else one.pattern or "[^-].*"
     return {
         "pattern": f"^({pattern})$" if one.default or one.is_word else f"^({pattern})?$"

@@ -8,6 +8,7 @@ from st_common.cli import context
 from st_common.cli.arguments import JsonLines, Stream
 from st_common.cli.export import ExportForm, Out, export
 from st_common.cli.lean import without_pandas
+from st_common.parameters import Parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,12 +34,14 @@ _KINDS = Annotated[
 ]
 _SINCE = Annotated[
     str | None,
-    typer.Option("--from", metavar="DAY", help="The first day of the fixes, UTC."),
+    typer.Option("--from", metavar="DAY", help="The first day of the fixes (UTC)."),
 ]
 _UNTIL = Annotated[
     str | None,
-    typer.Option("--to", metavar="DAY", help="The day to stop before, UTC."),
+    typer.Option("--to", metavar="DAY", help="The end, not in it: a day (UTC)."),
 ]
+_FROM = Parameter("from", "day", "the first day of the fixes (UTC)")
+_TO = Parameter("to", "day", "the end, not in it: a day (UTC)")
 _ENGINE = Annotated[
     Literal["local", "spark"],
     typer.Option(help="local: one region after another; spark: a task for each."),
@@ -61,7 +64,6 @@ def join(
 ) -> None:
     """Show each stored fix of a stream with each feature of a layer that it lies in or is near to."""
     without_pandas(ctx)
-    from st_common.engine.batch.days import day_of
     from st_common.engine.region_join import join_of
 
     settings = context.stream(ctx, stream)
@@ -71,8 +73,8 @@ def join(
         layer,
         distance_m=within,
         kinds=kinds or (),
-        since=None if since is None else day_of(since, "--from"),
-        until=None if until is None else day_of(until, "--to"),
+        since=_FROM.read(since or ""),
+        until=_TO.read(until or ""),
     )
     pairs = _pairs(settings, what, engine)
     form = "jsonl" if json_lines else form

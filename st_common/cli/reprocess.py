@@ -9,6 +9,7 @@ from st_common.cli import context
 from st_common.cli.arguments import Stream
 from st_common.cli.lineage import told_as
 from st_common.errors import ConfigError
+from st_common.programs import REPROCESS
 
 if TYPE_CHECKING:
     from st_common.engine.batch.days import DayAgain
@@ -22,10 +23,14 @@ def reprocess(
     stream: Stream,
     *,
     since: Annotated[
-        str, typer.Option("--from", metavar="DAY", help="The first day, UTC.")
+        str,
+        typer.Option(
+            "--from", metavar="TIME", help=f"The beginning: {REPROCESS['from'].takes}."
+        ),
     ],
     until: Annotated[
-        str, typer.Option("--to", metavar="DAY", help="The day to stop before, UTC.")
+        str,
+        typer.Option("--to", metavar="TIME", help="The end, not in it: likewise."),
     ],
     queries: Annotated[
         Path | None,
@@ -56,9 +61,10 @@ def reprocess(
         typer.Option(help="spark or local; else the one that the stream runs on."),
     ] = None,
 ) -> None:
-    """Process closed days again, late fixes too, and put their visits into the table; nothing is delivered."""
-    from st_common.engine.batch.days import day_of, engine_of
+    """Process the closed days that an interval touches again, late fixes too, and put their visits into the table."""
+    from st_common.engine.batch.days import engine_of, whole_days
 
+    days = whole_days(REPROCESS["from"].read(since), REPROCESS["to"].read(until))
     home = context.home(ctx, must_exist=True)
     if engine_of(home, stream, engine) == "spark":
         from st_common.spark.batch_days import reprocess_on_spark as process_again
@@ -67,10 +73,12 @@ def reprocess(
     again = process_again(
         home,
         context.stream(ctx, stream),
-        day_of(since, "--from"),
-        day_of(until, "--to"),
+        days.since,
+        days.until,
         _trial(ctx, stream, queries, layers or [], into),
     )
+    if days.note:
+        typer.echo(f"{stream}: {days.note}")
     for day in again.days:
         typer.echo(f"{stream}: {_told(day, is_trial=into is not None)}")
     rate = round(again.fixes / again.seconds) if again.seconds else 0

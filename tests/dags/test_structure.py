@@ -89,6 +89,22 @@ def test_tasks_take_slots_of_pools_that_there_are_and_ticks_wait_for_no_batch(
     assert not ticks & set().union(*taken.values())
 
 
+def test_the_form_of_reprocess_takes_days_and_times_with_their_zones(
+    dagbag: Any,
+) -> None:
+    dag = dagbag.dags["reprocess"]
+    for name in ("from_", "to"):
+        param = dag.params.get_param(name)
+        assert param.resolve() is None
+        for text in ("", "2024-05-01", "2024-05-01T10:00Z", "2024-05-01T12:00+02:00"):
+            assert param.resolve(text) == text
+        for text in ("2024-05-01T10:00", "yesterday", "--home"):
+            with pytest.raises(Exception, match="Failed validating"):
+                param.resolve(text)
+    (task,) = dag.tasks
+    assert "--from={{ params.from_ or (data_interval_start | ds) }}" in task.arguments
+
+
 def test_the_form_of_the_supervisor_takes_deliveries_and_no_paths(dagbag: Any) -> None:
     reset = dagbag.dags["stream_supervisor"].params.get_param("reset")
     for name in ("", "taxis", "deliveries/alarms"):

@@ -1,19 +1,22 @@
 """What jobs take: declared once, and read alike by whoever asks."""
 
 import math
+import re
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.errors import ConfigError
-from st_common.parameters import Parameter, Program
+from st_common.parameters import TIME_PATTERN, Parameter, Program
 from st_common.processes.entry import job_parser
 from st_common.programs import JOBS, LOAD_LAYER, MAINTAIN, PARTITION, REPROCESS
 
 SHARE = Parameter("share", "number", "of the data", above=0, most=1)
 DAY = Parameter("day", "day", "a closed day")
+TIME = Parameter("from", "time", "the beginning")
 CRS = Parameter("crs", "text", "of the file", pattern="EPSG:[0-9]+")
 ENGINE = Parameter("engine", "text", "who", default="spark", choices=("spark", "local"))
 
@@ -44,6 +47,8 @@ def test_each_job_says_what_it_takes(job, capsys):
         (SHARE, "nan", "a number, above 0, at most 1"),
         (SHARE, "half", "a number, above 0, at most 1"),
         (DAY, "2024-02-30", "a day such as 2024-01-31"),
+        (TIME, "noon", TIME.takes),
+        (TIME, "0001-01-01T00:00+02:00", TIME.takes),
         (CRS, "EPSG:1 --home", "a text"),
         (ENGINE, "flink", "one of spark, local"),
         (PARTITION["group"], "--home", "a name such as parks"),
@@ -54,6 +59,30 @@ def test_what_is_no_value_is_refused_with_what_it_may_be(parameter, text, takes)
     with pytest.raises(ConfigError) as refused:
         parameter.read(text)
     assert str(refused.value) == f"{parameter.name} is {text!r} ({takes})"
+
+
+@pytest.mark.parametrize(
+    ("text", "hour"),
+    [
+        ("2024-05-01", 0),
+        ("2024-05-01T10:00Z", 10),
+        ("2024-05-01T12:00:00.000+02:00", 10),
+        ("2024-04-30T20:30-05:30", 2),
+    ],
+)
+def test_a_time_is_a_day_or_says_its_zone(text, hour):
+    assert TIME.read(text) == datetime(2024, 5, 1, hour, tzinfo=UTC)
+    assert re.fullmatch(TIME_PATTERN, text)
+
+
+def test_a_time_without_its_zone_is_refused_with_what_to_write():
+    assert not re.fullmatch(TIME_PATTERN, "2024-05-01T10:00")
+    with pytest.raises(ConfigError) as refused:
+        TIME.read("2024-05-01T10:00")
+    assert str(refused.value) == (
+        "from is '2024-05-01T10:00', a time without its zone"
+        " (2024-05-01T10:00Z for UTC, or another zone, as 2024-05-01T10:00+02:00)"
+    )
 
 
 def test_a_wrong_command_line_is_told_in_one_line(capsys):
@@ -102,7 +131,7 @@ def test_a_number_is_read_where_it_lies_within_its_bounds(number):
 
 @given(st.text())
 def test_no_text_becomes_anything_else_than_its_value_or_an_error(text):
-    program = Program("load_layer", "", (CRS, DAY, SHARE))
+    program = Program("load_layer", "", (CRS, DAY, TIME, SHARE))
     for one in program.parameters:
         with suppress(ConfigError):
             value = one.read(text)

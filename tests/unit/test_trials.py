@@ -1,9 +1,11 @@
 """Trials: closed days with other queries, or layers in other versions, beside what the stream has."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from jobs.reprocess import main as job
@@ -12,11 +14,13 @@ from st_common.cli import app
 from st_common.controls.reading import rows_of
 from st_common.controls.rows import Drop, LayerVersion, Register
 from st_common.controls.writing import payload_of
+from st_common.engine.batch.days import whole_days
 from st_common.engine.batch.trial import Trial, trial_table
 from st_common.engine.reset import reset
 from st_common.engine.run import run
 from st_common.errors import ConfigError
 from st_common.home import Home
+from st_common.levels.told import begin_of
 from st_common.query.area_store import HomeAreas
 from st_common.query.plan import LayerJoin, Plan
 from st_common.query.registry import register
@@ -40,6 +44,8 @@ a,2024-05-01T12:00:00Z,9,9
 b,2024-05-01T13:00:00Z,2,2
 z,2024-05-02T12:00:00Z,50,50
 """
+DAY = timedelta(days=1)
+TIMES = st.datetimes(timezones=st.just(UTC))
 JOIN = Plan(stream="trucks", join=LayerJoin(layer="parks", predicate="intersects"))
 
 
@@ -120,13 +126,43 @@ def test_the_log_of_a_trial_has_its_queries_and_layers_in_the_place_of_others():
         (("--layers", "parks@1"), "are for trials"),
         (("--layers", "parks@1", "--into", "t"), "'parks@1' is no version of a layer"),
         (("--into", "../t"), "is no name for a trial"),
-        (("--from", "yesterday"), "'yesterday' is no day"),
+        (("--from", "yesterday"), "from is 'yesterday' (a day such as"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(home, options, wrong):
     refused = again(home, *options)
     assert refused.exit_code == 2
     assert wrong in refused.output
+
+
+@pytest.mark.spec("C6")
+def test_an_interval_is_the_whole_days_that_it_touches_and_says_so(home):
+    done = again(home, "--from", "2024-05-01T10:00Z", "--to", "2024-05-01T14:00+02:00")
+    assert done.exit_code == 0
+    first, second, *_ = done.output.splitlines()
+    assert first == (
+        "trucks: 2024-05-01T10:00Z to 2024-05-01T12:00Z lies in 2024-05-01: the whole day"
+    )
+    assert second.startswith("trucks: 2024-05-01: ")
+    refused = again(home, "--from", "2024-05-01T10:00Z", "--to", "2024-05-01T10:00Z")
+    assert "there is nothing (the end is not in it)" in refused.output
+    refused = again(home, "--from", "2024-05-01T10:00Z", "--to", "2024-05-02T00:01Z")
+    assert "2024-05-02 is not closed" in refused.output
+
+
+@given(TIMES, TIMES)
+def test_whole_days_are_the_fewest_that_hold_an_interval(one, other):
+    since, until = sorted((one, other))
+    if since == until or until > begin_of(date.max):
+        with pytest.raises(ConfigError):
+            whole_days(since, until)
+        return
+    days = whole_days(since, until)
+    begin, end = begin_of(days.since), begin_of(days.until)
+    assert begin <= since < end
+    assert since - begin < DAY
+    assert timedelta(0) <= end - until < DAY
+    assert (days.note == "") == ((begin, end) == (since, until))
 
 
 def test_a_trial_takes_registrations_on_its_stream_alone(home):

@@ -1,7 +1,7 @@
 """Which days are processed again, and what is said of them."""
 
-from dataclasses import asdict, dataclass
-from datetime import date, timedelta
+from dataclasses import asdict, dataclass, replace
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from st_common.engine.topology import topology_of
@@ -70,22 +70,56 @@ class Again:
         }
 
 
-def day_of(text: str, option: str) -> date:
-    """The day that an option names.
+@dataclass(frozen=True, slots=True)
+class WholeDays:
+    """The days (UTC) that an interval touches; visits are cut at days, and a day is one commit (docs/adr/0043).
+
+    Attributes:
+        since: the first day.
+        until: the end, not in it.
+        note: which days these are, for people; "" where the interval is these days.
+    """
+
+    since: date
+    until: date
+    note: str = ""
+
+
+def whole_days(since: datetime, until: datetime) -> WholeDays:
+    """The days that an interval touches.
+
+        2024-05-01T10:00Z to 2024-05-01T12:00Z   ->   2024-05-01 to 2024-05-02
+        2024-05-01T00:00Z to 2024-05-03T00:00Z   ->   2024-05-01 to 2024-05-03
 
     Args:
-        text: such as 2024-05-01.
-        option: the option's name, for people.
+        since: its beginning, UTC.
+        until: its end, not in it, UTC.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: nothing lies between them, or the last day has no end that can be named.
     """
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
+    if since >= until:
         raise ConfigError(
-            f"{option} {text!r} is no day", hint="such as 2024-05-01 (UTC)"
-        ) from None
+            f"from {_said(since)} to {_said(until)} there is nothing (the end is not in it)",
+            hint="the end of a day is the day behind it",
+        )
+    first, last = since.date(), (until - timedelta.resolution).date()
+    if last == date.max:
+        raise ConfigError(f"{last} is the last day there is", hint="an earlier end")
+    days = WholeDays(first, last + timedelta(days=1))
+    if since.time() == until.time() == time():
+        return days
+    which = f"{first}: the whole day"
+    if first < last:
+        which = f"{first} to {last}, this one too: the whole days"
+    return replace(days, note=f"{_said(since)} to {_said(until)} lies in {which}")
+
+
+def _said(at: datetime) -> str:
+    """A time as people write it: to the minute where it is one."""
+    is_minute = not (at.second or at.microsecond)
+    text = at.isoformat(timespec="minutes" if is_minute else "auto")
+    return text.replace("+00:00", "Z")
 
 
 def check_closed(home: Home, stream: str, since: date, until: date) -> None:
@@ -96,7 +130,7 @@ def check_closed(home: Home, stream: str, since: date, until: date) -> None:
     """
     if since >= until:
         raise ConfigError(
-            f"from {since} to {until} there is no closed day (the last one is not in it)",
+            f"from {since} to {until} there is no closed day (the end is not in it)",
             hint="a day closes when engine and archive have come past its end",
         )
     if not is_closed_before(home, stream, until):

@@ -69,7 +69,7 @@ def reprocess(
         home: where log and tables lie.
         stream: the settings of the stream.
         since: the first day (UTC).
-        until: the day to stop before.
+        until: the end, not in it.
         trial: other queries or layers, whose visits go into a table of their own; None: those of the log.
         fold: who folds a day: this process, or Spark; the rows are the same.
 
