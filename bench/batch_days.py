@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
@@ -19,13 +20,13 @@ from st_common.capture.log import Log
 from st_common.capture.reading import log_for
 from st_common.engine.batch.borders import FOLDER
 from st_common.engine.batch.reprocess import reprocess
-from st_common.engine.batch.sharded import ShardedFold
 from st_common.engine.run import run
 from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.settings import Columns, StreamSettings
-from st_common.spark.batch_days import OnSpark
+from st_common.spark.batch_days import OWN, SparkFold
+from st_common.spark.delta import ReplaceOnSpark
 from st_common.spark.session import session
 from st_common.spark_keys import SparkSettings
 
@@ -75,10 +76,18 @@ def _append(log: Log, rows: pa.Table) -> None:
     log.append(sink.getvalue().to_pybytes(), arrival_us=0)
 
 
-def say(what: str, fixes: int, seconds: float) -> None:
+def say(what: str, fixes: int, seconds: float, cpu_s: float) -> None:
     """Prints a line."""
-    sys.stdout.write(f"{what}: {seconds:.1f} s, {fixes / seconds:,.0f} fixes/s\n")
+    rate = f"{fixes / seconds:,.0f} fixes/s"
+    sys.stdout.write(f"{what}: {seconds:.1f} s, {cpu_s:.1f} s of CPU, {rate}\n")
     sys.stdout.flush()
+
+
+def busy_s() -> float:
+    """The CPU seconds of this process and of all below it: Spark's JVM, and its workers, those that ended too."""
+    here = psutil.Process()
+    taken = [one.cpu_times() for one in (here, *here.children(recursive=True))]
+    return float(sum(sum(times[:4]) for times in taken))
 
 
 def without_visits(home: Home) -> None:
@@ -96,22 +105,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
         write_day(home, fixes, objects)
-        begun_s = time.monotonic()
+        begun_s, busy = time.monotonic(), busy_s()
         run(home, CARS, until_idle=True)
-        say("engine, with its archive", fixes, time.monotonic() - begun_s)
+        told_s = time.monotonic() - begun_s
+        say("engine, with its archive", fixes, told_s, busy_s() - busy)
+        busy = busy_s()
         here = reprocess(home, CARS, DAY, until)
-        say("batch, one process", here.fixes, here.seconds)
+        say("batch, one process", here.fixes, here.seconds, busy_s() - busy)
         without_visits(home)
         place = SparkSettings(cores=cores)
-        spark = session(
-            "bench", place=place, extended=False, log_file=home.root / "log"
-        )
+        spark = session("bench", place=place, log_file=home.root / "log", **OWN)
         try:
-            fold = ShardedFold(OnSpark(lambda: spark), cores)
-            there = reprocess(home, CARS, DAY, until, fold=fold)
+            busy = busy_s()
+            fold, put = SparkFold(lambda: spark, cores), ReplaceOnSpark(lambda: spark)
+            there = reprocess(home, CARS, DAY, until, fold=fold, put=put)
+            busy = busy_s() - busy
         finally:
             spark.stop()
-        say(f"batch, Spark with {cores} shards", there.fixes, there.seconds)
+        say(f"batch, Spark with {cores} shards", there.fixes, there.seconds, busy)
         same = [one.visits for one in here.days] == [one.visits for one in there.days]
         sys.stdout.write(f"{here.days[0].visits:,} visits, the same: {same}\n")
 

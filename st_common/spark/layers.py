@@ -10,9 +10,10 @@
 No feature passes through the driver; what a file has wrong does, for each of these is named in a table.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,10 +62,10 @@ from st_common.partition.regions import Regions
 from st_common.partition.sample import SAMPLED_PER_REGION, PointSource
 from st_common.partition.store import stored
 from st_common.spark.causes import cause_of
+from st_common.spark.delta import replace
 from st_common.spark.points import FramePoints
 from st_common.spark.prepartition import SAMPLE, prepartition
 from st_common.spark.session import PARTITIONS, configured
-from st_common.spark.writing import replace_rows
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -132,7 +133,7 @@ class SparkLayers:
         regions = min(count // SAMPLED_PER_REGION, _MOST_REGIONS)
         if not self.makes_regions or regions < 2:
             return read
-        return replace(read, divided=partial(_divided, drafts, regions))
+        return dataclasses.replace(read, divided=partial(_divided, drafts, regions))
 
 
 def _divided(drafts: DataFrame, wanted: int, home: Home, group: str) -> Regions:
@@ -423,8 +424,8 @@ def _replace(
     rows = drafts.where("outcome IS NULL").mapInArrow(work, from_arrow_schema(schema))
     by = list(contract.partition_by)
     tasks = min(len(regions.region_id), 4 * _cores(spark))
-    placed = rows.repartition(tasks, *by).sortWithinPartitions(*by, "fid")
+    by_region = rows.repartition(tasks, *by).sortWithinPartitions(*by, "fid")
     try:
-        replace_rows(spark, placed, path, contract, app=f"load {path.name}")
+        replace(by_region, path, contract, app=f"load {path.name}")
     finally:
         drafts.unpersist()

@@ -39,8 +39,8 @@ from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.observed import note_read
 from st_common.spark.causes import cause_of
-from st_common.spark.session import job_session
-from st_common.spark.writing import replace_rows
+from st_common.spark.delta import ReplaceOnSpark
+from st_common.spark.session import configured, job_session
 from st_common.tables.shape import gained
 
 Filters = list[tuple[str, str, Any]]
@@ -53,7 +53,6 @@ _COMPARE: dict[str, Callable[[Column, Any], Column]] = {
     ">=": operator.ge,
 }
 _SETTINGS = {
-    "spark.databricks.delta.snapshotPartitions": "4",  # tasks that read a table's log, instead of 50
     # So that a contract's SQL is read as DuckDB reads it: quotes, backslashes, and whose day a date is.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
@@ -72,19 +71,14 @@ def spark_engine(home: Home) -> Iterator["SparkEngine"]:
     Raises:
         ConfigError: there is no Java or no jars, or a session that exists lacks Delta or Sedona.
     """
-    with job_session(home, "fairway quality") as spark:
-        before = {key: spark.conf.get(key, None) for key in _SETTINGS}
+    with (
+        job_session(home, "fairway quality") as spark,
+        configured(spark, _SETTINGS),
+    ):
         try:
-            for key, value in _SETTINGS.items():
-                spark.conf.set(key, value)
             yield SparkEngine(spark, batches("spark"))
         finally:
             spark.catalog.dropTempView(_LEFT_BEHIND)
-            for key, old in before.items():
-                if old is None:
-                    spark.conf.unset(key)
-                else:
-                    spark.conf.set(key, old)
             spark.sparkContext.setJobDescription(None)  # type: ignore[arg-type]
 
 
@@ -141,8 +135,8 @@ class SparkEngine:
         self, path: Path, rows: pa.Table, contract: Contract, *, predicate: str
     ) -> None:
         """Puts rows in the place of others, by delta-spark; see `Engine`."""
-        self._say(f"{path.name}: {predicate}")
-        replace_rows(self.spark, rows, path, contract, predicate=predicate, app=_APP)
+        put = ReplaceOnSpark(lambda: self.spark, _APP)
+        put(path, rows, contract, predicate=predicate)
 
     def _frame(
         self,

@@ -25,6 +25,8 @@ _EXTENDED = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # A sum for each version of a table; who commits without Spark writes none, so that it holds nothing together.
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    # Tables have some thousand files at most: 50 tasks, as by default, take seconds to list them, two do not.
+    "spark.databricks.delta.snapshotPartitions": "2",
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator": "org.apache.sedona.core.serde.SedonaKryoRegistrator",
 }
@@ -118,16 +120,26 @@ def session(
 
 
 @contextlib.contextmanager
-def job_session(home: Home, app: str) -> Iterator[SparkSession]:
+def job_session(
+    home: Home,
+    app: str,
+    *,
+    place: SparkSettings | None = None,
+    log_file: Path | None = None,
+    **conf: str | int,
+) -> Iterator[SparkSession]:
     """The session that a job works in, for as long as the block runs.
 
         spark-submit jobs/load_layer.py ..   ->   as spark-submit was told: master, memory, ..; it ends with the program
         in a notebook that has a session     ->   that one, which goes on
-        python -m jobs.load_layer ..         ->   one in this process, on all its cores, with 2 GB
+        python -m jobs.load_layer ..         ->   one in this process, on all its cores, with 2 GB, or at a place
 
     Args:
         home: the home folder; what a session of this process prints goes to a file there.
         app: the name, for people.
+        place: where a session that begins here runs; None: in this process.
+        log_file: takes what it prints; None: `logs/jobs.log` of the home.
+        **conf: further settings of Spark for it, by name.
 
     Raises:
         ConfigError: there is no Java or no jars, or a session that exists lacks Delta or Sedona.
@@ -139,11 +151,12 @@ def job_session(home: Home, app: str) -> Iterator[SparkSession]:
         spark = SparkSession.builder.appName(app).getOrCreate()
         yield _extended(spark)
         return
-    cores = os.cpu_count() or 1
-    place = SparkSettings(cores=cores, memory="2g")
-    log = home.root / "logs" / "jobs.log"
-    more: dict[str, Any] = {PARTITIONS: 4 * cores, **_PACKED}
-    spark = session(app, place=place, log_file=log, **more)
+    own = SparkSettings(cores=os.cpu_count() or 1, memory="2g")
+    log = log_file or home.root / "logs" / "jobs.log"
+    more: dict[str, Any] = (
+        conf if place else {PARTITIONS: 4 * own.cores, **_PACKED, **conf}
+    )
+    spark = session(app, place=place or own, log_file=log, **more)
     try:
         yield spark
     finally:

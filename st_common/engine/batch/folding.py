@@ -37,19 +37,22 @@ class Interval:
     since_us: int
     until_us: int
 
+    def slices(self) -> list[Slice]:
+        """Its slices of time, one at least."""
+        return self.ordered.slices(
+            self.placed,
+            self.reached,
+            since_us=self.since_us,
+            until_us=self.until_us,
+        )
+
     def blocks(self, *, at_least: int = 1) -> list[Sequence[Slice]]:
         """Its slices, in blocks that are read at once.
 
         Args:
             at_least: how many blocks there shall be, if there are slices for them.
         """
-        slices = self.ordered.slices(
-            self.placed,
-            self.reached,
-            since_us=self.since_us,
-            until_us=self.until_us,
-        )
-        return blocks_of(slices, at_least=at_least)
+        return blocks_of(self.slices(), at_least=at_least)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

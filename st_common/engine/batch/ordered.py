@@ -129,6 +129,30 @@ class Ordered:
             LogError: a control row that this version does not know.
         """
         rows = self._rows(block[0].since_us, block[-1].until_us)
+        yield from self.packed(block, rows, segment, dealing)
+
+    def packed(
+        self,
+        block: Sequence[Slice],
+        fixes: pa.Table,
+        segment: int,
+        dealing: Dealing = ONE,
+    ) -> Iterator[list[list[Packet]]]:
+        """The packets of slices that follow each other, as `packets_of` gives them, of fixes that somebody else read.
+
+        Args:
+            block: the slices, one at least.
+            fixes: all of the slices, in any order: `position` (int64), and `columns`.
+            segment: the number that the first packet gets; the others count on.
+            dealing: which shards there are.
+
+        Yields:
+            Of each slice the packets in their order, one for each shard.
+
+        Raises:
+            LogError: a control row that this version does not know.
+        """
+        rows = self._in_order(fixes)
         times = rows["event_ts"].to_numpy()
         for part in block:
             start, end = np.searchsorted(times, [part.since_us, part.until_us])
@@ -203,27 +227,31 @@ class Ordered:
             limits=limits,
         )
 
-    def _rows(self, since_us: int, until_us: int) -> pa.Table:
-        """The fixes of an interval by time and place in the log: `position`, and the columns of `fixes_schema`."""
+    def columns(self) -> tuple[str, ...]:
+        """The columns of `positions` that packets are made of, beside the place in the log; none without a table."""
         path = self.home.table("positions", self.stream.name)
-        schema = fixes_schema(self.stream)
         known = tables.dataset(path).schema.names if tables.exists(path) else []
-        names = tuple(n for n in schema.names if n in known and n != "row")
+        names = fixes_schema(self.stream).names
+        return tuple(n for n in names if n in known and n != "row")
+
+    def _rows(self, since_us: int, until_us: int) -> pa.Table:
+        """The fixes of an interval in no order: `position` and `columns`."""
         bounds = [
             ("event_date", ">=", time_of(since_us).date()),
             ("event_date", "<=", time_of(until_us - 1).date()),
             ("event_ts", ">=", time_of(since_us)),
             ("event_ts", "<", time_of(until_us)),
         ]
-        end = archived_end(self.home, self.stream.name)
-        read = fixes(
-            self.home, self.stream.name, 0, end, names, *bounds, accepted=False
-        )
+        name, end = self.stream.name, archived_end(self.home, self.stream.name)
+        return fixes(self.home, name, 0, end, self.columns(), *bounds, accepted=False)
+
+    def _in_order(self, read: pa.Table) -> pa.Table:
+        """Fixes by time and place in the log: `position`, and the columns of `fixes_schema`; absent ones are null."""
         columns = {
             field.name: read[field.name].cast(field.type)
             if field.name in read.column_names
             else pa.nulls(len(read), field.type)
-            for field in schema
+            for field in fixes_schema(self.stream)
         }
         return _in_order(pa.table({"position": read["position"]} | columns))
 

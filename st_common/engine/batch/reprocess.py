@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.capture.log import Log
-from st_common.contracts import load_contract
+from st_common.contracts import Contract, load_contract
 from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
 from st_common.engine.batch.borders import Border, Borders, fixes_before
@@ -58,6 +60,7 @@ def reprocess(
     trial: Trial | None = None,
     *,
     fold: Fold = fold_here,
+    put: "Put" = tables.replace,
 ) -> Again:
     """Processes closed days again, and puts their visits into the place of those that are there.
 
@@ -72,6 +75,7 @@ def reprocess(
         until: the end, not in it.
         trial: other queries or layers, whose visits go into a table of their own; None: those of the log.
         fold: who folds a day: this process, or Spark; the rows are the same.
+        put: who puts a day's rows into a table: this process, or Spark.
 
     Raises:
         ConfigError: the interval is empty, one of its days is still open, or the stream never ran.
@@ -81,7 +85,7 @@ def reprocess(
     """
     started_s = time.monotonic()
     check_closed(home, stream.name, since, until)
-    arm = BatchArm.of(home, stream, trial, fold)
+    arm = replace(BatchArm.of(home, stream, trial), fold=fold, put=put)
     border = arm.first_border(since)
     began, before = (border.day, border.fixes) if border else (None, 0)
     days: list[DayAgain] = []
@@ -95,6 +99,19 @@ def reprocess(
         fixes=border.fixes - before if border else 0,
         seconds=round(time.monotonic() - started_s, 3),
     )
+
+
+class Put(Protocol):
+    """Puts rows into the place of those of a table that keep a predicate, in one commit; see `tables.replace`."""
+
+    def __call__(
+        self, path: Path, data: pa.Table, contract: Contract, *, predicate: str
+    ) -> object:
+        """Puts them there.
+
+        Raises:
+            ContractError: the rows or the table are not what the contract says.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,19 +153,18 @@ class BatchArm:
         stream: the settings, with the stream's key of ids.
         trial: other queries or layers than those of the log; None: those.
         fold: who folds a day.
+        put: who puts its rows into a table.
     """
 
     home: Home
     stream: StreamSettings
     trial: Trial | None = None
     fold: Fold = fold_here
+    put: Put = tables.replace
 
     @staticmethod
     def of(
-        home: Home,
-        stream: StreamSettings,
-        trial: Trial | None = None,
-        fold: Fold = fold_here,
+        home: Home, stream: StreamSettings, trial: Trial | None = None
     ) -> "BatchArm":
         """The batch arm of a stream that has run.
 
@@ -163,7 +179,7 @@ class BatchArm:
                 hint=f"`fairway run {stream.name}` first",
             )
         begun = frozen(home, stream, engine=topology.engine, shards=topology.shards)
-        return BatchArm(home, begun, trial, fold)
+        return BatchArm(home, begun, trial)
 
     @cached_property
     def _settings(self) -> Settings:
@@ -383,7 +399,7 @@ class BatchArm:
         order = [(name, "ascending") for name in rows.column_names]
         if there.sort_by(order).equals(rows.sort_by(order)):
             return False
-        tables.replace(path, rows, contract, predicate=f"event_date = '{day}'")
+        self.put(path, rows, contract, predicate=f"event_date = DATE'{day}'")
         return True
 
 

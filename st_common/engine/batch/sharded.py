@@ -1,18 +1,18 @@
-"""An interval folded by tasks: blocks of it are packed side by side, then each shard folds its own, side by side, too.
+"""An interval folded by shards: blocks of it are packed side by side, then each shard folds its own, side by side, too.
 
-    blocks of a day     00:00 - 08:00   08:00 - 16:00   16:00 - 24:00     a task each: fixes -> packets, in files
+    blocks of a day     00:00 - 08:00   08:00 - 16:00   16:00 - 24:00     a task each: fixes -> packets
     shards              0, 1                                              a task each: packets -> state, changes
 
 A shard needs nothing of another one (docs/adr/0008), so there is nothing to exchange within a day; days follow each
-other, by the state where they meet.
+other, by the state where they meet. Here tasks are processes of this machine, which pass packets on in files;
+`spark.batch_days` has the same two steps as a job of Spark.
 """
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -68,23 +68,23 @@ class ShardedFold:
     def __call__(self, interval: Interval, state: State) -> Folded:
         """The state behind the interval, with the changes on the way."""
         ordered = interval.ordered
-        following = self._following(interval, state)
+        following = following_in(interval, state, self.shards)
         with _work_folder(ordered.home, ordered.stream.name) as folder:
             task = _Task(
                 home=Home(ordered.home.root.resolve()),
                 stream=ordered.stream,
-                following=following,
+                dealing=Dealing(self.shards, following),
                 trial=ordered.trial,
                 folder=folder,
-                shards=self.shards,
-                segment=state.next_segment,
             )
-            counts = self._packed(task, interval)
+            blocks = interval.blocks(at_least=self.shards)
+            self.run([(task, *block) for block in enumerate(blocks)], _pack_block)
             states = split(state, shards=self.shards, following=following)
             for shard, one in enumerate(states):
                 save(task.state_file(shard), one)
             failures = self.run(
-                [(task, counts, shard) for shard in range(self.shards)], _fold_shard
+                [(task, len(blocks), shard) for shard in range(self.shards)],
+                _fold_shard,
             )
             behind = [
                 load(task.state_file(shard, behind=True))
@@ -92,27 +92,68 @@ class ShardedFold:
             ]
             return Folded(
                 state=joined(behind, following=following),
-                changes=tuple(_changes_in(task, n) for n in range(self.shards)),
+                changes=tuple(
+                    changes_of_bytes(task.changes_file(shard).read_bytes())
+                    for shard in range(self.shards)
+                ),
                 failures=tuple(dict.fromkeys(one for part in failures for one in part)),
             )
 
-    def _packed(self, task: "_Task", interval: Interval) -> list[int]:
-        """How many packets each block of slices has; they are in files then."""
-        blocks = enumerate(interval.blocks(at_least=self.shards))
-        counts: list[int] = self.run(
-            [(task, number, block) for number, block in blocks], _pack_block
-        )
-        return counts
 
-    def _following(self, interval: Interval, state: State) -> Shards:
-        """The shards that follow all objects: those that judge a query of the interval which asks where others are."""
-        ordered = interval.ordered
-        if not ordered.stream.moving:
-            return NOBODY
-        asked = [
-            asked_by(ordered.rows_of(one), self.shards).all for one in interval.placed
-        ]
-        return asking_in(state.queries, self.shards).all.union(*asked)
+def following_in(interval: Interval, state: State, shards: int) -> Shards:
+    """The shards that follow all objects: those that judge a query of the interval which asks where others are.
+
+    Args:
+        interval: what is folded.
+        state: the one before it.
+        shards: how many there are.
+    """
+    ordered = interval.ordered
+    if not ordered.stream.moving:
+        return NOBODY
+    asked = [asked_by(ordered.rows_of(one), shards).all for one in interval.placed]
+    return asking_in(state.queries, shards).all.union(*asked)
+
+
+def fold_shard(
+    packets: Iterable[bytes],
+    state: State,
+    shard: int,
+    shards: int,
+    *,
+    home: Home,
+    stream: StreamSettings,
+) -> Folded:
+    """The state of a shard behind packets, with the changes on the way.
+
+    Args:
+        packets: of the shard, in their order, as bytes; the first gets the number that the state says.
+        state: of the shard, before them.
+        shard: its number.
+        shards: how many there are.
+        home: where layers lie.
+        stream: the settings, with the stream's key of ids.
+    """
+    numbered = (
+        [replace(Packet.from_blob(blob), segment=number)]
+        for number, blob in enumerate(packets, state.next_segment)
+    )
+    settings = step_settings(stream, shard=shard, shards=shards)
+    return fold_packets(numbered, state, settings, layers_of(home, stream))
+
+
+def changes_to_bytes(changes: pa.Table) -> bytes:
+    """Changes of a shard, rows of `SHARD_SCHEMA`, as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, SHARD_SCHEMA, options=PACKED) as writer:
+        writer.write_table(changes.unify_dictionaries().combine_chunks())
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def changes_of_bytes(data: bytes) -> pa.Table:
+    """The changes that `changes_to_bytes` was given."""
+    return pa.ipc.open_stream(data).read_all()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,22 +161,18 @@ class _Task:
     """What every task of a day must know.
 
     Attributes:
-        home: the home folder, which all workers reach.
+        home: the home folder.
         stream: the settings, with the stream's key of ids.
-        following: the shards that follow all objects; the others have their own alone.
+        dealing: how many shards there are, and which of them follow all objects.
         trial: what counts in the place of the log's statements.
         folder: takes packets, states and changes.
-        shards: how many there are.
-        segment: the number of the first packet.
     """
 
     home: Home
     stream: StreamSettings
-    following: Shards
+    dealing: Dealing
     trial: Trial | None
     folder: Path
-    shards: int
-    segment: int
 
     def packets_file(self, block: int, shard: int) -> Path:
         """Where the packets of a block are for a shard."""
@@ -143,7 +180,8 @@ class _Task:
 
     def reads_of(self, shard: int) -> int:
         """The shard whose packets a shard reads: those that follow all objects get the same, in one file."""
-        return min(self.following) if shard in self.following else shard
+        following = self.dealing.following
+        return min(following) if shard in following else shard
 
     def state_file(self, shard: int, *, behind: bool = False) -> Path:
         """Where the state of a shard is, before the interval or behind it: a task may be tried again."""
@@ -154,24 +192,20 @@ class _Task:
         return self.folder / f"{shard}.changes"
 
 
-def _pack_block(task: _Task, number: int, block: Sequence[Slice]) -> int:
-    """Puts the packets of a block of slices into files, numbered from 0; gives how many there are."""
+def _pack_block(task: _Task, number: int, block: Sequence[Slice]) -> None:
+    """Puts the packets of a block of slices into files."""
     log = Log(task.home.log(task.stream.name))
     ordered = Ordered(task.home, task.stream, log, task.trial)
-    count = 0
     with ExitStack() as files:
         writers = {
             shard: files.enter_context(_written(task.packets_file(number, shard)))
-            for shard in range(task.shards)
+            for shard in range(task.dealing.shards)
             if task.reads_of(shard) == shard
         }
-        dealing = Dealing(task.shards, task.following)
-        for packets in ordered.packets_of(block, 0, dealing):
-            count += len(packets)
+        for packets in ordered.packets_of(block, 0, task.dealing):
             for by_shard in packets:
                 for shard, writer in writers.items():
                     writer.write_batch(_as_batch(by_shard[shard]))
-    return count
 
 
 @contextmanager
@@ -188,41 +222,32 @@ def _as_batch(packet: Packet) -> pa.RecordBatch:
     return pa.record_batch([pa.array([packet.to_blob()], pa.binary())], schema=_BLOBS)
 
 
-def _fold_shard(task: _Task, counts: Sequence[int], shard: int) -> list[Failure]:
+def _fold_shard(task: _Task, blocks: int, shard: int) -> list[Failure]:
     """Folds all packets of a shard, and puts its state and its changes into files; gives queries that failed."""
-    settings = step_settings(task.stream, shard=shard, shards=task.shards)
-    layer_of = layers_of(task.home, task.stream)
-    starts = accumulate(counts, initial=task.segment)
-    runs = (
-        [packet]
-        for number, start in zip(range(len(counts)), starts, strict=False)
-        for packet in _packets_in(task.packets_file(number, shard), start)
+    packets = (
+        blob
+        for number in range(blocks)
+        for blob in _packets_in(task.packets_file(number, shard))
     )
-    folded = fold_packets(runs, load(task.state_file(shard)), settings, layer_of)
+    folded = fold_shard(
+        packets,
+        load(task.state_file(shard)),
+        shard,
+        task.dealing.shards,
+        home=task.home,
+        stream=task.stream,
+    )
     save(task.state_file(shard, behind=True), folded.state)
-    _put_changes(task.changes_file(shard), folded.changes)
+    changes = pa.concat_tables([SHARD_SCHEMA.empty_table(), *folded.changes])
+    task.changes_file(shard).write_bytes(changes_to_bytes(changes))
     return list(folded.failures)
 
 
-def _packets_in(path: Path, segment: int) -> Iterator[Packet]:
-    """The packets of a file, numbered from a segment on."""
+def _packets_in(path: Path) -> Iterator[bytes]:
+    """The packets of a file."""
     with pa.OSFile(str(path), "rb") as source, pa.ipc.open_stream(source) as reader:
         for batch in reader:
-            packet = Packet.from_blob(batch.column(0)[0].as_py())
-            yield replace(packet, segment=packet.segment + segment)
-
-
-def _put_changes(path: Path, changes: Sequence[pa.Table]) -> None:
-    table = pa.concat_tables([SHARD_SCHEMA.empty_table(), *changes])
-    sink = pa.OSFile(str(path), "wb")
-    with sink, pa.ipc.new_stream(sink, SHARD_SCHEMA, options=PACKED) as writer:
-        writer.write_table(table.unify_dictionaries().combine_chunks())
-
-
-def _changes_in(task: _Task, shard: int) -> pa.Table:
-    with pa.OSFile(str(task.changes_file(shard)), "rb") as source:
-        table: pa.Table = pa.ipc.open_stream(source).read_all()
-    return table
+            yield batch.column(0)[0].as_py()
 
 
 @contextmanager
