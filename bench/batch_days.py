@@ -117,7 +117,10 @@ def main() -> None:
         spark = session("bench", place=place, log_file=home.root / "log", **OWN)
         try:
             busy = busy_s()
-            fold, put = SparkFold(lambda: spark, cores), ReplaceOnSpark(lambda: spark)
+            fold, put = (
+                SparkFold(lambda: spark, cores),
+                ReplaceOnSpark(lambda: spark, "reprocess"),
+            )
             there = reprocess(home, CARS, DAY, until, fold=fold, put=put)
             busy = busy_s() - busy
         finally:

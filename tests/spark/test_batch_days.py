@@ -91,7 +91,7 @@ def on_spark(spark, shards):
     """What lets `reprocess` fold and commit on Spark."""
     return {
         "fold": SparkFold(lambda: spark, shards),
-        "put": ReplaceOnSpark(lambda: spark),
+        "put": ReplaceOnSpark(lambda: spark, "reprocess"),
     }
 
 
@@ -137,7 +137,7 @@ def filled(home, stream, queries):
     run(home, stream, until_idle=True)
 
 
-@pytest.mark.spec("C6")
+@pytest.mark.spec("C6", "S13")
 @pytest.mark.parametrize(("moving", "shards"), [(True, 2), (False, 3)])
 def test_tables_of_days_on_spark_are_those_of_one_process(
     spark, tmp_path, moving, shards, monkeypatch
@@ -200,7 +200,7 @@ max_ahead_s = "off"
 """
 
 
-@pytest.mark.spec("C6")
+@pytest.mark.spec("C6", "S13")
 def test_the_job_processes_a_day_on_spark_and_leaves_nothing_of_it(tmp_path):
     home = Home(tmp_path / "home")
     (home.root / "conf").mkdir(parents=True)
@@ -239,7 +239,7 @@ def told(tmp_path):
 FIRST, SECOND = T0.date(), T0.date() + timedelta(days=1)
 
 
-@pytest.mark.spec("C6")
+@pytest.mark.spec("C6", "S13")
 def test_a_day_done_again_on_spark_writes_nothing(spark, told):
     home, stream = told
     for replaced in (True, False):
@@ -250,7 +250,7 @@ def test_a_day_done_again_on_spark_writes_nothing(spark, told):
     assert [day.replaced for day in here.days] == [False]
 
 
-@pytest.mark.spec("C6")
+@pytest.mark.spec("C6", "S13")
 def test_a_day_that_changed_replaces_its_own_rows_alone(spark, told):
     home, stream = told
     reprocess(home, stream, FIRST, SECOND + timedelta(days=1), **on_spark(spark, 2))
@@ -258,7 +258,7 @@ def test_a_day_that_changed_replaces_its_own_rows_alone(spark, told):
     before = tables.read(path, filters=[("event_date", "=", SECOND)])
     predicate = f"event_date = DATE'{FIRST}'"
     none = load_contract("visits").arrow_schema().empty_table()
-    ReplaceOnSpark(lambda: spark)(
+    ReplaceOnSpark(lambda: spark, "reprocess")(
         path, none, load_contract("visits"), predicate=predicate
     )
     assert tables.read(path).equals(before)
@@ -268,7 +268,7 @@ def test_a_day_that_changed_replaces_its_own_rows_alone(spark, told):
     assert [day.replaced for day in done.days] == [True, False]
 
 
-@pytest.mark.spec("C6")
+@pytest.mark.spec("C6", "S13")
 def test_of_positions_the_files_of_a_day_and_the_columns_that_count_are_read(
     spark, told, capsys
 ):
@@ -296,7 +296,7 @@ def test_of_positions_the_files_of_a_day_and_the_columns_that_count_are_read(
     assert frame.count() == len(rows) > 1_000
 
 
-@pytest.mark.spec("C6")
+@pytest.mark.spec("C6", "S13")
 def test_a_task_that_is_killed_is_done_again_and_nobody_sees_it(
     spark, told, tmp_path, monkeypatch
 ):

@@ -27,7 +27,7 @@ from st_common.spark.quality import spark_engine
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.spec("C8"),
+    pytest.mark.spec("C8", "S13"),
     pytest.mark.timeout(900),
     pytest.mark.filterwarnings("default:::great_expectations"),
     pytest.mark.filterwarnings("default::DeprecationWarning"),
