@@ -1,6 +1,7 @@
 """Layers by both engines: a file read in one process, and by tasks of Spark, leave equal tables (SPEC C2, B2)."""
 
 import json
+import os
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +37,7 @@ from st_common.spark.prepartition import LOCAL, regions_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.spec("C2")]
 
+RACES = int(os.environ.get("FAIRWAY_RACES", "1"))  # so many times as long
 CONF = Path(__file__).parents[2] / "conf"
 EXTRACTS = (
     "osm-helsinki/Helsinki.osm.pbf",
@@ -446,18 +448,18 @@ def test_loads_by_both_engines_and_maintenance_in_a_race_lose_no_commit(
     with ThreadPoolExecutor(4) as pool:
         beside = [pool.submit(maintains), pool.submit(reads)]
         racing = [
-            pool.submit(loads, SparkLayers(spark), 5),
-            pool.submit(loads, local, 60),
+            pool.submit(loads, SparkLayers(spark), 5 * RACES),
+            pool.submit(loads, local, 60 * RACES),
         ]
         try:
             for one in racing:
-                one.result(timeout=300)
+                one.result(timeout=300 * RACES)
         finally:
             ended.set()
         for one in beside:
             one.result(timeout=60)
-    assert sorted(committed) == list(range(1, 66))
-    assert tables.version(home.table("layers", "map")) == 65
+    assert sorted(committed) == list(range(1, 65 * RACES + 1))
+    assert tables.version(home.table("layers", "map")) == 65 * RACES
     assert len(seen) > 10
     for rows in seen:
         assert len(rows) == len(fids)

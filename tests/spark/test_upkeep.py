@@ -1,9 +1,11 @@
 """Maintenance by delta-spark and by delta-rs: the same rows stay, the same go, and nothing is done twice (SPEC C5)."""
 
 import json
+import os
 import shutil
 import string
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -18,10 +20,12 @@ from st_common.contracts import load_contract
 from st_common.home import Home
 from st_common.lifecycle.maintain import maintain
 from st_common.ops.status import StreamStatus, write_status
+from st_common.spark.delta import ReplaceOnSpark
 from st_common.spark.upkeep import WRITTEN, SparkUpkeep
 
 pytestmark = [pytest.mark.spark, pytest.mark.spec("C5", "S13")]
 
+RACES = int(os.environ.get("FAIRWAY_RACES", "1"))  # so many times as long
 TODAY = date(2024, 3, 10)  # by the wall clock, and by the stream's
 OLD = TODAY - timedelta(days=500)  # visits are kept for 400 days
 DAYS = [OLD, OLD + timedelta(days=1), *(TODAY - timedelta(days=n) for n in range(4))]
@@ -196,6 +200,53 @@ def test_who_reads_beside_the_upkeep_sees_every_row_once(spark, tmp_path):
         ended.set()
         reader.join()
     assert counts == {wanted}
+
+
+@pytest.mark.spec("C6")
+def test_days_replaced_by_both_engines_beside_the_upkeep_lose_no_commit(
+    spark, tmp_path
+):
+    """Each has days of its own: what stands there at the end is what it put there last, whatever the others did."""
+    path, contract = Home(tmp_path).table("visits", "taxis"), load_contract("visits")
+    rng, ended = np.random.default_rng(9), threading.Event()
+    days = [TODAY - timedelta(days=n) for n in range(6)]
+    rows = [some_rows(rng, contract, day, 20) for day in days for _ in range(2)]
+    by_spark, upkeep = ReplaceOnSpark(lambda: spark, "race"), SparkUpkeep(lambda: spark)
+    last = {}
+
+    def replaces(put, own, times):
+        for number in range(times):
+            which = own[number % len(own)]
+            chosen = rows[2 * which + number // len(own) % 2]
+            put(path, chosen, contract, predicate=f"event_date = '{days[which]}'")
+            last[which] = chosen
+
+    def keeps():
+        while not ended.is_set():
+            upkeep.compact(path, before=TODAY, zorder=("query", "object"))
+            upkeep.vacuum(path)
+            ended.wait(0.2)  # nobody is next in turn for a lock
+
+    tables.create(path, contract)
+    with ThreadPoolExecutor(3) as pool:
+        beside = pool.submit(keeps)
+        racing = [
+            pool.submit(replaces, by_spark, (0, 1, 2), 12 * RACES),
+            pool.submit(replaces, tables.replace, (3, 4, 5), 90 * RACES),
+        ]
+        try:
+            for one in racing:
+                one.result(timeout=200 * RACES)
+        finally:
+            ended.set()
+        beside.result(timeout=60)
+    order = [(name, "ascending") for name in rows[0].column_names]
+    wanted = pa.concat_tables(list(last.values())).sort_by(order)
+    assert tables.read(path).sort_by(order).equals(wanted)
+    history = DeltaTable(path).history()
+    assert [one["operation"] for one in history].count("WRITE") >= 12 * RACES
+    assert tables.version(path) >= 102 * RACES
+    assert len(history) == tables.version(path) + 1
 
 
 def test_the_job_keeps_a_home_by_spark_unless_it_is_told_otherwise(

@@ -1,6 +1,8 @@
 """Regions between two thresholds: split where too much lies, merged where too little does, and else as they were."""
 
 import json
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +11,11 @@ from hypothesis import strategies as st
 
 from jobs import partition
 from st_common import tables
+from st_common.contracts import load_contract
 from st_common.errors import ConfigError
 from st_common.home import Home
+from st_common.layers.load import load
+from st_common.layers.spreading import spread_layers
 from st_common.partition.kdtree import Split, median_split
 from st_common.partition.regions import Regions, assign
 from st_common.partition.sample import PointSource
@@ -19,7 +24,9 @@ from st_common.partition.thresholds import Thresholds, balanced
 from st_common.spark.rebalance import rebalance, thresholds_given
 from tests.kit.log_writer import bare_log
 
-pytestmark = pytest.mark.spec("B2")
+CONF = Path(__file__).parents[2] / "conf"
+
+pytestmark = pytest.mark.spec("B2", "B5")
 
 
 def loads_of(split, points):
@@ -50,9 +57,9 @@ def test_nothing_is_above_and_no_siblings_are_below(
     done = balanced(split, points, np.ones(len(points)), limits)
     loads = dict(zip(done.paths, loads_of(done, points), strict=True))
     assert max(loads.values()) <= upper
-    for path, load in loads.items():
+    for path, held in loads.items():
         sibling = path[:-1] + "10"[int(path[-1])]
-        assert sibling not in loads or load + loads[sibling] >= lower
+        assert sibling not in loads or held + loads[sibling] >= lower
     kept = dict(zip(split.paths, split.bounds.tolist(), strict=True))
     if before == 1:
         kept = {}  # one region is called as the first half of its own
@@ -184,3 +191,41 @@ def test_groups_with_thresholds_are_kept_between_them_by_the_job_and_others_left
     assert current(home, "sea").version == 1
     assert (home.reports / "regions" / "city.html").exists()
     assert rebalanced()["changed"] == []
+
+
+def test_who_reads_a_layer_sees_each_feature_once_while_regions_are_split_and_merged(
+    tmp_path,
+):
+    """The layer goes over to each version of its group's regions in one commit, also for who reads it meanwhile."""
+    home, rng = Home(tmp_path / "home"), np.random.default_rng(7)
+    corners = rng.uniform(0, 40, (150, 2)).round(3)
+    rings = [[[x, y], [x + 5, y], [x + 5, y + 5], [x, y]] for x, y in corners.tolist()]
+    shapes = [{"type": "Polygon", "coordinates": [ring]} for ring in rings]
+    file = tmp_path / "yards.geojson"
+    file.write_text("\n".join(map(json.dumps, shapes)))
+    load(home, "yards", file, group="city", conf=CONF)
+    path, contract = home.table("layers", "yards"), load_contract("layers")
+    seen, ended = [], threading.Event()
+
+    def read():
+        while not ended.is_set():
+            rows = tables.read(path, contract=contract)
+            crossing = len(rows) - len(set(rows["fid"].to_pylist()))
+            seen.append(
+                (sorted(rows.filter(rows["home"])["fid"].to_pylist()), crossing)
+            )
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        limits = Thresholds(upper=300, lower=100)
+        for count in (4_000, 200, 3_000, 500, 4_000, 100):
+            places = points_of(rng.uniform(0, 45, (count, 2)))
+            rebalance(home, "city", [places], limits)
+            spread_layers(home)
+    finally:
+        ended.set()
+        reader.join()
+    assert {len(fids) for fids, _ in seen} == {150}
+    assert all(fids == seen[0][0] for fids, _ in seen)
+    assert len({crossing for _, crossing in seen}) > 2, "seen over several regions"
