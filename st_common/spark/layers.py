@@ -13,6 +13,7 @@ No feature passes through the driver; what a file has wrong does, for each of th
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -124,9 +125,12 @@ class SparkLayers:
         if not file.is_file():
             raise LayerError(f"there is no file {file}")
         try:
-            drafts = _drafts_of(self.spark, file.absolute(), wanted)
-            drafts = drafts.persist(StorageLevel.DISK_ONLY)
-            read = _read(drafts)
+            with ExitStack() as until_read, ExitStack() as unless_read:
+                drafts = _drafts_of(self.spark, file.absolute(), wanted, until_read)
+                drafts = drafts.persist(StorageLevel.DISK_ONLY)
+                unless_read.callback(drafts.unpersist)
+                read = _read(drafts)
+                unless_read.pop_all()
         except PySparkException as error:
             raise cause_of(error) from error
         count = sum(read.by_kind.values())
@@ -191,10 +195,12 @@ def _read(drafts: DataFrame) -> Read:
 # --- any other file ---------------------------------------------------------------------------------------------------
 
 
-def _drafts_of(spark: SparkSession, file: Path, wanted: Wanted) -> DataFrame:
-    """Rows of `DRAFTS`: what a file holds."""
+def _drafts_of(
+    spark: SparkSession, file: Path, wanted: Wanted, until_read: ExitStack
+) -> DataFrame:
+    """Rows of `DRAFTS`: what a file holds; `until_read` is closed when they are all there, or will never be."""
     if is_osm(file):
-        return _osm(spark, file, wanted)
+        return _osm(spark, file, wanted, until_read)
     spark.sparkContext.setJobDescription(f"{file.name}: features")
     slices = slices_of(file, wanted, SLICE_BYTES)
     if len(slices) > 1:
@@ -305,25 +311,24 @@ def _table(columns: dict[str, Any], count: int) -> pa.Table:
 # --- OpenStreetMap by blobs -------------------------------------------------------------------------------------------
 
 
-def _osm(spark: SparkSession, file: Path, wanted: Wanted) -> DataFrame:
+def _osm(
+    spark: SparkSession, file: Path, wanted: Wanted, until_read: ExitStack
+) -> DataFrame:
     kinds = wanted.of_osm
     parts = int(max(file.stat().st_size // _PART_BYTES, 2 * _cores(spark)))
 
     def work(rows: pa.Table) -> pa.Table:
         return _drafts(wanted.shaped(read_part(rows, kinds), DEGREES, file=file))
 
-    pieces = _pieces(spark, file)
-    with configured(spark, {PARTITIONS: str(pieces)}):
-        spark.sparkContext.setJobDescription(f"{file.name}: blobs decoded")
-        things = _decoded(spark, file, wanted).persist(StorageLevel.DISK_ONLY)
-        _require_sorted(file, things)
-        spark.sparkContext.setJobDescription(f"{file.name}: features")
-        grouped = _parts(things, parts).groupBy("part")
-        drafts = grouped.applyInArrow(work, from_arrow_schema(DRAFTS))
-        drafts = drafts.persist(StorageLevel.DISK_ONLY)
-        drafts.count()
-    things.unpersist()
-    return drafts
+    pieces = {PARTITIONS: str(_pieces(spark, file))}
+    until_read.enter_context(configured(spark, pieces))
+    spark.sparkContext.setJobDescription(f"{file.name}: blobs decoded")
+    things = _decoded(spark, file, wanted).persist(StorageLevel.DISK_ONLY)
+    until_read.callback(things.unpersist)
+    _require_sorted(file, things)
+    spark.sparkContext.setJobDescription(f"{file.name}: features")
+    grouped = _parts(things, parts).groupBy("part")
+    return grouped.applyInArrow(work, from_arrow_schema(DRAFTS))
 
 
 def _pieces(spark: SparkSession, file: Path) -> int:
