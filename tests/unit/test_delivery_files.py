@@ -355,7 +355,7 @@ def test_a_deliverer_killed_again_and_again_loses_nothing(tmp_path):
     chance, kills = random.Random(5), 0
     home = prepare(tmp_path)
     conf = home.root / "conf" / "deliveries.toml"
-    conf.write_text(example("toml") + "batch_rows = 5\nrotate_mb = 0.02\n")
+    conf.write_text(example("toml") + "batch_rows = 1\nrotate_mb = 0.02\n")
     ids = run_engine(home)
     folder = home.root / "files" / "exports" / "archive"
 
