@@ -45,14 +45,14 @@ def engine(spark, tmp_path_factory):
     """The engine, in a session whose own clock and quotes are others."""
     zone = "spark.sql.session.timeZone"
     before = spark.conf.get(zone)
-    kept = spark.sparkContext._jsc.getPersistentRDDs().size()
+    spark.catalog.clearCache()  # what other tests of this session keep
     spark.conf.set(zone, "Asia/Tokyo")
     with spark_engine(Home(tmp_path_factory.mktemp("engine"))) as found:
         yield found
     assert spark.conf.get(zone) == "Asia/Tokyo"
     spark.conf.set(zone, before)
     assert not spark.catalog.tableExists("tmp_view")
-    assert spark.sparkContext._jsc.getPersistentRDDs().size() <= kept
+    assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
 
 def some_values(rng, field, known, n):
